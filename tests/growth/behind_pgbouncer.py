@@ -1,6 +1,6 @@
-"""`python -m tests.growth.behind_pgbouncer [ARGUMENT ...]`: pytest, with PgBouncer before its PostgreSQL.
+"""`python -m tests.growth.behind_pgbouncer [ARGUMENT ...]`: run pytest on PostgreSQL behind PgBouncer.
 
-In transaction mode; each process of pytest has a server of its own. The exit status is that of pytest.
+PgBouncer runs in transaction mode. The exit status is that of pytest.
 """
 
 import os
@@ -13,7 +13,7 @@ from cognireview.environment import BASE_DIR
 from cognireview.postgres import embedded
 from tests.support import servers
 
-# Tests hold two connections and more at once, to wait for each other.
+# Some tests use several connections at once, one of which waits for another.
 POOL_SIZE = 8
 
 
@@ -23,11 +23,13 @@ def main() -> int:
         with embedded.running(folder, disposable=True):
             direct = servers.Place.of(embedded.connection_settings(folder))
             with servers.pgbouncer(direct, folder, pool_size=POOL_SIZE) as pooled:
-                told = {"DATABASE_URL": pooled.url, "COGNIREVIEW_TRANSACTION_POOLER": "true"}
-                # Its connections stay open: the test database cannot be dropped, and goes with the folder.
+                variables = {"DATABASE_URL": pooled.url, "COGNIREVIEW_TRANSACTION_POOLER": "true"}
+                # PgBouncer keeps connections open, so the test database is not dropped but removed with its folder.
                 options = ["--numprocesses=0", "--create-db", "--reuse-db"]
                 command = [sys.executable, "-m", "pytest", *options, *sys.argv[1:]]
-                return subprocess.run(command, cwd=BASE_DIR, env=os.environ | told, check=False).returncode
+                return subprocess.run(
+                    command, cwd=BASE_DIR, env=os.environ | variables, check=False
+                ).returncode
 
 
 if __name__ == "__main__":

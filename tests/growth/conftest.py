@@ -1,4 +1,4 @@
-"""What these tests share: a folder for servers, and the database that they are on."""
+"""Shared fixtures: a folder for servers, and the database that they use."""
 
 import tempfile
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from tests.support.servers import Place
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """Not below pytest's own: whoever starts pytest beside this one shuts that for others."""
+    """A folder for servers. A later session of pytest would make pytest's own folder private to its user."""
     with tempfile.TemporaryDirectory(prefix="cognireview-growth-") as name:
         yield Path(name)
 
 
 @pytest.fixture
 def database(transactional_db: None) -> Place:
-    """The tests' own database, for servers to use."""
+    """The database of the tests, for servers to use."""
     return Place.of(connection.settings_dict)

@@ -1,4 +1,4 @@
-"""Who asks real web servers: programs with a token, and browsers. And the files they bring."""
+"""Clients of real web servers: programs with a token, and browsers. Also the files that they upload."""
 
 import json
 from typing import Any
@@ -14,22 +14,22 @@ from tests.support.lines import RECORD, file_of, line
 from tests.support.servers import Server
 from tests.support.waiting import eventually
 
-SECONDS = 30  # until an answer, or the end of a job
+SECONDS = 30  # for a response, or the end of a job
 
 
 def scored(runs: int, records: int) -> list[bytes]:
-    """A file for each of so many runs, of so many records."""
+    """Return a file for each run, with that many records."""
     return [file_of(*(line(f"eval_{run}_{number}") for number in range(records))) for run in range(runs)]
 
 
 def undecided(data: bytes) -> bytes:
-    """The lines of an export as they came in: without what people decided."""
+    """Return the lines of an export with the original human_* values."""
     values = {name: RECORD[name] for name in HUMAN_FIELDS}
     return file_of(*(json.dumps(json.loads(one) | values).encode() for one in data.splitlines()))
 
 
 class Program:
-    """A program with a token of somebody, which asks the API of any web server."""
+    """A program with a user's token, which calls the API of any web server."""
 
     def __init__(self, name: str, role: str, *scopes: str) -> None:
         self.person = UserFactory.create(username=name, role=role)
@@ -44,14 +44,14 @@ class Program:
         return answer
 
     def bring_in(self, site: Server, run: str, data: bytes) -> int:
-        """Send a file; the id of its import."""
+        """Upload a file and return the id of its import."""
         kind = {"Content-Type": "application/x-ndjson"}
         answer = self.ask(site, "POST", f"runs/{run}/imports", data=data, headers=kind)
         assert answer.status_code == 202, answer.text
         return int(answer.json()["id"])
 
     def wait_for(self, site: Server, import_id: int) -> None:
-        """Until the job of an import is done."""
+        """Wait until the job of an import is done."""
 
         def is_done() -> bool:
             state = self.ask(site, "GET", f"imports/{import_id}").json()["state"]
@@ -61,7 +61,7 @@ class Program:
         assert eventually(is_done, within=SECONDS)
 
     def review_all(self, run: str, *sites: Server) -> list[str]:
-        """Claim and decide until nothing is left, in turns by the sites; the ids of the records."""
+        """Claim and decide all records, on the sites in turn, and return their ids."""
         decided: list[str] = []
         while True:
             claiming, deciding = (sites[(len(decided) + turn) % len(sites)] for turn in (0, 1))
@@ -71,7 +71,7 @@ class Program:
             decided.append(name)
 
     def review_next(self, run: str, claiming: Server, deciding: Server) -> str:
-        """Claim a record at one site and decide it at the other; its id, or nothing if none is left."""
+        """Claim a record at one site and decide it at the other. Return its id, or an empty text at the end."""
         claimed = self.ask(claiming, "POST", "claims", json={"run": run})
         if claimed.status_code == 204:
             return ""
@@ -90,10 +90,10 @@ class Program:
 
 
 class Browser:
-    """Somebody's browser, which goes from one web server to another with the same cookies."""
+    """A user's browser, which uses several web servers with the same cookies."""
 
     def __init__(self, person: User) -> None:
-        # Web servers know no quick hashes, which tests use elsewhere.
+        # Web servers do not accept the fast hashes of other tests.
         person.password = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1000)
         person.save(update_fields=["password"])
         self.person = person
@@ -103,7 +103,7 @@ class Browser:
         return self.session.get(site.url + path, timeout=SECONDS)
 
     def post(self, site: Server, path: str, **data: str) -> requests.Response:
-        """Post a form to this address as the page there has it, with its token."""
+        """Post the form of a page, with its CSRF token."""
         page = self.get(site, path).text
         token = page.partition('name="csrfmiddlewaretoken" value="')[2].partition('"')[0]
         return self.session.post(site.url + path, {"csrfmiddlewaretoken": token, **data}, timeout=SECONDS)
@@ -112,12 +112,12 @@ class Browser:
         return self.post(site, "/login/", login=self.person.username, password=password)
 
     def export(self, site: Server, run: Run) -> str:
-        """Ask for an export by a job; the address of its page."""
+        """Start an export job and return the path of its page."""
         asked = self.post(site, f"/runs/{run.pk}/export/", format="jsonl")
         assert asked.status_code == 200, asked.text
         return asked.url.removeprefix(site.url)
 
     def download(self, site: Server, page: str) -> bytes:
-        """The file of an export, once it is there."""
+        """Return the file of an export once it is ready."""
         assert eventually(lambda: self.get(site, f"{page}file").status_code == 200, within=SECONDS)
         return self.get(site, f"{page}file").content

@@ -1,7 +1,7 @@
-"""`python -m tests.growth.sizing FILE.jsonl`: what records weigh, and what web servers and workers get done.
+"""`python -m tests.growth.sizing FILE.jsonl`: measure the size of records and the throughput of processes.
 
-It starts an embedded PostgreSQL in a scratch folder with the durability that people have, imports and exports
-the file by the commands, lets programs review its records through real web servers, and prints what it took.
+Imports and exports the file by commands on an embedded PostgreSQL with full durability, in a temporary folder.
+Then programs review its records through real web servers.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from cognireview.postgres import embedded
 
 RUN = "sizing"
 SECONDS_OF_REVIEWING = 10.0
-# Web servers, and programs that review at once.
+# Numbers of web servers and of concurrent reviewers.
 CROWDS = ((1, 1), (1, 4), (1, 8), (2, 8), (2, 16))
 
 _WEIGHT = """
@@ -76,7 +76,7 @@ def rows(statement: str) -> list[tuple[Any, ...]]:
 
 
 def _commands(file: Path, folder: Path) -> int:
-    """Import and export the file; how many records it has."""
+    """Import and export the file, and return the number of its records."""
     measuring = import_module("tests.benchmarks.measuring")
     manage = [sys.executable, "manage.py"]
     size = file.stat().st_size
@@ -91,7 +91,7 @@ def _commands(file: Path, folder: Path) -> int:
 
 
 def _weights(records: int) -> None:
-    """What a record takes, table by table, once the jobs behind the import are done."""
+    """Print the bytes of a record in each table, after the jobs of the import."""
     indexing = import_module("reviews.search.indexing")
     while indexing.index_next_chunk():
         pass
@@ -106,7 +106,7 @@ def _weights(records: int) -> None:
 
 
 def _reviewing(folder: Path) -> None:
-    """Programs that claim and decide one record after the other."""
+    """Measure programs that claim and decide one record after the other."""
     servers, programs = (import_module(name) for name in ("tests.support.servers", "tests.growth.programs"))
     database = servers.Place.of(connection.settings_dict).url
     with ExitStack() as running:
@@ -151,7 +151,7 @@ def _decisions(person: Any, site: Any, end: float) -> Iterator[str]:
 
 
 def _processes(of: Any) -> list[psutil.Process]:
-    """The processes of some servers, or of the PostgreSQL in a folder."""
+    """Return the processes of some servers, or of the PostgreSQL in a folder."""
     if isinstance(of, Path):
         first = [int((of / "postgres" / "postmaster.pid").read_text().split()[0])]
     else:
@@ -161,13 +161,13 @@ def _processes(of: Any) -> list[psutil.Process]:
 
 
 def _seconds(of: Any) -> float:
-    """How long they have kept a core busy."""
+    """Return the CPU time of the processes in seconds."""
     times = [process.cpu_times() for process in _processes(of)]
     return sum(spent.user + spent.system for spent in times)
 
 
 def _memory(of: Any) -> str:
-    """What they have in memory; what they share counts once."""
+    """Return the memory of the processes. Shared memory counts once."""
     return f"{sum(process.memory_full_info().pss for process in _processes(of)) / 1e6:.0f} MB"
 
 

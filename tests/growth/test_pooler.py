@@ -1,4 +1,4 @@
-"""Behind PgBouncer in transaction mode, with fewer connections than there are people at work."""
+"""PgBouncer in transaction mode, with fewer connections than active users."""
 
 import os
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from tests.support.servers import PGBOUNCER, Place, Server
 needs_pgbouncer = pytest.mark.skipif(
     not (PGBOUNCER or os.environ.get("CI")), reason="no PgBouncer here (Debian: apt-get install pgbouncer)"
 )
-# The least that docs/growth.md allows: one for each job that the worker runs at once, and one more.
+# The minimum in docs/growth.md: one for each concurrent job of the worker, and one more.
 POOL = int(str(settings.PROCRASTINATE_WORKER_DEFAULTS["concurrency"])) + 1
 POOLED = {"COGNIREVIEW_TRANSACTION_POOLER": "true", "COGNIREVIEW_BLIND_SHARE": "0"}
 _CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid()"
@@ -33,7 +33,7 @@ def pooled(database: Place, folder: Path) -> Iterator[Place]:
 
 @pytest.fixture
 def site(pooled: Place, folder: Path) -> Iterator[Server]:
-    """A web server with a worker beside it."""
+    """A web server and a worker."""
     with (
         servers.worker(pooled.url, folder, **POOLED) as worker,
         servers.web(pooled.url, folder, **POOLED) as web,
@@ -45,7 +45,9 @@ def site(pooled: Place, folder: Path) -> Iterator[Server]:
 
 
 @needs_pgbouncer
-def test_people_and_jobs_work_at_once_and_the_file_is_right(site: Server, database: Place) -> None:
+def test_concurrent_reviews_and_jobs_through_a_pooler_export_the_right_file(
+    site: Server, database: Place
+) -> None:
     connection.close()
     admin, lead = Program("max", "admin", "import"), Program("lea", "lead", "export")
     first, *later = scored(4, 40)
@@ -67,7 +69,7 @@ def test_people_and_jobs_work_at_once_and_the_file_is_right(site: Server, databa
 
 
 @needs_pgbouncer
-def test_pages_and_jobs_of_the_browser_work(site: Server) -> None:
+def test_pages_and_export_jobs_work_through_a_pooler(site: Server) -> None:
     admin = Program("max", "admin", "import")
     [file] = scored(1, 30)
     admin.wait_for(site, admin.bring_in(site, "evaluations", file))
@@ -87,7 +89,7 @@ def test_pages_and_jobs_of_the_browser_work(site: Server) -> None:
 
 
 @pytest.mark.parametrize("command", [["migrate"], ["backup", "to.backup"], ["restore", "to.backup"]])
-def test_what_needs_a_connection_of_its_own_says_so(command: list[str], tmp_path: Path) -> None:
+def test_command_that_needs_a_session_refuses_a_pooler(command: list[str], tmp_path: Path) -> None:
     nowhere = "postgresql://cognireview@127.0.0.1:1/cognireview"
     done = manage_py(tmp_path, *command, DATABASE_URL=nowhere, COGNIREVIEW_TRANSACTION_POOLER="true")
     assert done.returncode == 2

@@ -1,4 +1,4 @@
-"""Exports and reports by a streaming replica: nothing is missing, with it or without."""
+"""Exports and reports read from a streaming replica, or completely from the primary."""
 
 import hashlib
 import json
@@ -35,20 +35,20 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "replica"])
 
 SCANS = "SELECT seq_scan + idx_scan FROM pg_stat_user_tables WHERE relname = 'source_chunk'"
-# Two files: an export of them takes two steps.
+# Two files, so that an export reads two.
 FILES = [file_of(*(line(f"eval_{name}{number}") for number in range(20))) for name in "ab"]
 
 
 @dataclass(frozen=True)
 class Standby:
-    """A replica of the tests' own PostgreSQL."""
+    """A replica of the PostgreSQL of the tests."""
 
     place: Place
     server: Server
 
     @contextmanager
     def behind(self) -> Iterator[None]:
-        """It receives, and replays nothing."""
+        """Let the replica receive changes without replaying them."""
         self.place.ask("SELECT pg_wal_replay_pause()::text")
         try:
             yield
@@ -67,9 +67,9 @@ class Standby:
 
 @pytest.fixture(scope="module", autouse=True)
 def standby(django_db_setup: None, folder: Path) -> Iterator[Standby]:
-    """Runs for all tests here, each of which has it as its `DATABASE_REPLICA_URL`."""
+    """A running replica that is configured as `DATABASE_REPLICA_URL`."""
     with _sure_commits() as primary, servers.replica(primary, folder) as place:
-        # Who is in the way of what is replayed has to go at once.
+        # A query that conflicts with replay is cancelled at once.
         place.ask("ALTER SYSTEM SET max_standby_streaming_delay = 0")
         place.ask("SELECT pg_reload_conf()")
         with configured(place):
@@ -78,7 +78,7 @@ def standby(django_db_setup: None, folder: Path) -> Iterator[Standby]:
 
 @contextmanager
 def _sure_commits() -> Iterator[Place]:
-    """Let the tests' own database write what is committed at once, as others do."""
+    """Let the database of the tests commit synchronously, as in production."""
     primary = Place.of(connection.settings_dict)
     connection.close()
     primary.ask(f"ALTER DATABASE {primary.name} SET synchronous_commit = 'on'")
@@ -90,7 +90,7 @@ def _sure_commits() -> Iterator[Place]:
 
 @contextmanager
 def configured(place: Place) -> Iterator[None]:
-    """As with that place in `DATABASE_REPLICA_URL`."""
+    """Use that server as `DATABASE_REPLICA_URL`."""
     before = connections.settings.get(replica.ALIAS)
     default = connections.settings["default"]
     where = {"NAME": place.name, "USER": place.user, "HOST": place.host, "PORT": place.port}
@@ -124,7 +124,7 @@ def run(db: None) -> Run:
 
 @contextmanager
 def noting(noted: list[str]) -> Iterator[None]:
-    """Note what is read by the replica but for the question how far it is."""
+    """Collect the queries of the replica, except those for its position."""
     with CaptureQueriesContext(connections[replica.ALIAS]) as captured:
         yield
     noted += [query["sql"] for query in captured if "pg_last_wal_replay_lsn" not in query["sql"]]
@@ -153,26 +153,26 @@ def where() -> str:
         return str((cursor.fetchone() or [""])[0])
 
 
-def in_its_way() -> None:
-    """Lock what an export on the replica has read: to replay that, it throws the export out."""
+def cancel_readers() -> None:
+    """Lock a table that an export on the replica has read. Replaying the lock cancels the export."""
     with psycopg.connect(Place.of(connection.settings_dict).url) as other:
         other.execute("SET lock_timeout = '5s'")
         other.execute("LOCK TABLE source_chunk")
 
 
 class TestExport:
-    def test_is_read_by_the_replica_with_every_decision_made_before(self, run: Run, ana: User) -> None:
+    def test_export_is_read_from_the_replica_with_all_earlier_decisions(self, run: Run, ana: User) -> None:
         for number in range(5):
             record = decided(run, ana, f"a{number}")
             noted: list[str] = []
             with noting(noted):
                 data = b"".join(jsonl.export_lines(run))
             assert any("source_chunk" in query for query in noted)
-            told = {one["evaluation_id"]: one for one in map(json.loads, data.splitlines())}
-            assert told[record.evaluation_id]["human_reviewer_id"] == "ana"
+            exported = {one["evaluation_id"]: one for one in map(json.loads, data.splitlines())}
+            assert exported[record.evaluation_id]["human_reviewer_id"] == "ana"
             assert hashlib.sha256(data).hexdigest() == by_the_primary(run)
 
-    def test_shows_one_moment_while_the_primary_is_written(self, run: Run, ana: User) -> None:
+    def test_export_shows_one_snapshot_while_the_primary_changes(self, run: Run, ana: User) -> None:
         before = by_the_primary(run)
         blocks = jsonl.export_lines(run)
         begun = next(blocks)
@@ -180,14 +180,16 @@ class TestExport:
         assert where() == "primary"
         assert sha256([begun, *blocks]) == before != by_the_primary(run)
 
-    def test_leaves_the_connection_as_it_was_when_nobody_wants_the_rest(self, run: Run, ana: User) -> None:
+    def test_abandoned_export_ends_its_transaction(self, run: Run, ana: User) -> None:
         blocks = jsonl.export_lines(run)
         next(blocks)
         blocks.close()
         assert not connections[replica.ALIAS].in_atomic_block
         decided(run, ana, "a1")
 
-    def test_by_a_job_is_read_there_and_kept_here(self, run: Run, lea: User, ana: User) -> None:
+    def test_export_job_reads_the_replica_and_stores_on_the_primary(
+        self, run: Run, lea: User, ana: User
+    ) -> None:
         decided(run, ana, "b0")
         export = jobs.enqueue(ExportOptions(run), lea)
         noted: list[str] = []
@@ -199,7 +201,7 @@ class TestExport:
         kept = stored_files.stored_range(export, stored_files.Kind.FILE, 0, export.size - 1)
         assert export.sha256 == sha256(kept) == by_the_primary(run)
 
-    def test_by_a_job_that_is_thrown_out_is_built_by_the_primary(
+    def test_cancelled_export_job_continues_on_the_primary(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         monkeypatch.setattr(stored_files, "PART_SIZE", 1000)
@@ -207,7 +209,7 @@ class TestExport:
 
         def check_in() -> None:
             if not parts:
-                in_its_way()
+                cancel_readers()
             parts.append(None)
 
         export = jobs.enqueue(ExportOptions(run), lea)
@@ -216,22 +218,20 @@ class TestExport:
         assert (export.state, export.sha256) == (Export.State.DONE, by_the_primary(run))
         assert "Reading from the primary" in caplog.text
 
-    def test_as_a_stream_breaks_off_when_it_is_thrown_out_and_is_whole_when_asked_again(
-        self, run: Run, lea: User
-    ) -> None:
+    def test_cancelled_stream_breaks_off_and_is_complete_when_repeated(self, run: Run, lea: User) -> None:
         blocks = jobs.stream_export(ExportOptions(run), lea)
         next(blocks)
-        in_its_way()
+        cancel_readers()
         with pytest.raises(ReplicaLost, match="The replica failed: "):
             list(blocks)
         assert sha256(jobs.stream_export(ExportOptions(run), lea)) == by_the_primary(run)
 
     @pytest.mark.parametrize("command", ["export_run", "export_independent_reviews"])
-    def test_by_a_command_begins_its_file_anew(
+    def test_export_command_rewrites_its_file_after_losing_the_replica(
         self, command: str, run: Run, ana: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         decided(run, ana, "a0")
-        failures = iter([ReplicaLost("thrown out")])
+        failures = iter([ReplicaLost("cancelled")])
         in_place = replica._as_default
 
         @contextmanager
@@ -247,23 +247,23 @@ class TestExport:
         assert command == "export_independent_reviews" or sha256([file.read_bytes()]) == by_the_primary(run)
 
 
-def test_by_its_setting_a_command_reads_the_replica(
+def test_export_command_reads_the_replica_in_its_settings(
     standby: Standby, run: Run, ana: User, tmp_path: Path
 ) -> None:
     primary = Place.of(connection.settings_dict)
-    servers_told = {"DATABASE_URL": primary.url, "DATABASE_REPLICA_URL": standby.place.url}
+    addresses = {"DATABASE_URL": primary.url, "DATABASE_REPLICA_URL": standby.place.url}
     decided(run, ana, "b1")
     before = standby.place.ask(SCANS)
     file = tmp_path / "out.jsonl"
-    done = manage_py(tmp_path, "export_run", run.name, "--output", str(file), **servers_told)
+    done = manage_py(tmp_path, "export_run", run.name, "--output", str(file), **addresses)
     assert done.returncode == 0, done.stderr
     assert sha256([file.read_bytes()]) == by_the_primary(run)
-    # A connection tells its counts when it ends.
+    # A connection reports its counts when it ends.
     assert eventually(lambda: standby.place.ask(SCANS) > before)
 
 
 class TestUnfitReplica:
-    """Reading from the primary, nothing is missing, and the log says why, once in a while."""
+    """Everything is then read from the primary, and the log says why, at most once in a while."""
 
     @pytest.fixture(autouse=True)
     def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +271,7 @@ class TestUnfitReplica:
 
     @pytest.fixture
     def export(self, run: Run, ana: User, caplog: pytest.LogCaptureFixture) -> Callable[[], str]:
-        """Decide, export twice, and give what the log has of the replica."""
+        """Decide a record, export twice, and return the log message about the replica."""
 
         def both() -> str:
             record = decided(run, ana, "b3")
@@ -285,15 +285,15 @@ class TestUnfitReplica:
 
         return both
 
-    def test_that_has_stopped(self, standby: Standby, export: Callable[[], str]) -> None:
+    def test_stopped_replica_is_avoided(self, standby: Standby, export: Callable[[], str]) -> None:
         with standby.stopped():
             assert "Reading from the primary for the next 30 s. Replica: connection" in export()
 
-    def test_that_is_behind(self, standby: Standby, export: Callable[[], str]) -> None:
+    def test_lagging_replica_is_avoided(self, standby: Standby, export: Callable[[], str]) -> None:
         with standby.behind():
             assert "it is more than 0 s behind" in export()
 
-    def test_that_is_none(self, export: Callable[[], str]) -> None:
+    def test_server_that_is_no_replica_is_avoided(self, export: Callable[[], str]) -> None:
         with configured(Place.of(connection.settings_dict)):
             assert "it is not a replica of the server in DATABASE_URL" in export()
 
@@ -318,7 +318,11 @@ class TestReport:
     @pytest.fixture
     def addresses(self, run: Run, ana: User) -> list[str]:
         decided(run, ana, "a4")
-        desk = [reverse("dashboard"), reverse("reviewer-activity", args=[ana.pk]), reverse("decisions-csv")]
+        dashboard = [
+            reverse("dashboard"),
+            reverse("reviewer-activity", args=[ana.pk]),
+            reverse("decisions-csv"),
+        ]
         files = [
             reverse("judge-table", args=[run.pk, "groups"]),
             reverse("judge-report-json", args=[run.pk]),
@@ -326,9 +330,9 @@ class TestReport:
             reverse("judge-few-shot", args=[run.pk]),
             reverse("judge-decisions-csv", args=[run.pk]),
         ]
-        return [*desk, *files, *(reverse(page, args=[run.pk]) for page in self.PAGES)]
+        return [*dashboard, *files, *(reverse(page, args=[run.pk]) for page in self.PAGES)]
 
-    def test_is_read_by_the_replica_and_says_what_the_primary_would(
+    def test_report_from_the_replica_equals_the_one_from_the_primary(
         self, addresses: list[str], lea: User, client: Client
     ) -> None:
         client.force_login(lea)
@@ -341,10 +345,10 @@ class TestReport:
             assert not any("django_session" in query for query in noted)
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(replica, "_is_fit", lambda: False)
-                if address.endswith((".csv", ".md", ".jsonl")):  # others tell the time, or have a token
+                if address.endswith((".csv", ".md", ".jsonl")):  # other pages have the time or a token
                     assert client.get(address).getvalue() == body, address
 
-    def test_that_fails_there_is_read_by_the_primary_from_the_start(self, run: Run) -> None:
+    def test_report_that_fails_on_the_replica_is_repeated_on_the_primary(self, run: Run) -> None:
         begun: list[str] = []
 
         @read_from_replica
@@ -358,15 +362,15 @@ class TestReport:
         assert figures() == "primary"
         assert begun == ["replica", "primary"]
 
-    def test_changes_nothing(self, run: Run) -> None:
+    def test_read_from_replica_cannot_write(self, run: Run) -> None:
         with pytest.raises(DatabaseError, match="read-only transaction"):
             read_from_replica(Run.objects.create)(name="another")
 
-    def test_inside_a_transaction_tells_of_that(self, run: Run, ana: User) -> None:
+    def test_report_inside_a_transaction_includes_its_changes(self, run: Run, ana: User) -> None:
         with transaction.atomic():
             decided(run, ana, "a9")
             assert report.build_report(JudgeScope(run)).progress.done == 1
             assert read_from_replica(where)() == "primary"
 
-    def test_within_a_report_is_read_where_that_is(self) -> None:
+    def test_nested_read_stays_on_the_replica(self) -> None:
         assert read_from_replica(read_from_replica(where))() == "replica"

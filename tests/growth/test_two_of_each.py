@@ -1,4 +1,4 @@
-"""Two web servers and two workers on one database: nobody notices which of them they have met."""
+"""Two web servers and two workers on one database behave like one of each."""
 
 import signal
 from collections import Counter
@@ -78,7 +78,7 @@ def test_jobs_of_both_workers_run_once(two: Servers) -> None:
     assert eventually(lambda: not Import.objects.exclude(state=Import.State.DONE).exists())
     runs = list(Run.objects.order_by("name"))
     pages = [lea.export(two.sites[run.pk % 2], run) for run in runs]
-    # The web server that sends an export did not order it.
+    # The web server that sends an export is not the one that ordered it.
     sent = [lea.download(two.sites[1 - run.pk % 2], page) for run, page in zip(runs, pages, strict=True)]
     assert sent == [take_out(run=run.name) for run in runs] == files
     for job in JOBS:
@@ -119,7 +119,7 @@ def paused(worker: Server, database: Place) -> Iterator[None]:
     worker.process.signal(signal.SIGCONT)
 
 
-def test_a_login_a_logout_and_a_lockout_at_one_hold_at_the_other(two: Servers) -> None:
+def test_login_logout_and_lockout_apply_to_both_web_servers(two: Servers) -> None:
     one, other = two.sites
     ana = Browser(Program("ana", "reviewer", "read").person)
     assert "Log out" in ana.log_in(one).text

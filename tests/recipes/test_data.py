@@ -1,4 +1,4 @@
-"""The recipes that read an export, as they stand: nothing changes its type, and judge meets human."""
+"""The documented recipes for reading an export keep all types, and compare judge and human scores."""
 
 import importlib
 import json
@@ -36,7 +36,7 @@ PARTS = ("criterion", "judge", "judge_justification", "human", "human_justificat
 Exports = dict[str, Path]
 Load = Callable[[str], ModuleType]
 
-# Of each, how often judge and human agree, and of how many pairs.
+# For each criterion: the agreement of judge and human, and the number of pairs.
 AGREEMENT = {"Clarity": (0.5, 2), "Depth": (1.0, 1)}
 JUDGED = {"Clarity": {"score": "Yes", "justification": "It is."}, "Depth": {"score": 3}}
 
@@ -52,7 +52,7 @@ LINES = file_of(
     line("no criteria", parsed_rubric_scores={}, task_id=..., structured_model_response=...),
     b"",
     line("20250412", task_id=b"12345678901234567890123", model_id="NA", final_answer_verified=None),
-    # Behind what libraries look at to find out what the types are.
+    # After the first lines, from which libraries infer types.
     *(line(f"another {number}", human_review_comments="2025-04-12") for number in range(150)),
     line(
         "last", structured_model_response='{"a": 1}', verification_message="", review_reasons=[], x=[1, "2"]
@@ -64,7 +64,7 @@ LINES = file_of(
 def exports(
     tmp_path_factory: pytest.TempPathFactory, django_db_setup: None, django_db_blocker: Any
 ) -> Exports:
-    """A run with two decisions, as it goes out in each format."""
+    """A run with two decisions, exported in each format."""
     folder = tmp_path_factory.mktemp("exports")
     with django_db_blocker.unblock(), transaction.atomic():
         bring_in(LINES)
@@ -83,7 +83,7 @@ def exports(
 
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Load:
-    """Loads a recipe by its name, as beside the others; nothing is kept of what `datasets` caches."""
+    """Load a recipe by its name. The cache of `datasets` is temporary."""
     monkeypatch.syspath_prepend(str(RECIPES))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
@@ -117,38 +117,36 @@ def records_of(path: Path) -> list[dict[str, Any]]:
 
 
 class TestStandardLibrary:
-    def test_knows_every_field(self, load: Load) -> None:
+    def test_recipe_lists_every_field(self, load: Load) -> None:
         assert sorted(load("exported").COLUMNS) == sorted(FIELDS)
 
-    def test_reads_each_record_as_it_stands(self, load: Load, exports: Exports) -> None:
+    def test_recipe_reads_each_record_unchanged(self, load: Load, exports: Exports) -> None:
         assert list(load("exported").records(exports["jsonl"])) == records_of(exports["jsonl"])
 
-    def test_makes_rows_of_the_columns_and_values_that_parquet_has(
-        self, load: Load, exports: Exports
-    ) -> None:
+    def test_recipe_rows_equal_those_of_parquet(self, load: Load, exports: Exports) -> None:
         exported = load("exported")
         rows = [exported.row(record) for record in exported.records(exports["jsonl"])]
         expected = parquet.read_table(exports["parquet"]).drop_columns("scores").to_pylist()
         assert [*map(alike, rows)] == [*map(alike, expected)]
 
-    def test_puts_judge_beside_human(self, load: Load, exports: Exports) -> None:
+    def test_recipe_pairs_scores_of_judge_and_human(self, load: Load, exports: Exports) -> None:
         exported = load("exported")
         rows = [one for record in exported.records(exports["jsonl"]) for one in exported.scores(record)]
         assert [tuple(one.values()) for one in rows[: len(SCORES)]] == SCORES
         assert {*rows[0]} == {*KEYS, *PARTS}
 
-    def test_takes_scores_of_any_shape(self, load: Load) -> None:
+    def test_recipe_accepts_scores_of_any_shape(self, load: Load) -> None:
         record = {"evaluation_id": "a", "parsed_rubric_scores": {}, "human_corrected_scores": {"Odd": "Yes"}}
         [row] = load("exported").scores(record)
         assert (row["criterion"], row["judge"], row["human"]) == ("Odd", None, "Yes")
 
-    def test_prints_how_often_they_agree(self, exports: Exports) -> None:
+    def test_recipe_prints_agreement(self, exports: Exports) -> None:
         printed = run("exported", exports["jsonl"])
         assert printed.splitlines()[:3] == ["Clarity: 1 of 2", "Depth: 1 of 1", "Safety: 0 of 0"]
 
 
 def alike(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its JSON read, and its times as text: what is the same in both forms."""
+    """Return a row with parsed JSON and times as text, which are equal in both formats."""
     return {name: read(name, value) for name, value in row.items()}
 
 
@@ -177,7 +175,7 @@ class TestLibrary:
         structured = (by_id[key]["structured_model_response"] for key in ("disagreed", "agreed", "last"))
         assert [*map(json.loads, structured)] == ["-1", {"final_answer": "1/2"}, '{"a": 1}']
 
-    def test_a_file_of_the_same_name_is_read_anew(
+    def test_replaced_file_is_read_again(
         self, library: str, load: Load, exports: Exports, tmp_path: Path
     ) -> None:
         recipe, path = load(f"with_{library}"), tmp_path / "latest.parquet"
@@ -186,32 +184,34 @@ class TestLibrary:
         path.write_bytes(b"".join(formats.convert([file_of(line())], "parquet")))
         assert len(recipe.from_parquet(path)) == 1
 
-    def test_scores_of_both_are_the_same_rows(self, library: str, load: Load, exports: Exports) -> None:
+    def test_scores_of_parquet_and_jsonl_are_the_same_rows(
+        self, library: str, load: Load, exports: Exports
+    ) -> None:
         recipe, rows = load(f"with_{library}"), ROWS[library]
         of_table = rows(recipe.scores(recipe.from_parquet(exports["parquet"])))
         assert [tuple(one.values()) for one in of_table[: len(SCORES)]] == SCORES
         assert of_table == rows(recipe.scores_from_jsonl(exports["jsonl"]))
 
-    def test_a_run_without_a_score_has_no_rows(self, library: str, load: Load, tmp_path: Path) -> None:
+    def test_run_without_scores_has_no_score_rows(self, library: str, load: Load, tmp_path: Path) -> None:
         recipe, path = load(f"with_{library}"), tmp_path / "none.parquet"
         path.write_bytes(b"".join(formats.convert([line(parsed_rubric_scores={})], "parquet")))
         assert len(recipe.scores(recipe.from_parquet(path))) == 0
 
-    def test_it_runs_as_it_stands(self, library: str, load: Load, exports: Exports, tmp_path: Path) -> None:
+    def test_recipe_runs_unchanged(self, library: str, load: Load, exports: Exports, tmp_path: Path) -> None:
         load(f"with_{library}")
         printed = run(f"with_{library}", exports["parquet"], HF_HOME=str(tmp_path))
         assert "Clarity" in printed or "2 of 3" in printed
 
 
 @pytest.mark.parametrize("library", ["polars", "datasets"])
-def test_jsonl_is_read_into_given_types(library: str, load: Load, exports: Exports) -> None:
+def test_jsonl_is_read_with_declared_types(library: str, load: Load, exports: Exports) -> None:
     exported, table = load("exported"), load(f"with_{library}").from_jsonl(exports["jsonl"])
     expected = [exported.row(record) for record in exported.records(exports["jsonl"])]
     assert ROWS[library](table) == expected
 
 
 class TestPandas:
-    def test_each_value_of_jsonl_stands_as_it_is(self, load: Load, exports: Exports) -> None:
+    def test_pandas_reads_jsonl_values_unchanged(self, load: Load, exports: Exports) -> None:
         table = load("with_pandas").from_jsonl(exports["jsonl"])
         rows = [
             {name: value for name, value in row.items() if not (isinstance(value, float) and isnan(value))}
@@ -219,29 +219,29 @@ class TestPandas:
         ]
         assert rows == records_of(exports["jsonl"])
 
-    def test_agreement(self, load: Load, exports: Exports) -> None:
+    def test_pandas_recipe_computes_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_pandas")
         found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
         assert {name: tuple(row) for name, row in found.iterrows()} == AGREEMENT
 
 
 class TestPolars:
-    def test_agreement(self, load: Load, exports: Exports) -> None:
+    def test_polars_recipe_computes_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_polars")
         found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
         assert {name: (mean, size) for name, mean, size in found.iter_rows()} == AGREEMENT
 
 
 class TestDatasets:
-    def test_agreement(self, load: Load, exports: Exports) -> None:
+    def test_datasets_recipe_computes_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_datasets")
         assert recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"]))) == (2, 3)
 
 
 class TestDocumentedTraps:
-    """Where one of these no longer fails, the page warns of what is no more."""
+    """If one of these no longer fails, remove its warning from the page."""
 
-    def test_pandas_makes_numbers_and_dates_of_texts(self, load: Load, tmp_path: Path) -> None:
+    def test_pandas_converts_texts_to_numbers_and_dates(self, load: Load, tmp_path: Path) -> None:
         load("with_pandas")
         pandas, path = importlib.import_module("pandas"), tmp_path / "two.jsonl"
         path.write_bytes(file_of(line("1", task_id="0550"), line("2", task_id=None, model_id="NA")))
@@ -253,7 +253,7 @@ class TestDocumentedTraps:
         assert pandas.isna(pandas.read_csv(table)["model_id"][1])
         assert [*pandas.read_csv(table)["evaluation_id"]] == [1, 2]
 
-    def test_csv_is_text_where_that_is_asked_for(self, load: Load, exports: Exports) -> None:
+    def test_csv_is_read_as_text_on_request(self, load: Load, exports: Exports) -> None:
         for library in ("pandas", "polars"):
             load(f"with_{library}")
         pandas, polars = (importlib.import_module(library) for library in ("pandas", "polars"))
@@ -264,7 +264,7 @@ class TestDocumentedTraps:
             assert by_polars[column].to_list() == expected
             assert [*by_pandas[column]] == [value or "" for value in expected]
 
-    def test_pandas_takes_no_number_of_over_64_bits(self, load: Load, exports: Exports) -> None:
+    def test_pandas_rejects_numbers_over_64_bits(self, load: Load, exports: Exports) -> None:
         load("with_pandas")
         with pytest.raises(ValueError, match="too big"):
             importlib.import_module("pandas").read_json(exports["jsonl"], lines=True)
@@ -277,9 +277,7 @@ class TestDocumentedTraps:
         with pytest.raises(polars.exceptions.ComputeError):
             polars.read_ndjson(path)
 
-    def test_datasets_makes_numbers_of_texts_whatever_features_it_is_given(
-        self, load: Load, tmp_path: Path
-    ) -> None:
+    def test_datasets_converts_texts_to_numbers_despite_features(self, load: Load, tmp_path: Path) -> None:
         load("with_datasets")
         datasets, path = importlib.import_module("datasets"), tmp_path / "two.jsonl"
         path.write_bytes(file_of(line("1", structured_model_response="-1"), line("2")))
@@ -291,7 +289,7 @@ class TestDocumentedTraps:
 
 
 def run(name: str, *arguments: object, **variables: str) -> str:
-    """What a recipe prints."""
+    """Run a recipe and return its output."""
     done = subprocess.run(
         [sys.executable, RECIPES / f"{name}.py", *map(str, arguments)],
         env={"PATH": os.environ["PATH"], "HF_HUB_OFFLINE": "1", **variables},

@@ -1,4 +1,4 @@
-"""The recipes for a pipeline as they stand, each as a process of its own against the site."""
+"""The documented recipes for a pipeline, each run as a process against the site."""
 
 import gzip
 import os
@@ -39,14 +39,14 @@ Recipe = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def surroundings(live_server: LiveServer, max: User) -> dict[str, str]:
-    """Where the site is, and a token of an admin."""
+    """Environment variables with the address of the site and a token of an admin."""
     token = api_tokens.create(person=max, scopes=["import", "read"], actor=None).text
     return {"COGNIREVIEW_URL": live_server.url, "COGNIREVIEW_TOKEN": token}
 
 
 @pytest.fixture(params=LANGUAGES)
 def recipe(request: pytest.FixtureRequest, surroundings: dict[str, str]) -> Recipe:
-    """Runs a recipe by its name without ending; what it gives to do is done by a worker meanwhile."""
+    """Run a recipe by its name without extension, while a worker runs its jobs."""
     program, ending = request.param
 
     def run(
@@ -61,7 +61,7 @@ def recipe(request: pytest.FixtureRequest, surroundings: dict[str, str]) -> Reci
 def finish(
     arguments: Iterable[object], variables: dict[str, str], cwd: Path | None = None, *, is_worked: bool = True
 ) -> subprocess.CompletedProcess[str]:
-    """What a process said; it and the worker beside it have 30 seconds."""
+    """Run a process, and a worker for its jobs, for at most 30 seconds."""
     end = time.monotonic() + 30
     command = list(map(str, arguments))
     process = subprocess.Popen(
@@ -84,7 +84,7 @@ def finish(
 
 
 class TestPush:
-    def test_brings_it_and_counts_its_lines(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_push_imports_a_file_and_counts_its_lines(self, recipe: Recipe, tmp_path: Path) -> None:
         data = file_of(line("a"), line("b"), line("c"))
         (tmp_path / "new ones.jsonl").write_bytes(data)
         done = recipe("push_run", tmp_path / "new ones.jsonl", "a/b & c")
@@ -93,19 +93,19 @@ class TestPush:
         assert done.stdout == f"Import {source.pk}: 3 lines, 3 new\n"
         assert take_out(run="a/b & c") == data
 
-    def test_tells_of_each_line_that_is_rejected(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_push_lists_each_rejected_line(self, recipe: Recipe, tmp_path: Path) -> None:
         packed = gzip.compress(file_of(line("a"), line("b", task_id=True), rb'{"backslash": "\\n"}'))
         (tmp_path / "mixed.jsonl.gz").write_bytes(packed)
         done = recipe("push_run", tmp_path / "mixed.jsonl.gz", "mixed")
-        counts, *told = done.stdout.splitlines()
+        counts, *rejected = done.stdout.splitlines()
         assert counts.endswith(": 3 lines, 1 new, 2 rejected")
-        assert told == [
+        assert rejected == [
             "line 2: task_id is a boolean, but takes a string or a number",
             "line 3: evaluation_id is missing",
         ]
         assert (done.returncode, done.stderr) == (1, "")
 
-    def test_that_is_refused_or_not_there_ends_with_2(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_push_of_refused_or_missing_file_ends_with_2(self, recipe: Recipe, tmp_path: Path) -> None:
         (tmp_path / "utf16.jsonl").write_bytes("{}".encode("utf-16"))
         for file in ("utf16.jsonl", "none.jsonl"):
             done = recipe("push_run", tmp_path / file, "none")
@@ -113,14 +113,14 @@ class TestPush:
             assert done.stderr != ""
         assert not Import.objects.exists()
 
-    def test_that_is_not_in_when_the_time_is_over_ends_with_2(self, recipe: Recipe, tmp_path: Path) -> None:
+    def test_push_that_times_out_ends_with_2(self, recipe: Recipe, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_bytes(file_of(line()))
         done = recipe("push_run", tmp_path / "a.jsonl", "slow", 0, is_worked=False)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"Import {Import.objects.get().pk} is queued.")
 
     @pytest.mark.parametrize("lines", [1, 5000])
-    def test_says_that_its_token_is_none(self, lines: int, recipe: Recipe, tmp_path: Path) -> None:
+    def test_push_reports_an_invalid_token(self, lines: int, recipe: Recipe, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_bytes(file_of(*[line()] * lines))
         done = recipe("push_run", tmp_path / "a.jsonl", "run", COGNIREVIEW_TOKEN="cr_none")
         assert (done.returncode, done.stdout) == (2, "")
@@ -130,7 +130,7 @@ class TestPush:
 class TestGate:
     @pytest.fixture(autouse=True)
     def _run(self, ana: User) -> None:
-        """40 blind decisions, 38 of them the judge's verdict."""
+        """Create 40 blind decisions, 38 of which agree with the judge's verdict."""
         flagged = stratum(bring_in(file_of(line()), run=RUN).run, {"Pass": 200})
         decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
         decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
@@ -144,7 +144,7 @@ class TestGate:
             ("blind flagged kappa >= 0.2", (2, "cannot tell")),
         ],
     )
-    def test_says_and_ends_as_the_command_does(
+    def test_gate_prints_and_ends_as_the_command_does(
         self, required: str, says: tuple[int, str], recipe: Recipe, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         done = recipe("judge_gate", RUN, required)
@@ -152,7 +152,7 @@ class TestGate:
         assert (done.returncode, done.stdout, done.stderr) == (command.status, command.out.decode(), "")
         assert (done.returncode, done.stdout.partition(":")[0]) == says
 
-    def test_ends_with_2_for_all_that_is_no_answer(self, recipe: Recipe) -> None:
+    def test_gate_ends_with_2_without_an_answer(self, recipe: Recipe) -> None:
         for arguments, variables, sentence in (
             ((RUN, "kappa >= 0.6"), {}, "names an unknown figure"),
             (("none", f"{AGREEMENT} >= 0.8"), {}, "There is no run with this name"),
@@ -165,7 +165,7 @@ class TestGate:
             assert done.stderr != ""
             assert sentence in done.stderr
 
-    def test_of_several_requirements_says_each(self, surroundings: dict[str, str]) -> None:
+    def test_gate_prints_the_result_of_each_requirement(self, surroundings: dict[str, str]) -> None:
         several = [f"{AGREEMENT} >= 0.8", f"{AGREEMENT} >= 0.99", "miss_rate <= 0.1"]
         done = finish([sys.executable, RECIPES / "judge_gate.py", RUN, *several], surroundings)
         assert [said.partition(":")[0] for said in done.stdout.splitlines()] == [
@@ -180,13 +180,13 @@ class TestGate:
 class TestPipeline:
     @pytest.fixture
     def steps(self) -> dict[str, str]:
-        """What its steps run, by their names; but for the one that is not ours."""
+        """Return the commands of the steps by name, except for the evaluation itself."""
         [job] = yaml.safe_load((RECIPES / "pipeline.yml").read_text())["jobs"].values()
         assert {*job["env"]} == {"COGNIREVIEW_URL", "COGNIREVIEW_TOKEN"}
         named = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
         return {name: run for name, run in named.items() if not run.startswith("make ")}
 
-    def test_stops_unless_the_judge_is_shown_to_be_good_enough(
+    def test_pipeline_stops_until_the_judge_is_good_enough(
         self, steps: dict[str, str], surroundings: dict[str, str], ana: User, tmp_path: Path
     ) -> None:
         (tmp_path / "recipes").symlink_to(RECIPES)
