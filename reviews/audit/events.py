@@ -26,6 +26,8 @@ def record(
 ) -> AuditEvent:
     """Record one event. `actor=None` is the program itself. `detail` has JSON values.
 
+    `run` may be omitted if there is an `evaluation`.
+
     An event that changes human_* values of a record has them in `human`: {"before": {...}, "after": {...}},
     five values each, with the timestamp in ISO 8601, and `KEEPS_LINE` if the exported line stays unchanged.
     `verify_log` compares these values with an export. The database seals the event when the transaction
@@ -35,6 +37,7 @@ def record(
     """
     if not connection.in_atomic_block:
         raise NoTransaction(action)
+    run = evaluation.run if evaluation and run is None else run
     return AuditEvent.objects.create(
         action=action,
         actor=actor,

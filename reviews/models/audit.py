@@ -56,6 +56,3 @@ class AuditSeal(models.Model):
 
     class Meta:
         db_table = "audit_seal"
-
-    def __str__(self) -> str:
-        return f"{self.position}:{bytes(self.hash).hex()}"

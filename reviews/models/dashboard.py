@@ -34,9 +34,6 @@ class CriterionDay(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.criterion}, {self.day}"
-
 
 class Overturn(models.Model):
     """A decision that another person revised or reopened. Append-only."""
@@ -61,9 +58,6 @@ class Overturn(models.Model):
 
     class Meta:
         db_table = "overturn"
-
-    def __str__(self) -> str:
-        return f"{self.review} {self.kind}"
 
 
 class SpotCheck(models.Model):
@@ -93,6 +87,3 @@ class SpotCheck(models.Model):
                 fields=["drawn_by", "id"], name="spot_check_open", condition=models.Q(outcome="open")
             )
         ]
-
-    def __str__(self) -> str:
-        return f"spot check of {self.review}"

@@ -46,9 +46,6 @@ class FileConflict(models.Model):
             models.Index(fields=["run", "id"], condition=models.Q(outcome="open"), name="file_conflict_open"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.evaluation_id} and line {self.line} of import {self.source_id}"
-
 
 class ReviewQuerySet(models.QuerySet["Review"]):
     """Reviews by their origin."""
@@ -170,9 +167,6 @@ class Withdrawal(models.Model):
     class Meta:
         db_table = "withdrawal"
 
-    def __str__(self) -> str:
-        return f"{self.review} withdrawn"
-
 
 class Draft(models.Model):
     """Entries of a reviewer that are not submitted yet."""
@@ -190,9 +184,6 @@ class Draft(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["evaluation", "reviewer"], name="draft_one_each"),
         ]
-
-    def __str__(self) -> str:
-        return f"draft of {self.evaluation_id}"
 
 
 class Escalation(models.Model):
@@ -234,6 +225,3 @@ class Escalation(models.Model):
             models.Index(fields=["evaluation"], name="escalation_evaluation"),
             models.Index(fields=["run", "id"], condition=models.Q(outcome="open"), name="escalation_open"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.kind}: {self.evaluation_id}"

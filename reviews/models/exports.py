@@ -39,9 +39,6 @@ class Export(models.Model):
     class Meta:
         db_table = "export"
 
-    def __str__(self) -> str:
-        return f"export {self.pk} of {self.run}"
-
 
 class ExportProgress(models.Model):
     """Progress of an export job, in a row of its own: a second connection writes it during the job."""
@@ -52,9 +49,6 @@ class ExportProgress(models.Model):
 
     class Meta:
         db_table = "export_progress"
-
-    def __str__(self) -> str:
-        return f"{self.bytes_read} of {self.bytes_to_read} bytes"
 
 
 class ExportPart(models.Model):

@@ -29,9 +29,6 @@ class Stratum(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.model_id} by {self.judge_llm_model}"
-
 
 class StratumCount(models.Model):
     """Number of records of a stratum with one verdict. `strata.recount` writes it after an import."""
@@ -171,9 +168,6 @@ class BlindScores(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"blind scores of {self.evaluation_id}"
-
 
 class Reveal(models.Model):
     """The judge's scores were shown to a person who could still review the record. Append-only.
@@ -216,9 +210,6 @@ class Reveal(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"reveal of {self.evaluation_id or self.run} to {self.reviewer_id}"
-
 
 class IndependentReview(models.Model):
     """One of several independent reviews of a record. It is open while others are missing."""
@@ -246,9 +237,6 @@ class IndependentReview(models.Model):
             ),
             models.Index(fields=["evaluation"], name="independent_review_evaluation"),
         ]
-
-    def __str__(self) -> str:
-        return f"independent review of {self.reviewer_id} on {self.evaluation_id}"
 
 
 class AgreementPattern(models.Model):

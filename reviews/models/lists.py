@@ -26,9 +26,6 @@ class SavedView(models.Model):
             models.UniqueConstraint(fields=["run", "owner", "name"], name="saved_view_name_is_unique"),
         ]
 
-    def __str__(self) -> str:
-        return self.name
-
 
 class BulkChange(models.Model):
     """A change that a lead made to all records of a list, and can undo."""
@@ -50,9 +47,6 @@ class BulkChange(models.Model):
 
     class Meta:
         db_table = "bulk_change"
-
-    def __str__(self) -> str:
-        return f"{self.kind}, {self.evaluations} records"
 
 
 class BulkChangeItem(models.Model):

@@ -85,9 +85,6 @@ class OneTimeLink(models.Model):
     class Meta:
         db_table = "one_time_link"
 
-    def __str__(self) -> str:
-        return f"{self.purpose} link {self.pk}"
-
 
 class ApiToken(models.Model):
     """A bearer token with which a program acts as a person, within its scopes.
@@ -106,6 +103,3 @@ class ApiToken(models.Model):
 
     class Meta:
         db_table = "api_token"
-
-    def __str__(self) -> str:
-        return self.prefix

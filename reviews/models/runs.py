@@ -175,9 +175,6 @@ class ImportProgress(models.Model):
     class Meta:
         db_table = "import_progress"
 
-    def __str__(self) -> str:
-        return f"{self.bytes_done} of {self.size} bytes"
-
     @property
     def seconds(self) -> float:
         """Seconds from the first chunk to the last report."""
@@ -215,9 +212,6 @@ class ImportSums(models.Model):
 
     class Meta:
         db_table = "import_sums"
-
-    def __str__(self) -> str:
-        return f"sums of {self.source_id}"
 
 
 class RunCount(models.Model):

@@ -44,9 +44,6 @@ class RunFacet(models.Model):
             models.UniqueConstraint(fields=["run", "name", "value"], name="run_facet_is_unique"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.name} {self.value}"
-
 
 class EvaluationFacets(models.Model):
     """The facets of one record, as hashed keys. The rows are narrow, so that a scan is fast."""
@@ -59,9 +56,6 @@ class EvaluationFacets(models.Model):
         db_table = "evaluation_facets"
         indexes: ClassVar = [GinIndex(fields=["keys"], name="evaluation_facets_keys")]
 
-    def __str__(self) -> str:
-        return f"facets of {self.evaluation_id}"
-
 
 class EvaluationWords(models.Model):
     """The searchable words of one record, in a table of their own because they are long."""
@@ -73,9 +67,6 @@ class EvaluationWords(models.Model):
         db_table = "evaluation_words"
         indexes: ClassVar = [GinIndex(fields=["words"], name="evaluation_words_words")]
 
-    def __str__(self) -> str:
-        return f"words of {self.evaluation_id}"
-
 
 class UnindexedImport(models.Model):
     """An import that is not fully indexed yet. The row is deleted when it is."""
@@ -86,6 +77,3 @@ class UnindexedImport(models.Model):
 
     class Meta:
         db_table = "unindexed_import"
-
-    def __str__(self) -> str:
-        return f"{self.evaluations} records of {self.source}"

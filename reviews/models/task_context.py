@@ -26,9 +26,6 @@ class ContextImport(models.Model):
     class Meta:
         db_table = "context_import"
 
-    def __str__(self) -> str:
-        return self.file_name
-
 
 class TaskContext(models.Model):
     """A task: its prompt and its reference answer. A later file replaces it."""
@@ -49,9 +46,6 @@ class TaskContext(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"task {self.task_id}"
-
 
 class TaskAnswer(models.Model):
     """The answer of one model to a task."""
@@ -70,6 +64,3 @@ class TaskAnswer(models.Model):
                 name="task_answer_is_unique",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.model_id} on {self.context}"

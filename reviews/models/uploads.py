@@ -27,9 +27,6 @@ class Upload(models.Model):
     class Meta:
         db_table = "upload"
 
-    def __str__(self) -> str:
-        return self.file_name
-
 
 class UploadPart(models.Model):
     """About 1 MiB of an upload. Stored in the database: the next part may reach another web server."""

@@ -39,9 +39,6 @@ class Webhook(models.Model):
     class Meta:
         db_table = "webhook"
 
-    def __str__(self) -> str:
-        return f"webhook {self.pk}"
-
 
 class WebhookDelivery(models.Model):
     """One message for one webhook, with the same bytes in each attempt."""
@@ -63,9 +60,6 @@ class WebhookDelivery(models.Model):
     class Meta:
         db_table = "webhook_delivery"
 
-    def __str__(self) -> str:
-        return self.message_id
-
 
 class WebhookAttempt(models.Model):
     """The result of one delivery attempt. Only the status of the response is stored."""
@@ -81,6 +75,3 @@ class WebhookAttempt(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["delivery", "number"], name="webhook_attempt_number"),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.number}: {self.reason}"

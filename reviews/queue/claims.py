@@ -75,7 +75,7 @@ def _record_claim(evaluation: Evaluation, reviewer: User, draft: int | None, **d
     """Write the audit event of a claim. `draft` is the revision of the draft that an earlier claim left."""
     if draft is not None:
         detail["draft"] = draft
-    events.record("claim", actor=reviewer, run=evaluation.run, evaluation=evaluation, **detail)
+    events.record("claim", actor=reviewer, evaluation=evaluation, **detail)
 
 
 def _draft_revision(evaluation: Evaluation, reviewer: User) -> int | None:
@@ -141,7 +141,7 @@ def release(*, evaluation_id: int, actor: User) -> None:
     check_release(actor, evaluation)
     claimed_by = evaluation.claimed_by.username
     clear_claim(evaluation)
-    events.record("release", actor=actor, run=evaluation.run, evaluation=evaluation, claimed_by=claimed_by)
+    events.record("release", actor=actor, evaluation=evaluation, claimed_by=claimed_by)
 
 
 @transaction.atomic
@@ -152,7 +152,7 @@ def skip(*, evaluation_id: int, reviewer: User) -> None:
     check_available(evaluation, reviewer)
     clear_claim(evaluation)
     Skip.objects.get_or_create(evaluation=evaluation, reviewer=reviewer)
-    events.record("skip", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+    events.record("skip", actor=reviewer, evaluation=evaluation)
 
 
 @transaction.atomic
@@ -161,7 +161,7 @@ def unskip(*, evaluation_id: int, reviewer: User) -> None:
     evaluation = lock_evaluation(evaluation_id)
     count, _ = evaluation.skips.filter(reviewer=reviewer).delete()
     if count:
-        events.record("unskip", actor=reviewer, run=evaluation.run, evaluation=evaluation)
+        events.record("unskip", actor=reviewer, evaluation=evaluation)
 
 
 @transaction.atomic

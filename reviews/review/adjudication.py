@@ -18,7 +18,7 @@ class ReviewerScore:
     reviewer: str
     #: Empty if the reviewer excluded the criterion.
     score: str
-    #: What the score counts as by the run's rule: yes, partial or no; empty for none of them.
+    #: The level of the score by the run's rule: yes, partial or no; empty without a level.
     counts: str
     cause: str
     text: str
@@ -92,8 +92,8 @@ def agreed_scores(
 ) -> dict[str, EarlierScore]:
     """Return the scores to prefill the lead's form with, by criterion.
 
-    Where all reviews agree, this is the last one's entry. Elsewhere the score is None and the text is the
-    judge's. Without independent reviews the result is empty.
+    A criterion on which all reviews agree has the last review's entry. The others have no score and the
+    judge's text. Without independent reviews, the result is empty.
     """
     if not independent_reviews:
         return {}

@@ -10,13 +10,13 @@ from django.db import connection
 from reviews.models import AgreementPattern, Evaluation, IndependentReview, Review, Run
 from reviews.records.scores import is_score, score_of
 
-# The scores of one criterion by several people, in whatever order; None stands for the verdict.
+#: Criterion (None for the verdict) -> sorted scores of all reviewers -> number of records.
 Patterns = dict[str | None, dict[tuple[Any, ...], int]]
 
-# A pattern of nine scores is part of a key, for which an index has 2,704 bytes; a character takes up to six.
+# An index key has at most 2,704 bytes, and a pattern has up to nine scores with up to six bytes a character.
 _LONGEST_NAME, _LONGEST_SCORE = 200, 30
-# In the order of the rows, so that no two transactions wait for each other. Two long names may begin alike,
-# and a statement can count a row only once.
+# Sorted, so that transactions lock rows in the same order. Grouped, because two shortened names may be equal
+# and a statement can update a row only once.
 _ADD = """
     INSERT INTO agreement_pattern AS counted (run_id, criterion, pattern, evaluations)
     SELECT %(run)s, criterion, pattern, %(sign)s * count(*)
@@ -30,28 +30,25 @@ _ADD = """
 def count(evaluation: Evaluation, given: Sequence[IndependentReview]) -> None:
     """Count a record's complete set of independent reviews. Earlier counts of the record are replaced.
 
-    It writes rows that all reviewers of a run share, so it comes last in a transaction.
+    Call it last in a transaction: it locks rows that all reviewers of a run share.
     """
     uncount(evaluation)
-    _add(evaluation.run_id, [independent_review.review for independent_review in given], 1)
-    IndependentReview.objects.filter(pk__in=[independent_review.pk for independent_review in given]).update(
-        is_counted=True
-    )
+    _add(evaluation.run_id, [one.review for one in given], 1)
+    IndependentReview.objects.filter(pk__in=[one.pk for one in given]).update(is_counted=True)
 
 
 def uncount(evaluation: Evaluation) -> None:
-    """Remove a record from the counts: its set of independent reviews is no longer complete."""
-    counted = evaluation.independent_reviews.filter(is_counted=True).select_related("review")
-    reviews = [independent_review.review for independent_review in counted]
-    if reviews:
+    """Remove a record from the counts, if it was counted."""
+    counted = evaluation.independent_reviews.filter(is_counted=True)
+    if reviews := [one.review for one in counted.select_related("review")]:
         _add(evaluation.run_id, reviews, -1)
-        evaluation.independent_reviews.filter(is_counted=True).update(is_counted=False)
+        counted.update(is_counted=False)
 
 
 def load_patterns(run: Run) -> Patterns:
-    """Return how many completely reviewed records got which scores, by criterion.
+    """Return the number of completely reviewed records with each pattern of scores.
 
-    A criterion that somebody left out has fewer scores there than there were people, but two at least.
+    A pattern has at least two scores. A reviewer who excluded the criterion has none in it.
     """
     found: Patterns = {}
     rows = AgreementPattern.objects.filter(run=run, evaluations__gt=0).order_by("criterion", "pattern")
@@ -71,20 +68,20 @@ def _patterns(reviews: Sequence[Review]) -> Iterator[tuple[str | None, str]]:
     names = {name: None for review in reviews for name in review.corrected_scores or {}}
     for name in names:
         scores = (score_of((review.corrected_scores or {}).get(name)) for review in reviews)
-        given = [_shown(score) for score in scores if is_score(score)]
+        given = [_normalised(score) for score in scores if is_score(score)]
         if len(given) > 1:
-            yield name[:_LONGEST_NAME], _spelled(given)
+            yield name[:_LONGEST_NAME], _encoded(given)
     verdicts = [review.verdict for review in reviews if review.verdict]
     if len(verdicts) > 1:
-        yield None, _spelled(verdicts)
+        yield None, _encoded(verdicts)
 
 
-def _shown(score: Any) -> Any:
-    """A score so that the same one is spelled the same, 4 and 4.0 too, and no other one."""
+def _normalised(score: Any) -> Any:
+    """Return one value for equal scores, such as 4 and 4.0, and shorten long texts without collisions."""
     if isinstance(score, str) and len(score) > _LONGEST_SCORE:
         return f"{score[: _LONGEST_SCORE - 10]} {sha256(score.encode()).hexdigest()[:8]}…"
     return int(score) if isinstance(score, float) and score.is_integer() else score
 
 
-def _spelled(scores: Iterable[Any]) -> str:
+def _encoded(scores: Iterable[Any]) -> str:
     return json.dumps(sorted(scores, key=json.dumps), ensure_ascii=False)

@@ -1,23 +1,23 @@
 """Blind review: a share of a run's records is scored before the judge's scores are shown.
 
-Whoever sees a score leans towards it. So how far people agree with the judge is told by records of which
-they saw nothing of what it said until they had committed scores of their own. That needs an answer of the
-model, in the record or in its task context: otherwise the judge's output is all there is to read.
+Seen scores bias a reviewer, so agreement with the judge is measured on records that people scored before they
+saw the judge's output. Blind review needs the model's answer, in the record or in its task context. Otherwise
+there is nothing to read but the judge's output.
 
-The judge's output of a record is hidden from a person if all of these hold (`hidden.hidden_from` in SQL):
+The judge's output of a record is hidden from a person under these conditions (in SQL:
+`hidden_records.hidden_from`):
 
-1. The record is in the queue, and no decision is in force.
-2. It was never out of the queue (`Evaluation.was_shown`, set by a trigger). A decision that was undone,
-   reopened or brought by a file showed the scores to everybody.
+1. The record is in the queue and has no current decision.
+2. It has never left the queue (`Evaluation.was_shown`, set by a trigger). Everybody may have seen the scores
+   of an undone, reopened or imported decision.
 3. It is in the run's blind share.
-4. No row of `Reveal` says that this person was shown the scores, of this record or of the whole run.
-5. They have not reviewed it before.
-6. There is an answer of the model to score.
+4. No `Reveal` shows that the person has seen the scores of the record or of the whole run.
+5. The person has not reviewed it before.
+6. It has an answer of the model.
 
-A reveal is written by the POST that shows the scores: scores are locked in, a lead takes a record over to
-decide between independent reviews, a file is asked for. Where a change would hide what was shown (a larger
-blind share, an answer that comes with a file), `reveal_served` records it first for everybody who had claimed
-the record.
+The request that shows the scores writes the reveal: scores are locked in, a lead takes over a record to
+adjudicate, a file is requested. A larger blind share or a new answer could hide scores that people have seen.
+`reveal_served` records these reveals before such a change.
 """
 
 from collections.abc import Mapping
@@ -42,9 +42,9 @@ from reviews.review.preconditions import check_version
 from reviews.search import strata
 
 LOCK_IN_FIRST = (
-    "This record is scored blind: commit your scores first. Then the judge's are shown, and you submit."
+    "This record is scored blind: lock in your scores first. Then the judge's are shown, and you submit."
 )
-# Begin a hold on a record, and so show it.
+# Actions that start a claim, and so show the record.
 _SERVES = ("claim", "withdraw escalation")
 
 
@@ -61,16 +61,13 @@ def is_hidden(evaluation: Evaluation, reviewer: User) -> bool:
 
 
 def check_shown(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `Denied` where what the judge said is hidden."""
+    """Raise `Denied` if the judge's output is hidden from the reviewer."""
     if is_hidden(evaluation, reviewer):
-        raise Denied(
-            "This record is scored blind, and this would tell what the judge said of it. "
-            "Commit your scores first: then it is shown to you."
-        )
+        raise Denied("This record is scored blind. Lock in your scores first to see the judge's output.")
 
 
 def has_answer(evaluation: Evaluation) -> bool:
-    """Whether there is an answer of the model to judge. At most two queries."""
+    """Return whether the record or its task context has the model's answer. At most two queries."""
     if responses.has_answer(evaluation.structured_model_response):
         return True
     context = task_context.find_context(evaluation)
@@ -78,7 +75,7 @@ def has_answer(evaluation: Evaluation) -> bool:
 
 
 def find_locked_in(evaluation: Evaluation, reviewer: User) -> BlindScores | None:
-    """What the reviewer gave on the record's present evidence before the judge's scores were shown."""
+    """Return the scores that the reviewer locked in on the record's current evidence."""
     return BlindScores.objects.filter(**_on_evidence(evaluation, reviewer)).first()
 
 
@@ -97,9 +94,9 @@ def check_locked_in(evaluation: Evaluation, reviewer: User) -> None:
 
 
 def reveal_served(records: QuerySet[Evaluation], *, share: float | None = None) -> None:
-    """Before a change that may hide some of these records, note who claimed them while they were shown.
+    """Record who has claimed these records, before a change that may hide their scores.
 
-    `share` is the blind share from then on, if that changes. Costs by the open records among them that
+    `share` is the new blind share, if that changes. The cost grows with the undecided records among them that
     somebody has claimed.
     """
     is_open = Q(human_review_status__in=QUEUE_STATUSES, review=None, was_shown=False)
@@ -132,14 +129,14 @@ def lock_in(
     fields: Fields,
     active_ms: int | None,
 ) -> BlindScores:
-    """Keep the scores that a reviewer gives blind, criterion -> score; from then on they see the judge's.
+    """Lock in a reviewer's blind scores, criterion -> score, and reveal the judge's scores.
 
-    `version` is the record's as the reviewer saw it. `fields` becomes their draft of the review, in which
-    they may still change everything. The same scores sent twice are kept once. Raises `Conflict` when they do
-    not hold the record, it has changed, they committed others, or the judge's are not hidden from them.
+    `version` is the record's version that the reviewer saw. `fields` becomes the draft of the review, which
+    may still change every score. The same scores sent twice are saved once. Raises `Conflict` if the reviewer
+    has not claimed the record, the record has changed, the reviewer locked in other scores, or the judge's
+    scores are not hidden.
     """
     check(reviewer, "review_evaluation")
-    # A second tab, an import and whoever takes the record over take turns with this.
     evaluation = lock_evaluation(evaluation_id)
     check_claimed_by(evaluation, reviewer)
     before = find_locked_in(evaluation, reviewer)
@@ -147,39 +144,32 @@ def lock_in(
         return _same(before, scores)
     check_version(evaluation, version)
     if not is_hidden(evaluation, reviewer):
-        raise Conflict("The judge's scores of this record are not hidden any more. Check yours and submit.")
+        raise Conflict("The judge's scores of this record are no longer hidden. Check yours and submit.")
     given = BlindScores.objects.create(
         **_on_evidence(evaluation, reviewer), scores=dict(scores), active_ms=active_ms
     )
     drafts.replace(evaluation, reviewer, fields)
     reveals.record_reveal(evaluation, reviewer, reveals.How.LOCKED_IN)
-    events.record(
-        "blind scores", actor=reviewer, run=evaluation.run, evaluation=evaluation, scores=given.scores
-    )
+    events.record("blind scores", actor=reviewer, evaluation=evaluation, scores=given.scores)
     return given
 
 
 def _same(before: BlindScores, scores: Mapping[str, Any]) -> BlindScores:
     if before.scores != scores:
         raise Conflict(
-            f"You committed other scores at {format_time(before.at)}, and those are kept. "
+            f"You locked in other scores at {format_time(before.at)}, and those are kept. "
             "The judge's are shown now: check yours and submit."
         )
     return before
 
 
-# Whether a run can be reviewed blind at all
-
-
 @dataclass(frozen=True, slots=True)
 class BlindFeasibility:
-    """What there is to judge in a run without what its judge said.
+    """Whether the records of a run can be scored without the judge's output."""
 
-    `answered` counts the records with an answer of their own, None until all are counted.
-    `by_context` says whether task context has an answer for others (looked up only where it matters).
-    """
-
+    #: Number of records that include the model's answer; None until all records are counted.
     answered: int | None
+    #: Whether task context has the model's answer to a record; looked up only if `answered` is 0.
     by_context: bool
 
     @property
@@ -188,7 +178,7 @@ class BlindFeasibility:
 
     @property
     def sentence(self) -> str:
-        """Why blind review cannot be; empty where it can."""
+        """Why no record can be scored blind; empty if some can."""
         if self.is_possible:
             return ""
         return (
@@ -208,7 +198,7 @@ _ANSWER_IN_CONTEXT = """
 
 
 def blind_feasibility(run: Run) -> BlindFeasibility:
-    """What of a run can be reviewed blind, from what was counted when its files came in."""
+    """Return whether a run can be reviewed blind, from counts that imports keep."""
     if strata.why_not_counted(run):
         return BlindFeasibility(None, by_context=False)
     counts = StratumCount.objects.filter(stratum__run=run)

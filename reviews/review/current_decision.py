@@ -35,7 +35,6 @@ def make_current(
     events.record(
         action,
         actor=reviewer,
-        run=evaluation.run,
         evaluation=evaluation,
         version=review.version,
         human=human_changes(before, evaluation),

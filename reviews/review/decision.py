@@ -1,4 +1,4 @@
-"""Build a decision from what a reviewer or a program entered, with the same checks for both."""
+"""Build a decision from the entries of a reviewer or a program, with the same checks for both."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_revise
 from reviews.audit import events
-from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User, Withdrawal
+from reviews.models import Evaluation, FileConflict, Review, Run, User, Withdrawal
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import TRANSITIONS
@@ -21,6 +21,7 @@ from reviews.review import blind_scoring, drafts, independent_reviews, overturns
 from reviews.review import versions as review_versions
 from reviews.review.current_decision import human_changes, make_current, save_decision
 from reviews.review.decision import Decision
+from reviews.review.escalation_rows import decide_escalation, reopen_escalation
 from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
 
 
@@ -75,9 +76,9 @@ def restore(
     sent_before = _sent_before(evaluation, actor, version, submission)
     if sent_before:
         return sent_before
-    older, in_force = evaluation.reviews.get(version=restored), evaluation.review
+    older, current = evaluation.reviews.get(version=restored), evaluation.review
     place = (evaluation.source_import_id, evaluation.source_line)
-    if older == in_force:
+    if older == current:
         raise Conflict("This version is already the current decision.")
     decision: Decision = {
         "scores": older.corrected_scores or {},
@@ -89,7 +90,7 @@ def restore(
     }
     detail = {"restored": restored, "reason": reason}
     review = _decide("restore", evaluation, actor, submission, detail, **decision)
-    overturns.record_overturn(in_force, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
+    overturns.record_overturn(current, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
     return review
 
 
@@ -133,12 +134,13 @@ def _decide(
 
     `waiting` are the keys of the open independent reviews that it closes, if the caller has them.
     """
-    escalation, settled = (
-        _resolve_escalation(evaluation, reviewer),
-        independent_reviews.close(evaluation, waiting),
-    )
     review = review_versions.add(
-        evaluation, reviewer, submission, decision, escalation=escalation, independent_reviews=settled
+        evaluation,
+        reviewer,
+        submission,
+        decision,
+        escalation=decide_escalation(evaluation, actor=reviewer),
+        independent_reviews=independent_reviews.close(evaluation, waiting),
     )
     if action == "revise":
         overturns.record_revision(evaluation.review, by=review)
@@ -188,9 +190,7 @@ def _restore(evaluation: Evaluation, review: Review) -> None:
     evaluation.review_id = before["review"]
     evaluation.is_outdated = before["is_outdated"]
     if before["escalation"]:
-        evaluation.is_escalated = True
-        open_again = {"outcome": Escalation.Outcome.OPEN, "resolved_by": None, "resolved_at": None}
-        Escalation.objects.filter(pk=before["escalation"]).update(**open_again)
+        reopen_escalation(evaluation, before["escalation"])
     independent_reviews.reopen(review)
 
 
@@ -206,10 +206,10 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
     if not evaluation.is_decided:
         raise Conflict("This record has no decision to reopen.")
     if evaluation.review is None:
-        # The export needs a version to show that the record is open again: its line says it is decided.
+        # The line says that the record is decided. The export needs a version to show that it is open.
         evaluation.review = review_versions.add_from_file(evaluation, evaluation.human, actor, conflict=None)
-    decided, before = evaluation.review, evaluation.human
-    overturns.record_overturn(decided, overturns.Kind.REOPENED, actor=actor, reason=reason)
+    reopened, before = evaluation.review, evaluation.human
+    overturns.record_overturn(reopened, overturns.Kind.REOPENED, actor=actor, reason=reason)
     if evaluation.is_confirmed:
         evaluation.review = None  # the line of an open sample is exported unchanged
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
@@ -217,10 +217,9 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
     events.record(
         "reopen",
         actor=actor,
-        run=evaluation.run,
         evaluation=evaluation,
         human=human_changes(before, evaluation),
-        version=decided.version,
+        version=reopened.version,
         reason=reason,
     )
 
@@ -244,14 +243,13 @@ def resolve_conflict(*, conflict_id: int, version: int, theirs: bool, actor: Use
         raise Conflict("This record has changed since you opened the page.")
     before = evaluation.human
     if theirs:
-        _take_from_file(evaluation, conflict, actor)
+        _adopt_file_decision(evaluation, conflict, actor)
     conflict.outcome = FileConflict.Outcome.THEIRS if theirs else FileConflict.Outcome.OURS
     conflict.resolved_by, conflict.resolved_at = actor, timezone.now()
     conflict.save(update_fields=["outcome", "resolved_by", "resolved_at"])
     events.record(
         "resolve conflict",
         actor=actor,
-        run=evaluation.run,
         source=conflict.source,
         evaluation=evaluation,
         kept=conflict.outcome,
@@ -262,25 +260,13 @@ def resolve_conflict(*, conflict_id: int, version: int, theirs: bool, actor: Use
     )
 
 
-def _take_from_file(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
-    human, ours = conflict.human, evaluation.review
-    evaluation.review = review_versions.add_from_file(evaluation, human, actor, conflict)
-    overturns.record_overturn(ours, overturns.Kind.FILE, actor=actor, by=evaluation.review)
-    evaluation.human = human
+def _adopt_file_decision(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
+    overturned = evaluation.review
+    evaluation.review = review_versions.add_from_file(evaluation, conflict.human, actor, conflict)
+    overturns.record_overturn(overturned, overturns.Kind.FILE, actor=actor, by=evaluation.review)
+    evaluation.human = conflict.human
     evaluation.is_outdated = evaluation.is_sampled = False
     if evaluation.is_done:
-        _resolve_escalation(evaluation, actor)
+        decide_escalation(evaluation, actor=actor)
         independent_reviews.close(evaluation)
     save_decision(evaluation)
-
-
-def _resolve_escalation(evaluation: Evaluation, reviewer: User) -> int | None:
-    """Resolve the open escalation of a record. Return its key, for undo."""
-    if not evaluation.is_escalated:
-        return None
-    escalation = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
-    escalation.outcome = Escalation.Outcome.DECIDED
-    escalation.resolved_by, escalation.resolved_at = reviewer, timezone.now()
-    escalation.save(update_fields=["outcome", "resolved_by", "resolved_at"])
-    evaluation.is_escalated = False
-    return escalation.pk

@@ -4,8 +4,9 @@ A record with an open escalation is not in the queue. It returns when its review
 a lead answers it. A lead can also review the record, or close it without scores.
 """
 
+from typing import Any
+
 from django.db import transaction
-from django.utils import timezone
 
 from reviews.accounts.permissions import check, check_withdraw
 from reviews.audit import events
@@ -14,10 +15,11 @@ from reviews.queue import claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import decisions, independent_reviews
+from reviews.review.escalation_rows import end_escalation, open_escalation
 from reviews.review.preconditions import check_decidable
 
 Kind, Outcome = Escalation.Kind, Escalation.Outcome
-# Why somebody cannot judge a record: the word that is kept, and how pages say it.
+# Reasons to escalate a record: stored word -> text on pages.
 REASONS = {
     "no response": "There is no response to judge",
     "no reference": "There is no reference answer",
@@ -38,26 +40,10 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
     claims.check_available(evaluation, reviewer)
     if evaluation.is_escalated:
         raise RecordUnavailable("This record has already been sent to a lead.")
-    escalation = Escalation.objects.create(
-        evaluation=evaluation,
-        run=evaluation.run,
-        kind=Kind(kind),
-        reason=reason,
-        note=note,
-        raised_by=reviewer,
-        outcome=Outcome.OPEN,
-    )
-    evaluation.is_escalated = True
+    escalation = open_escalation(evaluation, Kind(kind), actor=reviewer, reason=reason, note=note)
     evaluation.save(update_fields=["is_escalated", *assign_claim(evaluation, NO_CLAIM)])
-    events.record(
-        "escalate",
-        actor=reviewer,
-        run=evaluation.run,
-        evaluation=evaluation,
-        kind=kind,
-        reason=reason,
-        note=note,
-    )
+    detail: dict[str, Any] = {"kind": kind, "reason": reason, "note": note}
+    events.record("escalate", actor=reviewer, evaluation=evaluation, **detail)
     return escalation
 
 
@@ -65,32 +51,33 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
 def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
     """Withdraw one's own escalation and claim the record again.
 
-    Raises `Conflict` when it is settled, or a lead is at the record.
+    Raises `Conflict` if it is resolved, or if a lead has claimed the record.
     """
     escalation, evaluation = _open(escalation_id)
     check_withdraw(actor, escalation)
-    _end(escalation, evaluation, Outcome.WITHDRAWN, actor)
+    end_escalation(escalation, evaluation, Outcome.WITHDRAWN, actor=actor)
+    evaluation.save(update_fields=["is_escalated"])
     if evaluation.in_queue:
         check_decidable(evaluation, actor)
         save_claim(evaluation, start_claim(evaluation.run, actor))
-    events.record("withdraw escalation", actor=actor, run=evaluation.run, evaluation=evaluation)
+    events.record("withdraw escalation", actor=actor, evaluation=evaluation)
     return evaluation
 
 
 @transaction.atomic
 def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> None:
-    """Answer an escalation: "returned" to the queue, or "closed" because nobody can judge the record.
+    """Resolve an escalation. `outcome` is "returned", "closed" or "upheld".
 
-    Closed, it is completed without scores, with the reason and the answer as its comments. Where independent
-    reviews differ, returned means that one more is wanted; of a record that is decided the decision is
-    "upheld". Raises `Conflict` when it is settled already, or that outcome is none for the record as it is.
+    A returned record is in the queue again; if independent reviews differ, it waits for one more. A closed
+    record is completed without scores, with the reason and the answer as comments. An upheld decision stays
+    current. Raises `Conflict` if the escalation is resolved, or if the record does not allow the outcome.
     """
     check(actor, "lead_review")
     escalation, evaluation = _open(escalation_id)
     if outcome == Outcome.UPHELD and evaluation.in_queue:
-        raise Conflict("No decision is in force here that could stand.")
+        raise Conflict("This record has no current decision to uphold.")
     if outcome == Outcome.RETURNED and escalation.kind == Kind.DISAGREEMENT and not evaluation.in_queue:
-        raise Conflict("This record is decided: let the decision stand, or revise it.")
+        raise Conflict("This record is decided. Uphold the decision, or revise it.")
     if outcome == Outcome.CLOSED:
         reason = REASONS.get(escalation.reason, "")
         comments = ". ".join(part for part in (reason, answer) if part)
@@ -102,42 +89,26 @@ def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> No
         raise ValueError(outcome)
     elif evaluation.claimed_by_id == actor.pk:
         claims.clear_claim(evaluation)
-    _end(escalation, evaluation, Outcome(outcome), actor, answer)
-    events.record(
-        "resolve escalation",
-        actor=actor,
-        run=evaluation.run,
-        evaluation=evaluation,
-        outcome=outcome,
-        answer=answer,
-    )
+    end_escalation(escalation, evaluation, Outcome(outcome), actor=actor, answer=answer)
+    evaluation.save(update_fields=["is_escalated"])
+    events.record("resolve escalation", actor=actor, evaluation=evaluation, outcome=outcome, answer=answer)
 
 
 def find_open(evaluation: Evaluation) -> Escalation | None:
-    """The escalation of a record that no lead has settled yet."""
+    """Return the open escalation of a record."""
     return evaluation.escalations.filter(outcome=Outcome.OPEN).select_related("raised_by").first()
 
 
 def find_answer(evaluation: Evaluation) -> Escalation | None:
-    """The last escalation that a lead returned to the queue with an answer."""
+    """Return the last escalation that a lead returned to the queue with an answer."""
     returned = evaluation.escalations.filter(outcome=Outcome.RETURNED).exclude(kind=Kind.DISAGREEMENT)
     return returned.select_related("raised_by", "resolved_by").order_by("-pk").first()
 
 
 def _open(escalation_id: int) -> tuple[Escalation, Evaluation]:
-    """An escalation and its record, locked. Raises `Conflict` when it is settled."""
+    """Lock the record of an escalation, and return both. Raises `Conflict` if it is resolved."""
     evaluation = claims.lock_evaluation(Escalation.objects.get(pk=escalation_id).evaluation_id)
     escalation = Escalation.objects.get(pk=escalation_id)
     if escalation.outcome != Outcome.OPEN:
-        raise Conflict(f"This is settled already: {escalation.get_outcome_display()}.")
+        raise Conflict(f"This escalation is already resolved: {escalation.get_outcome_display()}.")
     return escalation, evaluation
-
-
-def _end(
-    escalation: Escalation, evaluation: Evaluation, outcome: Escalation.Outcome, actor: User, answer: str = ""
-) -> None:
-    escalation.outcome, escalation.answer = outcome, answer
-    escalation.resolved_by, escalation.resolved_at = actor, timezone.now()
-    escalation.save(update_fields=["outcome", "answer", "resolved_by", "resolved_at"])
-    evaluation.is_escalated = False
-    evaluation.save(update_fields=["is_escalated"])

@@ -6,11 +6,10 @@ requires becomes the current decision if all scores agree. Otherwise the record 
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
 from reviews.accounts.permissions import check
 from reviews.audit import events, reveals
@@ -18,18 +17,21 @@ from reviews.models import Escalation, Evaluation, IndependentReview, Review, Ru
 from reviews.queue import allocation, claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
 from reviews.records.conflicts import Conflict
-from reviews.records.scores import identity, is_score, score_of
 from reviews.review import agreement_counts, drafts, versions
 from reviews.review.current_decision import make_current
 from reviews.review.decision import Decision
+from reviews.review.escalation_rows import end_escalation, open_escalation
 from reviews.review.preconditions import check_decidable
 
 
 class ReviewProgress(NamedTuple):
-    """Progress of a record that needs independent reviews: submitted, wanted, and the user's own."""
+    """Progress of a record that needs independent reviews."""
 
+    #: Number of submitted reviews.
     given: int
+    #: Number of reviews that the run requires.
     wanted: int
+    #: The user's own review.
     own: IndependentReview | None
 
 
@@ -51,42 +53,26 @@ def are_wanted(evaluation: Evaluation, waiting: Sequence[int]) -> bool:
 
 
 def open_reviews(evaluation: Evaluation) -> list[IndependentReview]:
-    """The independent reviews that wait for a decision, the oldest first, with their reviewers."""
+    """Return the open independent reviews with their reviewers, the oldest first."""
     found = evaluation.independent_reviews.filter(is_open=True).select_related("review__reviewer", "reviewer")
     return list(found.order_by("review__version"))
 
 
 def readable_by(evaluation: Evaluation, reader: User) -> list[IndependentReview]:
-    """Return the open independent reviews that a lead may read: after taking it over, or once decided.
+    """Return the open independent reviews that a lead may read: all after taking over the record, else none.
 
-    Before, they could still give an independent review themselves.
+    Once the record is decided, they may read all, too. Before, they could still submit one themselves.
     """
     is_over = evaluation.is_decided or reveals.has_read_independent_reviews(evaluation, reader)
     return open_reviews(evaluation) if is_over else []
 
 
 def review_progress(evaluation: Evaluation, user: User) -> ReviewProgress:
-    """Of a record that waits for its first decision; of any other, that no independent review is given."""
+    """Count the independent reviews of a record that waits for its first decision; 0 for other records."""
     given = open_reviews(evaluation) if evaluation.in_queue and evaluation.review_id is None else []
-    wanted = max(
-        allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id), len(given) + 1
-    )
-    own = next(
-        (independent_review for independent_review in given if independent_review.reviewer_id == user.pk),
-        None,
-    )
-    return ReviewProgress(len(given), wanted, own)
-
-
-def all_agree(reviews: Iterable[Review]) -> bool:
-    """Return whether all reviews have the same criteria and scores."""
-    first, *others = (_scores(review) for review in reviews)
-    return all(other == first for other in others)
-
-
-def _scores(review: Review) -> dict[str, Any]:
-    scores = {name: score_of(entry) for name, entry in (review.corrected_scores or {}).items()}
-    return {name: identity(score) if is_score(score) else score for name, score in scores.items()}
+    required = allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id)
+    own = next((one for one in given if one.reviewer_id == user.pk), None)
+    return ReviewProgress(len(given), max(required, len(given) + 1), own)
 
 
 def reviewer_shortage(run: Run) -> str:
@@ -112,11 +98,14 @@ def submit(evaluation: Evaluation, reviewer: User, submission: UUID, decision: D
     keys = [one.pk for one in earlier]
     review = versions.add(evaluation, reviewer, submission, decision, independent_reviews=keys)
     submitted = [*earlier, _create(evaluation, review)]
-    _release_to_others(evaluation, reviewer)
+    if evaluation.assigned_to_id == reviewer.pk:
+        evaluation.assigned_to = None
+    evaluation.save(update_fields=["assigned_to", *assign_claim(evaluation, NO_CLAIM)])
+    evaluation.skips.filter(reviewer=reviewer).delete()
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
     if len(submitted) < allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id):
         return review
-    if all_agree(one.review for one in submitted):
+    if versions.have_same_scores(one.review for one in submitted):
         close(evaluation)
         numbers = [one.review.version for one in submitted]
         make_current("resolve", evaluation, review, {"independent_reviews": numbers})
@@ -141,7 +130,7 @@ def add(
     sent_before = versions.sent_before(submission, evaluation, reviewer)
     if sent_before:
         return sent_before
-    in_force = _decided_by_another(evaluation, reviewer)
+    current = _decided_by_another(evaluation, reviewer)
     if evaluation.version != version:
         # Raises with the name of the other reviewer. The reviewer can then submit this review as an addition.
         check_decidable(evaluation, reviewer, decision["scores"])
@@ -149,10 +138,10 @@ def add(
     _create(evaluation, review)
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
     # The current decision becomes an open independent review, too, so that a lead can compare both.
-    beside = {"evaluation": evaluation, "reviewer": in_force.reviewer}
-    IndependentReview.objects.update_or_create(review=in_force, defaults=beside | {"is_open": True})
+    values = {"evaluation": evaluation, "reviewer": current.reviewer, "is_open": True}
+    IndependentReview.objects.update_or_create(review=current, defaults=values)
     if not evaluation.is_escalated:
-        if all_agree([in_force, review]):
+        if versions.have_same_scores([current, review]):
             close(evaluation)
         else:
             _escalate_disagreement(evaluation, reviewer)
@@ -160,19 +149,23 @@ def add(
 
 
 def _decided_by_another(evaluation: Evaluation, reviewer: User) -> Review:
-    """Return the current decision of another reviewer. Raises `Conflict` if there is none to add to."""
-    in_force = evaluation.review
-    if in_force is None or evaluation.in_queue:
+    """Return the current decision by another reviewer. Raises `Conflict` without such a decision."""
+    current = evaluation.review
+    if current is None or evaluation.in_queue:
         raise Conflict("This record is no longer decided. Submit your review instead.")
-    if in_force.is_from_file:
+    if current.is_from_file:
         raise Conflict("This decision came with a file, so it cannot be compared with an independent review.")
-    if in_force.reviewer_id == reviewer.pk:
+    if current.reviewer_id == reviewer.pk:
         raise Conflict("The current decision is yours. Revise it instead.")
-    given = evaluation.independent_reviews.filter(reviewer=reviewer, review__withdrawal=None)
-    place = {"source_import": evaluation.source_import_id, "source_line": evaluation.source_line}
-    if given.filter(**{f"review__{name}": value for name, value in place.items()}).exists():
+    given = evaluation.independent_reviews.filter(
+        reviewer=reviewer,
+        review__withdrawal=None,
+        review__source_import=evaluation.source_import_id,
+        review__source_line=evaluation.source_line,
+    )
+    if given.exists():
         raise Conflict("You have already reviewed this record.")
-    return in_force
+    return current
 
 
 @transaction.atomic
@@ -244,26 +237,18 @@ def withdraw(evaluation: Evaluation, review: Review) -> None:
     elif not evaluation.is_escalated and not evaluation.is_claimed:
         save_claim(evaluation, start_claim(evaluation.run, reviewer))
     drafts.restore(review)
-    _record("undo independent review", evaluation, reviewer, version=review.version)
+    events.record("undo independent review", actor=reviewer, evaluation=evaluation, version=review.version)
     recount(evaluation, review)
-
-
-def _release_to_others(evaluation: Evaluation, reviewer: User) -> None:
-    """Release a record to the other reviewers."""
-    if evaluation.assigned_to_id == reviewer.pk:
-        evaluation.assigned_to = None
-    evaluation.save(update_fields=["assigned_to", *assign_claim(evaluation, NO_CLAIM)])
-    evaluation.skips.filter(reviewer=reviewer).delete()
 
 
 def _create(evaluation: Evaluation, review: Review) -> IndependentReview:
     independent_review = IndependentReview.objects.create(
         review=review, evaluation=evaluation, reviewer=review.reviewer
     )
-    _record(
+    events.record(
         "independent review",
-        evaluation,
-        review.reviewer,
+        actor=review.reviewer,
+        evaluation=evaluation,
         version=review.version,
         scores=review.corrected_scores,
         comments=review.comments,
@@ -273,25 +258,13 @@ def _create(evaluation: Evaluation, review: Review) -> IndependentReview:
 
 
 def _escalate_disagreement(evaluation: Evaluation, actor: User, action: str = "disagreement") -> None:
-    Escalation.objects.create(
-        evaluation=evaluation,
-        run=evaluation.run,
-        kind=Escalation.Kind.DISAGREEMENT,
-        raised_by=actor,
-        outcome=Escalation.Outcome.OPEN,
-    )
-    evaluation.is_escalated = True
+    open_escalation(evaluation, Escalation.Kind.DISAGREEMENT, actor=actor)
     evaluation.save(update_fields=["is_escalated"])
-    _record(action, evaluation, actor)
+    events.record(action, actor=actor, evaluation=evaluation)
 
 
 def _withdraw_disagreement(evaluation: Evaluation, actor: User) -> None:
     disagreement = {"kind": Escalation.Kind.DISAGREEMENT, "outcome": Escalation.Outcome.OPEN}
-    ended = {"outcome": Escalation.Outcome.WITHDRAWN, "resolved_by": actor, "resolved_at": timezone.now()}
-    if evaluation.escalations.filter(**disagreement).update(**ended):
-        evaluation.is_escalated = False
+    for escalation in evaluation.escalations.filter(**disagreement):
+        end_escalation(escalation, evaluation, Escalation.Outcome.WITHDRAWN, actor=actor)
         evaluation.save(update_fields=["is_escalated"])
-
-
-def _record(action: str, evaluation: Evaluation, actor: User, **detail: Any) -> None:
-    events.record(action, actor=actor, run=evaluation.run, evaluation=evaluation, **detail)

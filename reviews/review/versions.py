@@ -1,7 +1,7 @@
-"""A decision as the row that keeps it: what was decided, on what, and how it compares with the judge's."""
+"""Create the versions of a record's decision."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,14 +11,15 @@ from django.utils import timezone
 from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records import reason_families
 from reviews.records.conflicts import Conflict
+from reviews.records.scores import identity, is_score, score_of
 from reviews.review.decision import Decision
 from reviews.rubric.definition import run_rubric
 from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
 from reviews.search import strata
 
-# What a new version builds on, asked at once: somebody waits for each question.
-_GROUND = """
+# One query, because a reviewer waits for it.
+_BASIS = """
     SELECT (SELECT count(*) FROM review WHERE evaluation_id = %(evaluation)s),
            (SELECT scores::text FROM blind_scores
             WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s
@@ -29,15 +30,18 @@ _GROUND = """
 """
 
 
-class _Ground(NamedTuple):
-    """How many versions there are, what the reviewer committed blind, and the key of the record's stratum."""
+class _Basis(NamedTuple):
+    """Values that a new version stores about its record."""
 
+    #: Number of earlier versions.
     versions: int
+    #: The scores that the reviewer locked in.
     blind_scores: dict[str, Any] | None
+    #: The key of the record's stratum.
     stratum: int
 
 
-def _ground(evaluation: Evaluation, reviewer: User) -> _Ground:
+def _load_basis(evaluation: Evaluation, reviewer: User) -> _Basis:
     values: dict[str, Any] = {
         "evaluation": evaluation.pk,
         "reviewer": reviewer.pk,
@@ -50,10 +54,10 @@ def _ground(evaluation: Evaluation, reviewer: User) -> _Ground:
         "is_flagged": evaluation.needs_human_review,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_GROUND, values)
+        cursor.execute(_BASIS, values)
         [(versions, blind_scores, stratum)] = cursor.fetchall()
-    committed = None if blind_scores is None else json.loads(blind_scores)
-    return _Ground(versions, committed, stratum or strata.get_stratum(evaluation).pk)
+    locked_in = None if blind_scores is None else json.loads(blind_scores)
+    return _Basis(versions, locked_in, stratum or strata.get_stratum(evaluation).pk)
 
 
 def add(
@@ -65,26 +69,27 @@ def add(
     escalation: int | None = None,
     independent_reviews: Sequence[int] = (),
 ) -> Review:
-    """The next version of a record's decision.
+    """Create the next version of a record's decision.
 
-    `escalation` and `independent reviews` are the keys of those that it settles, for undo.
+    `escalation` and `independent_reviews` are keys of rows that the decision closes. Undo reopens them.
     """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
     rule = run_rubric(evaluation.run).rule
     compared = compare_with_judge(judged, scores, causes, rule, evaluation.aggregated_score)
-    ground = _ground(evaluation, reviewer)
-    committed = ground.blind_scores
-    stood: dict[str, Any] = {"review": evaluation.review_id, "is_outdated": evaluation.is_outdated}
-    stood["escalation"] = escalation
+    basis = _load_basis(evaluation, reviewer)
+    before: dict[str, Any] = {
+        "review": evaluation.review_id,
+        "is_outdated": evaluation.is_outdated,
+        "escalation": escalation,
+    }
     if independent_reviews:
-        stood["independent_reviews"] = [*independent_reviews]
+        before["independent_reviews"] = [*independent_reviews]
     return Review.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
-        version=ground.versions + 1,
+        version=basis.versions + 1,
         reviewer=reviewer,
         submitted_at=timezone.now(),
-        # An entry that came with a file may be of any shape.
         corrected_scores=dict(scores) or None,
         comments=decision["comments"] or None,
         origins=dict(decision["origins"]),
@@ -97,51 +102,61 @@ def add(
         changes=compared.changes,
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
-        stratum_id=ground.stratum,
+        stratum_id=basis.stratum,
         families=sorted(
             {reason_families.reason_family(str(reason)).key for reason in evaluation.review_reasons}
         ),
         is_sampled=evaluation.is_sampled,
-        blind_scores=committed,
-        blind_verdict=None if committed is None else rule.aggregate(committed.values()),
+        blind_scores=basis.blind_scores,
+        blind_verdict=None if basis.blind_scores is None else rule.aggregate(basis.blind_scores.values()),
         submission=submission,
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
-        before=evaluation.human | stood,
+        before=evaluation.human | before,
     )
 
 
 def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Review | None:
-    """The review that this submission made already. Raises `Conflict` if that is not of this record."""
-    sent = Review.objects.filter(submission=submission)
-    if not sent.exists():
+    """Return the review of an earlier request with this submission key.
+
+    Raises `Conflict` if that review is of another record or another reviewer.
+    """
+    review = Review.objects.filter(submission=submission).first()
+    if review is None:
         return None
-    review = sent.get()
     if (review.evaluation_id, review.reviewer_id) != (evaluation.pk, reviewer.pk):
         raise Conflict("This form was sent before, for another record. Open the record again.")
     return review
 
 
 def confirms_judge(evaluation: Evaluation, review: Review) -> bool:
-    """Whether a record was drawn to be reviewed, and the review leaves all that the judge said as it is.
+    """Return whether the record is a random sample, and the review keeps the judge's scores and texts.
 
-    A comment is no correction: it tells why somebody agrees, and is kept with the review. Nor is it one that
-    nobody can judge the record.
+    Comments do not count as a change: they are stored with the review. A review without scores keeps all.
     """
     if not evaluation.is_sampled:
         return False
     scores = review.corrected_scores or {}
-    given = {
-        proposal.criterion: proposal.given
-        for proposal in read_proposals(evaluation, run_rubric(evaluation.run))
-    }
+    proposals = read_proposals(evaluation, run_rubric(evaluation.run))
+    given = {proposal.criterion: proposal.given for proposal in proposals}
     return not scores or (review.changes == 0 and all(given.get(name) == scores[name] for name in scores))
+
+
+def have_same_scores(reviews: Iterable[Review]) -> bool:
+    """Return whether all reviews have the same criteria and scores."""
+    first, *others = (_scores(review) for review in reviews)
+    return all(other == first for other in others)
+
+
+def _scores(review: Review) -> dict[str, Any]:
+    scores = {name: score_of(entry) for name, entry in (review.corrected_scores or {}).items()}
+    return {name: identity(score) if is_score(score) else score for name, score in scores.items()}
 
 
 def add_from_file(
     evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
 ) -> Review:
-    """The next version of a record's decision, as a file has it."""
+    """Create the next version of a record's decision from the human_* values of a file."""
     scores = human["human_corrected_scores"]
     return Review.objects.create(
         evaluation=evaluation,

@@ -50,22 +50,24 @@ MAX_CAUSES, MAX_CAUSE = 20, 60
 
 _Value = TypeVar("_Value", bound=Score)  # a criterion's name, or a score
 
-# Keys of the review screen that are commands, so that no score takes them.
+# Shortcut keys of commands on the review screen. Scores do not use them.
 COMMAND_LETTERS = frozenset("acdefgjkmrsuvx")
-# For scores without a letter of their own, as numbers are: from the left of the upper row.
+# Shortcut keys for scores without a free letter, such as numbers.
 _SPARE_LETTERS = "qwtyiopzhlbn"
 
 
 class Cause(NamedTuple):
-    """Why a judge may be wrong: the word is kept with the review. The first ten have a digit for a key."""
+    """A cause of judge errors."""
 
+    #: The stored word.
     word: str
     title: str
+    #: The shortcut key, a digit; empty after the first ten causes.
     key: str
 
 
 def causes_named(titles: Iterable[str]) -> tuple[Cause, ...]:
-    """Causes from what people call them."""
+    """Return the causes with these titles."""
     digits = "1234567890"
     return tuple(
         Cause(title.casefold(), criterion_title(title), digits[place : place + 1])
@@ -74,42 +76,46 @@ def causes_named(titles: Iterable[str]) -> tuple[Cause, ...]:
 
 
 class Choice(NamedTuple):
-    """A score to choose: what a form posts for it, how it reads, its key (a letter, or empty).
-
-    `level` is what the score counts as, empty for nothing; `number` is set for numbers.
-    """
+    """A score to choose."""
 
     score: Score
+    #: The form value.
     value: str
     label: str
+    #: The shortcut key, a letter; empty if none is left.
     key: str
+    #: The level of the score by the verdict rule.
     level: Level | None
+    #: The score as a number; None if it is not a number.
     number: float | None
 
 
-_USUAL_RULE = VerdictRule()
-_USUAL_CAUSES = causes_named(CAUSES)
+_DEFAULT_RULE = VerdictRule()
+_DEFAULT_CAUSES = causes_named(CAUSES)
 
 
 @dataclass(frozen=True, slots=True)
 class Rubric:
-    """`scores` are JSON values, best first. The criteria and scores left out are those a lead took away."""
+    """The rubric of a run."""
 
     criteria: tuple[str, ...] = ()
+    #: JSON values, best first.
     scores: tuple[Score, ...] = SCORES
-    rule: VerdictRule = _USUAL_RULE
-    causes: tuple[Cause, ...] = _USUAL_CAUSES
+    rule: VerdictRule = _DEFAULT_RULE
+    causes: tuple[Cause, ...] = _DEFAULT_CAUSES
+    #: Criteria that a lead has removed. Imports do not add them again.
     criteria_left_out: tuple[str, ...] = ()
+    #: Scores that a lead has removed.
     scores_left_out: tuple[Score, ...] = ()
 
     def cause(self, word: str) -> Cause | None:
         return next((cause for cause in self.causes if cause.word == word), None)
 
     def choices(self, judged: Any = None, in_file: Any = None) -> tuple[Choice, ...]:
-        """The scores to choose from.
+        """Return the scores to choose from.
 
-        The judge's own score and that of a decision in the file come last if the run does not have them:
-        `AS_JUDGED` and `AS_IN_FILE`.
+        The judge's score (`AS_JUDGED`) and that of a decision in the file (`AS_IN_FILE`) come last if the
+        rubric lacks them.
         """
         pairs = [(score, encode_score(score)) for score in self.scores]
         for given, value in ((judged, AS_JUDGED), (in_file, AS_IN_FILE)):
@@ -122,7 +128,7 @@ class Rubric:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The rubric by the run's columns."""
+        """Return the values of the run's columns."""
         names = ("criteria", "scores", "criteria_left_out", "scores_left_out")
         return {
             "rubric": {name: list(getattr(self, name)) for name in names},
@@ -132,18 +138,18 @@ class Rubric:
 
     @property
     def fingerprint(self) -> str:
-        """Tells two rubrics apart."""
+        """A hash that differs for different rubrics."""
         return sha256(json.dumps(self.as_json()).encode()).hexdigest()
 
 
 def run_rubric(run: Run) -> Rubric:
-    """What the run holds, and the usual where it holds nothing."""
+    """Return the rubric of a run, with defaults for missing parts."""
     kept = run.rubric
     return Rubric(
         criteria=tuple(kept.get("criteria", ())),
         scores=tuple(kept.get("scores") or SCORES),
         rule=VerdictRule.from_json(run.verdict_rule),
-        causes=causes_named(title for _, title in run.causes) if run.causes else _USUAL_CAUSES,
+        causes=causes_named(title for _, title in run.causes) if run.causes else _DEFAULT_CAUSES,
         criteria_left_out=tuple(kept.get("criteria_left_out", ())),
         scores_left_out=tuple(kept.get("scores_left_out", ())),
     )
@@ -154,7 +160,7 @@ def _number(score: Score) -> float | None:
 
 
 def _keys(words: Iterable[str]) -> list[str]:
-    """A letter for each: its first one that is free, or a spare one; empty when there are no more."""
+    """Assign a letter to each word: its first free letter, else a spare one; empty if none is left."""
     taken = set(COMMAND_LETTERS)
     keys = []
     for word in words:
@@ -166,15 +172,12 @@ def _keys(words: Iterable[str]) -> list[str]:
     return keys
 
 
-# Changing it
-
-
 @transaction.atomic
 def configure_rubric(*, run_id: int, actor: User, rubric: Rubric, seen: str) -> Run:
-    """Give a run another rubric. `seen` is the fingerprint of the one that the actor changed.
+    """Change the rubric of a run. `seen` is the fingerprint of the rubric that the actor saw.
 
-    Criteria and scores that it lacks are left out for good: `inference` does not add them again. Raises
-    `InvalidSettings`, and `SettingsChanged` if somebody else saved another one first.
+    Removed criteria and scores are not added again by imports. Raises `InvalidSettings`, and
+    `SettingsChanged` if somebody else has changed the rubric meanwhile.
     """
     check(actor, "configure_run")
     _check(rubric)
@@ -201,9 +204,9 @@ def _left_out(before: Iterable[_Value], now: Iterable[_Value]) -> tuple[_Value, 
 
 @transaction.atomic
 def extend_rubric(*, run_id: int, criteria: Sequence[str], scores: Sequence[Score]) -> None:
-    """Add what was found in the records of a run to its rubric, behind what is there, unless it was left out.
+    """Append criteria and scores to the rubric of a run, except those that a lead has removed.
 
-    A run that holds no scores yet takes these ones as they are.
+    The scores replace the default scores if the run has none of its own.
     """
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     before = run_rubric(run)
@@ -217,13 +220,13 @@ def extend_rubric(*, run_id: int, criteria: Sequence[str], scores: Sequence[Scor
     if after != before:
         run.rubric = after.as_json()["rubric"]
         if len(joined) < 2:
-            del run.rubric["scores"]  # a scale is yet to be met
+            del run.rubric["scores"]  # one score is no scale yet
         run.save(update_fields=["rubric"])
         events.record("extend rubric", actor=None, run=run, before=before.as_json(), after=after.as_json())
 
 
 def _in_order(known: tuple[Score, ...], joined: tuple[Score, ...]) -> tuple[Score, ...]:
-    """Numbers find their place among others, if those go from the highest down."""
+    """Sort numbers from the highest down, if the known scores have this order."""
     if any(isinstance(score, str) for score in joined) or list(known) != sorted(known, reverse=True):
         return joined
     return tuple(sorted(joined, reverse=True))
@@ -240,11 +243,8 @@ def _joined(
     return tuple(joined.values())
 
 
-# What a rubric may be
-
-
 def _check(rubric: Rubric) -> None:
-    """Raise `InvalidSettings` with everything that is wrong."""
+    """Raise `InvalidSettings` with the problems of each setting."""
     problems = {
         "criteria": _problems_of_names("criterion", "criteria", rubric.criteria, MAX_CRITERIA, MAX_NAME),
         "scores": _problems_of_scores(rubric),
@@ -263,7 +263,7 @@ def _problems_of_names(one: str, many: str, names: Sequence[str], most: int, lon
         problems.append(f"A run has at most {most} {many}, not {len(names):,}.")
     if any(len(name) > longest or not name.isprintable() or not name.strip() for name in names[:most]):
         problems.append(f"Each {one} has 1 to {longest} characters, all of them printable.")
-    problems += [f"“{format_score(name)}” stands there twice." for name in _repeated(names)]
+    problems += [f"“{format_score(name)}” is listed twice." for name in _repeated(names)]
     return problems
 
 
@@ -278,7 +278,7 @@ def _problems_of_scores(rubric: Rubric) -> list[str]:
         problems.append(
             f"A score is a number, true, false, or a text of 1 to {MAX_SCORE} printable characters."
         )
-    problems += [f"“{format_score(score)}” stands there twice." for score in _repeated(scores)]
+    problems += [f"“{format_score(score)}” is listed twice." for score in _repeated(scores)]
     if rubric.rule.kind == "mean" and not any(map(rubric.rule.level, scores)):
         problems.append("A mean needs numbers among the scores.")
     return problems
@@ -293,6 +293,6 @@ def _problems_of_rule(rule: VerdictRule) -> list[str]:
 
 
 def _repeated(values: Iterable[Score]) -> list[Score]:
-    """The values that occur more than once, each once."""
+    """Return the values that occur more than once."""
     counts = Counter(identity(value) for value in values)
     return [value for (_, value), count in counts.items() if count > 1]

@@ -13,8 +13,8 @@ from reviews.rubric.definition import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES, e
 from reviews.rubric.proposals import read_own_proposals
 
 SAMPLE_SIZE = 200
-# Only the latest imports are sampled: earlier ones were sampled when they came in.
-MOST_IMPORTS = 50
+# Only the latest imports are sampled. Earlier ones were sampled at their end.
+MAX_IMPORTS = 50
 _LARGEST = 64 * 1024
 
 # The first record at or after each place, without very large records.
@@ -29,14 +29,14 @@ _SAMPLE = """
     WHERE pg_column_size(found.raw_judge_output) + pg_column_size(found.parsed_rubric_scores) < %s
 """
 
-# In the transaction of a first import PostgreSQL may take the table for empty, and would then sort all of it
-# for each place. Along the index of places there is nothing to sort.
+# In the transaction of the first import, PostgreSQL may assume an empty table, and would sort the whole table
+# for each place. The index is sorted already.
 _ALONG_THE_INDEX = (
     "SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"
 )
 _ANY_WAY = "RESET enable_sort; RESET enable_seqscan; RESET enable_bitmapscan"
 
-# Words whose order is known, best first; others follow, the most frequent first.
+# Known words, best first. Other words follow, the most frequent first.
 _RANKS = (
     ("excellent", "yes", "pass", "correct", "true", "full", "met"),
     ("very good", "mostly", "mostly correct"),
@@ -56,10 +56,10 @@ class _Read(NamedTuple):
 
 
 def infer_rubric(run: Run) -> None:
-    """Let criteria and scores that the run's records bring join its rubric (`rubric.extend`).
+    """Add the criteria and scores of the run's records to its rubric. Called at the end of an import.
 
-    For the end of an import, in its transaction or behind it. A criterion joins if more than half of the
-    sampled records have it, each beside one that is known already; a score if it is no rarity.
+    A criterion is added if more than half of the sampled records have it. Only records that share a criterion
+    with the rubric count. A score is added unless it is rare.
     """
     sample = [_Read(record, scores) for record in _sample(run) if (scores := _scores(record))]
     if sample:
@@ -67,9 +67,9 @@ def infer_rubric(run: Run) -> None:
 
 
 def _sample(run: Run) -> list[Evaluation]:
-    """Records spread over the latest imports of the run."""
+    """Load records at regular places of the latest imports."""
     done = run.files.filter(new__gt=0).reverse()
-    imports = list(done.values_list("pk", "lines")[:MOST_IMPORTS])
+    imports = list(done.values_list("pk", "lines")[:MAX_IMPORTS])
     each = SAMPLE_SIZE // max(1, len(imports))
     places = [(pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)]
     with transaction.atomic(), connection.cursor() as cursor:
@@ -132,7 +132,7 @@ def _one_spelling_each(scores: Iterable[Score]) -> Iterator[Score]:
 
 
 def _completed(scores: list[Score]) -> list[Score]:
-    """Best first. Of Yes, Partial and No those that did not occur are added, in the same case."""
+    """Sort the scores, best first. If only some of Yes, Partial and No occur, add the others."""
     words = {score.strip().casefold(): score for score in scores if isinstance(score, str)}
     usual = [str(score) for score in SCORES]
     if not words or len(words) < len(scores) or not words.keys() <= {word.casefold() for word in usual}:

@@ -8,14 +8,13 @@ from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule
 
 
 class JudgeComparison(NamedTuple):
-    """Columns of a review. None stands for what is not known.
+    """How a decision differs from the judge's scores. None means unknown."""
 
-    `changes` is the number of criteria on which scores differ, that only one of the two scored, or where the
-    reviewer says why the judge was wrong.
-    """
-
+    #: Number of criteria with another score than the judge's, with only one of the two scores, or with a
+    #: cause.
     changes: int | None
     judged_verdict: str | None
+    #: The verdict of the decision.
     verdict: str | None
 
 
@@ -26,26 +25,25 @@ def compare_with_judge(
     rule: VerdictRule,
     aggregated_score: str | None,
 ) -> JudgeComparison:
-    """Compare the scores a reviewer stands by with the judge's, criterion -> score.
+    """Compare a decision's entries with the judge's scores, criterion -> score (None if unknown).
 
-    The judge's verdict is the one of the record, or what its scores come to where that is none.
+    The judge's verdict is the record's `aggregated_score`, or else the verdict of the judge's scores.
     """
     verdict = rule.verdict(scores)
     if judged is None:
         return JudgeComparison(None, None, verdict)
-    changed = {name for name in {*judged, *scores} if not _is_same(judged, scores, name)}
+    changed = {
+        name
+        for name in {*judged, *scores}
+        if name not in judged or name not in scores or not is_same_score(judged[name], score_of(scores[name]))
+    }
     is_known = aggregated_score in VERDICT_OF_LEVEL.values()
     judged_verdict = aggregated_score if is_known else rule.aggregate(judged.values())
     return JudgeComparison(len(changed | {*causes}), judged_verdict, verdict)
 
 
-def _is_same(judged: Mapping[str, Any], scores: Mapping[str, Mapping[str, Any]], name: str) -> bool:
-    if name not in judged or name not in scores:
-        return False
-    return is_same_score(judged[name], score_of(scores[name]))
-
-
 def is_same_score(one: Any, other: Any) -> bool:
+    """Return whether two scores are equal: 4 and 4.0 are, 4 and "4" are not."""
     if not is_score(one) or not is_score(other):
         return bool(one == other)
     return bool(identity(one) == identity(other))

@@ -18,26 +18,26 @@ from reviews.storage.line_reader import stored_record
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A criterion to score: what the judge said, read by the pipeline or out of raw output, or blank.
-
-    `score` is the judge's own JSON scalar, None where there is none; `given` is the judge's whole entry,
-    empty for a criterion of the run's rubric that the record lacks (`origin` is "rubric" then).
-    `options` are the scores to choose from, the judge's own among them. `span` is where the criterion
-    stands in the raw text, and `repairs` what had to be mended to read it there.
-    """
+    """A criterion to score, with the judge's score and justification if there are any."""
 
     criterion: str
+    #: The judge's score, a JSON scalar; None without one.
     score: Any
     justification: str
+    #: judge (parsed by the pipeline), extracted (from raw output) or rubric (the record lacks the criterion).
     origin: str
+    #: The judge's whole entry; empty if the record lacks the criterion.
     given: Mapping[str, Any]
+    #: The scores to choose from, including the judge's.
     options: tuple[Choice, ...] = ()
+    #: Repairs to the raw output that were needed to read the criterion.
     repairs: tuple[Repair, ...] = ()
+    #: Start and end of the criterion in the raw output.
     span: tuple[int, int] | None = None
 
     @property
     def level(self) -> str:
-        """What the form posts for the judge's score: the value of one of `options`, or nothing."""
+        """The form value of the judge's score; empty without a score."""
         if not is_score(self.score):
             return ""
         wanted = identity(self.score)
@@ -49,16 +49,15 @@ class Proposal:
 
     @property
     def fingerprint(self) -> str:
-        """A few digits that differ where the judge says something else."""
-        said = repr((self.score, self.justification)).encode()
-        return blake2b(said, digest_size=6).hexdigest()
+        """A short hash of the judge's score and justification."""
+        return blake2b(repr((self.score, self.justification)).encode(), digest_size=6).hexdigest()
 
 
 def read_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
-    """The criteria the judge scored, or those that can be read out of its raw output.
+    """Return the criteria of a record and those of the rubric, in the order of the rubric.
 
-    They stand in the order of the rubric, with what is missing of it as blank ones among them; but not where
-    the record was judged by another rubric, one that shares less than half of its criteria.
+    A criterion that the record lacks is blank. If the rubric has less than half of the record's criteria, the
+    record was scored by another rubric, and only the record's own criteria are returned.
     """
     found = read_own_proposals(evaluation, rubric)
     names = {proposal.criterion for proposal in found}

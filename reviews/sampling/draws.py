@@ -1,9 +1,9 @@
-"""Draw a random sample of unflagged records into the queue, to estimate what the flags miss.
+"""Draw a random sample of unflagged records into the queue, to estimate the errors that flags miss.
 
-Nothing distinguishes a sampled record in the queue from a flagged one, not even its version, which a draw
-does not change. Its line of the file stays unchanged until somebody overrides a score.
+In the queue, a sampled record looks like a flagged one. Even its version stays the same. Its line in the
+export is unchanged until somebody overrides a score.
 
-The same share is drawn of each stratum and verdict, and at least one record. The draw is deterministic: a
+Each stratum and verdict contributes the same share, and at least one record. The draw is deterministic: a
 second draw adds nothing, a larger share adds records, and a smaller one removes records that nobody has
 worked on.
 """
@@ -23,11 +23,11 @@ from reviews.records.status import NOT_REQUIRED
 from reviews.review import status_changes
 
 JOB = "reviews.tasks.draw_sample"
-# Up to this many records, the sample is drawn in the transaction that asks for it, not by a job.
+# Larger runs are sampled by a job, others in the transaction of the caller.
 MAX_RECORDS_WITHOUT_JOB = 20_000
 
-# Sampled records that should not be, and records that should be sampled and are not. An unflagged record with
-# another status than "Not Required" in its file has been reviewed by people before.
+# Records to add to the sample or to remove from it. An unflagged record with another status than "Not
+# Required" in its file was reviewed before.
 _DIFFERING = f"""
     SELECT id, is_sampled FROM (
         SELECT id, is_sampled,
@@ -64,7 +64,7 @@ class SampleCounts(NamedTuple):
 @transaction.atomic
 def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
     """Draw the sample of a run, by its sample share. Idempotent."""
-    # An import changes which records there are, and holds this lock until it ends.
+    # An import adds records, and holds this lock until it ends.
     locks.acquire(Lock.IMPORT)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     wanted, unwanted = _differing(run)

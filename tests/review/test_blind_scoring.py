@@ -149,7 +149,7 @@ class TestHidden:
         assert claims.claim_next(run=record.run, reviewer=lea) is None
 
     def test_is_denied_with_a_reason(self, held: Evaluation, ana: User) -> None:
-        with pytest.raises(Denied, match="Commit your scores first"):
+        with pytest.raises(Denied, match="Lock in your scores first"):
             blind_scoring.check_shown(held, ana)
         commit(held, ana)
         blind_scoring.check_shown(held, ana)
@@ -186,7 +186,7 @@ class TestCommitting:
 
     def test_other_scores_afterwards_is_refused(self, held: Evaluation, ana: User) -> None:
         commit(held, ana)
-        with pytest.raises(Conflict, match="You committed other scores at"):
+        with pytest.raises(Conflict, match="You locked in other scores at"):
             commit(held, ana, scores=JUDGED)
         assert BlindScores.objects.get().scores == GIVEN
 
@@ -208,7 +208,7 @@ class TestCommitting:
 
     def test_is_for_what_is_hidden_only(self, run: Run, held: Evaluation, ana: User) -> None:
         Run.objects.update(blind_share=0)
-        with pytest.raises(Conflict, match="not hidden any more"):
+        with pytest.raises(Conflict, match="no longer hidden"):
             commit(held, ana)
 
     def test_is_for_reviewers(self, record: Evaluation, eve: User) -> None:
@@ -232,7 +232,7 @@ class TestCommitting:
         # Ana knows the judge's earlier scores, so her review now is assisted.
         assert not blind_scoring.is_hidden(record, ana)
         assert blind_scoring.is_hidden(record, bo)
-        with pytest.raises(Conflict, match="not hidden any more"):
+        with pytest.raises(Conflict, match="no longer hidden"):
             commit(record, ana, scores=JUDGED)
         assert decide(record, ana).blind_scores is None
 
@@ -256,7 +256,7 @@ class TestAChangeThatWouldHide:
         assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
         assert blind_scoring.is_hidden(other, ana)
         assert Reveal.objects.get().how == "shown"
-        with pytest.raises(Conflict, match="not hidden any more"):
+        with pytest.raises(Conflict, match="no longer hidden"):
             commit(record, ana)
 
     def test_an_answer_in_task_context_leaves_what_was_claimed(self, run: Run, ana: User, bo: User) -> None:
@@ -306,13 +306,13 @@ class TestTheDecisionAfterwards:
         ]
 
     def test_is_refused_from_who_committed_nothing(self, record: Evaluation, bo: User) -> None:
-        with pytest.raises(Conflict, match="commit your scores first"):
+        with pytest.raises(Conflict, match="lock in your scores first"):
             decide(record, bo)
         assert not Review.objects.exists()
 
     def test_is_assisted_of_who_downloaded_the_run(self, record: Evaluation, lea: User) -> None:
         jobs.enqueue(ExportOptions(record.run), lea)
-        with pytest.raises(Conflict, match="not hidden any more"):
+        with pytest.raises(Conflict, match="no longer hidden"):
             commit(claims.claim(evaluation_id=record.pk, reviewer=lea), lea)
         assert decide(record, lea).blind_scores is None
 

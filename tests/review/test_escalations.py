@@ -141,7 +141,7 @@ class TestSettle:
     def test_twice_is_a_conflict(self, evaluation: Evaluation, ana: User, lea: User, outcome: str) -> None:
         raised = raise_it(evaluation, ana)
         settle(raised, lea, outcome)
-        with pytest.raises(Conflict, match=r"^This is settled already: "):
+        with pytest.raises(Conflict, match=r"^This escalation is already resolved: "):
             settle(raised, lea, outcome)
 
     def test_by_closing_what_a_file_has_decided_is_a_conflict(

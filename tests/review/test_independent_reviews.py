@@ -483,7 +483,7 @@ class TestOneThatCameTooLate:
     ) -> None:
         add(decided, bo, scores=OTHER)
         raised = Escalation.objects.get()
-        with pytest.raises(Conflict, match="let the decision stand, or revise it"):
+        with pytest.raises(Conflict, match="Uphold the decision, or revise it"):
             escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
         after = now(decided)

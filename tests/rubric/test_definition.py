@@ -150,12 +150,12 @@ class TestConfigure:
         [
             ({"scores": ("Yes",)}, {"scores": ["A run has 2 to 15 scores, not 1."]}),
             ({"scores": tuple(range(16))}, {"scores": ["A run has 2 to 15 scores, not 16."]}),
-            ({"scores": ("a", "b", "a")}, {"scores": ["“a” stands there twice."]}),
+            ({"scores": ("a", "b", "a")}, {"scores": ["“a” is listed twice."]}),
             (
                 {"scores": ("a", "b" * 41)},
                 {"scores": ["A score is a number, true, false, or a text of 1 to 40 printable characters."]},
             ),
-            ({"criteria": ("a", "a")}, {"criteria": ["“a” stands there twice."]}),
+            ({"criteria": ("a", "a")}, {"criteria": ["“a” is listed twice."]}),
             (
                 {"criteria": tuple(map(str, range(101)))},
                 {"criteria": ["A run has at most 100 criteria, not 101."]},
@@ -164,7 +164,7 @@ class TestConfigure:
                 {"criteria": ("a" * 201,)},
                 {"criteria": ["Each criterion has 1 to 200 characters, all of them printable."]},
             ),
-            ({"causes": causes_named(["Typo", "TYPO"])}, {"causes": ["“typo” stands there twice."]}),
+            ({"causes": causes_named(["Typo", "TYPO"])}, {"causes": ["“typo” is listed twice."]}),
             ({"rule": MEAN}, {"scores": ["A mean needs numbers among the scores."]}),
             (
                 {"rule": VerdictRule("worst", ("Good",), (), ())},

@@ -90,7 +90,7 @@ class CriterionForm(forms.Form):
         return {}
 
     def _posted(self, score: Any) -> str:
-        """Return the value of a score's radio button; empty if there is none."""
+        """Return the value of a score's radio button; empty without such a button."""
         choice = find_choice(self.choices, score)
         return choice.value if choice else ""
 

@@ -92,7 +92,7 @@ def test_says_when_somebody_was_quicker(as_lea: Client, ana: User, max: User, al
     escalations.resolve(escalation_id=raised.pk, actor=max, outcome="returned", answer="Yes.")
     form = {"which": raised.pk, "outcome": "returned", "answer": "No."}
     response = as_lea.post(url("open-escalations", algebra), form, follow=True)
-    assert "This is settled already: back to the queue." in text(response)
+    assert "This escalation is already resolved: back to the queue." in text(response)
 
 
 @pytest.mark.parametrize("which", ["", "0", "x", "9" * 30])

@@ -218,7 +218,7 @@ class TestWhileItIsHidden:
         Run.objects.update(blind_share=1)
         response = as_ana.post(url("submit", held), posted)
         assert response.status_code == 409
-        assert "commit your scores first" in text(response)
+        assert "lock in your scores first" in text(response)
         assert "Raw words of the judge" not in text(response)
         assert not Review.objects.exists()
 
@@ -354,7 +354,7 @@ class TestCommitting:
         commit("Yes", "Yes", "No", "No")
         response = as_ana.post(url("lock-in", held), posted, headers=HTMX)
         assert response.status_code == 409
-        assert "You committed other scores at" in text(response)
+        assert "You locked in other scores at" in text(response)
         assert [row.value for row in response.context["form"].rows] == ["No"] * 4
         assert not response.context["form"].is_blind
 

@@ -137,4 +137,4 @@ class TestWithALead:
         as_lea.post(url("resolve-escalation", asked), form)
         again = as_lea.post(url("resolve-escalation", asked), form, headers=HTMX)
         assert again.status_code == 409
-        assert "This is settled already" in text(again)
+        assert "This escalation is already resolved" in text(again)

@@ -126,7 +126,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("changes", "sentence"),
         [
-            ({"criteria": "a\na"}, "“a” stands there twice."),
+            ({"criteria": "a\na"}, "“a” is listed twice."),
             ({"yes": "", "partial": "", "no": "No"}, "A run has 2 to 15 scores, not 1."),
             ({"yes": "", "partial": "Yes"}, "At least one score must count as Yes, and one as No."),
             ({"no": "No\nyes"}, "“yes” has more than one level."),
@@ -144,7 +144,7 @@ class TestRefusals:
             ),
             ({"kind": "mean", "pass_from": "high", "partial_from": "1"}, "Enter a number."),
             ({"causes": ""}, "This field is required."),
-            ({"causes": "Typo\ntypo"}, "“typo” stands there twice."),
+            ({"causes": "Typo\ntypo"}, "“typo” is listed twice."),
             ({"kind": "best"}, "Select a valid choice. best is not one of the available choices."),
         ],
     )

@@ -1,0 +1,52 @@
+"""Open and end escalations of a locked record. Callers save the record's `is_escalated`."""
+
+from django.utils import timezone
+
+from reviews.models import Escalation, Evaluation, User
+
+
+def open_escalation(
+    evaluation: Evaluation, kind: Escalation.Kind, *, actor: User, reason: str = "", note: str = ""
+) -> Escalation:
+    """Create an open escalation. A record has at most one."""
+    evaluation.is_escalated = True
+    return Escalation.objects.create(
+        evaluation=evaluation,
+        run=evaluation.run,
+        kind=kind,
+        reason=reason,
+        note=note,
+        raised_by=actor,
+        outcome=Escalation.Outcome.OPEN,
+    )
+
+
+def decide_escalation(evaluation: Evaluation, *, actor: User) -> int | None:
+    """End the open escalation by a decision. Return its key; None if there is none."""
+    if not evaluation.is_escalated:
+        return None
+    escalation = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
+    end_escalation(escalation, evaluation, Escalation.Outcome.DECIDED, actor=actor)
+    return escalation.pk
+
+
+def end_escalation(
+    escalation: Escalation,
+    evaluation: Evaluation,
+    outcome: Escalation.Outcome,
+    *,
+    actor: User,
+    answer: str = "",
+) -> None:
+    """End an escalation."""
+    escalation.outcome, escalation.answer = outcome, answer
+    escalation.resolved_by, escalation.resolved_at = actor, timezone.now()
+    escalation.save(update_fields=["outcome", "answer", "resolved_by", "resolved_at"])
+    evaluation.is_escalated = False
+
+
+def reopen_escalation(evaluation: Evaluation, key: int) -> None:
+    """Reopen an escalation that an undone decision had ended."""
+    values = {"outcome": Escalation.Outcome.OPEN, "resolved_by": None, "resolved_at": None}
+    Escalation.objects.filter(pk=key).update(**values)
+    evaluation.is_escalated = True
