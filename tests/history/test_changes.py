@@ -22,20 +22,20 @@ def clarity(score: Any, justification: str = JUSTIFICATION) -> dict[str, Any]:
     return {"parsed_rubric_scores": {"Clarity": {"score": score, "justification": justification}}}
 
 
-def test_nothing_has_changed_in_a_record_that_is_the_same() -> None:
+def test_equal_records_have_no_changes() -> None:
     assert changed({}, {}) == []
 
 
-def test_human_values_are_no_evidence() -> None:
+def test_human_values_are_not_compared() -> None:
     assert changed({}, {"human_review_status": "Completed", "human_review_comments": "Checked."}) == []
 
 
-def test_a_score_is_named_by_its_criterion() -> None:
+def test_score_change_is_labelled_with_its_criterion() -> None:
     [change] = changed(clarity("Yes"), clarity("No"))
     assert change == FieldChange("Clarity: score", [DiffPiece("removed", "Yes"), DiffPiece("added", "No")])
 
 
-def test_a_criterion_that_came_or_went_is_added_or_removed() -> None:
+def test_criterion_of_one_version_is_added_or_removed() -> None:
     for before, after, kind in (({}, clarity("No"), "added"), (clarity("No"), {}, "removed")):
         judged: dict[str, Any] = {"parsed_rubric_scores": {}}
         assert changed(judged | before, judged | after) == [
@@ -44,7 +44,7 @@ def test_a_criterion_that_came_or_went_is_added_or_removed() -> None:
         ]
 
 
-def test_text_is_compared_word_by_word() -> None:
+def test_texts_are_compared_by_words() -> None:
     [change] = changed(
         {"parsing_error": "missing key evaluation"}, {"parsing_error": "missing value evaluation"}
     )
@@ -54,42 +54,42 @@ def test_text_is_compared_word_by_word() -> None:
     ]
 
 
-def test_a_latex_command_is_one_word() -> None:
+def test_latex_command_is_one_word() -> None:
     [change] = changed({"parsing_error": r"\frac{1}{2}"}, {"parsing_error": r"\dfrac{1}{2}"})
     assert change.pieces[:2] == [DiffPiece("removed", r"\frac"), DiffPiece("added", r"\dfrac")]
 
 
-def test_raw_output_is_compared_as_people_read_it() -> None:
+def test_raw_output_is_compared_as_text() -> None:
     [change] = changed(
         {"raw_judge_output": {"raw_content": "one\ntwo"}}, {"raw_judge_output": {"raw_content": "one\n2"}}
     )
     assert (change.label, change.pieces[0]) == ("raw_judge_output", DiffPiece("same", "one\n"))
 
 
-def test_a_verdict_a_list_and_unknown_keys_are_told_too() -> None:
+def test_verdict_lists_and_unknown_keys_are_compared() -> None:
     found = changed({}, {"aggregated_score": None, "review_reasons": ["late"], "batch": 2})
     assert [change.label for change in found] == ["aggregated_score", "review_reasons", "extra"]
 
 
-def test_what_stayed_the_same_is_shown_only_beside_a_change() -> None:
+def test_unchanged_text_is_shown_only_next_to_a_change() -> None:
     words = "word " * 500
     [change] = changed({"parsing_error": f"{words}old {words}"}, {"parsing_error": f"{words}new {words}"})
     assert [piece.kind for piece in change.pieces] == ["same", "removed", "added", "same"]
     assert all(len(piece.text) < 300 for piece in change.pieces)
 
 
-def test_long_texts_that_have_little_in_common_are_replaced_as_a_whole() -> None:
+def test_long_different_texts_are_replaced_as_a_whole() -> None:
     [change] = changed({"parsing_error": "a b " * 1000}, {"parsing_error": "b c " * 1000})
     assert [piece.kind for piece in change.pieces] == ["removed", "added"]
 
 
 @pytest.mark.parametrize("odd", [{}, [1], None, 1.5, "", True])
-def test_any_score_can_be_compared(odd: Any) -> None:
+def test_scores_of_any_type_can_be_compared(odd: Any) -> None:
     assert [change.label for change in changed(clarity(odd), clarity("Yes"))] == ["Clarity: score"]
 
 
 @given(texts, texts)
-def test_the_pieces_of_short_texts_are_the_texts(old: str, new: str) -> None:
+def test_pieces_of_short_texts_are_the_texts(old: str, new: str) -> None:
     before, after = (parse_line(line(parsing_error=text)) for text in (old, new))
     shown = [piece for change in compare_records(before, after) for piece in change.pieces]
     if before.parsing_error == after.parsing_error:
@@ -99,7 +99,7 @@ def test_the_pieces_of_short_texts_are_the_texts(old: str, new: str) -> None:
         assert "".join(piece.text for piece in shown if piece.kind != "removed") == after.parsing_error
 
 
-def test_no_formula_is_ever_cut() -> None:
+def test_shortening_cuts_no_formula() -> None:
     formula = "$" + "x + " * 60 + "y$"
     before = clarity("No", f"{formula} is so. {'Words. ' * 60}{formula} The sum is 54.")
     after = clarity("No", f"{formula} is so. {'Words. ' * 60}{formula} The sum is 60.")

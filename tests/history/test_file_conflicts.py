@@ -66,22 +66,22 @@ def settle(actor: User, *, theirs: bool, version: int | None = None) -> None:
     )
 
 
-class TestAnOpenConflict:
-    def test_keeps_what_the_file_says_and_where(self, run: Run) -> None:
+class TestOpenConflict:
+    def test_open_conflict_keeps_line_and_human_values(self, run: Run) -> None:
         conflict = open_conflict()
         assert (conflict.source, conflict.line) == (run.imports.latest("pk"), 1)
         assert conflict.human == CARLA | {"human_review_timestamp": "2026-11-19T10:00:00+00:00"}
 
-    def test_leaves_the_review_here_in_force(self, run: Run) -> None:
+    def test_open_conflict_leaves_the_current_decision(self, run: Run) -> None:
         assert evaluation().human_reviewer_id == "ana"
         assert b'"human_reviewer_id": "ana"' in take_out()
 
-    def test_stays_the_same_when_the_file_comes_again(self, run: Run) -> None:
+    def test_open_conflict_is_unchanged_by_the_same_file(self, run: Run) -> None:
         before = open_conflict()
         assert bring_in(file_of(line(**CARLA))).conflicts == 1
         assert open_conflict() == before
 
-    def test_is_replaced_by_what_a_newer_file_says(self, run: Run) -> None:
+    def test_newer_file_replaces_an_open_conflict(self, run: Run) -> None:
         before = open_conflict()
         bring_in(file_of(b"", line(**CARLA | {"human_review_comments": "Seen again."})))
         before.refresh_from_db()
@@ -89,9 +89,7 @@ class TestAnOpenConflict:
         assert open_conflict().human["human_review_comments"] == "Seen again."
         assert open_conflict().line == 2
 
-    def test_is_opened_for_a_review_that_was_submitted_after_an_earlier_export(
-        self, ana: User, bo: User
-    ) -> None:
+    def test_export_older_than_a_decision_opens_a_conflict(self, ana: User, bo: User) -> None:
         bring_in(file_of(line()))
         decide(evaluation(), ana)
         exported = take_out()
@@ -101,14 +99,14 @@ class TestAnOpenConflict:
         assert evaluation().human_reviewer_id == "bo"
 
 
-class TestSettledForTheFile:
-    def test_the_file_s_values_are_in_force(self, run: Run, lea: User) -> None:
+class TestImportedDecisionKept:
+    def test_kept_imported_decision_is_current(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
         exported = json.loads(take_out())
         assert {name: exported[name] for name in HUMAN_FIELDS} == CARLA
         assert take_out() == file_of(line(**CARLA))
 
-    def test_they_are_a_review_version_by_the_lead(self, run: Run, lea: User) -> None:
+    def test_kept_imported_decision_is_a_version_by_the_lead(self, run: Run, lea: User) -> None:
         conflict = open_conflict()
         settle(lea, theirs=True)
         review = Review.objects.get(version=2)
@@ -116,17 +114,17 @@ class TestSettledForTheFile:
         assert review.corrected_scores == CARLA["human_corrected_scores"]
         assert review.origins == {"Clarity": "file"}
 
-    def test_the_file_is_unchanged_when_it_comes_again(self, run: Run, lea: User) -> None:
+    def test_same_file_is_unchanged_after_its_decision_was_kept(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
         assert bring_in(file_of(line(**CARLA))).unchanged == 1
         assert file_conflicts.count_open(run) == 0
 
-    def test_new_evidence_makes_them_stale_like_any_review(self, run: Run, lea: User) -> None:
+    def test_new_evidence_makes_a_kept_imported_decision_outdated(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
         bring_in(file_of(line(task_id="4712")))
         assert (evaluation().is_outdated, evaluation().human_reviewer_id) == (True, "carla")
 
-    def test_a_decision_of_nobody_named_goes_stale_and_can_be_read(
+    def test_outdated_imported_decision_without_reviewer_is_readable(
         self, ana: User, lea: User, client: Client
     ) -> None:
         bring_in(file_of(line()))
@@ -141,7 +139,7 @@ class TestSettledForTheFile:
         page = text(client.get(reverse("evaluation", args=[evaluation().pk])))
         assert "Changed since the decision<" in page
 
-    def test_a_file_that_takes_a_decision_back_brings_the_record_to_the_queue(
+    def test_file_that_undoes_its_kept_decision_returns_the_record_to_the_queue(
         self, ana: User, lea: User
     ) -> None:
         bring_in(file_of(line()))
@@ -152,29 +150,29 @@ class TestSettledForTheFile:
         assert take_out() == file_of(line(human_review_comments="Not so."))
 
 
-class TestSettledForTheReview:
-    def test_nothing_changes(self, run: Run, lea: User) -> None:
+class TestOwnDecisionKept:
+    def test_keeping_own_decision_changes_nothing(self, run: Run, lea: User) -> None:
         before = take_out()
         settle(lea, theirs=False)
         assert take_out() == before
         assert Review.objects.count() == 1
 
-    def test_the_file_is_no_conflict_any_more(self, run: Run, lea: User) -> None:
+    def test_same_file_is_no_conflict_after_own_decision_was_kept(self, run: Run, lea: User) -> None:
         settle(lea, theirs=False)
         again = bring_in(file_of(line(**CARLA)))
         [told] = again.listed_exceptions()
         assert told["reason"] == "has a decision that a lead has rejected: the review made here is kept"
         assert (again.unchanged, file_conflicts.count_open(run)) == (1, 0)
 
-    def test_another_decision_in_a_file_is_one_again(self, run: Run, lea: User) -> None:
+    def test_other_decision_in_a_file_is_a_new_conflict(self, run: Run, lea: User) -> None:
         settle(lea, theirs=False)
         again = bring_in(file_of(line(**CARLA | {"human_reviewer_id": "kim"})))
         assert (again.conflicts, file_conflicts.count_open(run)) == (1, 1)
 
 
-class TestSettling:
+class TestResolution:
     @pytest.mark.parametrize(("theirs", "kept"), [(True, "theirs"), (False, "ours")])
-    def test_leaves_an_event_that_tells_both_sides(
+    def test_resolution_records_an_event_with_both_decisions(
         self, run: Run, lea: User, theirs: bool, kept: str
     ) -> None:
         conflict = open_conflict()
@@ -185,7 +183,7 @@ class TestSettling:
         assert event.detail["theirs"]["human_reviewer_id"] == "carla"
         assert event.detail["human"]["before"]["human_corrected_scores"] == SCORES
 
-    def test_twice_is_refused(self, run: Run, lea: User) -> None:
+    def test_second_resolution_is_refused(self, run: Run, lea: User) -> None:
         conflict = open_conflict()
         settle(lea, theirs=False)
         with pytest.raises(Conflict, match="no longer open"):
@@ -194,20 +192,20 @@ class TestSettling:
             )
         assert evaluation().human_reviewer_id == "ana"
 
-    def test_is_refused_when_the_record_has_changed_since(self, run: Run, lea: User) -> None:
+    def test_resolution_is_refused_if_the_record_has_changed(self, run: Run, lea: User) -> None:
         version = evaluation().version
         bring_in(file_of(line(task_id="4712", **CARLA)))
         with pytest.raises(Conflict, match="has changed since"):
             settle(lea, theirs=True, version=version)
         assert evaluation().human_reviewer_id == "ana"
 
-    def test_is_for_leads(self, run: Run, ana: User) -> None:
+    def test_resolution_is_for_leads(self, run: Run, ana: User) -> None:
         with pytest.raises(Denied, match="Only a lead or an admin can resolve conflicts"):
             settle(ana, theirs=True)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_import_that_waits_for_a_lead_sees_what_was_settled(ana: User, lea: User) -> None:
+def test_import_that_waits_for_a_lead_sees_the_resolution(ana: User, lea: User) -> None:
     run = disputed(ana, "eval_1")
     with transaction.atomic():
         settle(lea, theirs=False)
@@ -216,7 +214,7 @@ def test_an_import_that_waits_for_a_lead_sees_what_was_settled(ana: User, lea: U
     assert file_conflicts.count_open(run) == 0
 
 
-class TestThePage:
+class TestPage:
     @pytest.fixture
     def as_lea(self, client: Client, lea: User) -> Client:
         client.force_login(lea)
@@ -228,7 +226,7 @@ class TestThePage:
     def key(self, name: str) -> str:
         return f"{open_conflict(name).pk}-{evaluation(name).version}"
 
-    def test_shows_both_decisions_and_where_the_file_s_stands(self, as_lea: Client, run: Run) -> None:
+    def test_page_shows_both_decisions(self, as_lea: Client, run: Run) -> None:
         page = text(as_lea.get(reverse("conflicts", args=[run.pk])))
         for shown in (
             "ana, ",
@@ -240,12 +238,12 @@ class TestThePage:
         assert escape(SCORES["Clarity"]["justification"]) in page
         assert page.count("differs") == 2
 
-    def test_changes_nothing_by_being_looked_at(self, as_lea: Client, run: Run) -> None:
+    def test_loading_the_page_changes_nothing(self, as_lea: Client, run: Run) -> None:
         before = list(Evaluation.objects.values()), list(FileConflict.objects.values())
         as_lea.get(reverse("conflicts", args=[run.pk]))
         assert (list(Evaluation.objects.values()), list(FileConflict.objects.values())) == before
 
-    def test_shows_what_a_file_says_as_text(self, as_lea: Client, ana: User) -> None:
+    def test_page_escapes_text_of_a_file(self, as_lea: Client, ana: User) -> None:
         evil = "<img src=x onerror=alert(1)>"
         bring_in(file_of(line(task_id=evil, model_id=evil)))
         decide(evaluation(), ana)
@@ -256,7 +254,7 @@ class TestThePage:
         assert response.status_code == 200
         assert "<img src=x" not in text(response)
 
-    def test_settles_one(self, as_lea: Client, ana: User) -> None:
+    def test_one_conflict_can_be_resolved(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2")
         page = self.settle(as_lea, run, one=f"theirs-{self.key('eval_2')}")
         assert "1 resolved: the file&#x27;s decision was taken." in page
@@ -264,21 +262,23 @@ class TestThePage:
         assert evaluation("eval_2").human_reviewer_id == "carla"
         assert evaluation("eval_1").human_reviewer_id == "ana"
 
-    def test_settles_those_that_are_ticked(self, as_lea: Client, ana: User) -> None:
+    def test_selected_conflicts_can_be_resolved(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         page = self.settle(as_lea, run, keep="ours", which=[self.key("eval_1"), self.key("eval_3")])
         assert "2 resolved: the decision made here was kept." in page
         assert open_conflict("eval_2")
         assert file_conflicts.count_open(run) == 1
 
-    def test_settles_all_of_the_run(self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_all_conflicts_of_a_run_can_be_resolved(
+        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         page = self.settle(as_lea, run, keep="theirs", all="on")
         assert "3 resolved" in page
         assert "No open conflicts." in page
 
-    def test_settles_as_many_as_one_request_takes(
+    def test_request_resolves_a_limited_number_of_conflicts(
         self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(views, "MOST_AT_ONCE", 2)
@@ -287,13 +287,13 @@ class TestThePage:
         assert "2 resolved" in self.settle(as_lea, run, keep="theirs", all="on")
         assert file_conflicts.count_open(run) == 1
 
-    def test_says_why_one_is_not_settled(self, as_lea: Client, run: Run) -> None:
+    def test_page_explains_unresolved_conflicts(self, as_lea: Client, run: Run) -> None:
         key = f"{open_conflict().pk}-{evaluation().version - 1}"
         page = self.settle(as_lea, run, keep="theirs", which=[key, "999999-1"])
         assert "1 not resolved. This record has changed since you opened the page." in page
         assert "1 not resolved. The conflict does not exist." in page
 
-    def test_says_that_none_was_chosen(self, as_lea: Client, run: Run) -> None:
+    def test_request_without_selection_is_refused(self, as_lea: Client, run: Run) -> None:
         assert "Select at least one conflict." in self.settle(as_lea, run, keep="ours")
 
     @pytest.mark.parametrize(
@@ -307,11 +307,11 @@ class TestThePage:
             {"keep": "open", "all": "on"},
         ],
     )
-    def test_refuses_what_it_did_not_offer(self, as_lea: Client, run: Run, posted: dict[str, str]) -> None:
+    def test_invalid_request_is_refused(self, as_lea: Client, run: Run, posted: dict[str, str]) -> None:
         assert as_lea.post(reverse("resolve-conflicts", args=[run.pk]), posted).status_code == 400
         assert file_conflicts.count_open(run) == 1
 
-    def test_follows_in_pages_without_gap_or_repeat(
+    def test_pages_list_each_conflict_once(
         self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 2)
@@ -326,22 +326,22 @@ class TestThePage:
         assert after == ""
 
     @pytest.mark.parametrize("after", ["x", "-1", "9" * 19, "\0"])
-    def test_begins_anew_for_a_page_there_is_none_of(self, as_lea: Client, run: Run, after: str) -> None:
+    def test_unknown_cursor_shows_the_first_page(self, as_lea: Client, run: Run, after: str) -> None:
         response = as_lea.get(reverse("conflicts", args=[run.pk]), {"after": after})
         assert len(response.context["comparisons"]) == 1
 
-    def test_is_reached_from_the_run_by_who_may_settle(self, as_lea: Client, run: Run, ana: User) -> None:
+    def test_run_page_links_conflicts_for_leads(self, as_lea: Client, run: Run, ana: User) -> None:
         link = reverse("conflicts", args=[run.pk])
         assert link in text(as_lea.get(reverse("run", args=[run.pk])))
         as_lea.force_login(ana)
         assert link not in text(as_lea.get(reverse("run", args=[run.pk])))
 
-    def test_is_reached_from_the_import_too(self, as_lea: Client, run: Run) -> None:
+    def test_import_page_links_conflicts(self, as_lea: Client, run: Run) -> None:
         page = as_lea.get(reverse("import", args=[run.imports.latest("pk").pk]))
         assert reverse("conflicts", args=[run.pk]) in text(page)
 
     @pytest.mark.parametrize("count", [1, 3])
-    def test_asks_the_database_as_often_for_three_conflicts_as_for_one(
+    def test_queries_do_not_grow_with_the_number_of_conflicts(
         self,
         as_lea: Client,
         ana: User,

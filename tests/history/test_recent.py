@@ -29,7 +29,7 @@ def raise_it(evaluation: Evaluation, reviewer: User) -> Any:
 
 
 class TestDecisions:
-    def test_are_ones_own_newest_first(self, run: Run, ana: User, bo: User) -> None:
+    def test_own_decisions_are_listed_newest_first(self, run: Run, ana: User, bo: User) -> None:
         made = evaluations(run, tasks=["1", "2", "3"])
         for evaluation, reviewer in zip(made, (ana, bo, ana), strict=True):
             decide(evaluation, reviewer)
@@ -44,7 +44,7 @@ class TestDecisions:
             made[0],
         ]
 
-    def test_tell_the_verdict_before_and_after(self, run: Run, ana: User) -> None:
+    def test_decisions_have_verdicts_before_and_after(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"], aggregated_score="Fail")
         decide(evaluation, ana, scores=ALL_YES)
         evaluation.refresh_from_db()
@@ -52,7 +52,7 @@ class TestDecisions:
         verdicts = [(one.before, one.after) for one in recent.load_page(reviewer=ana).decisions]
         assert verdicts == [("Pass", "Fail"), ("Fail", "Pass")]
 
-    def test_tell_whether_they_are_in_force(self, run: Run, ana: User, lea: User) -> None:
+    def test_decisions_have_their_state(self, run: Run, ana: User, lea: User) -> None:
         made = evaluations(run, tasks=["1", "2", "3"])
         for evaluation in made:
             decide(evaluation, ana)
@@ -61,7 +61,7 @@ class TestDecisions:
         states = [one.state for one in recent.load_page(reviewer=ana).decisions]
         assert states == ["undone", "current", "superseded"]
 
-    def test_come_in_pages(self, run: Run, ana: User) -> None:
+    def test_decisions_are_paginated(self, run: Run, ana: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 51):
             decide(evaluation, ana)
         first = recent.load_page(reviewer=ana, run=run)
@@ -69,12 +69,12 @@ class TestDecisions:
         assert (len(first.decisions), len(second.decisions), second.next_after) == (50, 1, "")
 
     @pytest.mark.parametrize("after", ["x", "-1", "1" * 19, "\0", "٣"])
-    def test_behind_a_cursor_that_is_none_are_the_first(self, run: Run, ana: User, after: str) -> None:
+    def test_invalid_cursor_gives_the_first_page(self, run: Run, ana: User, after: str) -> None:
         decide(evaluations(run, tasks=["1"])[0], ana)
         assert len(recent.load_page(reviewer=ana, run=run, after=after).decisions) == 1
 
     @pytest.mark.parametrize("count", [1, 3])
-    def test_cost_three_queries(
+    def test_page_of_decisions_costs_three_queries(
         self, run: Run, ana: User, count: int, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         decided, skipped, raised = (evaluations(run, tasks=["1"] * count) for _ in range(3))
@@ -94,7 +94,7 @@ class TestDecisions:
         assert len(shown) == 3 * count
 
 
-def test_skips_are_those_that_still_hold(run: Run, ana: User, bo: User) -> None:
+def test_skips_of_records_in_the_queue_are_listed(run: Run, ana: User, bo: User) -> None:
     waits, decided, unskipped, others = evaluations(run, tasks=["1"] * 4)
     for evaluation in (waits, decided, unskipped):
         claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
@@ -104,7 +104,7 @@ def test_skips_are_those_that_still_hold(run: Run, ana: User, bo: User) -> None:
     assert [one.evaluation for one in recent.load_page(reviewer=ana).skips] == [waits]
 
 
-def test_escalations_are_open_or_settled_but_not_withdrawn(run: Run, ana: User, lea: User) -> None:
+def test_escalations_are_listed_without_withdrawn_ones(run: Run, ana: User, lea: User) -> None:
     waits, settled, withdrawn = evaluations(run, tasks=["1"] * 3)
     raised = {evaluation.pk: raise_it(evaluation, ana) for evaluation in (waits, settled, withdrawn)}
     escalations.withdraw(escalation_id=raised[withdrawn.pk].pk, actor=ana)

@@ -53,13 +53,13 @@ def shown(entry: TimelineEntry) -> dict[str, str]:
     }
 
 
-class TestWhatHappened:
-    def test_begins_with_the_file(self, record: Evaluation) -> None:
+class TestEvents:
+    def test_timeline_begins_with_the_import(self, record: Evaluation) -> None:
         [entry] = entries(record)
         assert (entry.who, entry.what) == ("evaluations.jsonl", "added this record in line 1")
         assert entry.source == record.first_import
 
-    def test_is_told_in_order(self, record: Evaluation, ana: User, lea: User) -> None:
+    def test_events_are_in_order(self, record: Evaluation, ana: User, lea: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         claims.release(evaluation_id=record.pk, actor=lea)
         claims.skip(evaluation_id=record.pk, reviewer=ana)
@@ -82,7 +82,7 @@ class TestWhatHappened:
         ]
         assert entries(record)[0].note == "I mixed two records up"
 
-    def test_has_questions_and_their_answers(self, record: Evaluation, ana: User, lea: User) -> None:
+    def test_escalations_are_shown_with_their_answers(self, record: Evaluation, ana: User, lea: User) -> None:
         asked = escalations.escalate(
             evaluation_id=record.pk,
             reviewer=ana,
@@ -102,7 +102,7 @@ class TestWhatHappened:
             "It is 2.",
         )
 
-    def test_has_changes_of_lists_it_stood_in(self, record: Evaluation, bo: User, lea: User) -> None:
+    def test_bulk_changes_of_the_record_are_shown(self, record: Evaluation, bo: User, lea: User) -> None:
         bulk_changes.apply(
             BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=bo), lea
         )
@@ -120,7 +120,7 @@ class TestWhatHappened:
         assert assigned == "lea assigned it to bo"
         assert first.startswith("lea gave it priority; undone 20")
 
-    def test_is_of_this_record_alone(self, record: Evaluation, ana: User, lea: User) -> None:
+    def test_events_of_other_records_are_not_shown(self, record: Evaluation, ana: User, lea: User) -> None:
         other = EvaluationFactory.create(run=record.run)
         claims.claim(evaluation_id=other.pk, reviewer=ana)
         bulk_changes.apply(
@@ -128,52 +128,52 @@ class TestWhatHappened:
         )
         assert len(told(record)) == 1
 
-    def test_names_an_event_it_has_no_words_for(self, record: Evaluation, ana: User) -> None:
+    def test_unknown_event_is_shown_by_its_name(self, record: Evaluation, ana: User) -> None:
         events.record("look closely", actor=ana, run=record.run, evaluation=record)
         assert told(record)[-1] == "ana look closely"
 
 
-class TestHolds:
+class TestClaims:
     def hold(self, record: Evaluation, number: int = 0) -> tuple[bool, str]:
         """Return whether a claim has a known end, and the end itself. Claim 0 is the latest."""
         held = [entry.claim for entry in entries(record) if entry.claim]
         return held[number].until is not None, held[number].end
 
-    def test_go_on(self, record: Evaluation, ana: User) -> None:
+    def test_current_claim_is_not_over(self, record: Evaluation, ana: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         assert self.hold(record) == (True, "not over yet")
 
-    def test_end_with_what_was_done(self, record: Evaluation, ana: User) -> None:
+    def test_claim_ends_with_the_submit(self, record: Evaluation, ana: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         decide(record, ana)
         submitted, claimed, _file = entries(record)
         assert claimed.claim == (submitted.at, "submitted")
 
-    def test_run_out(self, record: Evaluation, ana: User, bo: User) -> None:
+    def test_expired_claim_ends_at_its_expiry(self, record: Evaluation, ana: User, bo: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         end_claim(record)
         assert self.hold(record) == (True, "expired")
         claims.claim(evaluation_id=record.pk, reviewer=bo)
         assert self.hold(record, 1) == (False, "expired")
 
-    def test_end_when_a_lead_frees_a_list(self, record: Evaluation, ana: User, lea: User) -> None:
+    def test_bulk_release_ends_a_claim(self, record: Evaluation, ana: User, lea: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         bulk_changes.apply(BulkOrder(record.run, Filters.from_query_string(""), Kind.RELEASE), lea)
         freed, claimed, _file = entries(record)
         assert claimed.claim == (freed.at, "released")
 
-    def test_of_a_record_fetched_ahead_end_unseen(self, record: Evaluation, ana: User) -> None:
+    def test_released_prefetch_ends_unseen(self, record: Evaluation, ana: User) -> None:
         first = EvaluationFactory.create(run=record.run)
         claims.prefetch_next(run=record.run, reviewer=ana, current=first.pk)
         claims.release_prefetched(run=record.run, reviewer=ana)
         assert self.hold(record) == (False, "released unseen")
 
-    def test_begin_again_with_an_undo(self, record: Evaluation, ana: User) -> None:
+    def test_undo_starts_a_claim(self, record: Evaluation, ana: User) -> None:
         decide(record, ana)
         undo(run=record.run, reviewer=ana)
         assert self.hold(record) == (True, "not over yet")
 
-    def test_end_on_the_page_before(
+    def test_end_of_a_claim_is_found_on_the_previous_page(
         self, record: Evaluation, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -185,7 +185,7 @@ class TestHolds:
 
 
 class TestDecisions:
-    def test_say_what_changed_against_the_judge_and_the_version_before(
+    def test_version_shows_changes_from_the_judge_and_from_the_version_before(
         self, record: Evaluation, ana: User, lea: User
     ) -> None:
         first = decide(record, ana, judged={"Clarity": "Yes", "Conclusion Accuracy": "Yes"})
@@ -203,7 +203,7 @@ class TestDecisions:
             "Comments": "[+Look again.+]",
         }
 
-    def test_restored_are_new_versions(self, record: Evaluation, ana: User, lea: User) -> None:
+    def test_restored_version_is_a_new_version(self, record: Evaluation, ana: User, lea: User) -> None:
         first = decide(record, ana)
         second = decide(first.evaluation, lea, by=revise, scores=OTHER_SCORES)
         third = restore_version(second.evaluation, lea)
@@ -213,7 +213,7 @@ class TestDecisions:
         assert latest.version.review == third
         assert latest.version.before == second
 
-    def test_that_a_file_brought_stand_where_it_was_reopened(self, lea: User) -> None:
+    def test_reopening_shows_the_version_of_a_decision_in_a_file(self, lea: User) -> None:
         theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
         bring_in(file_of(line("eval_1", **theirs, human_corrected_scores=SCORES)))
         record = Evaluation.objects.get()
@@ -224,7 +224,7 @@ class TestDecisions:
 
 
 class TestFiles:
-    def test_say_what_they_changed(self, record: Evaluation) -> None:
+    def test_import_shows_its_changes(self, record: Evaluation) -> None:
         bring_in(file_of(line("eval_1", aggregated_score="Fail")))
         bring_in(file_of(line("eval_1", aggregated_score="Fail")))
         bring_in(file_of(line("eval_1", aggregated_score="Partial")))
@@ -234,7 +234,7 @@ class TestFiles:
         assert (second.what, second.changes) == ("contains it unchanged in line 1", ())
         assert shown(third) == {"aggregated_score": "[-Fail-][+Partial+]"}
 
-    def test_that_are_not_kept_say_what_became_of_the_line(self, ana: User) -> None:
+    def test_missing_source_file_shows_the_outcome_of_the_line(self, ana: User) -> None:
         record = EvaluationFactory.create()
         again = EvaluationFactory.create(run=record.run).first_import
         again.exceptions.create(line=7, outcome="updated", reason="taken from the file", evaluation=record)
@@ -243,7 +243,7 @@ class TestFiles:
 
 
 class TestPages:
-    def test_hold_everything_once_in_one_order(
+    def test_pages_contain_each_event_once_in_order(
         self, record: Evaluation, ana: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for score in ("Fail", "Partial", "Pass"):
@@ -266,7 +266,7 @@ class TestPages:
         assert len(found) == 16
         assert found == [(entry.at, entry.who, entry.what, shown(entry)) for entry in whole]
 
-    def test_end_early_where_much_has_changed(
+    def test_page_ends_early_after_many_changes(
         self, record: Evaluation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for score in ("Fail", "Partial"):
@@ -280,14 +280,14 @@ class TestPages:
         ]
 
     @pytest.mark.parametrize("after", ["x", "1", "9" * 40 + ".1.1", "1.1", "1.-1.1", "\0"])
-    def test_begin_at_the_latest_for_a_cursor_that_is_none(self, record: Evaluation, after: str) -> None:
+    def test_invalid_cursor_gives_the_latest_events(self, record: Evaluation, after: str) -> None:
         assert len(page(record, after).entries) == 1
 
     @pytest.mark.parametrize("after", ["0.0.0", "1.5.0", "999999999999999999.1.1", "1.999999999999999999.1"])
-    def test_stand_any_place(self, record: Evaluation, after: str) -> None:
+    def test_cursor_at_any_place_is_accepted(self, record: Evaluation, after: str) -> None:
         assert len(page(record, after).entries) <= 1
 
-    def test_cost_as_many_queries_however_much_happened(self, record: Evaluation, ana: User) -> None:
+    def test_number_of_queries_does_not_grow_with_events(self, record: Evaluation, ana: User) -> None:
         def cost() -> int:
             with CaptureQueriesContext(connection) as queries:
                 page(record)

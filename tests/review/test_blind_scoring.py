@@ -61,7 +61,7 @@ def commit(record: Evaluation, reviewer: User, **other: Any) -> BlindScores:
 
 
 class TestHidden:
-    def test_is_what_the_judge_said_of_the_blind_share(self, run: Run, ana: User) -> None:
+    def test_judge_output_is_hidden_for_the_blind_share(self, run: Run, ana: User) -> None:
         records = [EvaluationFactory.create(run=run, structured_model_response=ANSWER) for _ in range(40)]
         assert all(blind_scoring.is_hidden(record, ana) for record in records)
         run.blind_share = 0.4
@@ -72,23 +72,23 @@ class TestHidden:
         run.blind_share = 0
         assert not any(blind_scoring.is_hidden(record, ana) for record in records)
 
-    def test_is_so_for_leads_too(self, record: Evaluation, lea: User, max: User) -> None:
+    def test_judge_output_is_hidden_from_leads(self, record: Evaluation, lea: User, max: User) -> None:
         assert blind_scoring.is_hidden(record, lea)
         assert blind_scoring.is_hidden(record, max)
 
-    def test_is_nothing_where_there_is_no_answer_to_judge(self, run: Run, ana: User) -> None:
+    def test_record_without_answer_hides_nothing(self, run: Run, ana: User) -> None:
         assert not blind_scoring.is_hidden(EvaluationFactory.create(run=run), ana)
         empty = EvaluationFactory.create(run=run, structured_model_response={"model": "o1", "response": {}})
         assert not blind_scoring.is_hidden(empty, ana)
 
-    def test_is_so_where_the_task_context_has_the_answer(self, run: Run, ana: User) -> None:
+    def test_record_with_answer_in_task_context_hides_judge_output(self, run: Run, ana: User) -> None:
         record = EvaluationFactory.create(run=run, task_id="7", model_id="o1")
         another = EvaluationFactory.create(run=run, task_id="7", model_id="o3")
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
         assert blind_scoring.is_hidden(record, ana)
         assert not blind_scoring.is_hidden(another, ana)
 
-    def test_ends_with_the_decision_and_does_not_begin_again(
+    def test_decision_reveals_judge_output_for_good(
         self, held: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         commit(held, ana)
@@ -97,13 +97,13 @@ class TestHidden:
         decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Look again.")
         assert not blind_scoring.is_hidden(Evaluation.objects.get(), bo)
 
-    def test_is_nothing_of_a_record_that_nobody_is_to_review(self, run: Run, ana: User) -> None:
+    def test_record_outside_the_queue_hides_nothing(self, run: Run, ana: User) -> None:
         record = EvaluationFactory.create(
             run=run, structured_model_response=ANSWER, human_review_status="Not Required"
         )
         assert not blind_scoring.is_hidden(record, ana)
 
-    def test_ends_for_everybody_with_a_decision_that_is_taken_back(
+    def test_undone_decision_reveals_judge_output_to_everybody(
         self, run: Run, held: Evaluation, ana: User, bo: User
     ) -> None:
         commit(held, ana)
@@ -115,7 +115,7 @@ class TestHidden:
         assert not blind_scoring.is_hidden(held, ana)
         assert not blind_scoring.is_hidden(held, bo)
 
-    def test_does_not_begin_where_a_file_opens_what_a_file_decided(self, ana: User) -> None:
+    def test_record_reopened_by_a_file_hides_nothing(self, ana: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
         bring_in(file_of(line("eval_1", human_review_status="Completed")), run="algebra")
         bring_in(file_of(line("eval_1", human_review_status="Needs Review")), run="algebra")
@@ -123,11 +123,11 @@ class TestHidden:
         assert record.in_queue
         assert not blind_scoring.is_hidden(record, ana)
 
-    def test_is_decided_by_no_draft(self, held: Evaluation, ana: User) -> None:
+    def test_draft_does_not_reveal_judge_output(self, held: Evaluation, ana: User) -> None:
         drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
         assert blind_scoring.is_hidden(held, ana)
 
-    def test_ends_for_a_lead_who_takes_over_a_disagreement(
+    def test_lead_who_takes_over_a_disagreement_sees_judge_output(
         self, record: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         Run.objects.update(overlap_share=1)
@@ -148,15 +148,15 @@ class TestHidden:
             claims.claim(evaluation_id=record.pk, reviewer=lea)
         assert claims.claim_next(run=record.run, reviewer=lea) is None
 
-    def test_is_denied_with_a_reason(self, held: Evaluation, ana: User) -> None:
+    def test_check_shown_names_the_reason(self, held: Evaluation, ana: User) -> None:
         with pytest.raises(Denied, match="Lock in your scores first"):
             blind_scoring.check_shown(held, ana)
         commit(held, ana)
         blind_scoring.check_shown(held, ana)
 
 
-class TestCommitting:
-    def test_keeps_the_scores_and_shows_the_judges_to_this_reviewer(
+class TestLockIn:
+    def test_lock_in_saves_scores_and_reveals_judge_scores_to_the_reviewer(
         self, held: Evaluation, ana: User, bo: User
     ) -> None:
         given = commit(held, ana)
@@ -165,32 +165,32 @@ class TestCommitting:
         assert not blind_scoring.is_hidden(held, ana)
         assert blind_scoring.is_hidden(held, bo)
 
-    def test_leaves_an_event_that_tells_the_scores(self, held: Evaluation, ana: User) -> None:
+    def test_lock_in_records_an_event_with_the_scores(self, held: Evaluation, ana: User) -> None:
         commit(held, ana)
         event = AuditEvent.objects.get(action="blind scores")
         assert (event.actor, event.evaluation, event.detail) == (ana, held, {"scores": GIVEN})
 
-    def test_makes_a_draft_of_what_was_entered_beside_the_judges(self, held: Evaluation, ana: User) -> None:
+    def test_lock_in_makes_a_draft_with_judge_justifications(self, held: Evaluation, ana: User) -> None:
         typed = [["comments", "Hm."]]
         drafts.save(evaluation_id=held.pk, reviewer=ana, fields=typed, revision=4)
         commit(held, ana, fields=[["comments", "Hm!"]])
         draft = Draft.objects.get()
         assert (draft.fields, draft.revision) == ([["comments", "Hm!"]], 5)
 
-    def test_twice_the_same_is_once_and_leaves_the_draft_alone(self, held: Evaluation, ana: User) -> None:
+    def test_repeated_lock_in_changes_nothing(self, held: Evaluation, ana: User) -> None:
         first = commit(held, ana)
         drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "On."]], revision=2)
         assert commit(held, ana) == first
         assert Draft.objects.get().fields == [["comments", "On."]]
         assert AuditEvent.objects.filter(action="blind scores").count() == 1
 
-    def test_other_scores_afterwards_is_refused(self, held: Evaluation, ana: User) -> None:
+    def test_second_lock_in_with_other_scores_is_refused(self, held: Evaluation, ana: User) -> None:
         commit(held, ana)
         with pytest.raises(Conflict, match="You locked in other scores at"):
             commit(held, ana, scores=JUDGED)
         assert BlindScores.objects.get().scores == GIVEN
 
-    def test_needs_the_claim(self, record: Evaluation, ana: User, bo: User) -> None:
+    def test_lock_in_needs_the_claim(self, record: Evaluation, ana: User, bo: User) -> None:
         with pytest.raises(Conflict, match="Your claim on this record has expired"):
             commit(record, ana)
         claims.claim(evaluation_id=record.pk, reviewer=bo)
@@ -198,31 +198,33 @@ class TestCommitting:
             commit(record, ana)
         assert not BlindScores.objects.exists()
 
-    def test_needs_no_claim_that_still_runs_if_nobody_else_came(self, held: Evaluation, ana: User) -> None:
+    def test_lock_in_accepts_an_expired_claim_that_nobody_took(self, held: Evaluation, ana: User) -> None:
         end_claim(held)
         assert commit(held, ana)
 
-    def test_needs_the_record_as_it_was_seen(self, held: Evaluation, ana: User) -> None:
+    def test_lock_in_refuses_a_changed_record(self, held: Evaluation, ana: User) -> None:
         with pytest.raises(Conflict, match="has changed since you opened it"):
             commit(held, ana, version=held.version + 1)
 
-    def test_is_for_what_is_hidden_only(self, run: Run, held: Evaluation, ana: User) -> None:
+    def test_lock_in_refuses_a_record_with_visible_scores(
+        self, run: Run, held: Evaluation, ana: User
+    ) -> None:
         Run.objects.update(blind_share=0)
         with pytest.raises(Conflict, match="no longer hidden"):
             commit(held, ana)
 
-    def test_is_for_reviewers(self, record: Evaluation, eve: User) -> None:
+    def test_lock_in_is_only_for_reviewers(self, record: Evaluation, eve: User) -> None:
         with pytest.raises(Denied):
             commit(record, eve)
 
-    def test_records_the_reveal_with_an_event(self, held: Evaluation, ana: User) -> None:
+    def test_lock_in_records_the_reveal_with_an_event(self, held: Evaluation, ana: User) -> None:
         commit(held, ana)
         shown = Reveal.objects.get()
         assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (held.run, held, ana, "locked in")
         event = AuditEvent.objects.get(action="reveal")
         assert (event.actor, event.evaluation, event.detail) == (ana, held, {"how": "locked in"})
 
-    def test_holds_for_the_evidence_it_was_given_on(self, ana: User, bo: User) -> None:
+    def test_locked_in_scores_belong_to_their_evidence(self, ana: User, bo: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
         bring_in(file_of(line("eval_1")), run="algebra")
         record = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
@@ -237,14 +239,16 @@ class TestCommitting:
         assert decide(record, ana).blind_scores is None
 
 
-class TestAChangeThatWouldHide:
+class TestHidingChanges:
     """A reviewer who claimed a record while it was shown has seen it, even if it would be hidden later."""
 
     def served(self, run: Run, ana: User, **values: Any) -> Evaluation:
         record = EvaluationFactory.create(run=run, **values)
         return claims.claim(evaluation_id=record.pk, reviewer=ana)
 
-    def test_a_larger_share_leaves_what_was_claimed(self, run: Run, ana: User, bo: User, lea: User) -> None:
+    def test_larger_blind_share_hides_nothing_from_reviewers_with_claims(
+        self, run: Run, ana: User, bo: User, lea: User
+    ) -> None:
         Run.objects.update(blind_share=0)
         run.refresh_from_db()
         record = self.served(run, ana, structured_model_response=ANSWER)
@@ -259,19 +263,23 @@ class TestAChangeThatWouldHide:
         with pytest.raises(Conflict, match="no longer hidden"):
             commit(record, ana)
 
-    def test_an_answer_in_task_context_leaves_what_was_claimed(self, run: Run, ana: User, bo: User) -> None:
+    def test_answer_in_task_context_hides_nothing_from_reviewers_with_claims(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
         record = self.served(run, ana, task_id="7", model_id="o1")
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
         assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
 
-    def test_task_context_that_comes_again_shows_nothing(self, run: Run, ana: User) -> None:
+    def test_repeated_task_context_records_no_reveal(self, run: Run, ana: User) -> None:
         answered = task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}])
         bring(answered)
         record = self.served(run, ana, task_id="7", model_id="o1")
         bring(answered)
         assert blind_scoring.is_hidden(record, ana)
 
-    def test_an_answer_in_a_newer_file_leaves_what_was_claimed(self, ana: User, bo: User) -> None:
+    def test_answer_in_a_newer_file_hides_nothing_from_reviewers_with_claims(
+        self, ana: User, bo: User
+    ) -> None:
         Run.objects.create(name="algebra", blind_share=1)
         bring_in(file_of(line("eval_1", structured_model_response=None)), run="algebra")
         claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
@@ -281,12 +289,14 @@ class TestAChangeThatWouldHide:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestCommittingAtOnce:
-    def test_the_same_scores_are_kept_once(self, held: Evaluation, ana: User) -> None:
+class TestConcurrentLockIn:
+    def test_concurrent_lock_ins_of_same_scores_save_once(self, held: Evaluation, ana: User) -> None:
         first, second = together(lambda: commit(held, ana), lambda: commit(held, ana))
         assert first == second == BlindScores.objects.get()
 
-    def test_of_different_scores_the_second_is_refused(self, held: Evaluation, ana: User) -> None:
+    def test_second_of_concurrent_lock_ins_with_other_scores_is_refused(
+        self, held: Evaluation, ana: User
+    ) -> None:
         done = together(
             lambda: commit(held, ana), lambda: commit(held, ana, scores=JUDGED), expecting=Conflict
         )
@@ -294,8 +304,8 @@ class TestCommittingAtOnce:
         assert BlindScores.objects.get() in done
 
 
-class TestTheDecisionAfterwards:
-    def test_keeps_what_was_given_before_and_what_holds(self, held: Evaluation, ana: User) -> None:
+class TestBlindDecision:
+    def test_decision_stores_blind_scores_and_current_scores(self, held: Evaluation, ana: User) -> None:
         commit(held, ana)
         review = decide(held, ana, judged=JUDGED)
         assert review.blind_scores == GIVEN
@@ -305,26 +315,24 @@ class TestTheDecisionAfterwards:
             (True, '"No"', '"Yes"', '"No"')
         ]
 
-    def test_is_refused_from_who_committed_nothing(self, record: Evaluation, bo: User) -> None:
+    def test_decision_without_lock_in_is_refused(self, record: Evaluation, bo: User) -> None:
         with pytest.raises(Conflict, match="lock in your scores first"):
             decide(record, bo)
         assert not Review.objects.exists()
 
-    def test_is_assisted_of_who_downloaded_the_run(self, record: Evaluation, lea: User) -> None:
+    def test_decision_after_a_download_counts_as_assisted(self, record: Evaluation, lea: User) -> None:
         jobs.enqueue(ExportOptions(record.run), lea)
         with pytest.raises(Conflict, match="no longer hidden"):
             commit(claims.claim(evaluation_id=record.pk, reviewer=lea), lea)
         assert decide(record, lea).blind_scores is None
 
-    def test_is_blind_of_who_committed_and_downloaded_then(self, held: Evaluation, lea: User) -> None:
+    def test_decision_after_lock_in_and_download_counts_as_blind(self, held: Evaluation, lea: User) -> None:
         claims.release(evaluation_id=held.pk, actor=lea)
         commit(claims.claim(evaluation_id=held.pk, reviewer=lea), lea)
         jobs.enqueue(ExportOptions(held.run), lea)
         assert decide(held, lea).blind_scores == GIVEN
 
-    def test_taken_back_comes_back_with_the_judges_scores(
-        self, run: Run, held: Evaluation, ana: User
-    ) -> None:
+    def test_undone_blind_decision_shows_judge_scores(self, run: Run, held: Evaluation, ana: User) -> None:
         commit(held, ana)
         decide(held, ana)
         record = decisions.undo(run=run, reviewer=ana)
@@ -332,28 +340,28 @@ class TestTheDecisionAfterwards:
         assert blind_scoring.find_locked_in(record, ana)
 
 
-class TestPossibility:
-    def test_is_told_by_the_records_that_have_an_answer(self) -> None:
+class TestBlindFeasibility:
+    def test_run_with_answers_can_be_scored_blind(self) -> None:
         made = bring_in(
             file_of(line("a"), line("b", structured_model_response=None), line("c", aggregated_score="Fail"))
         )
         assert blind_scoring.blind_feasibility(made.run) == BlindFeasibility(answered=2, by_context=False)
         assert blind_scoring.blind_feasibility(made.run).sentence == ""
 
-    def test_is_none_without_answers_and_says_so(self) -> None:
+    def test_run_without_answers_cannot_be_scored_blind(self) -> None:
         run = bring_in(file_of(line("a", structured_model_response=None))).run
         found = blind_scoring.blind_feasibility(run)
         assert (found.answered, found.is_possible) == (0, False)
         assert "neither the records nor their task context have an answer" in found.sentence
 
-    def test_is_there_where_task_context_has_an_answer(self) -> None:
+    def test_run_with_answers_in_task_context_can_be_scored_blind(self) -> None:
         run = bring_in(file_of(line("a", structured_model_response=None, task_id="7", model_id="o1"))).run
         bring(task(model_responses=[{"model_id": "o3", "response_text": "It is 54."}]))
         assert not blind_scoring.blind_feasibility(run).is_possible
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
         assert blind_scoring.blind_feasibility(run) == BlindFeasibility(answered=0, by_context=True)
 
-    def test_is_not_ruled_out_before_anybody_counted(self, record: Evaluation) -> None:
+    def test_uncounted_run_may_be_scored_blind(self, record: Evaluation) -> None:
         assert blind_scoring.blind_feasibility(record.run) == BlindFeasibility(
             answered=None, by_context=False
         )
@@ -373,5 +381,5 @@ class TestPossibility:
         ({"steps": [], "final_answer": None}, False),
     ],
 )
-def test_an_answer_is_what_says_something(response: Any, holds: bool) -> None:
+def test_answer_needs_content(response: Any, holds: bool) -> None:
     assert responses.has_answer(response) == holds

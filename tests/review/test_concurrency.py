@@ -51,7 +51,9 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
 @pytest.mark.slow
 class TestSixteenReviewers:
     @pytest.mark.parametrize(("then", "count"), [(hand_over, 1600), (decide, 320)])
-    def test_get_each_record_once(self, then: Callable[[Evaluation, User], object], count: int) -> None:
+    def test_sixteen_reviewers_claim_each_record_once(
+        self, then: Callable[[Evaluation, User], object], count: int
+    ) -> None:
         run = RunFactory.create()
         made = evaluations(run, tasks=[str(number // 5) for number in range(count)])
         UserFactory.create(username="other")
@@ -61,7 +63,7 @@ class TestSixteenReviewers:
         assert sorted(handed_out) == [evaluation.pk for evaluation in made]
 
     @pytest.mark.parametrize("condition", [claims.EVERYTHING, Q(model_id="b")])
-    def test_with_spares_and_filters_get_each_record_once(self, condition: Q) -> None:
+    def test_sixteen_reviewers_with_prefetch_and_filters_claim_each_record_once(self, condition: Q) -> None:
         run = RunFactory.create()
         tasks = [str(number // 5) for number in range(160)]
         made = evaluations(run, tasks=tasks, model_id="a") + evaluations(run, tasks=tasks, model_id="b")
@@ -70,7 +72,7 @@ class TestSixteenReviewers:
         shares = together(*(partial(go_through, run, reviewer, condition) for reviewer in reviewers))
         assert sorted(pk for share in shares for pk in share) == wanted
 
-    def test_who_want_the_same_record_are_one_who_gets_it_and_fifteen_who_learn_who(self) -> None:
+    def test_one_of_sixteen_claims_of_a_record_wins_and_the_others_name_the_winner(self) -> None:
         evaluation = EvaluationFactory.create()
         reviewers = UserFactory.create_batch(16, role="reviewer")
         outcomes = together(
@@ -89,20 +91,20 @@ class TestSixteenReviewers:
 
 
 class TestTwoClaims:
-    def test_of_the_last_record_have_one_winner(self, ana: User, bo: User) -> None:
+    def test_two_claims_of_the_last_record_have_one_winner(self, ana: User, bo: User) -> None:
         evaluation = EvaluationFactory.create()
         claim = partial(claims.claim_next, run=evaluation.run)
         outcomes = together(partial(claim, reviewer=ana), partial(claim, reviewer=bo))
         assert sorted(outcomes, key=bool) == [None, evaluation]
 
-    def test_of_a_claim_that_ran_out_have_one_winner(self, ana: User, bo: User, lea: User) -> None:
+    def test_two_claims_after_an_expired_one_have_one_winner(self, ana: User, bo: User, lea: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=lea)
         end_claim(evaluation)
         claim = partial(claims.claim_next, run=evaluation.run)
         outcomes = together(partial(claim, reviewer=ana), partial(claim, reviewer=bo))
         assert sorted(outcomes, key=bool) == [None, evaluation]
 
-    def test_by_a_double_click_give_one_record(self, ana: User) -> None:
+    def test_double_click_claims_one_record(self, ana: User) -> None:
         run = RunFactory.create()
         evaluations(run, tasks=["1"] * 8)
         clicks = [partial(claims.claim_next, run=run, reviewer=User.objects.get(pk=ana.pk)) for _ in range(4)]
@@ -112,7 +114,7 @@ class TestTwoClaims:
         assert Evaluation.objects.filter(claimed_by=ana).count() == 1
         assert AuditEvent.objects.filter(action="claim").count() == 1
 
-    def test_are_not_held_up_by_a_claim_that_is_not_committed_yet(self, ana: User, bo: User) -> None:
+    def test_claim_does_not_wait_for_an_uncommitted_claim(self, ana: User, bo: User) -> None:
         run = RunFactory.create()
         first, second = evaluations(run, tasks=["1", "1"])
         with transaction.atomic():
@@ -120,10 +122,10 @@ class TestTwoClaims:
             assert together(partial(claims.claim_next, run=run, reviewer=bo)) == [second]
 
 
-class TestWhoWaitedForTheRecord:
+class TestWaitForTheLock:
     """A transaction that waited for a row lock sees all changes made to the row meanwhile."""
 
-    def test_learns_who_claimed_it(self, ana: User, bo: User) -> None:
+    def test_waiting_claim_names_the_reviewer_who_claimed(self, ana: User, bo: User) -> None:
         evaluation = EvaluationFactory.create()
         with transaction.atomic():
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
@@ -131,7 +133,7 @@ class TestWhoWaitedForTheRecord:
         with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since \d\d:\d\d UTC\.$"):
             waiting.result()
 
-    def test_learns_who_decided_it(self, ana: User, bo: User) -> None:
+    def test_waiting_claim_names_the_reviewer_who_decided(self, ana: User, bo: User) -> None:
         evaluation = EvaluationFactory.create()
         with transaction.atomic():
             decide(evaluation, ana)
@@ -139,7 +141,7 @@ class TestWhoWaitedForTheRecord:
         with pytest.raises(Conflict, match=r"^ana submitted this at \d\d:\d\d UTC\. You agree on every"):
             waiting.result()
 
-    def test_to_free_it_frees_what_was_claimed_meanwhile(self, ana: User, lea: User) -> None:
+    def test_waiting_release_releases_the_newer_claim(self, ana: User, lea: User) -> None:
         evaluation = EvaluationFactory.create()
         with transaction.atomic():
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
@@ -149,7 +151,7 @@ class TestWhoWaitedForTheRecord:
         assert evaluation.claimed_by is None
         assert AuditEvent.objects.get(action="release").detail == {"claimed_by": "ana"}
 
-    def test_gets_it_when_the_other_went_back_on_it(self, ana: User, bo: User) -> None:
+    def test_waiting_claim_succeeds_after_a_rollback(self, ana: User, bo: User) -> None:
         evaluation = EvaluationFactory.create()
         with transaction.atomic():
             decide(evaluation, ana)
@@ -160,7 +162,7 @@ class TestWhoWaitedForTheRecord:
 
 
 class TestTwoSubmissions:
-    def test_of_two_reviewers_are_one_review_and_one_conflict(self, ana: User, bo: User) -> None:
+    def test_submits_of_two_reviewers_give_one_review_and_one_conflict(self, ana: User, bo: User) -> None:
         evaluation = EvaluationFactory.create()
         outcomes = together(
             partial(decide, evaluation, ana), partial(decide, evaluation, bo), expecting=Conflict
@@ -174,7 +176,7 @@ class TestTwoSubmissions:
         assert evaluation.human_reviewer_id == review.reviewer.username
         assert AuditEvent.objects.get(action="submit").actor == review.reviewer
 
-    def test_of_one_form_are_one_review(self, ana: User) -> None:
+    def test_form_submitted_twice_at_once_gives_one_review(self, ana: User) -> None:
         evaluation = EvaluationFactory.create()
         send = partial(decide, evaluation, ana, submission=uuid4())
         outcomes = together(send, send, send)
@@ -187,7 +189,7 @@ def bring_in(text: bytes) -> Import:
         return importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
 
 
-def test_a_file_and_the_job_that_covers_its_records_take_turns() -> None:
+def test_import_and_index_job_of_the_same_records_take_turns() -> None:
     first = bring_in(line("eval_1"))
     EvaluationFacets.objects.all().delete()
     more = {"Clarity": {"score": "Yes"}, "Rigor": {"score": "No"}}
@@ -201,13 +203,13 @@ def test_a_file_and_the_job_that_covers_its_records_take_turns() -> None:
     assert (waiting.result().new, waiting.result().unchanged) == (1, 1)
 
 
-class TestAFileAndADecision:
+class TestImportAndDecision:
     @pytest.fixture
     def evaluation(self) -> Evaluation:
         bring_in(line())
         return Evaluation.objects.get()
 
-    def test_of_which_the_decision_came_first_keep_it(self, evaluation: Evaluation, ana: User) -> None:
+    def test_decision_before_an_import_stays_current(self, evaluation: Evaluation, ana: User) -> None:
         with transaction.atomic():
             decide(evaluation, ana)
             waiting = start_and_wait_for_lock(partial(bring_in, line(aggregated_score="Fail")))
@@ -215,7 +217,7 @@ class TestAFileAndADecision:
         evaluation.refresh_from_db()
         assert (evaluation.human_reviewer_id, evaluation.is_outdated) == ("ana", True)
 
-    def test_of_which_the_file_came_first_are_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
+    def test_import_before_a_decision_makes_it_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
         with transaction.atomic():
             bring_in(line(aggregated_score="Fail"))
             waiting = start_and_wait_for_lock(partial(decide, evaluation, ana))

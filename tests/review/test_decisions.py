@@ -42,8 +42,8 @@ def statuses(event: AuditEvent) -> tuple[str, str]:
     return human["before"]["human_review_status"], human["after"]["human_review_status"]
 
 
-class TestSubmitReview:
-    def test_puts_the_five_human_values_in_force(self, evaluation: Evaluation, ana: User) -> None:
+class TestSubmit:
+    def test_submit_sets_the_five_human_values(self, evaluation: Evaluation, ana: User) -> None:
         before = timezone.now()
         decide(evaluation, ana, comments="The last step is wrong.")
         evaluation.refresh_from_db()
@@ -54,7 +54,7 @@ class TestSubmitReview:
         assert evaluation.human_corrected_scores == SCORES
         assert evaluation.human_review_comments == "The last step is wrong."
 
-    def test_keeps_the_review_that_is_in_force(self, evaluation: Evaluation, ana: User) -> None:
+    def test_submit_saves_the_current_decision(self, evaluation: Evaluation, ana: User) -> None:
         submission = uuid4()
         review = decide(evaluation, ana, comments="Checked.", submission=submission)
         review.refresh_from_db()
@@ -65,7 +65,7 @@ class TestSubmitReview:
         assert (review.corrected_scores, review.comments, review.origins) == (SCORES, "Checked.", ORIGINS)
         assert review.submission == submission
 
-    def test_leaves_an_audit_event_that_tells_all_of_it(self, evaluation: Evaluation, ana: User) -> None:
+    def test_submit_records_an_event_with_the_whole_decision(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana, comments="Checked.")
         event = AuditEvent.objects.get(action="submit")
         assert (event.actor, event.run, event.evaluation) == (ana, evaluation.run, evaluation)
@@ -80,7 +80,7 @@ class TestSubmitReview:
             "human_review_comments": "Checked.",
         }
 
-    def test_takes_the_record_from_the_queue_and_from_its_holder(
+    def test_submit_removes_the_record_from_the_queue_and_its_claim(
         self, evaluation: Evaluation, ana: User
     ) -> None:
         decide(evaluation, ana)
@@ -88,7 +88,7 @@ class TestSubmitReview:
         assert (evaluation.claimed_by, evaluation.claimed_until) == (None, None)
         assert claims.claim_next(run=evaluation.run, reviewer=ana) is None
 
-    def test_changes_nothing_that_the_file_says(self, evaluation: Evaluation, ana: User) -> None:
+    def test_submit_changes_no_value_of_the_file(self, evaluation: Evaluation, ana: User) -> None:
         decided = {"human_review_status", "human_reviewer_id", "human_review_timestamp"}
         decided |= {"human_corrected_scores", "human_review_comments"}
         ours = {"review_id", "version", "claimed_by_id", "claimed_until", "was_shown"}
@@ -98,7 +98,7 @@ class TestSubmitReview:
         assert {name for name in before if before[name] != after[name]} == decided | ours
         assert after["version"] == before["version"] + 1
 
-    def test_of_a_record_in_the_older_word_completes_it_too(self, ana: User) -> None:
+    def test_submit_completes_a_pending_record(self, ana: User) -> None:
         evaluation = EvaluationFactory.create(human_review_status="Pending")
         decide(evaluation, ana)
         evaluation.refresh_from_db()
@@ -108,7 +108,9 @@ class TestSubmitReview:
     @pytest.mark.parametrize(
         "score", ["Yes", "ja", "", 1, 0, 1.5, -0.25, 2**53 + 1, True, None, ["a", 1], {"of": 10}]
     )
-    def test_keeps_the_json_type_of_a_score(self, evaluation: Evaluation, ana: User, score: Any) -> None:
+    def test_submit_keeps_the_json_type_of_a_score(
+        self, evaluation: Evaluation, ana: User, score: Any
+    ) -> None:
         scores = {"Ampleur": {"score": score, "justification": r"\frac{1}{2} ≤ 1"}}
         review = decide(evaluation, ana, scores=scores)
         review.refresh_from_db()
@@ -117,24 +119,24 @@ class TestSubmitReview:
             assert kept == scores
             assert type(kept["Ampleur"]["score"]) is type(score)
 
-    def test_without_a_comment_has_none(self, evaluation: Evaluation, ana: User) -> None:
+    def test_submit_without_comment_saves_none(self, evaluation: Evaluation, ana: User) -> None:
         assert decide(evaluation, ana, comments="").comments is None
         evaluation.refresh_from_db()
         assert evaluation.human_review_comments is None
 
-    def test_sent_twice_is_one_review(self, evaluation: Evaluation, ana: User) -> None:
+    def test_submit_sent_twice_creates_one_review(self, evaluation: Evaluation, ana: User) -> None:
         submission = uuid4()
         first, second = (decide(evaluation, ana, submission=submission) for _ in range(2))
         assert first == second == Review.objects.get()
         assert AuditEvent.objects.filter(action="submit").count() == 1
 
-    def test_counts_after_the_claim_ran_out_and_nobody_took_it(
+    def test_submit_accepts_an_expired_claim_that_nobody_took(
         self, evaluation: Evaluation, ana: User
     ) -> None:
         end_claim(evaluation)
         assert decide(evaluation, ana).reviewer == ana
 
-    def test_is_all_or_nothing(
+    def test_failed_submit_changes_nothing(
         self, evaluation: Evaluation, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: Any, **__: Any) -> None:
@@ -147,7 +149,7 @@ class TestSubmitReview:
         assert columns(evaluation) == before
         assert not Review.objects.exists()
 
-    def test_is_not_for_people_without_a_role(self, eve: User) -> None:
+    def test_submit_is_denied_to_people_without_a_role(self, eve: User) -> None:
         with pytest.raises(Denied):
             decide(EvaluationFactory.create(), eve)
 
@@ -213,7 +215,7 @@ class TestConflict:
             changed_by_a_file,
         ],
     )
-    def test_says_what_happened_meanwhile_and_changes_nothing(
+    def test_conflict_names_the_change_and_saves_nothing(
         self, evaluation: Evaluation, ana: User, bo: User, happens: Callable[[Evaluation, User], str]
     ) -> None:
         sentence = happens(evaluation, bo)
@@ -225,19 +227,21 @@ class TestConflict:
         assert columns(evaluation) == before
         assert (Review.objects.count(), AuditEvent.objects.count()) == (reviews, events)
 
-    def test_of_a_form_that_was_sent_for_another_record(self, evaluation: Evaluation, ana: User) -> None:
+    def test_form_of_another_record_is_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
         review = decide(evaluation, ana)
         with pytest.raises(Conflict, match=r"^This form was sent before, for another record\."):
             decide(EvaluationFactory.create(), ana, submission=review.submission)
         assert Review.objects.get() == review
 
-    def test_of_a_form_that_somebody_else_sent(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_form_sent_by_somebody_else_is_a_conflict(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         review = decide(evaluation, ana)
         with pytest.raises(Conflict):
             decide(evaluation, bo, submission=review.submission)
 
 
-class TestAFileImportedAgain:
+class TestReimport:
     """While ana has the record open, the pipeline's file comes in once more."""
 
     def imported(self, text: bytes) -> Evaluation:
@@ -245,25 +249,25 @@ class TestAFileImportedAgain:
             importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
         return Evaluation.objects.get()
 
-    def test_with_the_same_line_lets_the_review_stand(self, ana: User) -> None:
+    def test_same_line_keeps_the_decision(self, ana: User) -> None:
         opened = self.imported(line())
         self.imported(line())
         assert decide(opened, ana).version == 1
 
-    def test_with_a_changed_line_is_a_conflict_until_the_record_is_opened_again(self, ana: User) -> None:
+    def test_changed_line_is_a_conflict_until_the_record_is_reloaded(self, ana: User) -> None:
         opened = self.imported(line())
         changed = self.imported(line(aggregated_score="Fail"))
         with pytest.raises(Conflict, match=r"^This record was re-imported at "):
             decide(opened, ana)
         assert decide(changed, ana).version == 1
 
-    def test_does_not_change_what_ana_decided(self, ana: User) -> None:
+    def test_changed_human_values_leave_the_current_decision(self, ana: User) -> None:
         decide(self.imported(line()), ana)
         evaluation = self.imported(line(aggregated_score="Fail"))
         assert evaluation.human_corrected_scores == SCORES
         assert evaluation.human_reviewer_id == "ana"
 
-    def test_finds_a_record_that_was_taken_back_as_if_it_had_never_been_decided(self, ana: User) -> None:
+    def test_undone_record_is_reimported_as_undecided(self, ana: User) -> None:
         opened = self.imported(line())
         decide(opened, ana)
         decisions.undo(run=opened.run, reviewer=ana)
@@ -271,7 +275,7 @@ class TestAFileImportedAgain:
         assert (evaluation.aggregated_score, evaluation.is_outdated) == ("Fail", False)
         assert take_out(run="run") == line(aggregated_score="Fail")
 
-    def test_leaves_a_reopened_record_in_the_queue_with_its_decision(self, ana: User) -> None:
+    def test_reopened_record_stays_in_the_queue_with_its_decision(self, ana: User) -> None:
         opened = self.imported(line())
         decide(opened, ana)
         decisions.reopen(evaluation_id=opened.pk, actor=ana, reason="")
@@ -283,15 +287,13 @@ class TestAFileImportedAgain:
         )
         assert self.imported(line(aggregated_score="Fail")).is_outdated
 
-    def test_leaves_an_escalated_record_with_the_leads(self, ana: User) -> None:
+    def test_escalated_record_stays_escalated(self, ana: User) -> None:
         raised = escalate(self.imported(line()), ana)
         evaluation = self.imported(line(aggregated_score="Fail"))
         assert evaluation.is_escalated
         assert escalations.find_open(evaluation) == raised
 
-    def test_that_decides_an_escalated_record_leaves_the_question_to_be_answered(
-        self, ana: User, lea: User
-    ) -> None:
+    def test_decision_in_a_file_leaves_the_escalation_open(self, ana: User, lea: User) -> None:
         raised = escalate(self.imported(line()), ana)
         decided = self.imported(line(human_review_status="Completed", human_reviewer_id="ann"))
         assert (decided.is_done, progress.run_progress(decided.run).escalated) == (True, 0)
@@ -305,7 +307,7 @@ class TestUndo:
         return decisions.undo(run=evaluation.run, reviewer=reviewer)
 
     @pytest.mark.parametrize("status", ["Needs Review", "Pending"])
-    def test_makes_the_record_what_it_was_and_the_reviewers_again(self, ana: User, status: str) -> None:
+    def test_undo_restores_the_record_and_its_claim(self, ana: User, status: str) -> None:
         evaluation = EvaluationFactory.create(human_review_status=status)
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         before = columns(evaluation)
@@ -319,7 +321,7 @@ class TestUndo:
         }
         assert claims.claim_next(run=evaluation.run, reviewer=ana) == evaluation
 
-    def test_keeps_the_review_and_marks_it_withdrawn(self, evaluation: Evaluation, ana: User) -> None:
+    def test_undo_keeps_the_review_as_withdrawn(self, evaluation: Evaluation, ana: User) -> None:
         review = decide(evaluation, ana)
         self.undo(evaluation, ana)
         assert review.withdrawal.actor == ana
@@ -327,7 +329,7 @@ class TestUndo:
         assert event.detail["version"] == 1
         assert statuses(event) == ("Completed", "Needs Review")
 
-    def test_makes_what_was_submitted_a_draft(self, ana: User) -> None:
+    def test_undo_turns_the_review_into_a_draft(self, ana: User) -> None:
         scores = {
             "Rigor": {"score": 1.5, "justification": "Half of it."},
             "Clarity": {"score": "No", "justification": "Skips a step."},
@@ -352,7 +354,7 @@ class TestUndo:
             ["comments", "Checked."],
         ]
 
-    def test_twice_takes_back_the_last_but_one_too(self, ana: User) -> None:
+    def test_second_undo_undoes_the_decision_before(self, ana: User) -> None:
         first = EvaluationFactory.create()
         second = EvaluationFactory.create(run=first.run)
         decide(first, ana)
@@ -361,7 +363,7 @@ class TestUndo:
         with pytest.raises(Conflict, match=r"^You have no decision in this run to undo\.$"):
             self.undo(first, ana)
 
-    def test_brings_the_review_before_back_in_force(self, evaluation: Evaluation, ana: User) -> None:
+    def test_undo_of_a_revision_restores_the_decision_before(self, evaluation: Evaluation, ana: User) -> None:
         first = decide(evaluation, ana, comments="First.")
         evaluation.refresh_from_db()
         before = columns(evaluation)
@@ -372,14 +374,16 @@ class TestUndo:
         evaluation.refresh_from_db()
         assert evaluation.review == first
 
-    def test_of_a_stale_record_makes_it_stale_again(self, evaluation: Evaluation, ana: User) -> None:
+    def test_undo_on_an_outdated_record_makes_it_outdated_again(
+        self, evaluation: Evaluation, ana: User
+    ) -> None:
         decide(evaluation, ana)
         Evaluation.objects.update(human_review_status="Needs Review", is_outdated=True)
         evaluation.refresh_from_db()
         decide(evaluation, ana)
         assert self.undo(evaluation, ana).is_outdated
 
-    def test_of_a_leads_decision_opens_the_escalation_again(
+    def test_undo_of_a_lead_decision_reopens_the_escalation(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         raised = escalate(evaluation, ana)
@@ -389,7 +393,7 @@ class TestUndo:
         raised.refresh_from_db()
         assert (raised.outcome, raised.resolved_by) == ("open", None)
 
-    def test_is_for_ones_own_decisions(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+    def test_undo_finds_own_decisions_only(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         decide(evaluation, ana)
         with pytest.raises(Conflict, match=r"^You have no decision in this run"):
             self.undo(evaluation, lea)
@@ -407,7 +411,7 @@ class TestUndo:
         return "A file changed this record after your decision. It is in the queue again."
 
     @pytest.mark.parametrize("happens", [revised, reopened, stale])
-    def test_leaves_alone_what_somebody_built_on(
+    def test_undo_is_refused_after_later_changes(
         self,
         evaluation: Evaluation,
         ana: User,
@@ -443,7 +447,7 @@ class TestRevise:
         return evaluation
 
     @pytest.mark.parametrize("by", ["ana", "lea"])
-    def test_puts_another_version_in_force(
+    def test_revise_creates_a_new_current_version(
         self, decided: Evaluation, by: str, request: pytest.FixtureRequest
     ) -> None:
         reviewer = request.getfixturevalue(by)
@@ -453,28 +457,30 @@ class TestRevise:
         assert (decided.human_reviewer_id, decided.human_review_comments) == (by, "Once more.")
         assert statuses(AuditEvent.objects.get(action="revise")) == ("Completed", "Completed")
 
-    def test_of_what_somebody_else_decided_is_for_leads(self, decided: Evaluation, bo: User) -> None:
+    def test_revision_of_anothers_decision_is_for_leads(self, decided: Evaluation, bo: User) -> None:
         with pytest.raises(Denied):
             revise(decided, bo)
 
-    def test_of_what_a_file_decided_is_for_leads(self, ana: User, lea: User) -> None:
+    def test_revision_of_a_decision_in_a_file_is_for_leads(self, ana: User, lea: User) -> None:
         evaluation = EvaluationFactory.create(human_review_status="Reviewed")
         with pytest.raises(Denied):
             revise(evaluation, ana)
         assert revise(evaluation, lea).version == 1
 
-    def test_of_what_is_in_the_queue_is_a_conflict(self, evaluation: Evaluation, lea: User) -> None:
+    def test_revision_of_a_record_in_the_queue_is_a_conflict(self, evaluation: Evaluation, lea: User) -> None:
         with pytest.raises(
             Conflict, match=r"^This record is in the queue, so there is no decision to revise"
         ):
             revise(evaluation, lea)
 
-    def test_on_an_older_version_says_what_happened(self, decided: Evaluation, ana: User, lea: User) -> None:
+    def test_revision_of_a_changed_record_names_the_change(
+        self, decided: Evaluation, ana: User, lea: User
+    ) -> None:
         revise(decided, lea)
         with pytest.raises(Conflict, match=r"^lea revised this at \d\d:\d\d UTC\. Check it again\.$"):
             revise(decided, lea)
 
-    def test_sent_twice_is_one_version(self, decided: Evaluation, ana: User) -> None:
+    def test_revision_sent_twice_creates_one_version(self, decided: Evaluation, ana: User) -> None:
         submission = uuid4()
         first, second = (revise(decided, ana, submission=submission) for _ in range(2))
         assert first == second
@@ -482,7 +488,7 @@ class TestRevise:
 
 
 class TestReopen:
-    def test_puts_the_record_into_the_queue_and_keeps_the_decision(
+    def test_reopen_returns_the_record_to_the_queue_with_its_decision(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         review = decide(evaluation, ana, comments="Checked.")
@@ -494,7 +500,7 @@ class TestReopen:
         assert AuditEvent.objects.get(action="reopen").detail["reason"] == "A second look."
         assert decide(Evaluation.objects.get(), bo).version == 2
 
-    def test_of_what_a_file_decided_keeps_that_as_a_version(self, lea: User) -> None:
+    def test_reopen_saves_the_decision_in_a_file_as_a_version(self, lea: User) -> None:
         evaluation = EvaluationFactory.create(
             human_review_status="Reviewed", human_reviewer_id="ann", human_corrected_scores=SCORES
         )
@@ -504,19 +510,19 @@ class TestReopen:
         assert evaluation.review
         assert evaluation.review.origins == dict.fromkeys(SCORES, "file")
 
-    def test_of_what_somebody_else_decided_is_for_leads(
+    def test_reopening_anothers_decision_is_for_leads(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
         with pytest.raises(Denied):
             decisions.reopen(evaluation_id=evaluation.pk, actor=bo, reason="")
 
-    def test_of_what_is_not_decided_is_a_conflict(self, evaluation: Evaluation, lea: User) -> None:
+    def test_reopening_an_undecided_record_is_a_conflict(self, evaluation: Evaluation, lea: User) -> None:
         with pytest.raises(Conflict, match=r"^This record has no decision to reopen"):
             decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="")
 
 
-def test_people_can_decide_what_is_in_the_queue_and_nothing_else() -> None:
+def test_transitions_let_people_decide_only_records_in_the_queue() -> None:
     decidable = {status for action, status in TRANSITIONS if action == "submit"}
     assert decidable == {"Needs Review", "Pending"}
     assert set(TRANSITIONS.values()) <= set(ALL_STATUSES)

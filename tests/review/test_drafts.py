@@ -37,62 +37,62 @@ def kept(evaluation: Evaluation, reviewer: User) -> Any:
 
 
 class TestSave:
-    def test_keeps_the_fields_in_their_order_for_each_reviewer(
+    def test_draft_keeps_fields_in_order_for_each_reviewer(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         save(evaluation, ana)
         assert kept(evaluation, ana) == FIELDS
         assert drafts.find_draft(evaluation, lea) is None
 
-    def test_replaces_an_older_revision(self, evaluation: Evaluation, ana: User) -> None:
+    def test_newer_revision_replaces_the_draft(self, evaluation: Evaluation, ana: User) -> None:
         save(evaluation, ana)
         save(evaluation, ana, fields=[["comments", "More"]], revision=2)
         assert kept(evaluation, ana) == [["comments", "More"]]
         assert Draft.objects.count() == 1
 
     @pytest.mark.parametrize("revision", [1, 2])
-    def test_of_what_is_no_newer_is_refused(self, evaluation: Evaluation, ana: User, revision: int) -> None:
+    def test_older_revision_is_refused(self, evaluation: Evaluation, ana: User, revision: int) -> None:
         newest = save(evaluation, ana, revision=2)
         with pytest.raises(DraftOutdated) as outdated:
             save(evaluation, ana, fields=[["comments", "From another tab"]], revision=revision)
         assert outdated.value.saved_at == newest.saved_at
         assert kept(evaluation, ana) == FIELDS
 
-    def test_sent_twice_is_one(self, evaluation: Evaluation, ana: User) -> None:
+    def test_draft_sent_twice_is_saved_once(self, evaluation: Evaluation, ana: User) -> None:
         assert save(evaluation, ana) == save(evaluation, ana)
 
-    def test_leaves_no_event(self, evaluation: Evaluation, ana: User) -> None:
+    def test_draft_writes_no_event(self, evaluation: Evaluation, ana: User) -> None:
         before = AuditEvent.objects.count()
         save(evaluation, ana)
         assert AuditEvent.objects.count() == before
 
-    def test_takes_a_character_that_postgresql_does_not(self, evaluation: Evaluation, ana: User) -> None:
+    def test_draft_accepts_null_characters(self, evaluation: Evaluation, ana: User) -> None:
         save(evaluation, ana, fields=[["comments", "a\0b"]])
         assert kept(evaluation, ana) == [["comments", "a\ufffdb"]]
 
-    def test_is_not_for_people_without_a_role(self, evaluation: Evaluation, eve: User) -> None:
+    def test_draft_is_denied_to_people_without_a_role(self, evaluation: Evaluation, eve: User) -> None:
         with pytest.raises(Denied):
             save(evaluation, eve)
 
 
-class TestTheClaim:
+class TestClaimRenewal:
     def until(self, evaluation: Evaluation) -> dt.datetime:
         evaluation.refresh_from_db()
         assert evaluation.claimed_until
         return evaluation.claimed_until
 
-    def test_is_renewed(self, evaluation: Evaluation, ana: User, settings: Settings) -> None:
+    def test_draft_renews_the_claim(self, evaluation: Evaluation, ana: User, settings: Settings) -> None:
         soon = timezone.now() + dt.timedelta(minutes=2)
         Evaluation.objects.update(claimed_until=soon)
         save(evaluation, ana)
         assert self.until(evaluation) > soon
 
-    def test_is_left_alone_while_it_is_fresh(self, evaluation: Evaluation, ana: User) -> None:
+    def test_draft_leaves_a_fresh_claim_unchanged(self, evaluation: Evaluation, ana: User) -> None:
         before = self.until(evaluation)
         save(evaluation, ana)
         assert self.until(evaluation) == before
 
-    def test_that_ran_out_is_taken_back_if_nobody_took_the_record(
+    def test_draft_renews_an_expired_claim_that_nobody_took(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         end_claim(evaluation)
@@ -100,7 +100,7 @@ class TestTheClaim:
         with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing"):
             queue_claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
 
-    def test_that_goes_on_with_a_draft_tells_so(self, evaluation: Evaluation, ana: User) -> None:
+    def test_claim_that_continues_a_draft_names_its_revision(self, evaluation: Evaluation, ana: User) -> None:
         save(evaluation, ana)
         queue_claims.release(evaluation_id=evaluation.pk, actor=ana)
         queue_claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
@@ -116,7 +116,7 @@ class TestTheClaim:
             {"draft": 2, "renewed": True},
         ]
 
-    def test_with_somebody_elses_draft_is_one_from_the_start(
+    def test_claim_of_a_record_with_anothers_draft_names_no_revision(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         save(evaluation, ana)
@@ -125,7 +125,7 @@ class TestTheClaim:
         assert AuditEvent.objects.get(action="claim", actor=bo).detail == {}
 
 
-class TestATextThatComesTooLate:
+class TestLateDraft:
     """It is refused, and the reviewer learns why. An earlier draft stays."""
 
     def taken(self, evaluation: Evaluation, bo: User) -> str:
@@ -148,7 +148,7 @@ class TestATextThatComesTooLate:
         return "Your claim on this record has expired."
 
     @pytest.mark.parametrize("happens", [taken, decided, handed_over, released])
-    def test_is_refused(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:
+    def test_late_draft_is_refused(self, evaluation: Evaluation, ana: User, bo: User, happens: Any) -> None:
         save(evaluation, ana)
         sentence = happens(self, evaluation, bo)
         with pytest.raises(RecordUnavailable, match=f"^{sentence}"):
@@ -156,46 +156,44 @@ class TestATextThatComesTooLate:
         assert kept(evaluation, ana) == FIELDS
 
     @pytest.mark.parametrize("who", ["bo", "lea"])
-    def test_without_a_claim_is_refused(
+    def test_draft_without_a_claim_is_refused(
         self, request: pytest.FixtureRequest, evaluation: Evaluation, who: str
     ) -> None:
         with pytest.raises(RecordUnavailable):
             save(evaluation, request.getfixturevalue(who))
         assert not Draft.objects.exists()
 
-    def test_does_not_bring_a_skipped_record_back(self, evaluation: Evaluation, ana: User) -> None:
+    def test_draft_of_a_skipped_record_does_not_claim_it(self, evaluation: Evaluation, ana: User) -> None:
         queue_claims.skip(evaluation_id=evaluation.pk, reviewer=ana)
         with pytest.raises(RecordUnavailable):
             save(evaluation, ana)
         assert queue_claims.claim_next(run=evaluation.run, reviewer=ana) is None
 
 
-class TestADraft:
-    def test_is_gone_when_it_is_submitted(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+class TestDraftLifetime:
+    def test_submit_deletes_the_draft(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         save(evaluation, ana)
         Draft.objects.create(evaluation=evaluation, reviewer=lea, fields=FIELDS)
         decide(evaluation, ana)
         assert drafts.find_draft(evaluation, ana) is None
         assert kept(evaluation, lea) == FIELDS
 
-    def test_stays_when_the_record_is_handed_to_a_lead(self, evaluation: Evaluation, ana: User) -> None:
+    def test_escalation_keeps_the_draft(self, evaluation: Evaluation, ana: User) -> None:
         save(evaluation, ana)
         escalations.escalate(evaluation_id=evaluation.pk, reviewer=ana, kind="question", reason="", note="")
         assert kept(evaluation, ana) == FIELDS
 
-    def test_can_be_thrown_away(self, evaluation: Evaluation, ana: User) -> None:
+    def test_draft_can_be_discarded(self, evaluation: Evaluation, ana: User) -> None:
         save(evaluation, ana)
         drafts.discard(evaluation_id=evaluation.pk, reviewer=ana)
         assert drafts.find_draft(evaluation, ana) is None
 
-    def test_of_another_version_of_ones_own_review_needs_no_claim(
-        self, evaluation: Evaluation, ana: User
-    ) -> None:
+    def test_draft_of_a_revision_needs_no_claim(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
         save(evaluation, ana)
         assert kept(evaluation, ana) == FIELDS
 
-    def test_made_by_undo_takes_the_place_of_an_older_one(self, evaluation: Evaluation, ana: User) -> None:
+    def test_draft_of_an_undone_review_replaces_an_older_one(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana, comments="Checked.")
         save(evaluation, ana, revision=7)
         decisions.undo(run=evaluation.run, reviewer=ana)

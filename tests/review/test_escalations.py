@@ -34,7 +34,7 @@ def settle(raised: Escalation, actor: User, outcome: str, answer: str = "") -> N
 
 
 class TestEscalate:
-    def test_takes_the_record_out_of_every_queue(
+    def test_escalate_removes_the_record_from_every_queue(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         raised = raise_it(evaluation, ana)
@@ -44,45 +44,51 @@ class TestEscalate:
         evaluation.refresh_from_db()
         assert (evaluation.claimed_by, evaluation.human_review_status) == (None, "Needs Review")
 
-    def test_leaves_it_to_leads_alone(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> None:
+    def test_escalated_record_can_be_claimed_by_leads_only(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
         raise_it(evaluation, ana)
         with pytest.raises(RecordUnavailable, match=r"^ana sent this to a lead at \d\d:\d\d UTC\.$"):
             claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
 
-    def test_tells_why(self, evaluation: Evaluation, ana: User) -> None:
+    def test_escalation_keeps_reason_and_note(self, evaluation: Evaluation, ana: User) -> None:
         raise_it(evaluation, ana)
         event = AuditEvent.objects.get(action="escalate")
         assert event.detail == {"kind": "cannot judge", "reason": "no reference", "note": "What is asked?"}
 
-    def test_of_what_somebody_else_holds_is_refused(self, evaluation: Evaluation, bo: User) -> None:
+    def test_escalating_a_record_claimed_by_another_is_refused(
+        self, evaluation: Evaluation, bo: User
+    ) -> None:
         with pytest.raises(RecordUnavailable, match=r"^ana has been reviewing this since"):
             raise_it(evaluation, bo)
 
-    def test_twice_is_refused(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+    def test_second_escalation_is_refused(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raise_it(evaluation, ana)
         for person in (ana, lea):
             with pytest.raises(RecordUnavailable):
                 raise_it(evaluation, person)
 
-    def test_is_not_for_people_without_a_role(self, eve: User) -> None:
+    def test_escalation_is_denied_to_people_without_a_role(self, eve: User) -> None:
         with pytest.raises(Denied):
             raise_it(EvaluationFactory.create(), eve)
 
 
 class TestWithdraw:
-    def test_gives_the_record_back_to_who_raised_it(self, evaluation: Evaluation, ana: User) -> None:
+    def test_withdrawal_returns_the_record_to_its_reviewer(self, evaluation: Evaluation, ana: User) -> None:
         raised = raise_it(evaluation, ana)
         assert escalations.withdraw(escalation_id=raised.pk, actor=ana) == evaluation
         assert claims.claim_next(run=evaluation.run, reviewer=ana) == evaluation
         assert escalations.find_open(evaluation) is None
 
-    def test_is_for_who_raised_it(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_withdrawal_is_for_the_escalating_reviewer(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         raised = raise_it(evaluation, ana)
         with pytest.raises(Denied, match=r"^Only the person who escalated this record can withdraw it\.$"):
             escalations.withdraw(escalation_id=raised.pk, actor=bo)
 
-    def test_waits_for_a_lead_who_is_at_the_record(
+    def test_withdrawal_is_refused_while_a_lead_has_the_claim(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         raised = raise_it(evaluation, ana)
@@ -91,7 +97,7 @@ class TestWithdraw:
             escalations.withdraw(escalation_id=raised.pk, actor=ana)
         assert escalations.find_open(evaluation) == raised
 
-    def test_of_what_a_file_has_decided_meanwhile_claims_nothing(
+    def test_withdrawal_after_a_decision_in_a_file_claims_nothing(
         self, evaluation: Evaluation, ana: User
     ) -> None:
         raised = raise_it(evaluation, ana)
@@ -99,8 +105,8 @@ class TestWithdraw:
         assert escalations.withdraw(escalation_id=raised.pk, actor=ana).claimed_by is None
 
 
-class TestSettle:
-    def test_returns_the_record_with_an_answer(
+class TestResolve:
+    def test_returned_record_is_in_the_queue_with_an_answer(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         raised = raise_it(evaluation, ana)
@@ -111,7 +117,7 @@ class TestSettle:
         assert answered
         assert (answered.answer, answered.resolved_by) == ("The reference is in the task.", lea)
 
-    def test_closes_a_record_that_nobody_can_judge(
+    def test_closed_record_is_completed_without_scores(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         settle(raise_it(evaluation, ana), lea, "closed", "Nothing to compare with.")
@@ -122,14 +128,16 @@ class TestSettle:
         assert not evaluation.is_escalated
         assert Escalation.objects.get().outcome == "closed"
 
-    def test_by_closing_can_be_undone(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+    def test_closing_can_be_undone(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raised = raise_it(evaluation, ana)
         settle(raised, lea, "closed")
         undone = decisions.undo(run=evaluation.run, reviewer=lea)
         assert (undone.human_review_status, undone.human_review_comments) == ("Needs Review", None)
         assert escalations.find_open(evaluation) == raised
 
-    def test_by_a_decision_of_the_lead(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+    def test_decision_of_a_lead_resolves_the_escalation(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
         raised = raise_it(evaluation, ana)
         evaluation.refresh_from_db()
         decide(evaluation, lea)
@@ -138,13 +146,15 @@ class TestSettle:
         assert drafts.find_draft(evaluation, lea) is None
 
     @pytest.mark.parametrize("outcome", ["returned", "closed"])
-    def test_twice_is_a_conflict(self, evaluation: Evaluation, ana: User, lea: User, outcome: str) -> None:
+    def test_second_resolution_is_a_conflict(
+        self, evaluation: Evaluation, ana: User, lea: User, outcome: str
+    ) -> None:
         raised = raise_it(evaluation, ana)
         settle(raised, lea, outcome)
         with pytest.raises(Conflict, match=r"^This escalation is already resolved: "):
             settle(raised, lea, outcome)
 
-    def test_by_closing_what_a_file_has_decided_is_a_conflict(
+    def test_closing_a_record_that_a_file_decided_is_a_conflict(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         raised = raise_it(evaluation, ana)
@@ -155,12 +165,12 @@ class TestSettle:
         evaluation.refresh_from_db()
         assert (evaluation.human_review_status, evaluation.is_escalated) == ("Completed", False)
 
-    def test_is_for_leads(self, evaluation: Evaluation, ana: User) -> None:
+    def test_resolution_is_for_leads(self, evaluation: Evaluation, ana: User) -> None:
         raised = raise_it(evaluation, ana)
         with pytest.raises(Denied):
             settle(raised, ana, "returned")
 
-    def test_takes_no_other_outcome(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+    def test_unknown_outcome_is_an_error(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raised = raise_it(evaluation, ana)
         with pytest.raises(ValueError, match="decided"):
             settle(raised, lea, "decided")

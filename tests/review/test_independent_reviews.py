@@ -76,8 +76,8 @@ def actions(evaluation: Evaluation) -> list[str]:
     return list(evaluation.events.order_by("pk").values_list("action", flat=True))
 
 
-class TestTheFirst:
-    def test_is_not_in_force(self, evaluation: Evaluation, ana: User) -> None:
+class TestFirstReview:
+    def test_first_review_is_not_the_current_decision(self, evaluation: Evaluation, ana: User) -> None:
         before = now(evaluation).human
         review = decide(evaluation, ana)
         after = now(evaluation)
@@ -85,27 +85,29 @@ class TestTheFirst:
         assert (review.version, review.independent_review.is_open) == (1, True)
         assert not JudgedCount.objects.exists()
 
-    def test_frees_the_record_and_ends_the_draft(self, evaluation: Evaluation, ana: User) -> None:
+    def test_first_review_releases_the_record_and_deletes_the_draft(
+        self, evaluation: Evaluation, ana: User
+    ) -> None:
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         drafts.save(evaluation_id=evaluation.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
         decide(evaluation, ana)
         assert now(evaluation).claimed_by is None
         assert drafts.find_draft(evaluation, ana) is None
 
-    def test_leaves_the_record_to_others(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_record_with_first_review_is_offered_to_others(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana)
         assert claims.claim_next(run=evaluation.run, reviewer=ana) is None
         assert claims.claim_next(run=evaluation.run, reviewer=ana, condition=Q(pk=evaluation.pk)) is None
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
 
-    def test_is_not_kept_from_others_by_an_assignment(
-        self, evaluation: Evaluation, ana: User, bo: User
-    ) -> None:
+    def test_first_review_removes_the_assignment(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         Evaluation.objects.update(assigned_to=ana)
         decide(now(evaluation), ana)
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
 
-    def test_is_all_that_its_reviewer_has_to_say(self, evaluation: Evaluation, ana: User) -> None:
+    def test_reviewer_cannot_review_the_record_twice(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
         said = r"^You submitted your review at \d\d:\d\d UTC\. Waiting for the other reviewers\.$"
         with pytest.raises(RecordUnavailable, match=said):
@@ -115,12 +117,14 @@ class TestTheFirst:
         with pytest.raises(Conflict, match=said):
             decide(evaluation, ana)
 
-    def test_sent_twice_is_one(self, evaluation: Evaluation, ana: User) -> None:
+    def test_first_review_sent_twice_is_saved_once(self, evaluation: Evaluation, ana: User) -> None:
         review = decide(evaluation, ana)
         assert decide(evaluation, ana, submission=review.submission) == review
         assert IndependentReview.objects.count() == 1
 
-    def test_is_in_the_audit_log_with_its_scores(self, evaluation: Evaluation, ana: User) -> None:
+    def test_first_review_is_in_the_audit_log_with_its_scores(
+        self, evaluation: Evaluation, ana: User
+    ) -> None:
         decide(evaluation, ana, comments="Step 2.", causes={"Clarity": "misread"})
         event = AuditEvent.objects.get()
         assert (event.action, event.actor, event.detail["version"]) == ("independent review", ana, 1)
@@ -128,15 +132,13 @@ class TestTheFirst:
         assert (event.detail["comments"], event.detail["causes"]) == ("Step 2.", {"Clarity": "misread"})
         assert "human" not in event.detail
 
-    def test_is_work_done(self, evaluation: Evaluation, ana: User) -> None:
+    def test_first_review_counts_as_activity(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
         assert [(one.reviewer, one.done) for one in reviewer_activity.reviewer_figures(WorkSelection())] == [
             (ana, 1)
         ]
 
-    def test_shows_in_no_figure_about_changes_while_it_is_open(
-        self, evaluation: Evaluation, ana: User, bo: User
-    ) -> None:
+    def test_open_review_is_in_no_override_metric(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         def figures() -> list[Any]:
             selection = WorkSelection(run=evaluation.run)
             by_criterion = (
@@ -162,7 +164,7 @@ class TestTheFirst:
         assert worked == [(1, 2, 0), (1, 2, 0)]
         assert changed == [1, 1]
 
-    def test_counts_in_nobodys_queue_but_that_of_others(
+    def test_record_with_first_review_counts_in_queues_of_others_only(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
@@ -172,15 +174,17 @@ class TestTheFirst:
         assert (mine.left, mine.reviewed_by_you) == (0, 1)
         assert (of_bo.left, of_bo.reviewed_by_you) == (1, 0)
 
-    def test_outside_the_share_decides(self, evaluation: Evaluation, ana: User) -> None:
+    def test_review_outside_the_overlap_share_is_a_decision(self, evaluation: Evaluation, ana: User) -> None:
         Run.objects.update(overlap_share=0)
         decide(evaluation, ana)
         assert now(evaluation).human_review_status == "Completed"
         assert not IndependentReview.objects.exists()
 
 
-class TestThoseThatAgree:
-    def test_put_the_last_in_force(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+class TestAgreement:
+    def test_last_agreeing_review_is_the_current_decision(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana, comments="Mine.")
         last = decide(evaluation, bo, comments="And mine.")
         after = now(evaluation)
@@ -192,21 +196,21 @@ class TestThoseThatAgree:
         assert (told["version"], told["independent_reviews"]) == (2, [1, 2])
         assert told["human"]["after"]["human_reviewer_id"] == "bo"
 
-    def test_may_have_other_justifications(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_reviews_with_other_justifications_agree(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo, scores={name: {"score": one["score"]} for name, one in SCORES.items()})
         assert now(evaluation).is_done
 
-    def test_are_of_equal_numbers_too_but_not_of_a_number_and_a_text(
-        self, run: Run, ana: User, bo: User
-    ) -> None:
+    def test_equal_numbers_agree_but_a_number_and_a_text_differ(self, run: Run, ana: User, bo: User) -> None:
         for other, agrees in ((4.0, True), ("4", False), (True, False)):
             record = EvaluationFactory.create(run=run)
             decide(record, ana, scores={"Clarity": {"score": 4}}, origins={})
             decide(record, bo, scores={"Clarity": {"score": other}}, origins={})
             assert now(record).is_done is agrees
 
-    def test_wait_for_as_many_as_are_wanted(
+    def test_agreeing_reviews_wait_for_the_required_number(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User
     ) -> None:
         Run.objects.update(overlap=3)
@@ -216,7 +220,7 @@ class TestThoseThatAgree:
         decide(now(evaluation), cy)
         assert now(evaluation).human_reviewer_id == "cy"
 
-    def test_do_not_wait_where_fewer_are_wanted_by_now(
+    def test_agreeing_reviews_do_not_wait_after_the_number_is_reduced(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
@@ -224,7 +228,9 @@ class TestThoseThatAgree:
         decide(now(evaluation), bo)
         assert now(evaluation).is_done
 
-    def test_settle_it_for_the_next_decision(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_agreement_closes_the_reviews_for_later_decisions(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo)
         decisions.reopen(evaluation_id=evaluation.pk, actor=bo, reason="Again.")
@@ -232,11 +238,13 @@ class TestThoseThatAgree:
         assert now(evaluation).review == review
 
 
-class TestThoseThatDiffer:
+class TestDisagreement:
     @pytest.mark.parametrize(
         "scores", [OTHER, {"Clarity": SCORES["Clarity"]}, SCORES | {"Rigor": {"score": "Yes"}}]
     )
-    def test_go_to_a_lead(self, evaluation: Evaluation, ana: User, bo: User, scores: dict[str, Any]) -> None:
+    def test_disagreement_is_escalated(
+        self, evaluation: Evaluation, ana: User, bo: User, scores: dict[str, Any]
+    ) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo, scores=scores)
         after = now(evaluation)
@@ -245,7 +253,9 @@ class TestThoseThatDiffer:
         assert (raised.kind, raised.outcome, raised.raised_by) == ("disagreement", "open", bo)
         assert actions(evaluation) == ["independent review", "independent review", "disagreement"]
 
-    def test_are_nobody_elses(self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User) -> None:
+    def test_disagreement_cannot_be_claimed_by_reviewers(
+        self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
+    ) -> None:
         differ(evaluation, ana, bo)
         for person in (ana, bo, cy, lea):
             assert claims.claim_next(run=evaluation.run, reviewer=person) is None
@@ -255,7 +265,9 @@ class TestThoseThatDiffer:
         ):
             claims.claim(evaluation_id=evaluation.pk, reviewer=cy)
 
-    def test_are_decided_by_the_lead(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> None:
+    def test_lead_decides_a_disagreement(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
         raised = differ(evaluation, ana, bo)
         review = decide(claims.claim(evaluation_id=evaluation.pk, reviewer=lea), lea, scores=OTHER)
         after = now(evaluation)
@@ -265,7 +277,7 @@ class TestThoseThatDiffer:
         assert list(IndependentReview.objects.values_list("is_open", flat=True)) == [False, False]
         assert not hasattr(review, "independent_review")
 
-    def test_are_open_again_when_the_lead_takes_it_back(
+    def test_undone_lead_decision_reopens_the_disagreement(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
@@ -275,7 +287,7 @@ class TestThoseThatDiffer:
         raised.refresh_from_db()
         assert (raised.outcome, now(evaluation).is_escalated) == ("open", True)
 
-    def test_may_be_decided_by_a_lead_who_gave_one(
+    def test_lead_who_submitted_a_review_may_decide(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         differ(evaluation, ana, lea)
@@ -283,7 +295,7 @@ class TestThoseThatDiffer:
         decide(now(evaluation), lea)
         assert now(evaluation).is_done
 
-    def test_take_one_more_that_is_asked_for(
+    def test_returned_disagreement_takes_one_more_review(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
@@ -295,7 +307,7 @@ class TestThoseThatDiffer:
         assert [one.reviewer for one in independent_reviews.open_reviews(now(evaluation))] == [ana, bo, cy]
         assert now(evaluation).is_escalated
 
-    def test_may_be_closed_without_scores(
+    def test_disagreement_can_be_closed_without_scores(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
@@ -305,19 +317,21 @@ class TestThoseThatDiffer:
             [],
         )
 
-    def test_are_not_withdrawn_as_a_question_is(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_disagreement_cannot_be_withdrawn(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         raised = differ(evaluation, ana, bo)
         with pytest.raises(Denied, match="Use Undo to withdraw your own review"):
             escalations.withdraw(escalation_id=raised.pk, actor=bo)
         assert recent.load_page(reviewer=bo).escalations == []
 
-    def test_count_as_nobodys_question(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_disagreement_is_not_listed_as_a_question(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         differ(evaluation, ana, bo)
         assert {one.escalated for one in reviewer_activity.reviewer_figures(WorkSelection())} == {0}
 
 
-class TestTakingBack:
-    def test_an_independent_review_gives_the_record_back(
+class TestUndo:
+    def test_undone_independent_review_returns_the_record(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana, comments="Hm.")
@@ -332,7 +346,7 @@ class TestTakingBack:
         decide(now(evaluation), bo)
         assert now(evaluation).review == Review.objects.get(version=3)
 
-    def test_an_independent_review_leaves_the_record_to_who_has_it_by_now(
+    def test_undone_independent_review_keeps_the_claim_of_another(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
@@ -343,7 +357,7 @@ class TestTakingBack:
         assert now(evaluation).review is None
 
     @pytest.mark.parametrize("who", ["ana", "bo"])
-    def test_one_of_two_that_differ_takes_it_from_the_lead(
+    def test_undone_review_of_a_disagreement_ends_the_escalation(
         self, evaluation: Evaluation, ana: User, bo: User, who: str
     ) -> None:
         raised = differ(evaluation, ana, bo)
@@ -353,7 +367,7 @@ class TestTakingBack:
         assert (raised.outcome, raised.resolved_by) == ("withdrawn", person)
         assert (now(evaluation).is_escalated, now(evaluation).claimed_by) == (False, person)
 
-    def test_one_that_a_lead_decides_on_is_too_late(
+    def test_undo_is_refused_while_a_lead_adjudicates(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         differ(evaluation, ana, bo)
@@ -361,7 +375,7 @@ class TestTakingBack:
         with pytest.raises(Conflict, match=r"^lea has been reviewing this since"):
             decisions.undo(run=evaluation.run, reviewer=ana)
 
-    def test_the_one_that_resolved_it_opens_the_others(
+    def test_undone_last_review_reopens_the_others(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User
     ) -> None:
         decide(evaluation, ana)
@@ -374,7 +388,9 @@ class TestTakingBack:
         decide(now(evaluation), cy)
         assert now(evaluation).human_reviewer_id == "cy"
 
-    def test_one_that_others_settled_is_too_late(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_undo_of_a_review_that_others_completed_is_refused(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo)
         with pytest.raises(
@@ -382,14 +398,14 @@ class TestTakingBack:
         ):
             decisions.undo(run=evaluation.run, reviewer=ana)
 
-    def test_is_no_work_done(self, evaluation: Evaluation, ana: User) -> None:
+    def test_undone_review_does_not_count_as_activity(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
         decisions.undo(run=evaluation.run, reviewer=ana)
         assert reviewer_activity.reviewer_figures(WorkSelection()) == []
 
 
-class TestALeadWhoWaitsNoLonger:
-    def test_decides_with_the_independent_reviews_there_are(
+class TestTakeOver:
+    def test_lead_who_takes_over_decides_with_the_submitted_reviews(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         decide(evaluation, ana)
@@ -399,7 +415,7 @@ class TestALeadWhoWaitsNoLonger:
         assert now(evaluation).review == review
         assert actions(evaluation) == ["independent review", "adjudicate", "reveal", "submit"]
 
-    def test_may_leave_it_to_the_reviewers(
+    def test_lead_may_return_a_record_after_taking_over(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         decide(evaluation, ana)
@@ -408,12 +424,12 @@ class TestALeadWhoWaitsNoLonger:
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
 
-    def test_is_a_lead(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_take_over_is_for_leads(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
         with pytest.raises(Denied):
             independent_reviews.take_over(evaluation_id=evaluation.pk, actor=bo)
 
-    def test_needs_an_independent_review_and_a_free_record(
+    def test_take_over_needs_an_open_review_and_no_claim(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         with pytest.raises(Conflict, match=r"^This record has no open independent reviews\.$"):
@@ -423,13 +439,13 @@ class TestALeadWhoWaitsNoLonger:
         with pytest.raises(RecordUnavailable, match=r"^bo has been reviewing this since"):
             independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
 
-    def test_gives_an_independent_review_like_anybody_where_nobody_asked(
+    def test_lead_submits_an_independent_review_without_taking_over(
         self, evaluation: Evaluation, lea: User
     ) -> None:
         decide(evaluation, lea)
         assert now(evaluation).review is None
 
-    def test_decides_what_a_reviewer_could_not_judge(
+    def test_lead_decides_an_escalated_record_at_once(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         decide(evaluation, ana)
@@ -443,7 +459,7 @@ class TestALeadWhoWaitsNoLonger:
         )
 
 
-class TestOneThatCameTooLate:
+class TestLateReview:
     @pytest.fixture(autouse=True)
     def _single(self, run: Run) -> None:
         Run.objects.update(overlap_share=0)
@@ -453,7 +469,7 @@ class TestOneThatCameTooLate:
         decide(evaluation, ana)
         return now(evaluation)
 
-    def test_stands_beside_the_decision_it_agrees_with(self, decided: Evaluation, bo: User) -> None:
+    def test_late_review_that_agrees_keeps_the_decision(self, decided: Evaluation, bo: User) -> None:
         review = add(decided, bo)
         after = now(decided)
         assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, False)
@@ -461,7 +477,7 @@ class TestOneThatCameTooLate:
         assert list(IndependentReview.objects.values_list("is_open", flat=True)) == [False, False]
         assert actions(decided) == ["submit", "independent review"]
 
-    def test_asks_a_lead_where_it_differs(self, decided: Evaluation, bo: User) -> None:
+    def test_late_review_that_differs_is_escalated(self, decided: Evaluation, bo: User) -> None:
         add(decided, bo, scores=OTHER)
         after = now(decided)
         assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, True)
@@ -469,7 +485,7 @@ class TestOneThatCameTooLate:
         assert progress.run_progress(decided.run).escalated == 0
         assert progress.run_progress(decided.run).done == 1
 
-    def test_goes_with_a_revision_by_the_lead(
+    def test_revision_by_the_lead_closes_a_late_review(
         self, decided: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         add(decided, bo, scores=OTHER)
@@ -478,9 +494,7 @@ class TestOneThatCameTooLate:
         assert Escalation.objects.get().outcome == "decided"
         assert independent_reviews.open_reviews(decided) == []
 
-    def test_goes_where_the_lead_lets_the_decision_stand(
-        self, decided: Evaluation, bo: User, lea: User
-    ) -> None:
+    def test_upheld_decision_closes_a_late_review(self, decided: Evaluation, bo: User, lea: User) -> None:
         add(decided, bo, scores=OTHER)
         raised = Escalation.objects.get()
         with pytest.raises(Conflict, match="Uphold the decision, or revise it"):
@@ -493,7 +507,9 @@ class TestOneThatCameTooLate:
             [],
         )
 
-    def test_keeps_others_from_changing_the_decision(self, decided: Evaluation, ana: User, bo: User) -> None:
+    def test_late_review_that_differs_blocks_changes_by_others(
+        self, decided: Evaluation, ana: User, bo: User
+    ) -> None:
         add(decided, bo, scores=OTHER)
         said = r"^A later review disagrees with this decision\. A lead will decide\.$"
         with pytest.raises(Conflict, match=said):
@@ -502,7 +518,7 @@ class TestOneThatCameTooLate:
             decisions.undo(run=decided.run, reviewer=ana)
 
     @pytest.mark.parametrize("scores", [SCORES, OTHER])
-    def test_can_be_taken_back(self, decided: Evaluation, bo: User, scores: dict[str, Any]) -> None:
+    def test_late_review_can_be_undone(self, decided: Evaluation, bo: User, scores: dict[str, Any]) -> None:
         add(decided, bo, scores=scores)
         decisions.undo(run=decided.run, reviewer=bo)
         after = now(decided)
@@ -514,7 +530,9 @@ class TestOneThatCameTooLate:
         assert not Escalation.objects.filter(outcome="open").exists()
         add(decided, bo)
 
-    def test_is_of_somebody_else_and_given_once(self, decided: Evaluation, ana: User, bo: User) -> None:
+    def test_late_review_is_by_another_reviewer_and_only_once(
+        self, decided: Evaluation, ana: User, bo: User
+    ) -> None:
         with pytest.raises(Conflict, match="The current decision is yours"):
             add(decided, ana)
         review = add(decided, bo)
@@ -522,7 +540,7 @@ class TestOneThatCameTooLate:
         with pytest.raises(Conflict, match="You have already reviewed this record"):
             add(decided, bo)
 
-    def test_needs_a_decision_made_here_that_is_as_it_was(
+    def test_late_review_needs_an_unchanged_decision_made_here(
         self, decided: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         version = decided.version
@@ -533,7 +551,7 @@ class TestOneThatCameTooLate:
         with pytest.raises(Conflict, match="This record is no longer decided"):
             add(decided, bo)
 
-    def test_in_the_queue_again_is_with_the_lead(
+    def test_reopened_record_with_a_late_review_stays_escalated(
         self, decided: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         add(decided, bo, scores=OTHER)
@@ -542,7 +560,7 @@ class TestOneThatCameTooLate:
         decide(now(decided), lea)
         assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
 
-    def test_leaves_an_export_as_it_was(self, ana: User, bo: User) -> None:
+    def test_late_review_does_not_change_an_export(self, ana: User, bo: User) -> None:
         bring_in(file_of(line("eval_a"), line("eval_b")))
         record = Evaluation.objects.get(evaluation_id="eval_a")
         decide(record, ana)
@@ -558,8 +576,8 @@ def told(evaluation: Evaluation, reader: User) -> list[str]:
     return [entry.version.review.reviewer.username for entry in page.entries if entry.version]
 
 
-class TestBeforeTheyAreSettled:
-    def test_nobody_reads_those_of_others(
+class TestVisibility:
+    def test_open_reviews_of_others_are_hidden(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         decide(evaluation, ana)
@@ -567,20 +585,20 @@ class TestBeforeTheyAreSettled:
         differ_too = decide(evaluation, bo, scores=OTHER).evaluation
         assert [told(now(differ_too), reader) for reader in (ana, bo, lea)] == [["ana"], ["bo"], []]
 
-    def test_the_history_says_that_there_are_some(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_history_mentions_open_reviews(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
         page = timeline.load_page(now(evaluation), reader=bo)
         assert [(entry.who, entry.what) for entry in page.entries[:1]] == [
             ("ana", "submitted an independent review: version 1")
         ]
 
-    def test_figures_lead_nobody_to_them(self, evaluation: Evaluation, ana: User, lea: User) -> None:
+    def test_metrics_do_not_reveal_open_reviews(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         review = decide(evaluation, ana)
         selection = WorkSelection(reviewer=ana)
         assert drilldown.list_decisions(selection, reader=lea).rows == []
         assert drilldown.list_decisions(selection, reader=ana).rows == [review]
 
-    def test_the_file_is_as_it_was(self, ana: User, bo: User) -> None:
+    def test_export_has_no_open_reviews(self, ana: User, bo: User) -> None:
         file = file_of(line("eval_a"), line("eval_b"))
         bring_in(file)
         Run.objects.update(overlap_share=1)
@@ -588,7 +606,7 @@ class TestBeforeTheyAreSettled:
         assert take_out() == file
         assert take_out(only="reviewed") == b""
 
-    def test_all_read_all_of_them_afterwards(
+    def test_all_reviews_are_visible_after_the_decision(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         differ(evaluation, ana, bo)
@@ -598,7 +616,9 @@ class TestBeforeTheyAreSettled:
         made = versions.list_versions(now(evaluation), read_proposals(evaluation, known), known, reader=ana)
         assert [version.state for version in made] == ["current", "independent review", "independent review"]
 
-    def test_ones_own_list_says_what_they_are(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_recent_work_shows_the_state_of_own_reviews(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana)
         (mine,) = recent.load_page(reviewer=ana).decisions
         assert (mine.state, mine.can_be_undone) == ("independent review", True)
@@ -617,7 +637,7 @@ class TestNewEvidence:
         decide(record, ana)
         return record
 
-    def test_wants_new_independent_reviews(self, record: Evaluation, ana: User, bo: User) -> None:
+    def test_new_evidence_requires_new_reviews(self, record: Evaluation, ana: User, bo: User) -> None:
         bring_in(line("eval_a", aggregated_score="Fail"))
         assert independent_reviews.open_reviews(record) == []
         decide(now(record), bo)
@@ -625,21 +645,21 @@ class TestNewEvidence:
         decide(now(record), ana)
         assert now(record).human_reviewer_id == "ana"
 
-    def test_leaves_a_lead_the_independent_reviews_that_differ(self, record: Evaluation, bo: User) -> None:
+    def test_new_evidence_keeps_an_adjudicated_disagreement(self, record: Evaluation, bo: User) -> None:
         decide(record, bo, scores=OTHER)
         bring_in(line("eval_a", aggregated_score="Fail"))
         assert len(independent_reviews.open_reviews(record)) == 2
 
-    def test_is_not_what_is_only_spelled_otherwise(self, record: Evaluation) -> None:
+    def test_other_spelling_of_a_line_keeps_the_reviews(self, record: Evaluation) -> None:
         bring_in(line("eval_a").replace(b"{", b"{ ", 1))
         assert len(independent_reviews.open_reviews(record)) == 1
 
 
-class TestAgreementOfReviewers:
+class TestAgreementPatterns:
     def pattern(self, run: Run, criterion: str | None = "Conclusion Accuracy") -> dict[tuple[Any, ...], int]:
         return agreement_counts.load_patterns(run).get(criterion, {})
 
-    def test_is_counted_by_what_all_gave(self, run: Run, ana: User, bo: User) -> None:
+    def test_pattern_has_the_scores_of_all_reviewers(self, run: Run, ana: User, bo: User) -> None:
         for scores in (SCORES, OTHER, OTHER):
             record = EvaluationFactory.create(run=run)
             decide(record, ana)
@@ -648,18 +668,20 @@ class TestAgreementOfReviewers:
         assert self.pattern(run, "Clarity") == {("Yes", "Yes"): 3}
         assert self.pattern(run, None) == {("Fail", "Fail"): 1, ("Fail", "Pass"): 2}
 
-    def test_is_the_same_whoever_was_first(self, run: Run, ana: User, bo: User) -> None:
+    def test_pattern_does_not_depend_on_order(self, run: Run, ana: User, bo: User) -> None:
         for first, second in ((SCORES, OTHER), (OTHER, SCORES)):
             record = EvaluationFactory.create(run=run)
             decide(record, ana, scores=first)
             decide(record, bo, scores=second)
         assert self.pattern(run) == {("No", "Yes"): 2}
 
-    def test_waits_for_all(self, run: Run, evaluation: Evaluation, ana: User) -> None:
+    def test_pattern_is_counted_when_all_reviews_are_submitted(
+        self, run: Run, evaluation: Evaluation, ana: User
+    ) -> None:
         decide(evaluation, ana)
         assert agreement_counts.load_patterns(run) == {}
 
-    def test_leaves_out_what_one_alone_scored(
+    def test_criterion_with_one_score_has_no_pattern(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
@@ -669,7 +691,7 @@ class TestAgreementOfReviewers:
 
     # (What agrees is decided: then it is too late for the first.)
     @pytest.mark.parametrize(("scores", "who"), [(SCORES, "bo"), (OTHER, "bo"), (OTHER, "ana")])
-    def test_goes_with_an_independent_review_that_is_taken_back(
+    def test_undone_review_is_removed_from_the_patterns(
         self, evaluation: Evaluation, ana: User, bo: User, scores: dict[str, Any], who: str
     ) -> None:
         decide(evaluation, ana)
@@ -677,7 +699,7 @@ class TestAgreementOfReviewers:
         decisions.undo(run=evaluation.run, reviewer={"ana": ana, "bo": bo}[who])
         assert agreement_counts.load_patterns(evaluation.run) == {}
 
-    def test_stays_whatever_the_lead_decides(
+    def test_lead_decision_keeps_the_pattern(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         differ(evaluation, ana, bo)
@@ -686,7 +708,7 @@ class TestAgreementOfReviewers:
         decisions.undo(run=evaluation.run, reviewer=lea)
         assert self.pattern(evaluation.run) == {("No", "Yes"): 1}
 
-    def test_of_three_takes_the_place_of_that_of_two(
+    def test_pattern_of_three_replaces_that_of_two(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
@@ -694,15 +716,15 @@ class TestAgreementOfReviewers:
         decide(now(evaluation), cy)
         assert self.pattern(evaluation.run) == {("No", "No", "Yes"): 1}
 
-    def test_has_no_independent_review_that_came_too_late(
-        self, run: Run, evaluation: Evaluation, ana: User, bo: User
-    ) -> None:
+    def test_late_review_has_no_pattern(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
         Run.objects.update(overlap_share=0)
         decide(evaluation, ana)
         add(evaluation, bo, scores=OTHER)
         assert agreement_counts.load_patterns(run) == {}
 
-    def test_tells_long_scores_apart(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_long_scores_have_different_patterns(
+        self, run: Run, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         for person, ending in ((ana, "yes"), (bo, "no")):
             scores = {"Clarity": {"score": "\x01" * 150 + ending}}
             decide(evaluation, person, scores=scores, origins={})
@@ -710,30 +732,32 @@ class TestAgreementOfReviewers:
         assert (len(one), len(other)) == (30, 30)
         assert one != other
 
-    def test_takes_one_number_for_one(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_equal_numbers_have_one_pattern(
+        self, run: Run, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         decide(evaluation, ana, scores={"n" * 300: {"score": 4}}, origins={})
         decide(evaluation, bo, scores={"n" * 300: {"score": 4.0}}, origins={})
         assert self.pattern(run, "n" * 200) == {(4, 4): 1}
 
 
-class TestTheProblem:
-    def test_is_that_there_are_fewer_people(self, run: Run, ana: User) -> None:
+class TestReviewerShortage:
+    def test_shortage_is_explained_if_there_are_too_few_reviewers(self, run: Run, ana: User) -> None:
         assert independent_reviews.reviewer_shortage(run).startswith(
             "2 people are to review the same record and only 1 person can."
         )
 
-    def test_is_none_where_there_are_enough(self, run: Run, ana: User, lea: User, eve: User) -> None:
+    def test_enough_reviewers_are_no_shortage(self, run: Run, ana: User, lea: User, eve: User) -> None:
         assert independent_reviews.reviewer_shortage(run) == ""
         lea.is_active = False
         lea.save()
         assert independent_reviews.reviewer_shortage(run)
 
-    def test_is_none_where_one_is_enough(self, run: Run) -> None:
+    def test_run_without_overlap_has_no_shortage(self, run: Run) -> None:
         run.overlap_share = 0
         assert independent_reviews.reviewer_shortage(run) == ""
 
 
-class TestSideBySide:
+class TestComparison:
     @pytest.fixture
     def beside(self, evaluation: Evaluation, ana: User, bo: User, lea: User) -> adjudication.ReviewComparison:
         differ(evaluation, ana, bo)
@@ -741,7 +765,7 @@ class TestSideBySide:
         given = independent_reviews.open_reviews(evaluation)
         return adjudication.compare_reviews(given, read_proposals(evaluation, known), known, lea)
 
-    def test_has_who_said_what(self, beside: adjudication.ReviewComparison) -> None:
+    def test_comparison_has_scores_by_reviewer(self, beside: adjudication.ReviewComparison) -> None:
         assert [(voice.reviewer, voice.verdict, voice.comments) for voice in beside.reviewers] == [
             ("ana", "Fail", ""),
             ("bo", "Pass", "It is right."),
@@ -753,7 +777,7 @@ class TestSideBySide:
         ]
         assert (row.judge, row.scores[1].text) == ("No", "One half it is.")
 
-    def test_marks_what_differs(self, beside: adjudication.ReviewComparison) -> None:
+    def test_comparison_marks_criteria_that_differ(self, beside: adjudication.ReviewComparison) -> None:
         assert {row.title: row.differs for row in beside.criteria} == {
             "Problem Understanding": False,
             "Conclusion Accuracy": True,
@@ -761,7 +785,9 @@ class TestSideBySide:
         }
         assert beside.sentence == "2 independent reviews differ on 1 of 3 criteria."
 
-    def test_begins_with_what_all_agree_on(self, evaluation: Evaluation, ana: User, bo: User) -> None:
+    def test_agreed_scores_are_those_of_all_reviewers(
+        self, evaluation: Evaluation, ana: User, bo: User
+    ) -> None:
         differ(evaluation, ana, bo)
         known = read_proposals(evaluation, run_rubric(evaluation.run))
         agreed = adjudication.agreed_scores(independent_reviews.open_reviews(evaluation), known)
@@ -770,11 +796,11 @@ class TestSideBySide:
         assert agreed["Problem Understanding"].score is None
 
 
-class TestTheFile:
+class TestExport:
     def lines(self, run: Run) -> list[dict[str, Any]]:
         return [json.loads(one) for one in exports_independent_reviews.independent_review_lines(run)]
 
-    def test_has_everybodys_and_which_stands(
+    def test_export_of_reviews_marks_the_current_decision(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana, causes={"Clarity": "misread"})
@@ -799,7 +825,7 @@ class TestTheFile:
         assert last["submitted_at"] == review.submitted_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         assert timezone.is_aware(review.submitted_at)
 
-    def test_has_the_leads_decision_and_none_that_was_taken_back(
+    def test_export_of_reviews_has_the_lead_decision_and_no_undone_review(
         self, run: Run, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         decide(evaluation, ana)
@@ -809,12 +835,12 @@ class TestTheFile:
         said = [(one["reviewer"], one["is_current"]) for one in self.lines(run)]
         assert said == [("ana", False), ("bo", False), ("lea", True)]
 
-    def test_has_nothing_of_records_for_one(self, run: Run, ana: User) -> None:
+    def test_export_of_reviews_excludes_records_for_one_reviewer(self, run: Run, ana: User) -> None:
         Run.objects.update(overlap_share=0)
         decide(EvaluationFactory.create(run=run), ana)
         assert self.lines(run) == []
 
-    def test_is_written_by_a_command(
+    def test_command_exports_reviews(
         self, run: Run, evaluation: Evaluation, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         decide(evaluation, ana)
@@ -826,7 +852,7 @@ class TestTheFile:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_last_independent_reviews_at_once_give_one_resolution(
+def test_two_concurrent_last_reviews_give_one_resolution(
     evaluation: Evaluation, ana: User, bo: User, cy: User
 ) -> None:
     decide(evaluation, ana)
@@ -840,7 +866,7 @@ def test_two_last_independent_reviews_at_once_give_one_resolution(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_independent_reviews_on_many_records_at_once_are_all_counted(run: Run, ana: User) -> None:
+def test_concurrent_reviews_of_many_records_are_all_counted(run: Run, ana: User) -> None:
     records = EvaluationFactory.create_batch(12, run=run)
     for record in records:
         decide(record, ana)

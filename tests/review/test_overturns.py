@@ -35,35 +35,37 @@ def count(reviewer: User) -> int:
     return sum(one.overturned for one in reviewer_activity.reviewer_figures(WorkSelection(reviewer=reviewer)))
 
 
-class TestOverturned:
-    def test_is_what_somebody_else_decided_otherwise(self, decided: Evaluation, ana: User, lea: User) -> None:
+class TestOverturns:
+    def test_changed_decision_of_another_is_overturned(
+        self, decided: Evaluation, ana: User, lea: User
+    ) -> None:
         theirs = decide(decided, lea, by=review_decisions.revise, scores=OTHER, comments="Step two jumps.")
         [one] = list_overturned(WorkSelection(reviewer=ana))
         assert (one.review.evaluation, one.review.reviewer, one.by) == (decided, ana, theirs)
         assert (one.kind, one.actor, one.reason) == ("revised", lea, "Step two jumps.")
         assert count(ana) == 1
 
-    def test_is_not_what_somebody_else_only_commented(
+    def test_comment_on_a_decision_of_another_is_no_overturn(
         self, decided: Evaluation, ana: User, lea: User
     ) -> None:
         decide(decided, lea, by=review_decisions.revise, comments="Well seen.")
         assert (kinds(ana), count(ana)) == ([], 0)
 
-    def test_is_not_what_a_revision_that_was_taken_back_changed(
-        self, decided: Evaluation, ana: User, lea: User
-    ) -> None:
+    def test_undone_revision_is_no_overturn(self, decided: Evaluation, ana: User, lea: User) -> None:
         decide(decided, lea, by=review_decisions.revise, scores=OTHER)
         review_decisions.undo(run=decided.run, reviewer=lea)
         assert (kinds(ana), count(ana)) == ([], 0)
 
-    def test_is_what_somebody_else_put_back_into_the_queue(
+    def test_reopened_decision_of_another_is_overturned(
         self, decided: Evaluation, ana: User, lea: User
     ) -> None:
         review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="The reference has changed.")
         [one] = list_overturned(WorkSelection(reviewer=ana))
         assert (one.kind, one.reason, one.by) == ("reopened", "The reference has changed.", None)
 
-    def test_is_what_was_settled_for_a_file(self, decided: Evaluation, ana: User, lea: User) -> None:
+    def test_decision_replaced_by_a_file_is_overturned(
+        self, decided: Evaluation, ana: User, lea: User
+    ) -> None:
         conflict = FileConflict.objects.create(
             evaluation=decided,
             run=decided.run,
@@ -77,12 +79,12 @@ class TestOverturned:
         )
         assert kinds(ana) == ["file"]
 
-    def test_is_not_what_people_changed_of_their_own(self, decided: Evaluation, ana: User) -> None:
+    def test_change_of_own_decision_is_no_overturn(self, decided: Evaluation, ana: User) -> None:
         decide(decided, ana, by=review_decisions.revise, scores=OTHER)
         review_decisions.reopen(evaluation_id=decided.pk, actor=ana, reason="I was wrong.")
         assert not Overturn.objects.exists()
 
-    def test_counts_a_decision_once_and_lists_all_that_befell_it(
+    def test_decision_overturned_twice_counts_once_and_lists_both(
         self, decided: Evaluation, ana: User, lea: User, max: User
     ) -> None:
         decide(decided, lea, by=review_decisions.revise, scores=OTHER)
@@ -91,13 +93,13 @@ class TestOverturned:
         assert (kinds(ana), kinds(lea), kinds(max)) == (["revised"], ["revised"], ["reopened"])
         assert (count(ana), count(lea), count(max)) == (1, 1, 1)
 
-    def test_is_append_only(self, decided: Evaluation, lea: User) -> None:
+    def test_overturns_are_append_only(self, decided: Evaluation, lea: User) -> None:
         review_decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Again.")
         with pytest.raises(IntegrityError, match="append-only"), connection.cursor() as cursor:
             cursor.execute("DELETE FROM overturn")
 
 
-class TestTheDecisionsBehindAFigure:
+class TestDrilldown:
     @pytest.fixture
     def run(self, ana: User) -> Run:
         """With a decision of ana's for each signal: same, changed, fast, and one that she took back."""
@@ -122,22 +124,24 @@ class TestTheDecisionsBehindAFigure:
             ("fast", ["fast"]),
         ],
     )
-    def test_are_listed_newest_first(self, run: Run, signal: str, tasks: list[str]) -> None:
+    def test_decisions_behind_a_metric_are_listed_newest_first(
+        self, run: Run, signal: str, tasks: list[str]
+    ) -> None:
         page = list_decisions(WorkSelection(run), signal=signal)
         assert [review.evaluation.task_id for review in page.rows] == tasks
         assert page.next_after == ""
 
-    def test_have_a_title_for_each_signal(self, run: Run) -> None:
+    def test_decisions_behind_a_metric_have_a_title_for_each_signal(self, run: Run) -> None:
         for signal in SIGNALS:
             list_decisions(WorkSelection(run), signal=signal)
         with pytest.raises(KeyError):
             list_decisions(WorkSelection(run), signal="password")
 
-    def test_are_of_one_reviewer(self, run: Run, ana: User, bo: User) -> None:
+    def test_decisions_behind_a_metric_are_of_one_reviewer(self, run: Run, ana: User, bo: User) -> None:
         assert len(list_decisions(WorkSelection(reviewer=ana)).rows) == 3
         assert list_decisions(WorkSelection(reviewer=bo)).rows == []
 
-    def test_come_page_by_page(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_decisions_behind_a_metric_are_paginated(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(drilldown, "PAGE_SIZE", 2)
         first = list_decisions(WorkSelection(run))
         second = list_decisions(WorkSelection(run), after=first.next_after)

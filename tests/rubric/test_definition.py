@@ -41,8 +41,8 @@ def put(run: Run, wanted: Rubric, actor: User) -> Run:
     return configure_rubric(run_id=run.pk, actor=actor, rubric=wanted, seen=run_rubric(run).fingerprint)
 
 
-class TestTheUsual:
-    def test_holds_where_the_run_holds_nothing(self) -> None:
+class TestDefaults:
+    def test_empty_run_has_the_default_rubric(self) -> None:
         usual = run_rubric(Run())
         assert usual == Rubric()
         assert usual.scores == ("Yes", "Partial", "No")
@@ -52,23 +52,23 @@ class TestTheUsual:
             *("right score wrong reason", "reference wrong", "verifier wrong", "rubric unclear", "other"),
         ]
 
-    def test_causes_have_digits_as_far_as_those_go(self) -> None:
+    def test_first_ten_causes_have_digits_as_keys(self) -> None:
         assert [cause.key for cause in Rubric().causes] == [*"1234567890", ""]
 
-    def test_a_cause_is_found_by_its_word(self) -> None:
+    def test_cause_is_found_by_its_word(self) -> None:
         assert Rubric().cause("arithmetic") == ("arithmetic", "Arithmetic", "4")
         assert Rubric().cause("mood") is None
 
 
 class TestChoices:
-    def test_carry_value_label_key_and_what_they_count_as(self) -> None:
+    def test_choice_has_value_label_key_and_level(self) -> None:
         assert [choice[1:] for choice in Rubric().choices()] == [
             ("Yes", "Yes", "y", "yes", None),
             ("Partial", "Partial", "p", "partial", None),
             ("No", "No", "n", "no", None),
         ]
 
-    def test_of_numbers_have_keys_by_their_order(self) -> None:
+    def test_numbers_have_keys_in_their_order(self) -> None:
         choices = Rubric(scores=(2, 1, "1", True), rule=MEAN).choices()
         assert [choice[1:] for choice in choices] == [
             ("2", "2", "q", "partial", 2),
@@ -85,25 +85,25 @@ class TestChoices:
             (("Да", "Нет"), ["q", "w"]),
         ],
     )
-    def test_have_the_first_letter_of_their_word_that_is_free(
+    def test_choice_has_the_first_free_letter_of_its_word(
         self, scores: tuple[str, ...], keys: list[str]
     ) -> None:
         assert [choice.key for choice in Rubric(scores=scores).choices()] == keys
 
-    def test_hold_the_judges_own_score_behind_the_others(self) -> None:
+    def test_score_of_the_judge_comes_last(self) -> None:
         *usual, own = Rubric().choices(4)
         assert tuple(usual) == Rubric().choices()
         assert own == (4, AS_JUDGED, "4", "q", None, 4)
 
     @pytest.mark.parametrize("judged", [None, "", "Yes", ["Yes"], float("nan")])
-    def test_hold_no_score_twice_and_nothing_that_is_none(self, judged: Any) -> None:
+    def test_choices_have_no_duplicates_and_no_invalid_scores(self, judged: Any) -> None:
         assert Rubric().choices(judged) == Rubric().choices()
 
     @given(
         st.lists(st.text() | st.integers() | st.floats() | st.booleans(), max_size=15),
         st.none() | st.text() | st.integers(),
     )
-    def test_are_told_apart_by_value_and_key_whatever_the_scores(self, found: list[Any], judged: Any) -> None:
+    def test_choices_have_distinct_values_and_keys(self, found: list[Any], judged: Any) -> None:
         scores = tuple({identity(score): score for score in found if is_score(score)}.values())
         choices = Rubric(scores=scores).choices(judged)
         keys = [choice.key for choice in choices if choice.key]
@@ -113,19 +113,21 @@ class TestChoices:
 
 
 class TestConfigure:
-    def test_is_kept_as_it_is(self, run: Run, lea: User) -> None:
+    def test_configured_rubric_is_saved(self, run: Run, lea: User) -> None:
         kept = run_rubric(put(run, MINE, lea))
         assert replace(kept, scores_left_out=()) == MINE
         assert kept.scores_left_out == ("Yes", "Partial", "No")
 
     @pytest.mark.parametrize("scores", [(5, "5", True, 2.5), (False, 0)])
-    def test_keeps_the_json_type_of_each_score(self, run: Run, lea: User, scores: tuple[Any, ...]) -> None:
+    def test_configured_scores_keep_their_json_type(
+        self, run: Run, lea: User, scores: tuple[Any, ...]
+    ) -> None:
         kept = run_rubric(put(run, replace(MINE, scores=scores, rule=MEAN), lea))
         kept = run_rubric(Run.objects.get(pk=run.pk))
         assert [(type(score), score) for score in kept.scores] == [(type(score), score) for score in scores]
         assert kept.rule == MEAN
 
-    def test_leaves_an_event_with_both_rubrics(self, run: Run, lea: User) -> None:
+    def test_configuration_records_an_event_with_both_rubrics(self, run: Run, lea: User) -> None:
         put(run, MINE, lea)
         event = AuditEvent.objects.get()
         assert (event.action, event.actor, event.run) == ("configure run", lea, run)
@@ -133,11 +135,11 @@ class TestConfigure:
         assert event.detail["after"]["rubric"]["scores"] == ["Good", "Fair", "Poor"]
         assert event.detail["after"]["verdict_rule"] == MINE.rule.as_json()
 
-    def test_is_for_leads(self, run: Run, ana: User) -> None:
+    def test_configuration_is_for_leads(self, run: Run, ana: User) -> None:
         with pytest.raises(Denied, match="Only a lead or an admin can change the settings of a run"):
             put(run, MINE, ana)
 
-    def test_does_not_undo_what_another_lead_changed_meanwhile(self, run: Run, lea: User) -> None:
+    def test_configuration_after_a_change_by_another_lead_is_refused(self, run: Run, lea: User) -> None:
         seen = run_rubric(run).fingerprint
         put(run, MINE, lea)
         with pytest.raises(SettingsChanged):
@@ -176,7 +178,7 @@ class TestConfigure:
             ),
         ],
     )
-    def test_says_everything_that_is_wrong(
+    def test_invalid_rubric_names_every_problem(
         self, run: Run, lea: User, change: dict[str, Any], problems: dict[str, list[str]]
     ) -> None:
         with pytest.raises(InvalidSettings) as wrong:
@@ -191,45 +193,45 @@ class TestExtend:
         run.refresh_from_db()
         return run_rubric(run)
 
-    def test_fills_a_run_that_holds_nothing(self, run: Run) -> None:
+    def test_extension_fills_an_empty_rubric(self, run: Run) -> None:
         found = self.extended(run, ["b", "a"], [5, 4, 1])
         assert (found.criteria, found.scores) == (("b", "a"), (5, 4, 1))
         event = AuditEvent.objects.get()
         assert (event.action, event.actor, event.run) == ("extend rubric", None, run)
         assert event.detail["after"]["rubric"]["criteria"] == ["b", "a"]
 
-    def test_adds_behind_what_is_there(self, run: Run, lea: User) -> None:
+    def test_extension_appends_to_the_rubric(self, run: Run, lea: User) -> None:
         run = put(run, MINE, lea)
         found = self.extended(run, ["style", "clarity"], ["Awful", "Good"])
         assert found.criteria == ("rigor", "clarity", "style")
         assert found.scores == ("Good", "Fair", "Poor", "Awful")
         assert (found.rule, found.causes) == (MINE.rule, MINE.causes)
 
-    def test_leaves_out_what_a_lead_left_out(self, run: Run, lea: User) -> None:
+    def test_extension_skips_removed_criteria_and_scores(self, run: Run, lea: User) -> None:
         self.extended(run, ["rigor", "noise"], ["Yes", "Partial", "No"])
         put(run, MINE, lea)
         found = self.extended(run, ["noise"], ["Partial"])
         assert (found.criteria, found.scores) == (MINE.criteria, MINE.scores)
 
-    def test_takes_back_what_a_lead_took_back(self, run: Run, lea: User) -> None:
+    def test_restored_score_is_no_longer_skipped(self, run: Run, lea: User) -> None:
         run = put(run, MINE, lea)
         run = put(run, Rubric(), lea)
         assert set(run_rubric(run).scores_left_out) == set(MINE.scores)
         assert run_rubric(run).scores == Rubric().scores
 
-    def test_puts_a_number_in_its_place(self, run: Run) -> None:
+    def test_extension_sorts_numbers(self, run: Run) -> None:
         self.extended(run, [], [5, 3, 1])
         assert self.extended(run, [], [4, 5]).scores == (5, 4, 3, 1)
 
-    def test_keeps_the_order_a_lead_gave_numbers(self, run: Run, lea: User) -> None:
+    def test_extension_keeps_the_order_of_a_lead(self, run: Run, lea: User) -> None:
         put(run, replace(MINE, scores=(1, 2, 4), rule=MEAN), lea)
         assert self.extended(run, [], [3]).scores == (1, 2, 4, 3)
 
-    def test_waits_for_a_second_score_before_there_is_a_scale(self, run: Run) -> None:
+    def test_scale_begins_with_the_second_score(self, run: Run) -> None:
         assert self.extended(run, ["a"], [5]).scores == ("Yes", "Partial", "No")
         assert self.extended(run, ["a"], [5, 4]).scores == (5, 4)
 
-    def test_changes_nothing_where_nothing_is_new(self, run: Run) -> None:
+    def test_extension_without_news_changes_nothing(self, run: Run) -> None:
         self.extended(run, ["a"], ["Yes", "Partial", "No"])
         self.extended(run, ["a"], ["Yes", "Partial", "No"])
         assert AuditEvent.objects.count() == 1

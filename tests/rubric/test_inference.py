@@ -28,26 +28,26 @@ def scores_from(*scores: Any) -> tuple[Any, ...]:
     return inferred(*(judged(number, a=score) for number, score in enumerate(scores))).scores
 
 
-def test_criteria_are_those_of_most_records_in_the_order_of_the_file() -> None:
+def test_inferred_criteria_are_those_of_most_records_in_file_order() -> None:
     lines = [judged(number, the_longest_name_of_all="Yes", b="No", a="Yes") for number in range(3)]
     found = inferred(*lines, judged(9, b="No", the_odd_one="Yes"))
     assert found.criteria == ("the_longest_name_of_all", "b", "a")
 
 
-def test_of_two_rubrics_in_one_run_one_is_taken() -> None:
+def test_one_of_two_rubrics_in_a_run_is_inferred() -> None:
     found = inferred(
         judged(1, a="Yes", b="Yes"), judged(2, a="Yes", b="No"), judged(3, c="No"), judged(4, d="No")
     )
     assert found.criteria == ("a", "b")
 
 
-def test_a_rubric_that_shares_nothing_with_the_one_known_does_not_join_it() -> None:
+def test_unrelated_rubric_is_not_added() -> None:
     inferred(judged(1, a="Yes", b="Yes"))
     found = inferred(*(judged(number, c="Yes", d="No") for number in range(2, 9)))
     assert found.criteria == ("a", "b")
 
 
-def test_a_criterion_that_most_records_have_beside_known_ones_joins_them() -> None:
+def test_criterion_of_most_related_records_is_added() -> None:
     inferred(judged(1, a="Yes"))
     found = inferred(*(judged(number, b="Yes", a="No") for number in range(2, 9)))
     assert found.criteria == ("a", "b")
@@ -68,42 +68,42 @@ def test_a_criterion_that_most_records_have_beside_known_ones_joins_them() -> No
         (["1", 1, 2], ("1", 2, 1)),
     ],
 )
-def test_scores_are_those_that_occur_best_first(found: list[Any], scores: tuple[Any, ...]) -> None:
+def test_inferred_scores_are_sorted_best_first(found: list[Any], scores: tuple[Any, ...]) -> None:
     kept = scores_from(*found)
     assert [(type(score), score) for score in kept] == [(type(score), score) for score in scores]
 
 
-def test_what_is_no_score_is_not_inferred() -> None:
+def test_invalid_score_is_not_inferred() -> None:
     assert scores_from("Yes", None, "", ["Yes"], "x" * 41) == ("Yes", "Partial", "No")
 
 
-def test_a_rare_score_is_not_inferred() -> None:
+def test_rare_score_is_not_inferred() -> None:
     assert scores_from(*["Pass", "Fail"] * 60, "Yess") == ("Pass", "Fail")
 
 
-def test_scores_are_read_out_of_raw_output_too() -> None:
+def test_scores_are_inferred_from_raw_output() -> None:
     raw = {"raw_content": json.dumps({"rigor": {"score": 4}, "clarity": {"score": 2}})}
     found = inferred(line("eval_1", parsed_rubric_scores={}, raw_judge_output=raw))
     assert (found.criteria, found.scores) == (("rigor", "clarity"), (4, 2))
 
 
-def test_a_run_without_scores_teaches_nothing() -> None:
+def test_run_without_scores_keeps_the_default_rubric() -> None:
     assert inferred(line("eval_1", parsed_rubric_scores={}, raw_judge_output={})) == Rubric()
 
 
-def test_an_import_of_no_new_record_teaches_nothing() -> None:
+def test_import_without_new_records_infers_nothing() -> None:
     first = inferred(judged(1, a="Yes"))
     assert inferred(judged(1, a="Yes")) == first
 
 
-def test_records_all_over_a_file_are_looked_at(django_assert_max_num_queries: Any) -> None:
+def test_sample_covers_the_whole_file(django_assert_max_num_queries: Any) -> None:
     run = bring_in(file_of(*(judged(number, a=number // 100) for number in range(1000)))).run
     with django_assert_max_num_queries(15):
         infer_rubric(run)
     assert run_rubric(Run.objects.get(pk=run.pk)).scores == tuple(range(9, -1, -1))
 
 
-def test_the_sample_teaches_its_four_criteria(sample: bytes) -> None:
+def test_public_sample_gives_its_four_criteria(sample: bytes) -> None:
     run = bring_in(sample).run
     infer_rubric(run)
     found = run_rubric(Run.objects.get(pk=run.pk))

@@ -27,7 +27,7 @@ def decided(**scores: Any) -> dict[str, dict[str, Any]]:
         ({}, {}, 2),
     ],
 )
-def test_changes_are_criteria_scored_otherwise_or_with_a_cause(
+def test_changes_count_criteria_with_other_scores_or_causes(
     scores: dict[str, str], causes: dict[str, str], changes: int
 ) -> None:
     assert compare_with_judge(JUDGED, decided(**scores), causes, VerdictRule(), None).changes == changes
@@ -36,26 +36,24 @@ def test_changes_are_criteria_scored_otherwise_or_with_a_cause(
 @pytest.mark.parametrize(
     ("judge", "human", "changes"), [(4, 4.0, 0), (True, 1, 1), ("1", 1, 1), (0, False, 1)]
 )
-def test_scores_are_the_same_as_json_has_them(judge: Any, human: Any, changes: int) -> None:
+def test_scores_are_compared_as_json_values(judge: Any, human: Any, changes: int) -> None:
     assert (
         compare_with_judge({"Rigor": judge}, decided(Rigor=human), {}, VerdictRule(), None).changes == changes
     )
 
 
-def test_without_what_the_judge_said_only_the_human_verdict_is_known() -> None:
+def test_unknown_judge_scores_leave_only_the_human_verdict() -> None:
     assert compare_with_judge(None, decided(Clarity="Yes"), {}, VerdictRule(), "Fail") == JudgeComparison(
         None, None, "Pass"
     )
 
 
 @pytest.mark.parametrize(("recorded", "judged"), [("Partial", "Partial"), (None, "Fail"), ("passed", "Fail")])
-def test_the_judges_verdict_is_the_recorded_one_or_what_the_scores_come_to(
-    recorded: str | None, judged: str
-) -> None:
+def test_judge_verdict_is_recorded_or_computed_from_scores(recorded: str | None, judged: str) -> None:
     compared = compare_with_judge(JUDGED, decided(Clarity="Yes", Rigor="Yes"), {}, VerdictRule(), recorded)
     assert (compared.judged_verdict, compared.verdict) == (judged, "Pass")
 
 
-def test_scores_that_count_as_nothing_have_no_verdict() -> None:
+def test_scores_without_level_have_no_verdict() -> None:
     compared = compare_with_judge({"Clarity": "?"}, decided(Clarity="!"), {}, VerdictRule(), None)
     assert compared == JudgeComparison(1, None, None)

@@ -19,13 +19,13 @@ def offered(scores: dict[str, Any]) -> Proposal:
     return proposal
 
 
-def test_a_parsed_score_is_offered_as_the_judges() -> None:
+def test_parsed_score_is_proposed() -> None:
     proposal = offered({"Clarity": {"score": "No", "justification": "Vague.", "confidence": 0.9}})
     assert (proposal.score, proposal.justification, proposal.origin) == ("No", "Vague.", "judge")
     assert proposal.given == {"score": "No", "justification": "Vague.", "confidence": 0.9}
 
 
-def test_scores_that_were_not_parsed_are_proposed_from_raw_output() -> None:
+def test_unparsed_scores_are_proposed_from_raw_output() -> None:
     raw = '{"clarity": {"score": "Yes", "justification": "Each step follows."}}'
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={"raw_content": raw})
     [proposal] = read_proposals(record, Rubric())
@@ -34,12 +34,12 @@ def test_scores_that_were_not_parsed_are_proposed_from_raw_output() -> None:
     assert proposal.span
 
 
-def test_nothing_is_offered_where_nothing_can_be_read() -> None:
+def test_unreadable_output_proposes_nothing() -> None:
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={})
     assert read_proposals(record, Rubric()) == []
 
 
-def test_criteria_stand_in_the_order_of_the_file() -> None:
+def test_proposals_are_in_file_order() -> None:
     names = ["the longest name of all", "b", "a"]
     bring_in(file_of(line(parsed_rubric_scores={name: {"score": "Yes"} for name in names})))
     assert [proposal.criterion for proposal in read_proposals(Evaluation.objects.get(), Rubric())] == names
@@ -62,13 +62,13 @@ def test_criteria_stand_in_the_order_of_the_file() -> None:
         (["Yes"], None, "", ""),
     ],
 )
-def test_a_score_keeps_its_json_type(entry: Any, score: Any, level: str, word: str) -> None:
+def test_proposed_score_keeps_its_json_type(entry: Any, score: Any, level: str, word: str) -> None:
     proposal = offered({"Clarity": entry})
     assert (proposal.score, proposal.level, proposal.word) == (score, level, word)
     assert type(proposal.score) is type(score)
 
 
-def test_a_justification_that_is_no_text_is_left_to_the_person() -> None:
+def test_justification_that_is_no_text_is_left_empty() -> None:
     assert not offered({"Clarity": {"score": "Yes", "justification": {"text": "?"}}}).justification
 
 
@@ -79,7 +79,7 @@ def with_scores(*names: str) -> Evaluation:
     return EvaluationFactory.build(parsed_rubric_scores={name: {"score": 4} for name in names})
 
 
-def test_criteria_that_the_record_lacks_are_blank() -> None:
+def test_missing_criteria_of_the_rubric_are_blank() -> None:
     blank, own, last = read_proposals(with_scores("rigor"), THREE)
     assert (own.criterion, own.score) == ("rigor", 4)
     assert (blank.criterion, last.criterion) == ("clarity", "style")
@@ -88,19 +88,19 @@ def test_criteria_that_the_record_lacks_are_blank() -> None:
     assert [option.score for option in blank.options] == [5, 4, "4", True]
 
 
-def test_criteria_stand_in_the_order_of_the_rubric_and_others_behind_them() -> None:
+def test_proposals_are_in_rubric_order_with_others_last() -> None:
     names = [
         proposal.criterion for proposal in read_proposals(with_scores("depth", "style", "clarity"), THREE)
     ]
     assert names == ["clarity", "rigor", "style", "depth"]
 
 
-def test_a_record_without_any_scores_gets_the_rubric_of_the_run() -> None:
+def test_record_without_scores_gets_the_rubric_of_the_run() -> None:
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={"raw_content": "Sorry."})
     assert [proposal.criterion for proposal in read_proposals(record, THREE)] == ["clarity", "rigor", "style"]
 
 
-def test_a_record_of_another_rubric_lacks_nothing() -> None:
+def test_record_of_another_rubric_has_no_blank_criteria() -> None:
     names = ["depth", "rigor", "tone"]
     assert [proposal.criterion for proposal in read_proposals(with_scores(*names), THREE)] == names
 
@@ -108,7 +108,7 @@ def test_a_record_of_another_rubric_lacks_nothing() -> None:
 @pytest.mark.parametrize(
     ("score", "level"), [(5, "5"), (4.0, "4"), ("4", '"4"'), (True, "true"), (1, AS_JUDGED), ("5", AS_JUDGED)]
 )
-def test_the_judges_score_is_one_of_the_options(score: Any, level: str) -> None:
+def test_judge_score_is_one_of_the_options(score: Any, level: str) -> None:
     record = EvaluationFactory.build(parsed_rubric_scores={"rigor": {"score": score}})
     [proposal] = [proposal for proposal in read_proposals(record, THREE) if proposal.criterion == "rigor"]
     assert proposal.level == level
@@ -117,7 +117,7 @@ def test_the_judges_score_is_one_of_the_options(score: Any, level: str) -> None:
     assert own.score == score
 
 
-def test_what_was_mended_is_offered_with_the_place() -> None:
+def test_repairs_are_proposed_with_their_place() -> None:
     raw = r'{"clarity": {"score": "Yes", "justification": "It has \frac{1}{2}."}}'
     record = EvaluationFactory.build(parsed_rubric_scores={}, raw_judge_output={"raw_content": raw})
     [proposal] = read_proposals(record, Rubric())
