@@ -24,7 +24,7 @@ def main() -> int:
             direct = servers.Place.of(embedded.connection_settings(folder))
             with servers.pgbouncer(direct, folder, pool_size=POOL_SIZE) as pooled:
                 variables = {"DATABASE_URL": pooled.url, "COGNIREVIEW_TRANSACTION_POOLER": "true"}
-                # PgBouncer keeps connections open, so the test database is not dropped but removed with its folder.
+                # PgBouncer keeps connections open, so the test database cannot be dropped.
                 options = ["--numprocesses=0", "--create-db", "--reuse-db"]
                 command = [sys.executable, "-m", "pytest", *options, *sys.argv[1:]]
                 return subprocess.run(

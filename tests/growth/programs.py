@@ -71,7 +71,7 @@ class Program:
             decided.append(name)
 
     def review_next(self, run: str, claiming: Server, deciding: Server) -> str:
-        """Claim a record at one site and decide it at the other. Return its id, or an empty text at the end."""
+        """Claim a record at one site and decide it at the other. Return its id, or "" at the end."""
         claimed = self.ask(claiming, "POST", "claims", json={"run": run})
         if claimed.status_code == 204:
             return ""
