@@ -68,12 +68,13 @@ def main() -> None:
 def _execute() -> None:
     """Run the command. Our own commands migrate a fresh embedded database first, as `up` does."""
     django.setup()
-    name = "".join(sys.argv[1:2])
-    if name in NEEDS_SESSION:
-        require_session(name)
-    is_ours = get_commands().get(name) == "reviews"
-    if is_ours and not _uses_external_server() and name not in NO_DATABASE | NO_MIGRATION:
-        migrate()
+    if _needs_database(sys.argv[1:]):
+        name = sys.argv[1]
+        if name in NEEDS_SESSION:
+            require_session(name)
+        is_ours = get_commands().get(name) == "reviews"
+        if is_ours and not _uses_external_server() and name not in NO_MIGRATION:
+            migrate()
     CommandLine(sys.argv).execute()
 
 

@@ -28,7 +28,7 @@ def report(run, required):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("run")
-    parser.add_argument("required", nargs="+", metavar="'FIGURE >= LIMIT'")
+    parser.add_argument("required", nargs="+", metavar="'METRIC >= LIMIT'")
     options = parser.parse_args()
     checked = report(options.run, options.required)["requirements"]
     for one in checked:

@@ -7,7 +7,7 @@
 set -eu
 fail() { printf '%s\n' "$*" >&2; exit 2; }
 [ -n "${COGNIREVIEW_URL:-}" ] && [ -n "${COGNIREVIEW_TOKEN:-}" ] || fail 'Set COGNIREVIEW_URL and COGNIREVIEW_TOKEN.'
-[ $# -eq 2 ] || fail "sh judge_gate.sh RUN 'FIGURE >= LIMIT'"
+[ $# -eq 2 ] || fail "sh judge_gate.sh RUN 'METRIC >= LIMIT'"
 run=$(jq --null-input --raw-output --arg run "$1" '$run | @uri')
 # The token goes through a pipe, because everybody on a machine can see the arguments of programs.
 report=$(printf 'header = "Authorization: Bearer %s"\n' "$COGNIREVIEW_TOKEN" |

@@ -123,15 +123,15 @@ class GateResult(NamedTuple):
 
 
 def parse_requirement(text: str) -> Requirement:
-    """Parse `FIGURE >= LIMIT` or `FIGURE <= LIMIT`. Raises `InvalidRequirement`."""
+    """Parse `METRIC >= LIMIT` or `METRIC <= LIMIT`. Raises `InvalidRequirement`."""
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     at = max(text.rfind(">="), text.rfind("<="))
     if at < 0 or not text.isprintable():
-        raise InvalidRequirement(f"“{shown}” is not of the form FIGURE >= LIMIT or FIGURE <= LIMIT.")
+        raise InvalidRequirement(f"“{shown}” is not of the form METRIC >= LIMIT or METRIC <= LIMIT.")
     named, _, about = text[:at].partition(" of ")
     words, criterion, limit = tuple(named.split()), about.strip() or None, text[at + 2 :].strip()
     if not _is_figure(words) or (criterion and words[0] in FLAG_FIGURES):
-        raise InvalidRequirement(f"“{shown}” names an unknown figure. Known figures: {'; '.join(FORMS)}.")
+        raise InvalidRequirement(f"“{shown}” names an unknown metric. Known metrics: {'; '.join(FORMS)}.")
     if not _LIMIT.fullmatch(limit) or abs(float(limit)) > 1:
         raise InvalidRequirement(f"“{shown}” has no limit from -1 to 1. Write 60% as 0.6.")
     return Requirement(text, words, criterion, text[at] == ">", float(limit))

@@ -153,6 +153,18 @@ def test_help_lists_own_commands_first_with_one_line_each() -> None:
     assert "runserver" not in ours
 
 
+@pytest.mark.parametrize("name", ["backup", "export_run", "migrate"])
+def test_help_of_a_command_needs_no_database(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the `db` fixture, a query fails."""
+    monkeypatch.setattr(sys, "argv", ["cognireview", name, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: cognireview {name} ")
+
+
 @pytest.mark.slow
 def test_up_reports_before_imports_and_children_write_bytecode() -> None:
     """Replace the command line module with one that prints its environment."""

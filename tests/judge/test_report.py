@@ -154,4 +154,4 @@ class TestRequirements:
     def test_invalid_requirement_exits_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
         done = manage(capfdbinary, "judge_report", "nightly", "--require", "kappa >= 0.6")
         assert (done.status, done.out) == (2, b"")
-        assert "names an unknown figure" in done.err
+        assert "names an unknown metric" in done.err

@@ -154,7 +154,7 @@ class TestGate:
 
     def test_gate_ends_with_2_without_an_answer(self, recipe: Recipe) -> None:
         for arguments, variables, sentence in (
-            ((RUN, "kappa >= 0.6"), {}, "names an unknown figure"),
+            ((RUN, "kappa >= 0.6"), {}, "names an unknown metric"),
             (("none", f"{AGREEMENT} >= 0.8"), {}, "There is no run with this name"),
             ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_URL": "http://127.0.0.1:9"}, ""),
             ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_TOKEN": ""}, ""),
