@@ -69,8 +69,8 @@ def sync_roles(sender: Any, **_: Any) -> None:
 
 def role_of(user: User) -> str:
     """Return the highest role of a user, or an empty string."""
-    held = set(user.groups.values_list("name", flat=True))
-    return next((role for role in reversed(ROLES) if role in held), "")
+    names = set(user.groups.values_list("name", flat=True))
+    return next((role for role in reversed(ROLES) if role in names), "")
 
 
 def check(user: User, codename: str) -> None:

@@ -1,4 +1,4 @@
-"""Bodies: JSON in and out by orjson, and files as they come."""
+"""Request and response bodies: JSON by orjson, and files as streams."""
 
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -27,17 +27,17 @@ FILES = (
     "application/octet-stream",
     "text/plain",
 )
-PACKINGS = ("gzip", "zstd")
+ENCODINGS = ("gzip", "zstd")
 
 
 class Body(Schema):
-    """A body of JSON. What it does not take is refused: a name that is spelled wrong loses nothing."""
+    """A JSON body. Unknown members are rejected, so that a misspelled name loses no data."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class JsonRenderer(BaseRenderer):
-    """Answers in JSON."""
+    """Render responses as JSON."""
 
     media_type = JSON
 
@@ -46,44 +46,43 @@ class JsonRenderer(BaseRenderer):
 
 
 class JsonParser(Parser):
-    """Reads bodies that say they are JSON."""
+    """Parse bodies with the content type of JSON."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         check_type(request, (JSON,))
         return orjson.loads(request.body)
 
 
-def check_type(request: HttpRequest, taken: tuple[str, ...], *, encodings: tuple[str, ...] = ()) -> None:
-    """Raise `Problem` unless the body is said to be one of these, packed by one of these or not."""
-    if request.content_type not in taken:
+def check_type(request: HttpRequest, types: tuple[str, ...], *, encodings: tuple[str, ...] = ()) -> None:
+    """Raise `Problem` unless Content-Type and Content-Encoding of the request are among these."""
+    if request.content_type not in types:
         given = request.content_type or "none"
-        sentence = f"The Content-Type is {given[:100]}; this takes {', '.join(taken)}."
+        sentence = f"The Content-Type is {given[:100]}; accepted: {', '.join(types)}."
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, sentence)
-    packing = request.headers.get("Content-Encoding", "").strip().lower()
-    if packing not in {"", "identity", *encodings}:
-        sentence = f"The Content-Encoding is {packing[:100]}; this takes {', '.join(encodings) or 'none'}."
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in {"", "identity", *encodings}:
+        sentence = f"The Content-Encoding is {encoding[:100]}; accepted: {', '.join(encodings) or 'none'}."
         raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, sentence)
 
 
 class SentFile(NamedTuple):
-    """A file in the body of a request: its size as it comes, and its parts of 1 MiB, the last one smaller.
+    """A file in the body of a request."""
 
-    They raise `ImportRefused` for one that breaks off.
-    """
-
+    #: The size in bytes, as sent.
     size: int
+    #: Parts of 1 MiB, the last one smaller. Raises `ImportRefused` if the connection breaks off.
     parts: Iterator[bytes]
 
 
-def file_of(request: HttpRequest) -> SentFile:
-    """The body as a file. Its content tells how it is packed, with a Content-Encoding or without.
+def read_file(request: HttpRequest) -> SentFile:
+    """Return the body as a file. Its compression is detected from the content, not from Content-Encoding.
 
-    Raises `Problem` for what its headers say.
+    Raises `Problem` for invalid headers.
     """
-    check_type(request, FILES, encodings=PACKINGS)
+    check_type(request, FILES, encodings=ENCODINGS)
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isascii() or not length.isdecimal():
-        raise Problem(HTTPStatus.LENGTH_REQUIRED, "Send the length of the file as Content-Length.")
+        raise Problem(HTTPStatus.LENGTH_REQUIRED, "Send the size of the file as Content-Length.")
     size = int(length[:20])
     return SentFile(size, _parts(request, size))
 
@@ -91,12 +90,12 @@ def file_of(request: HttpRequest) -> SentFile:
 def _parts(request: HttpRequest, size: int) -> Iterator[bytes]:
     pending = bytearray()
     while size:
-        # Whoever sends slowly keeps no connection to the database from others.
+        # A slow sender must not occupy a database connection.
         if not connection.in_atomic_block:
             connection.close()
         block = request.read(min(BLOCK_SIZE - len(pending), size))
         if not block:
-            raise ImportRefused("The file broke off on its way. Send it again.")
+            raise ImportRefused("The upload was interrupted. Send the file again.")
         size -= len(block)
         pending += block
         if len(pending) == BLOCK_SIZE or not size:

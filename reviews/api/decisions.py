@@ -1,7 +1,7 @@
-"""Reviewing by a program: claim the next record, decide it, or give it back.
+"""Reviews by programs: claim the next record, submit a decision, or release the record.
 
-Sent again with its Idempotency-Key, a decision is kept once. Where the judge's scores are hidden, scores are
-committed first, as on the screen.
+Retrying with the same Idempotency-Key stores a decision once. A blind record needs locked-in scores first,
+as on the screen.
 """
 
 import uuid
@@ -27,13 +27,13 @@ from reviews.review import blind_scoring, decisions, versions
 from reviews.search.filters import FILTERS, Filters
 
 router = Router(tags=["review"])
-# What can be wrong with any body of JSON.
-_OF_JSON = (400, 413, 415)
+# Problems of every operation with a JSON body.
+_JSON_PROBLEMS = (400, 413, 415)
 _SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
 
 
 class ClaimIn(Body):
-    """Which part of the queue: the filters of the run's page, several values as a list."""
+    """The run, and filters as on its page; several values as a list."""
 
     run: str
     filters: dict[str, str | list[str]] = Field(
@@ -47,12 +47,12 @@ class ClaimIn(Body):
     "/claims",
     scope="review",
     response={200: shapes.RecordOut, 204: None},
-    problems=(*_OF_JSON, 404),
+    problems=(*_JSON_PROBLEMS, 404),
 )
 def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
-    """Claim the next record: the one you hold, else the next free one; 204 where none is left.
+    """Claim the next available record, or return the one you have claimed already; 204 if none is left.
 
-    It is yours until `claimed_until`; others get other records.
+    It is reserved for you until `claimed_until`.
     """
     filters = _filters(wanted)
     run = get_run(wanted.run)
@@ -70,7 +70,7 @@ def _filters(wanted: ClaimIn) -> Filters:
     filters = Filters.parse(query)
     if filters.problems:
         raise filter_problem(filters.problems)
-    # Claiming changes these two.
+    # Claiming a record changes these two.
     return filters.with_only("status", "").with_only("claimed-by", "")
 
 
@@ -83,7 +83,7 @@ def _filters(wanted: ClaimIn) -> Filters:
     problems=(404,),
 )
 def release(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
-    """Give a record back; a lead also what somebody else holds. What nobody holds stays as it is."""
+    """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
     claims.release(evaluation_id=get_record(run, evaluation_id).pk, actor=request.user)
     return Status(204, None)
 
@@ -94,16 +94,16 @@ def release(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
     "/evaluations/{path:evaluation_id}/blind-scores",
     scope="review",
     response=shapes.RecordOut,
-    problems=(*_OF_JSON, 404, 409),
+    problems=(*_JSON_PROBLEMS, 404, 409),
 )
 def lock_in(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) -> dict[str, Any]:
-    """Commit scores on a record you hold that is to be scored blind; then it comes with the judge's.
+    """Lock in blind scores on a record you have claimed. The response contains the judge's scores.
 
-    Other scores afterwards are refused: what differs goes into the decision.
+    Locked-in scores cannot be changed. Your decision may differ from them.
     """
     record = get_record(run, evaluation_id)
     arguments = entries.lock_in_arguments(record, sent)
-    with _conflicts(record):
+    with _explained_conflict(record):
         blind_scoring.lock_in(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return shapes.record_out(get_record(run, evaluation_id), request.user)
 
@@ -114,7 +114,7 @@ def lock_in(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) ->
     "/evaluations/{path:evaluation_id}/review",
     scope="review",
     response=shapes.SavedOut,
-    problems=(*_OF_JSON, 404, 409),
+    problems=(*_JSON_PROBLEMS, 404, 409),
 )
 def review(
     request: ApiRequest,
@@ -123,21 +123,21 @@ def review(
     sent: DecisionIn,
     key: HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)],
 ) -> dict[str, Any]:
-    """Put a decision in force; where several independent reviews are wanted it is one of them.
+    """Submit a decision, or an independent review if the record needs several.
 
-    409 says who was first and since when, 422 what is wrong with which field.
+    409 names the person who was first and since when; 422 names the invalid fields.
     """
     record = get_record(run, evaluation_id)
     submission = uuid.uuid5(_SUBMISSIONS, f"{request.user.pk} {key}")
-    with _conflicts(record):
+    with _explained_conflict(record):
         before = versions.sent_before(submission, record, request.user)
         if before:
-            return _saved(_the_same(before, sent))
+            return _saved(_check_same(before, sent))
         if blind_scoring.is_hidden(record, request.user):
             raise Problem(
                 HTTPStatus.CONFLICT,
-                "This record is scored blind. Commit your scores first (PUT .../blind-scores): then you see "
-                "the judge's, and can decide.",
+                "This record is reviewed blind. Lock in your scores first (PUT .../blind-scores): then you "
+                "see the judge's scores and can decide.",
             )
         blind_scores = blind_scoring.find_locked_in(record, request.user)
         arguments = entries.decision_arguments(record, sent, submission, blind_scores)
@@ -145,9 +145,9 @@ def review(
     return _saved(made)
 
 
-def _the_same(before: Review, sent: DecisionIn) -> Review:
+def _check_same(before: Review, sent: DecisionIn) -> Review:
     if not entries.is_same_decision(sent, before):
-        sentence = "This Idempotency-Key came with another decision on this record before."
+        sentence = "This Idempotency-Key was already used for another decision on this record."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("Idempotency-Key", "used before")])
     return before
 
@@ -164,17 +164,17 @@ def _saved(made: Review) -> dict[str, Any]:
 
 
 @contextmanager
-def _conflicts(record: Evaluation) -> Iterator[None]:
-    """Turn what stands in the way of a decision into a problem that says who, and since when."""
+def _explained_conflict(record: Evaluation) -> Iterator[None]:
+    """Add to a conflict the person who was first, and since when."""
     try:
         yield
     except Conflict as conflict:
-        now = get_record(record.run.name, record.evaluation_id)
-        raise Problem(HTTPStatus.CONFLICT, conflict.reason, **_first(now)) from conflict
+        conflict.members = _first_person(get_record(record.run.name, record.evaluation_id))
+        raise
 
 
-def _first(record: Evaluation) -> dict[str, Any]:
-    """Who holds or decided a record, and since when; empty where nobody does."""
+def _first_person(record: Evaluation) -> dict[str, Any]:
+    """Return the person who claimed or decided the record, and since when; empty if nobody did."""
     if record.claimed_by and record.in_queue and record.is_claimed:
         return {"who": record.claimed_by.username, "since": claims.claimed_since(record)}
     if record.review:

@@ -9,7 +9,7 @@ from ninja import Router, Status
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILES, JSONL, check_type, file_of
+from reviews.api.bodies import FILES, JSONL, check_type, read_file
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
 from reviews.http.streaming import download
@@ -42,7 +42,7 @@ def create_import(
     A new name creates a run. The file is stored and a job is enqueued: poll the import until its state is
     done or failed. With `strict`, one invalid line rejects the whole file.
     """
-    file = file_of(request)
+    file = read_file(request)
     source = uploads.receive(
         file_name=file_name or f"{run}.jsonl",
         run_name=run,

@@ -1,4 +1,4 @@
-"""Look up the run or record in an API path. Raise `Http404` if there is none."""
+"""Look up the run or record in an API path. Raise `Http404` if it does not exist."""
 
 from django.http import Http404
 

@@ -13,6 +13,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from cognireview.operations import disk_full
 from reviews.accounts.permissions import Denied
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
+from reviews.records.conflicts import Conflict
 from reviews.search.listing import QueryTooSlow
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
@@ -138,6 +139,10 @@ def _with(status: int, sentence: str = "") -> Callable[[HttpRequest, Any], HttpR
     return handler
 
 
+def _conflict(_request: HttpRequest, conflict: Any) -> HttpResponse:
+    return problem_response(409, conflict.reason, **conflict.members)
+
+
 def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
     return problem_response(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
 
@@ -157,6 +162,7 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     HttpError: _http_error,
     ValidationError: _invalid,
     Denied: _with(403),
+    Conflict: _conflict,
     CorruptData: _damaged,
     Http404: _with(404),
     ImportRefused: _refused,

@@ -1,6 +1,6 @@
-"""What answers of the API look like, and how they are made of rows.
+"""The schemas of API responses, and functions that build them from rows.
 
-Nothing here tells a person what the review screen would not show them.
+No response contains more about a record than the review screen shows to the same person.
 """
 
 import datetime as dt
@@ -20,32 +20,33 @@ from reviews.rubric.proposals import Proposal
 
 
 class RunOut(Schema):
-    """A run, and how many of its evaluations are in which state."""
+    """A run with the number of its records in each state."""
 
     name: str
     created_at: dt.datetime
     total: int
     waiting: int
-    claimed: int = Field(description="By a reviewer, now.")
+    claimed: int = Field(description="Records that a reviewer has claimed now.")
     escalated: int
     done: int
     not_required: int
 
 
 class MappingOut(Schema):
-    """How the lines of a run are read."""
+    """The mapping from the lines of a file to record fields."""
 
     run: str
-    mapping: dict[str, Any] = Field(description="fields, criteria and review, as in the TOML.")
+    mapping: dict[str, Any] = Field(description="The tables fields, criteria and review of the TOML.")
 
 
 class RequirementOut(Schema):
-    """What was required of a figure, and what came of it."""
+    """A required value of a figure, and whether it is met."""
 
     require: str
     outcome: GateOutcome = Field(
-        description="met or missed if the interval is entirely on one side of the limit; cannot tell if it "
-        "includes the limit, is based on fewer than 10, or is undefined (while records are being counted)"
+        description="met or missed if the interval is entirely on one side of the limit; cannot tell if the "
+        "interval includes the limit, has fewer than 10 observations, or is undefined (records are being "
+        "counted)"
     )
     sentence: str
     limit: float
@@ -53,24 +54,26 @@ class RequirementOut(Schema):
 
 
 class ReportOut(Schema):
-    """How far a judge can be trusted. docs/judge.md says what each figure is."""
+    """The accuracy of a judge. docs/judge.md defines each figure."""
 
-    version: int = Field(description="Of this object: it grows when a name goes or changes what it means.")
+    version: int = Field(description="Increases when a member of this schema is removed or redefined.")
     scope: dict[str, Any]
     at: dt.datetime
     progress: dict[str, int]
     data: dict[str, Any] = Field(description="Counts of the records the figures are based on.")
-    judge_vs_human: dict[str, Any] = Field(description="By criterion, blind or assisted, and population.")
-    reviewers: list[dict[str, Any]] = Field(description="People against each other, by criterion.")
-    flag_precision: dict[str, Any] = Field(description="What each reason for asking a human is worth.")
+    judge_vs_human: dict[str, Any] = Field(
+        description="By criterion, basis (blind or assisted) and population."
+    )
+    reviewers: list[dict[str, Any]] = Field(description="Inter-reviewer agreement by criterion.")
+    flag_precision: dict[str, Any] = Field(description="The precision of each flag reason.")
     missed_errors: dict[str, Any] = Field(description="Errors among unflagged records.")
-    leaderboard: dict[str, Any] = Field(description="The models, ranked by the judge and by reviewers.")
-    error_analysis: dict[str, Any] = Field(description="Why the judge was wrong, by prompt.")
+    leaderboard: dict[str, Any] = Field(description="The models as ranked by the judge and by reviewers.")
+    error_analysis: dict[str, Any] = Field(description="Causes of the judge's errors, by prompt template.")
     requirements: list[RequirementOut]
 
 
 class ImportOut(Schema):
-    """One file brought into a run: how far its job is, and what became of its lines."""
+    """An import: the progress of its job, and the outcomes of its lines."""
 
     id: int
     run: str
@@ -78,12 +81,12 @@ class ImportOut(Schema):
     state: Literal["queued", "running", "done", "failed", "cancelled"]
     strict: bool
     error: str
-    size: int = Field(description="Bytes of the file as it came.")
+    size: int = Field(description="The size of the uploaded file in bytes.")
     sha256: str
     created_at: dt.datetime
     finished_at: dt.datetime | None
-    counts: dict[str, int] = Field(description="Lines, and what became of them, so far.")
-    bytes_done: int | None = Field(description="Of `bytes_to_do`, unpacked; null without a job.")
+    counts: dict[str, int] = Field(description="Lines by outcome, so far.")
+    bytes_done: int | None = Field(description="Bytes read of the uncompressed file; null without a job.")
     bytes_to_do: int | None
     seconds_left: int | None
 
@@ -98,7 +101,7 @@ class EvaluationOut(Schema):
     judge_llm_model: str
     judge_prompt_template_path: str
     status: str
-    judge_verdict: str | None = Field(description="Null also while the record is to be scored blind.")
+    judge_verdict: str | None = Field(description="Also null while the record is reviewed blind.")
     human_verdict: str | None
     version: int
     created_at: dt.datetime
@@ -115,21 +118,20 @@ class EvaluationsOut(Schema):
     """A page of records."""
 
     evaluations: list[EvaluationOut]
-    total: int | None = Field(description="Null for more than 10,000 by filters, or where not complete.")
+    total: int | None = Field(description="Null above 10,000 matches, or if not complete.")
     is_complete: bool = Field(
-        description="False while a filter cannot find all records yet: those of a large import are made "
-        "ready by a job."
+        description="False while a job indexes the records of a large import, which filters cannot find yet."
     )
-    next: str | None = Field(description="What `after` takes for the page behind; null on the last.")
+    next: str | None = Field(description="The cursor of the next page, for `after`; null on the last page.")
 
 
 class CriterionOut(Schema):
-    """A criterion: what the judge said of it, and the scores there are."""
+    """A criterion with the judge's score and the possible scores."""
 
     criterion: str
-    score: Any = Field(description="The judge's; null where it gave none, or while it is hidden.")
+    score: Any = Field(description="The judge's score; null if it gave none, or while it is hidden.")
     justification: str
-    origin: str = Field(description="judge, extracted (read out of raw output) or rubric (not scored)")
+    origin: str = Field(description="judge, extracted (from the raw output) or rubric (not scored)")
     scores: list[Any]
 
 
@@ -146,21 +148,21 @@ class DecisionOut(Schema):
 
 
 class FileDecisionOut(Schema):
-    """A human decision that a file brought, while none was made here."""
+    """An imported human decision, while none was made here."""
 
     reviewer: str | None
     reviewed_at: dt.datetime | None
     file_name: str
     line: int
     corrected_scores: dict[str, Any] | None = Field(
-        description="As the file has it: an entry may be any JSON value."
+        description="As in the file: an entry may be any JSON value."
     )
     comments: str | None
     verdict: str | None
 
 
 class ContextOut(Schema):
-    """What task context says of the record's task."""
+    """The task context of the record's task."""
 
     question: str
     model_response: Any
@@ -169,7 +171,7 @@ class ContextOut(Schema):
 
 
 class RecordOut(Schema):
-    """A record whole, as far as this person may see it."""
+    """A record with all fields that the person may see."""
 
     evaluation_id: str
     run: str
@@ -177,22 +179,22 @@ class RecordOut(Schema):
     status: str
     claimed_by: str | None
     claimed_until: dt.datetime | None
-    is_blind: bool = Field(description="Whether what the judge said is hidden until scores are committed.")
-    fields: dict[str, Any] = Field(description="By their own names; numbers of over 64 bits are text.")
+    is_blind: bool = Field(description="Whether you must lock in scores to see the judge's.")
+    fields: dict[str, Any] = Field(description="By name. Numbers of more than 64 bits are strings.")
     criteria: list[CriterionOut]
-    causes: dict[str, str] = Field(description="Why a judge may be wrong: word and title.")
+    causes: dict[str, str] = Field(description="The run's causes of judge errors: word -> title.")
     context: ContextOut | None
-    decision: DecisionOut | None = Field(description="The one in force that was made here.")
+    decision: DecisionOut | None = Field(description="The current decision, if it was made here.")
     file_decision: FileDecisionOut | None = Field(
-        description="What a new decision replaces where none was made here; null while the record is blind."
+        description="The imported decision that a new one replaces; null while the record is blind."
     )
 
 
 class SavedOut(Schema):
-    """What became of a decision that was sent."""
+    """The outcome of a submitted decision."""
 
     outcome: Literal["current", "independent review", "disagreement"] = Field(
-        description="An independent review waits for those of others, a disagreement for a lead."
+        description="An independent review waits for other reviewers, a disagreement for a lead."
     )
     status: str
     version: int
@@ -242,7 +244,7 @@ def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
 
 
 def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
-    """The record as the review screen shows it to that person."""
+    """Return the record as the review screen shows it to the reader."""
     is_blind = blind_scoring.is_hidden(record, reader)
     sheet = load_sheet(record, is_blind=is_blind)
     is_claimed = record.is_claimed

@@ -1,4 +1,4 @@
-"""What templates ask about people."""
+"""Roles and permissions of people, for templates."""
 
 from django import template
 
@@ -10,18 +10,18 @@ register = template.Library()
 
 @register.simple_tag
 def role_name(user: User) -> str:
-    """The highest role the user has, or an empty string (one query)."""
+    """Return the highest role of the user, or an empty string (one query)."""
     return permissions.role_of(user)
 
 
 @register.filter
 def role(user: User) -> str:
-    """The same of a user whose groups have been fetched (no query)."""
-    held = {group.name for group in user.groups.all()}
-    return next((role for role in reversed(permissions.ROLES) if role in held), "")
+    """Return the highest role of a user with prefetched groups (no query)."""
+    roles = {group.name for group in user.groups.all()}
+    return next((role for role in reversed(permissions.ROLES) if role in roles), "")
 
 
 @register.simple_tag
 def refusal(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
-    """The sentence that denies an action, for `includes/refused.html`; empty where they may."""
+    """Return the sentence that denies an action, for `includes/refused.html`; empty if it is allowed."""
     return permissions.denial_reason(user, action, subject)

@@ -1,4 +1,4 @@
-"""The doors of `rendering`, as template filters. They take text and JSON values of records."""
+"""The functions of `rendering` that make HTML from record texts, as template filters."""
 
 import datetime as dt
 from typing import Any
@@ -19,5 +19,5 @@ register.filter("with_spans", rendering.text_with_spans)
 
 @register.filter
 def json_html(value: Any) -> SafeString:
-    """A field of a record as JSON; a timestamp as the text it is in the file."""
+    """Render a record field as JSON, and a timestamp as the text in the file."""
     return rendering.json_html(value.isoformat() if isinstance(value, dt.datetime) else value)

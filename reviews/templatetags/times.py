@@ -11,18 +11,18 @@ register = template.Library()
 
 @register.filter
 def moment(at: dt.datetime | None) -> SafeString | str:
-    """A date and a time of day: "2026-03-01 14:05 UTC"."""
+    """Show date and time: "2026-03-01 14:05 UTC"."""
     return _time(at, "%Y-%m-%d %H:%M", "") if at else ""
 
 
 @register.filter
 def clock(at: dt.datetime | None) -> SafeString | str:
-    """A time of day: "14:05 UTC"."""
+    """Show the time of day: "14:05 UTC"."""
     return _time(at, "%H:%M", " data-clock") if at else ""
 
 
-def _time(at: dt.datetime, spelling: str, attribute: str) -> SafeString:
+def _time(at: dt.datetime, pattern: str, attribute: str) -> SafeString:
     utc = at.astimezone(dt.UTC)
     return format_html(
-        '<time datetime="{}"{}>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%MZ}", attribute, f"{utc:{spelling}}"
+        '<time datetime="{}"{}>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%MZ}", attribute, f"{utc:{pattern}}"
     )

@@ -1,4 +1,4 @@
-"""Load what the URL of a page names, and check the permission of the person."""
+"""Load the run of a URL, and check permissions."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""Tables of figures: the same cells stand on a page, in the chart above them and in a CSV file."""
+"""Tables of figures, whose cells appear on a page, in its chart and in a CSV file."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,59 +16,66 @@ Value = str | int | float | None
 
 
 class Column(NamedTuple):
-    """`name` heads the column in a CSV file; `help` says behind a “?” what its figures are.
+    """A column of a table."""
 
-    A column with a `series` is one in the chart, under that name; one with `notes` has a second column in the
-    file, of that name, for the notes of its cells; `parts` name further ones, for the parts of its cells.
-    `is_action` ones hold buttons, and are in no file.
-    """
-
+    #: The header in a CSV file.
     name: str
+    #: The header on a page.
     title: str
+    #: The definition of the figures, shown behind a “?”.
     help: str = ""
     is_number: bool = True
+    #: The name of the column's series in the chart; empty if it is not in the chart.
     series: str = ""
+    #: The header of the cells' notes in a CSV file; empty if the file has no notes.
     notes: str = ""
+    #: Whether the cells are buttons, which a CSV file does not have.
     is_action: bool = False
+    #: The headers of the cells' parts in a CSV file.
     parts: tuple[str, ...] = ()
 
 
 class Cell(NamedTuple):
-    """`text` is what people read, with `note` below it, `value` what a chart and a CSV file have of it.
+    """A cell of a table."""
 
-    It leads to `url`; where `post` is an address, it is a button that posts there. `why` is a sentence behind
-    a “?”, and `parts` are values for the further columns that a CSV file has of it.
-    """
-
+    #: The text on a page.
     text: str
+    #: The value in a chart and in a CSV file.
     value: Value = None
+    #: The target of a link.
     url: str = ""
+    #: A small text below `text`.
     note: str = ""
+    #: The target of a form. The cell is then a button.
     post: str = ""
+    #: Why the value is undefined, shown behind a “?”.
     why: str = ""
+    #: Further values in a CSV file, see `Column.parts`.
     parts: tuple[Value, ...] = ()
 
     @property
     def words(self) -> str:
-        """The same within a sentence."""
+        """Return text and note for use in a sentence."""
         return f"{self.text} ({self.note})" if self.note else self.text
 
 
 class Table(NamedTuple):
-    """`chart` is "bar", "line" or empty; `empty` is the sentence that stands for no rows.
+    """A table of figures."""
 
-    `intro` is read before the figures, and `is_percent` says what the series of the chart are. One that
-    `folds` shows its rows only when asked, where there are many.
-    """
-
+    #: The name in URLs.
     name: str
     title: str
     columns: Sequence[Column]
     rows: Iterable[Sequence[Cell]]
+    #: The sentence shown instead of a table without rows.
     empty: str
+    #: A sentence above the table.
     intro: str = ""
+    #: "bar", "line", or empty for no chart.
     chart: str = ""
+    #: Whether the series of the chart are percentages.
     is_percent: bool = False
+    #: Whether more than `_MOST_UNFOLDED` rows are folded.
     folds: bool = False
 
     @property
@@ -77,12 +84,12 @@ class Table(NamedTuple):
 
     @property
     def lines(self) -> list[list[tuple[Column, Cell]]]:
-        """The rows, each cell with its column."""
+        """The rows as pairs of column and cell."""
         return [list(zip(self.columns, row, strict=True)) for row in self.rows]
 
     @property
     def undefined(self) -> list[tuple[str, str]]:
-        """What stands behind the “?” of cells, each sentence once, with the cells it is about before it."""
+        """Each sentence of `Cell.why` once, after the names of its cells."""
         found: dict[str, list[str]] = {}
         for line in self.lines:
             for column, cell in line:
@@ -108,7 +115,7 @@ class Tab(NamedTuple):
 
 
 def on_paper(table: Table, *left_out: str) -> Table:
-    """The same without what paper cannot do (fold, draw a chart), and without columns of these names."""
+    """Return the table for print: without folding, chart, and the columns of these names."""
     places = [place for place, column in enumerate(table.columns) if column.name not in left_out]
     columns = [table.columns[place] for place in places]
     rows = [[row[place] for place in places] for row in table.rows]
@@ -116,17 +123,17 @@ def on_paper(table: Table, *left_out: str) -> Table:
 
 
 def words(text: str, *, url: str = "") -> Cell:
-    """A cell of words, which are its value."""
+    """Return a cell whose value is its text."""
     return Cell(text, text, url)
 
 
 def count(number: int, url: str = "", note: str = "") -> Cell:
-    """A number, which leads to what was counted where there is any."""
+    """Return a cell with a number. It links to `url` unless the number is 0."""
     return Cell(f"{number:,}", number, url if number else "", note)
 
 
 def moment(at: dt.datetime) -> Cell:
-    """A minute in UTC."""
+    """Return a cell with a time in UTC, to the minute."""
     return words(f"{at:%Y-%m-%d %H:%M}")
 
 
@@ -134,30 +141,30 @@ NOTHING = Cell("\N{EN DASH}")
 
 
 def percent(part: int, whole: int, url: str = "") -> Cell:
-    """A share, with what it is of; nothing where there is nothing to take a share of."""
+    """Return a cell with a share and its fraction; a dash if `whole` is 0."""
     if not whole:
         return NOTHING
     share = 100 * part / whole
     return Cell(f"{share:.0f}%", round(share, 1), url if part else "", f"{part:,} of {whole:,}")
 
 
-# Estimates, with their intervals. In a file they have `LIMITS` beside the value.
+# The parts of an estimate in a CSV file.
 LIMITS = ("low", "high", "n")
-_MANY = 200  # from here on a tenth of a percent says something
+_MANY = 200  # from this n on, shares have one decimal
 
 
 def share(estimate: Estimate, url: str = "", *, sign: str = "") -> Cell:
-    """A share in percent, with a `sign` ("+") also where it is positive; where it is undefined, why."""
+    """Return a cell with an estimated share in percent. With `sign` "+", positive shares have a sign."""
     digits = 1 if estimate.n >= _MANY else 0
     return _estimated(estimate, 100, f"{sign},.{digits}f", "%", url)
 
 
-def figure(estimate: Estimate, spelling: str = ",.2f", url: str = "") -> Cell:
-    """A figure that is no share; `spelling` is a format specification."""
-    return _estimated(estimate, 1, spelling, "", url)
+def figure(estimate: Estimate, pattern: str = ",.2f", url: str = "") -> Cell:
+    """Return a cell with an estimate that is not a share. `pattern` is a format specification."""
+    return _estimated(estimate, 1, pattern, "", url)
 
 
-def _estimated(estimate: Estimate, times: int, spelling: str, unit: str, url: str) -> Cell:
+def _estimated(estimate: Estimate, times: int, pattern: str, unit: str, url: str) -> Cell:
     found = (estimate.value, estimate.low, estimate.high)
     value, low, high = (None if one is None else round(times * one, 4) for one in found)
     parts = (low, high, estimate.n)
@@ -165,19 +172,19 @@ def _estimated(estimate: Estimate, times: int, spelling: str, unit: str, url: st
         return Cell(NOTHING.text, None, why=estimate.why, parts=parts)
     between = ""
     if low is not None and high is not None:
-        between = f"{_spelled(low, spelling)} to {_spelled(high, spelling)}{unit}, "
+        between = f"{_formatted(low, pattern)} to {_formatted(high, pattern)}{unit}, "
     note = f"{between}n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{estimate.n:,}"
-    return Cell(f"{_spelled(value, spelling)}{unit}", value, url, note, why=estimate.why, parts=parts)
+    return Cell(f"{_formatted(value, pattern)}{unit}", value, url, note, why=estimate.why, parts=parts)
 
 
-def _spelled(number: float, spelling: str) -> str:
-    """A number as people write it: with a minus, and no sign before what is rounded to nothing."""
-    text = f"{number:{spelling}}"
+def _formatted(number: float, pattern: str) -> str:
+    """Format a number with a typographic minus, and without a sign if it rounds to 0."""
+    text = f"{number:{pattern}}"
     return text.lstrip("+-") if not text.strip("+-0.,") else text.replace("-", "\N{MINUS SIGN}")
 
 
 def as_csv(table: Table, file_name: str) -> StreamingHttpResponse:
-    """The table as a file, row by row: RFC 4180, and harmless to spreadsheets."""
+    """Return the table as a CSV download (RFC 4180). Spreadsheets do not run its cells as formulas."""
     return download(_lines(table), file_name, content_type=CONTENT_TYPES[".csv"])
 
 

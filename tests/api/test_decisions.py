@@ -161,7 +161,7 @@ class TestReview:
         answer = of_ana.ask("PUT", path, sent, Idempotency_Key="one", Content_Encoding="gzip")
         assert (answer.status_code, answer.json()["detail"]) == (
             415,
-            "The Content-Encoding is gzip; this takes none.",
+            "The Content-Encoding is gzip; accepted: none.",
         )
 
     def test_review_keys_are_scoped_to_the_reviewer(

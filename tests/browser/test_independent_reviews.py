@@ -59,7 +59,7 @@ def test_who_comes_too_late_sends_a_second_independent_review(screen: Page, bo: 
     press(screen, "a")
     expect(screen.get_by_role("alert").first).to_contain_text("You differ on 1 criterion.")
     screen.get_by_role("button", name="Submit as independent review").click()
-    expect(screen.get_by_role("status")).to_contain_text("A lead says which holds.")
+    expect(screen.get_by_role("status")).to_contain_text("It differs from the decision; a lead will decide.")
     heading(screen, "b-model")
     assert Escalation.objects.get().evaluation == seen
     assert record("a-model").human_reviewer_id == "bo"

@@ -188,7 +188,7 @@ def decisions_csv(request: Request) -> StreamingHttpResponse:
 
 
 def _which(request: Request) -> _Asked:
-    """Read the decisions to list. Only leads may list those of others."""
+    """Read the decisions to list. Only leads may list decisions of other reviewers."""
     check(request.user, "review_evaluation")
     if request.GET.get("reviewer") != request.user.username:
         check(request.user, "lead_review")

@@ -201,7 +201,7 @@ def _criterion(of: CriterionOverrides, scope: DashboardFilters) -> list[Cell]:
 
 
 def _overriding(of: CriterionOverrides, scope: DashboardFilters) -> str:
-    """Return the URL of the current decisions that override the criterion. There is none across runs."""
+    """Return the URL of the current decisions that override the criterion. Empty without a run."""
     run = scope.selection.run
     if run is None or scope.selection.reviewer:
         return ""

@@ -1,4 +1,4 @@
-"""What happened to a record, and an older decision on it put in force again."""
+"""Show the history of a record, and restore an older decision."""
 
 from http import HTTPStatus
 from uuid import uuid4
@@ -26,14 +26,14 @@ class RestoreForm(forms.Form):
     version = forms.IntegerField(min_value=1, max_value=2**31 - 1)
     submission = forms.UUIDField()
     reason = forms.CharField(
-        max_length=5_000, error_messages={"required": "Say in a few words why that version is right."}
+        max_length=5_000, error_messages={"required": "Enter a reason for restoring this version."}
     )
 
 
 @require_safe
 @never_cache
 def record_history(request: Request, pk: int) -> HttpResponse:
-    """What happened to a record, the latest first; `?after=` is the cursor of a page."""
+    """Show the history of a record, latest event first. `?after=` is the cursor of a page."""
     record = screen.load(request, pk)
     blind_scoring.check_shown(record, request.user)
     return _page(request, record, after=request.GET.get("after", ""))
@@ -41,10 +41,10 @@ def record_history(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def restore(request: Request, pk: int) -> HttpResponse:
-    """Put an older version in force again, as a new one."""
+    """Restore an older version as a new one."""
     record = screen.load(request, pk)
     if record.review is None:
-        raise Http404("Nothing is decided here.")
+        raise Http404("This record has no decision.")
     check_revise(request.user, record)
     form = RestoreForm(request.POST)
     if not form.is_valid():

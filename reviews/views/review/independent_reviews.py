@@ -19,28 +19,30 @@ from reviews.views.review import screen
 
 @require_POST
 def add_review(request: Request, pk: int) -> HttpResponse:
-    """Put what was posted beside the decision in force, which somebody else was first to make."""
+    """Add a late independent review to a record that somebody else has decided."""
     record = screen.load(request, pk)
     if not record.is_decided:
-        raise Http404("Nothing is decided here.")
+        raise Http404("This record has no decision.")
     form = ReviewForm(record, request.POST, blind_scores=blind_scoring.find_locked_in(record, request.user))
     if not form.is_valid():
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-        problem = "Your independent review is not sent yet: something in it needs your attention."
+        problem = "Your independent review was not saved. Correct the marked fields."
         return screen.record_screen(request, record, form=form, problem=problem, status=status)
     try:
         independent_reviews.add(evaluation_id=pk, reviewer=request.user, **form.arguments)
     except Conflict as conflict:
         return screen.conflict(request, record, conflict)
     record = screen.load(request, pk)
-    outcome = "A lead says which holds." if record.is_escalated else "It agrees with the current decision."
+    outcome = "It agrees with the current decision."
+    if record.is_escalated:
+        outcome = "It differs from the decision; a lead will decide."
     messages.success(request, f"Your independent review on {record.title} is saved. {outcome}")
     return screen.go_on(request, record.run)
 
 
 @require_POST
 def adjudicate(request: Request, pk: int) -> HttpResponse:
-    """As a lead, take a record over to decide it with the independent reviews there are."""
+    """Claim a record as a lead, to decide it with the independent reviews so far."""
     check(request.user, "lead_review")
     record = screen.load(request, pk)
     independent_reviews.take_over(evaluation_id=pk, actor=request.user)
@@ -49,7 +51,7 @@ def adjudicate(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 def download_independent_reviews(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Send the independent reviews of a run as JSONL, without those the reader must not see yet."""
+    """Download the independent reviews of a run as JSONL, except those the reader must not see yet."""
     run = load_run(request, run_pk, "export_run")
     return download(
         exports_independent_reviews.independent_review_lines(run, request.user),

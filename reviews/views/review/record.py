@@ -1,7 +1,7 @@
 """The page of a record: show, claim, skip and release it.
 
-GETs change nothing. A POST answers with a redirect, or with the screen and a reason (422, 409). htmx requests
-get the screen alone, as a fragment of the same page.
+A GET changes nothing. A POST returns a redirect, or the screen with a reason (422, 409). Requests by htmx get
+only the screen, as a part of the same page.
 """
 
 from http import HTTPStatus
@@ -34,10 +34,10 @@ def evaluation(request: Request, pk: int) -> HttpResponse:
 
 @require_safe
 def look(request: Request, pk: int, *, forward: bool) -> HttpResponse:
-    """Show the next or previous record of the run; the same one if there is none."""
+    """Show the next or previous record of the run, or the same record at the end of the run."""
     record = screen.load(request, pk)
-    beside = listing.next_in_file(record) if forward else listing.previous_in_file(record)
-    return redirect("evaluation", beside or pk)
+    neighbour = listing.next_in_file(record) if forward else listing.previous_in_file(record)
+    return redirect("evaluation", neighbour or pk)
 
 
 @require_safe

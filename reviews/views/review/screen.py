@@ -1,7 +1,7 @@
-"""The review screen as an answer: what the views that claim, decide and keep drafts have in common.
+"""Build the review screen for the views that claim, decide and save drafts.
 
-The filters a reviewer works in go along as their query string: in the address of a record as `?queue=`, in
-every form as the field `queue`.
+The filters of the reviewer's queue are passed on as a query string: in the URL of a record as `?queue=`, and
+in every form as the field `queue`.
 """
 
 import datetime as dt
@@ -35,53 +35,53 @@ from reviews.views.parts import render_part
 
 
 def load(request: Request, pk: int) -> Evaluation:
-    """The record of an address, for who may review."""
+    """Return a record, for a person who may review. Raises `Denied` and `Http404`."""
     check(request.user, "review_evaluation")
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
     return get_object_or_404(rows, pk=pk)
 
 
-# Where the reviewer is
+# The position of the reviewer
 
 
 def working_filters(request: Request) -> Filters:
-    """Which part of the queue the reviewer works in, whoever holds it: claiming changes that."""
+    """Return the filters of the reviewer's queue, without those that claiming a record changes."""
     sent = request.POST if request.method == "POST" else request.GET
     filters = Filters.from_query_string(sent.get("queue", ""))
     return filters.with_only("status", "").with_only("claimed-by", "")
 
 
 def working_condition(request: Request, run: Run) -> Q:
-    """The same as a condition on `Evaluation`."""
+    """Return the filters of the reviewer's queue as a condition on `Evaluation`."""
     return working_filters(request).condition(run, request.user)
 
 
 def posted_key(request: Request, name: str) -> int | None:
-    """The key of a record that was posted; None where it cannot be one."""
+    """Return the posted primary key of a record; None if it is not a number."""
     text = request.POST.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def iso(moment: dt.datetime | None) -> str:
-    """A moment as the script reads it from a header; empty for none."""
+    """Format a time for a header that the script reads; empty for None."""
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
 
 
 def address(record: Evaluation, query: str) -> str:
-    """The address of a record's page that keeps the filters."""
+    """Return the URL of a record's page that keeps the filters."""
     place = reverse("evaluation", args=[record.pk])
     return f"{place}?{urlencode({'queue': query})}" if query else place
 
 
 def go_on(request: Request, run: Run) -> HttpResponse:
-    """After a POST: the next record of what the reviewer works in, claimed; or that there is none."""
+    """Respond to a POST: claim and show the next record of the queue, or show that the queue is empty."""
     condition = working_condition(request, run)
     claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
     return show(request, claimed) if claimed else show_queue(request, run)
 
 
 def show(request: Request, record: Evaluation) -> HttpResponse:
-    """After a POST: the screen of a record. For htmx it comes at once, else by a redirect."""
+    """Respond to a POST with the screen of a record: directly for htmx, otherwise by a redirect."""
     place = address(record, working_filters(request).query_string)
     if not request.htmx:
         return SeeOther(place)
@@ -91,7 +91,7 @@ def show(request: Request, record: Evaluation) -> HttpResponse:
 
 
 def show_queue(request: Request, run: Run) -> HttpResponse:
-    """After a POST: where the reviewer stands in the queue. For htmx it comes at once, else by a redirect."""
+    """Respond to a POST with the queue page: directly for htmx, otherwise by a redirect."""
     query = working_filters(request).query_string
     place = reverse("review", args=[run.pk])
     place = f"{place}?{urlencode({'queue': query})}" if query else place
@@ -127,9 +127,9 @@ def record_screen(
     is_revision: bool = False,
     is_prefetched: bool = False,
 ) -> HttpResponse:
-    """The screen of a record: the form for who holds it, and as long as there is typed text to keep.
+    """Render the screen of a record, with the form if the reviewer has claimed it or has unsaved entries.
 
-    Where the judge's scores are hidden from who asks, nothing on it tells them, whatever form a view brings.
+    If the judge's scores are hidden from the reviewer, a posted `form` that shows them is replaced.
     """
     query = working_filters(request).query_string
     context = {
@@ -147,20 +147,21 @@ def record_screen(
         context["can_submit"] = context["can_revise"]
     kept = drafts.find_draft(record, request.user) if is_open or form else None
     draft = None if form else kept
-    told = (
+    readable = (
         independent_reviews.readable_by(record, request.user)
         if record.is_escalated and context["leads"]
         else []
     )
-    shown = _form(request, record, form, draft, told)
+    shown = _form(request, record, form, draft, readable)
     if kept:
-        shown.revision = kept.revision  # what is typed on is newer
+        shown.revision = kept.revision  # the next save continues the saved draft
     if shown.is_blind:
         context["submit_url"] = reverse("lock-in", args=[record.pk])
     context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
-    context["independent_reviews"] = (
-        adjudication.compare_reviews(told, shown.proposals, shown.rubric, request.user) if told else None
-    )
+    context["independent_reviews"] = None
+    if readable:
+        compared = adjudication.compare_reviews(readable, shown.proposals, shown.rubric, request.user)
+        context["independent_reviews"] = compared
     context |= _read(request, record, shown)
     return _screen(request, "review/record/page.html", context, status)
 
@@ -170,9 +171,9 @@ def _form(
     record: Evaluation,
     posted: ReviewForm | None,
     draft: Draft | None,
-    told: list[IndependentReview],
+    readable: list[IndependentReview],
 ) -> ReviewForm:
-    """The form to show, if need be with what was posted: never with judge's scores that are to be hidden."""
+    """Return the form with the posted entries, if any, but never with hidden judge scores."""
     is_hidden = blind_scoring.is_hidden(record, request.user)
     if posted is not None and posted.is_blind == is_hidden:
         return posted
@@ -180,18 +181,18 @@ def _form(
     if is_hidden:
         return BlindForm(record, data, draft=draft)
     blind_scores = blind_scoring.find_locked_in(record, request.user)
-    return ReviewForm(record, data, draft=draft, blind_scores=blind_scores, independent_reviews=told)
+    return ReviewForm(record, data, draft=draft, blind_scores=blind_scores, independent_reviews=readable)
 
 
 def access(request: Request, record: Evaluation) -> dict[str, Any]:
-    """Who holds a record, and what the person may do with it."""
+    """Return the context about the claim of a record and about the person's permissions."""
     user = request.user
     leads = can(user, "lead_review")
     is_claimed = record.in_queue and record.is_claimed
     own = is_claimed and record.claimed_by_id == user.pk
     claimed_by_other = is_claimed and not own
     standing = independent_reviews.review_progress(record, user)
-    # Who gave an independent review waits for others, unless a lead decides.
+    # After an independent review the reviewer waits for the others. Disagreements are for leads.
     is_theirs = leads if record.is_escalated else standing.own is None
     return {
         "evaluation": record,
@@ -209,13 +210,13 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
 
 
 def _can_add_review(request: Request, record: Evaluation) -> bool:
-    """Whether somebody else made the current decision here, so that a late review can be added."""
-    in_force = record.review if record.is_decided else None
-    return in_force is not None and not in_force.is_from_file and in_force.reviewer != request.user
+    """Return whether somebody else made the current decision here, so that a late review can be added."""
+    current = record.review if record.is_decided else None
+    return current is not None and not current.is_from_file and current.reviewer != request.user
 
 
 def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:
-    """What is there to judge by, what was decided, and what a lead was asked."""
+    """Return the context to read: evidence, decision, versions and escalations."""
     return {
         "evidence": evidence_record.read_evidence(
             record, form.proposals, reader=request.user, is_blind=form.is_blind
@@ -249,7 +250,7 @@ def _screen(
 def conflict(
     request: Request, seen: Evaluation, refusal: Conflict | Denied, *, is_revision: bool = False
 ) -> HttpResponse:
-    """409: what was typed, beside the record as it is now; sending it again then means the new record."""
+    """Return 409 with the entries and the record's current version, so that the reviewer can submit again."""
     record = load(request, seen.pk)
     data = request.POST.copy()
     data["version"] = str(record.version)
@@ -268,7 +269,7 @@ def conflict(
 
 
 def lost(request: Request, pk: int, problem: str, *, is_outdated: bool = False) -> HttpResponse:
-    """409 for a request beside the form: a banner that says why, and what can be done."""
+    """Return 409 with a banner for a background request of the page: the reason and what to do."""
     record = load(request, pk)
     context = access(request, record) | {
         "problem": problem,

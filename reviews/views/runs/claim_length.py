@@ -34,7 +34,7 @@ class ClaimLengthForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def run_claim_length(request: Request, run_pk: int) -> HttpResponse:
-    """Show how long claims last in a run. A POST changes it, or shows what is wrong (422)."""
+    """Show how long claims last in a run. A POST changes it, or shows the errors (422)."""
     run = load_run(request, run_pk, "configure_run")
     form = ClaimLengthForm(request.POST if request.method == "POST" else None, run)
     if form.is_valid():

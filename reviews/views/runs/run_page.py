@@ -46,45 +46,52 @@ _RARE = (
 
 
 class StatusTab(NamedTuple):
-    """A status, and its number of records (None: not counted)."""
+    """A tab with the records of one status."""
 
     value: str
     title: str
+    #: The number of records; None if it is not counted.
     size: int | None
+    #: The query string of the tab.
     query: str
     is_current: bool
 
 
 class Field(NamedTuple):
-    """A filter in the form; `kind` is "choose" or the type of an input."""
+    """A filter in the form."""
 
     name: str
     title: str
+    #: "choose", or the type of an input.
     kind: str
+    #: The entered value of an input.
     value: str
+    #: The values that are not chosen yet.
     choices: list[FilterOption]
 
 
 class Chip(NamedTuple):
-    """An active filter, and the query string without it."""
+    """An active filter."""
 
     name: str
     value: str
     title: str
+    #: The value as shown.
     text: str
+    #: The query string without this filter.
     without: str
 
 
 class Row(NamedTuple):
-    """A record in the list, with the judge's and the human verdict (None: none yet).
-
-    Both are None if the record `is_blind`: the reader may still score it blind.
-    """
+    """A record in the list."""
 
     evaluation: Evaluation
+    #: None if the judge gave no verdict, or if it is hidden from the reader.
     judge_verdict: str | None
+    #: None if nobody decided, or if the judge's verdict is hidden from the reader.
     human_verdict: str | None
     is_claimed: bool
+    #: Whether the reader may still review the record blind.
     is_blind: bool
 
 

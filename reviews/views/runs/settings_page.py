@@ -46,7 +46,7 @@ class SettingsForm(forms.Form):
         return setting
 
     def context(self, run: Run) -> dict[str, Any]:
-        """Return what the template needs besides `run` and `form`."""
+        """Return the template's context, without `run` and `form`."""
         raise NotImplementedError
 
 

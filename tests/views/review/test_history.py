@@ -88,7 +88,7 @@ class TestRestoring:
     def test_needs_a_reason_and_keeps_the_form(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record, reason=" "))
         assert response.status_code == 422
-        assert "Say in a few words why that version is right." in text(response)
+        assert "Enter a reason for restoring this version." in text(response)
         assert "<details open>" in text(response)
         assert record.reviews.count() == 2
 

@@ -221,7 +221,9 @@ class TestOneThatComesTooLate:
     def test_goes_to_a_lead_where_it_differs(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         response = as_bo.post(url("independent-review", decided), filled_in(refused), follow=True)
-        assert "Your independent review on Task 7 · o1 is saved. A lead says which holds." in text(response)
+        assert "Your independent review on Task 7 · o1 is saved. It differs from the decision" in text(
+            response
+        )
         after = Evaluation.objects.get()
         assert (after.human_reviewer_id, after.is_escalated) == ("ana", True)
 
@@ -265,7 +267,7 @@ class TestOneThatComesTooLate:
     def test_needs_a_whole_form(self, as_bo: Client, decided: Evaluation) -> None:
         response = as_bo.post(url("independent-review", decided), {}, headers=HTMX)
         assert response.status_code == 422
-        assert "Your independent review is not sent yet" in text(response)
+        assert "Your independent review was not saved" in text(response)
 
     def test_is_refused_where_the_decision_has_changed(
         self, as_bo: Client, decided: Evaluation, ana: User
