@@ -189,7 +189,6 @@ _OPEN = f"""
 """  # noqa: S608 (constants)
 _SELECTED = """
     (%(run)s::bigint IS NULL OR run_id = %(run)s)
-      AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
       AND (%(reviewer)s::bigint IS NULL OR reviewer_id = %(reviewer)s)
       AND (%(start)s::timestamptz IS NULL OR submitted_at >= %(start)s)
       AND (%(end)s::timestamptz IS NULL OR submitted_at < %(end)s)

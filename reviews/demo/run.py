@@ -11,18 +11,15 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import chain
 from random import Random
 from typing import Any
 
-from reviews.demo import mathematics, science
 from reviews.demo.rubrics import RUBRICS, Criterion, Rubric
-from reviews.demo.tasks import Mistake, Task, draw
+from reviews.demo.tasks import PATTERNS, Mistake, Task, draw
 from reviews.records.verdict import VerdictRule
 
 DEMO_RUN = "Demo"
 
-_PATTERNS = tuple(chain.from_iterable(zip(mathematics.PATTERNS, science.PATTERNS, strict=True)))
 _MODELS = ("o1", "o1-mini", "gpt-4o", "deepseek-v3", "claude-3-5-sonnet-latest")
 _JUDGES = ("gpt-4o", "o3-mini")
 _FIRST_TASK = 7101
@@ -131,7 +128,7 @@ def _case(number: int, seed: int) -> _Case:
     fates = Random(f"{seed} fates {number // len(_FATES)}").sample(_FATES, len(_FATES))  # noqa: S311
     rng = Random(f"{seed} evaluation {number}")  # noqa: S311
     fate = fates[number % len(fates)]
-    task = draw(_PATTERNS[task_number % len(_PATTERNS)], of_task)
+    task = draw(PATTERNS[task_number % len(PATTERNS)], of_task)
     return _Case(
         number=number,
         rng=rng,

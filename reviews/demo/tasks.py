@@ -1,16 +1,16 @@
 """The tasks of the demo run: questions with random numbers, worked solutions and typical mistakes.
 
-A `Pattern` is prose with placeholders `@name` for the values of its `numbers`; LaTeX is between dollar
-signs. `draw` makes a `Task` of it.
+tasks.toml has their texts, with placeholders `@name` for the numbers that numbers.py draws.
 """
 
 import re
-from collections.abc import Callable
-from fractions import Fraction
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-Numbers = dict[str, object]
+from reviews.demo.numbers import NUMBERS, Numbers
 
 
 class Mistake(NamedTuple):
@@ -39,33 +39,33 @@ class Task(NamedTuple):
 
 
 class Pattern(NamedTuple):
+    """A task with placeholders, and the function that draws its numbers."""
+
     numbers: Callable[[Random], Numbers]
     task: Task
 
 
+def _patterns() -> Iterator[Pattern]:
+    texts = tomllib.loads((Path(__file__).parent / "tasks.toml").read_text("utf-8"))
+    for name, text in texts.items():
+        lists = {"steps": tuple(text["steps"]), "mistakes": tuple(Mistake(**one) for one in text["mistakes"])}
+        yield Pattern(NUMBERS[name], Task(**text | lists))
+
+
+PATTERNS = tuple(_patterns())
+
+
 def draw(pattern: Pattern, rng: Random) -> Task:
+    """Draw the numbers of a task, and put them into its texts."""
     numbers = pattern.numbers(rng)
 
     def fill(text: str) -> str:
         return re.sub(r"@([a-z]+)", lambda name: str(numbers[name[1]]), text)
 
     task = pattern.task
-    return Task(
-        asked=fill(task.asked),
-        assumes=fill(task.assumes),
-        method=task.method,
-        steps=tuple(fill(step) for step in task.steps),
-        result=fill(task.result),
-        answer=fill(task.answer),
-        respelled=fill(task.respelled),
-        mistakes=tuple(
-            Mistake(wrong.after, fill(wrong.step), fill(wrong.answer), fill(wrong.criticism))
-            for wrong in task.mistakes
-        ),
-    )
-
-
-def latex(value: Fraction) -> str:
-    if value.denominator == 1:
-        return str(value.numerator)
-    return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
+    texts: dict[str, Any] = {
+        name: fill(text) for name, text in task._asdict().items() if isinstance(text, str)
+    }
+    steps = tuple(map(fill, task.steps))
+    mistakes = tuple(Mistake(wrong.after, *map(fill, wrong[1:])) for wrong in task.mistakes)
+    return Task(**texts, steps=steps, mistakes=mistakes)

@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from django.db.models import Sum
 
+from reviews.judge.plain_json import members
 from reviews.judge.scales import Scale
 from reviews.judge.scope import JudgeScope
 from reviews.models import JudgedCount
@@ -80,7 +81,7 @@ class AccuracyFigures:
 
     @property
     def title(self) -> str:
-        return _title(self.criterion)
+        return figure_title(self.criterion)
 
     @property
     def n(self) -> int:
@@ -116,18 +117,8 @@ class AccuracyFigures:
         return coefficients.leniency(self.table)
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "criterion": self.criterion,
-            "basis": self.basis,
-            "population": self.population,
-            "group": self.group and self.group._asdict(),
-            "n": self.n,
-            "judge_only": self.judge_only,
-            "human_only": self.human_only,
-            "out_of_scale": self.out_of_scale,
-            "table": self.table.as_json(),
-            **{name: getattr(self, name).as_json() for name in FIGURES},
-        }
+        names = ("criterion", "basis", "population", "n", "judge_only", "human_only", "out_of_scale", "table")
+        return {"group": self.group and self.group._asdict()} | members(self, *names, *FIGURES)
 
 
 @dataclass(frozen=True)
@@ -145,7 +136,7 @@ class AfterReveal:
 
     @property
     def title(self) -> str:
-        return _title(self.criterion)
+        return figure_title(self.criterion)
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"changed": self.changed.as_json()}
@@ -176,13 +167,11 @@ class JudgeVsHuman:
                 {"basis": basis, "population": population, "reviews": reviews}
                 for (basis, population), reviews in self.reviews.items()
             ],
-            "overall": [one.as_json() for one in self.overall],
-            "groups": [one.as_json() for one in self.groups],
-            "after_reveal": [one.as_json() for one in self.after_reveal],
-        }
+        } | members(self, "overall", "groups", "after_reveal")
 
 
-def _title(criterion: str | None) -> str:
+def figure_title(criterion: str | None) -> str:
+    """Return the title of figures about a criterion, or about the verdict."""
     return "Verdict" if criterion is None else criterion_title(criterion)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.http import urlencode
 
+from reviews.judge.plain_json import members
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
 from reviews.review import blind_scoring
 from reviews.review.blind_scoring import BlindFeasibility
@@ -73,14 +74,13 @@ class DataSummary:
         return next((fact.records for fact in every if (fact.name, fact.value) == (name, value)), 0)
 
     def as_json(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in ("records", "flagged", "no_verdict", "verdicts_read")}
+        counts = ("records", "flagged", "no_verdict", "verdicts_read", "is_counted", "sentences")
         lists = {
             name: [asdict(fact) for fact in getattr(self, name)]
             for name in ("verifications", "contradictions", "families")
         }
-        blind_review = {"is_possible": self.blind.is_possible, "why_not": self.blind.sentence}
-        more = {"is_counted": self.is_counted, "sentences": list(self.sentences)}
-        return counts | lists | {"blind_review": blind_review} | more
+        blind = {"is_possible": self.blind.is_possible, "why_not": self.blind.sentence}
+        return members(self, *counts) | lists | {"blind_review": blind}
 
 
 def summarize_data(run: Run) -> DataSummary:

@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.models import Count, QuerySet
 
 from reviews.judge.data_summary import counted
+from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -100,13 +101,8 @@ class NamedCause:
         return sum(one.mentions for one in self.criteria)
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "cause": self.word,
-            "title": self.title,
-            "mentions": self.mentions,
-            "criteria": [asdict(one) for one in self.criteria],
-            "examples": [one.as_json() for one in self.examples],
-        }
+        criteria = [asdict(one) for one in self.criteria]
+        return {"cause": self.word, "criteria": criteria} | members(self, "title", "mentions", "examples")
 
 
 @dataclass(frozen=True)
@@ -121,8 +117,7 @@ class TemplateErrors:
         return sum(cause.mentions for cause in self.causes)
 
     def as_json(self) -> dict[str, Any]:
-        causes = [cause.as_json() for cause in self.causes]
-        return {"template": self.path, "mentions": self.mentions, "causes": causes}
+        return {"template": self.path} | members(self, "mentions", "causes")
 
 
 @dataclass(frozen=True)
@@ -137,7 +132,7 @@ class ErrorAnalysis:
         return sum(template.mentions for template in self.templates)
 
     def as_json(self) -> dict[str, Any]:
-        return {"mentions": self.mentions, "templates": [template.as_json() for template in self.templates]}
+        return members(self, "mentions", "templates")
 
 
 class _Named(NamedTuple):

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from django.db.models import Sum
 
 from reviews.judge.data_summary import percent
+from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, ReasonCount, RunFacet
 from reviews.search import strata
@@ -107,16 +108,12 @@ class FlagReason:
         return f"Not enough data: {found}; {between}, which includes one in {1 / WORTH:.0f}."
 
     def as_json(self) -> dict[str, Any]:
-        names = ("key", "title", "flagged", "reviewed", "changed", "verdicts", "verdict_changed", "timed")
+        counts = ("key", "title", "flagged", "reviewed", "changed", "verdicts", "verdict_changed", "timed")
+        figures = ("precision", "verdict_precision", "minutes_why", "advice", "because")
         minutes = self.minutes_per_error
-        return {name: getattr(self, name) for name in names} | {
+        return members(self, *counts, *figures) | {
             "active_minutes": round(self.active_minutes, 1),
-            "precision": self.precision.as_json(),
-            "verdict_precision": self.verdict_precision.as_json(),
             "minutes_per_error": None if minutes is None else round(minutes, 2),
-            "minutes_why": self.minutes_why,
-            "advice": self.advice,
-            "because": self.because,
         }
 
 
@@ -133,8 +130,7 @@ class FlagPrecision:
         return RULE
 
     def as_json(self) -> dict[str, Any]:
-        families = [family.as_json() for family in self.families]
-        return {"rule": self.rule, "families": families, "unknown": self.unknown}
+        return members(self, "rule", "families", "unknown")
 
 
 def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:

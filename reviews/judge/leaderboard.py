@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from reviews.judge import population as judge_population
 from reviews.judge.data_summary import counted
+from reviews.judge.plain_json import members
 from reviews.judge.population import PopulationCell
 from reviews.judge.scope import JudgeScope
 from reviews.records.verdict import VERDICT_OF_LEVEL
@@ -77,19 +78,10 @@ class RankedModel:
         return " ".join(_notes(self)) if self.reviewed else ""
 
     def as_json(self) -> dict[str, Any]:
-        names = ("records", "judged", "passes", "reviewed", "measured", "assumed", "unknown", "judge_rank")
-        rate = self.judge_rate
-        return (
-            {"model": self.name}
-            | {name: getattr(self, name) for name in names}
-            | {
-                "judge_rate": None if rate is None else round(rate, 6),
-                "estimate": self.estimate.as_json(),
-                "rank": self.rank,
-                "basis": self.basis,
-                "note": self.note,
-            }
-        )
+        counts = ("records", "judged", "passes", "reviewed", "measured", "assumed", "unknown")
+        figures = ("judge_rank", "estimate", "rank", "basis", "note")
+        rate = None if self.judge_rate is None else round(self.judge_rate, 6)
+        return {"model": self.name, "judge_rate": rate} | members(self, *counts, *figures)
 
 
 @dataclass(frozen=True)
@@ -107,14 +99,7 @@ class RankingDisagreement:
     is_significant: bool
 
     def as_json(self) -> dict[str, Any]:
-        difference = self.difference.as_json()
-        return {
-            "ahead": self.ahead,
-            "behind": self.behind,
-            "difference": difference,
-            "p": round(self.p, 6),
-            "is_significant": self.is_significant,
-        }
+        return members(self, "ahead", "behind", "difference", "is_significant") | {"p": round(self.p, 6)}
 
 
 @dataclass(frozen=True)
@@ -136,12 +121,7 @@ class Leaderboard:
         return tuple(_sentences(self))
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "models": [model.as_json() for model in self.models],
-            "ranking_disagreements": [swap.as_json() for swap in self.ranking_disagreements],
-            "pairs": self.pairs,
-            "sentences": list(self.sentences),
-        }
+        return members(self, "models", "ranking_disagreements", "pairs", "sentences")
 
 
 def rank_models(scope: JudgeScope) -> Leaderboard:

@@ -47,8 +47,8 @@ class MeasurementSettings:
 
 
 def current_settings(run: Run) -> MeasurementSettings:
-    # A new run may have integers here, and 0 and 0.0 differ as JSON.
     """Return the settings of a run."""
+    # A new run may have integers here, and 0 and 0.0 differ as JSON.
     blind_share, sample_share, overlap_share = map(
         float, (run.blind_share, run.sample_share, run.overlap_share)
     )

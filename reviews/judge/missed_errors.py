@@ -14,6 +14,7 @@ from django.db.models import Sum
 from reviews.judge import population as judge_population
 from reviews.judge.accuracy import read_score
 from reviews.judge.data_summary import counted
+from reviews.judge.plain_json import members
 from reviews.judge.population import PopulationCell
 from reviews.judge.scope import JudgeScope
 from reviews.models import JudgedCount
@@ -64,7 +65,7 @@ class CriterionMissRate:
         return criterion_title(self.criterion)
 
     def as_json(self) -> dict[str, Any]:
-        return {"criterion": self.criterion, "miss_rate": self.miss_rate.as_json()}
+        return members(self, "criterion", "miss_rate")
 
 
 @dataclass(frozen=True)
@@ -112,17 +113,13 @@ class MissedErrors:
         return tuple(_sentences(self))
 
     def as_json(self) -> dict[str, Any]:
-        names = ("share", "records", "reviewed", "blind", "unsampled")
-        figures = ("miss_rate", "flagged_error_rate", "flag_recall", "missed")
-        estimates = {name: getattr(self, name).as_json() for name in figures}
+        counts = ("share", "records", "reviewed", "blind", "unsampled")
+        figures = ("miss_rate", "flagged_error_rate", "flag_recall", "missed", "criteria", "sentences")
+        found = members(self, *counts, *figures)
         if self.unknown:
             for name in ("miss_rate", "flagged_error_rate"):
-                estimates[name] |= {"population": None, "covered": None}
-        return (
-            {name: getattr(self, name) for name in names}
-            | estimates
-            | {"criteria": [one.as_json() for one in self.criteria], "sentences": list(self.sentences)}
-        )
+                found[name] |= {"population": None, "covered": None}
+        return found
 
 
 def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:

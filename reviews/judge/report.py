@@ -22,6 +22,7 @@ from reviews.judge.error_analysis import ErrorAnalysis
 from reviews.judge.flag_precision import FlagPrecision
 from reviews.judge.leaderboard import Leaderboard
 from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
@@ -49,16 +50,10 @@ class JudgeReport:
         """Return plain JSON values. An estimate has its 95% interval, or says why it is undefined."""
         return {
             "version": VERSION,
-            "scope": self.scope.as_json(),
             "at": self.at.isoformat(timespec="seconds"),
-            "progress": {name: getattr(self.progress, name) for name in Progress._fields},
-            "data": self.data.as_json(),
-            "judge_vs_human": self.judge_vs_human.as_json(),
-            "reviewers": [figures.as_json() for figures in self.reviewers],
-            "flag_precision": self.flag_precision.as_json(),
-            "missed_errors": self.missed_errors.as_json(),
-            "leaderboard": self.leaderboard.as_json(),
-            "error_analysis": self.error_analysis.as_json(),
+            "progress": self.progress._asdict(),
+            **members(self, "scope", "data", "judge_vs_human", "reviewers", "flag_precision"),
+            **members(self, "missed_errors", "leaderboard", "error_analysis"),
         }
 
 

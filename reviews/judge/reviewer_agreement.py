@@ -5,9 +5,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from reviews.judge.accuracy import figure_title
+from reviews.judge.plain_json import members
 from reviews.judge.scales import Scale
 from reviews.models import Run
-from reviews.records.scores import criterion_title
 from reviews.review import agreement_counts
 from reviews.rubric.definition import run_rubric
 from reviews.statistics import reliability as coefficients
@@ -30,10 +31,10 @@ class ReviewerAgreement:
 
     @property
     def title(self) -> str:
-        return "Verdict" if self.criterion is None else criterion_title(self.criterion)
+        return figure_title(self.criterion)
 
     def as_json(self) -> dict[str, Any]:
-        return {"criterion": self.criterion} | {name: getattr(self, name).as_json() for name in FIGURES}
+        return members(self, "criterion", *FIGURES)
 
 
 def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:

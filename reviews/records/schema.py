@@ -349,4 +349,3 @@ _FIELDS: dict[str, tuple[bool, Callable[[str, Any, _Line], Any]]] = {
     "created_at": (True, _timestamp),
 }
 FIELDS = tuple(_FIELDS)
-EVIDENCE_FIELDS = tuple(name for name in Record._fields if name not in HUMAN_FIELDS)

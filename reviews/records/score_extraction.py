@@ -16,7 +16,6 @@ from reviews.records import partial_json
 from reviews.records.json_text import indented
 from reviews.records.latex import double_backslashes
 from reviews.records.scores import Score, is_score
-from reviews.records.work_budget import Budget, OverBudget
 
 # Increases when the same text would give different proposals.
 VERSION = 2
@@ -29,9 +28,12 @@ VERSION = 2
 # truncation: the JSON was truncated or invalid, and its parts were parsed one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 
-# Nothing is extracted from a text that exceeds these or its `Budget`.
+# Nothing is extracted from a text that exceeds these or its `_Budget`.
 MAX_CHARACTERS = 256 * 1024
 MAX_OBJECTS = 500
+# Characters that may be examined: per character of the text, and at least.
+WORK_PER_CHARACTER = 16
+WORK_AT_LEAST = 100_000
 # Longer names and scores are ignored.
 MAX_NAME = 1_000
 
@@ -93,12 +95,14 @@ def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
     reader = _Reader(doubled.text)
     try:
         reader.read()
-    except (OverBudget, RecursionError):
+    except (_OverBudget, RecursionError):
         return Extraction(is_too_long=True)
     if not reader.parts:
         return Extraction()
     last_of_each = {part.criterion: part for part in reader.parts}.values()
-    proposals = tuple(_proposal(part, raw, doubled.places) for part in sorted(last_of_each, key=_START))
+    proposals = tuple(
+        _proposal(part, raw, doubled.places) for part in sorted(last_of_each, key=attrgetter("start"))
+    )
     steps = reader.steps_around()
     steps.update(repair.step for proposal in proposals for repair in proposal.repairs)
     return Extraction(proposals, tuple(step for step in STEPS if step in steps))
@@ -115,7 +119,7 @@ def _proposal(part: _Part, raw: str, doubled: list[int]) -> Proposal:
         _storable(part.score) if isinstance(part.score, str) else part.score,
         _storable(part.justification),
         (part.start - before, part.end - until),
-        tuple(sorted(repairs, key=_rank)) if repairs else (),
+        tuple(sorted(repairs, key=lambda repair: STEPS.index(repair.step))),
     )
 
 
@@ -131,13 +135,6 @@ def _doubling(raw: str, place: int) -> Repair:
 def _storable(text: str) -> str:
     """Replace U+0000, which PostgreSQL rejects, and lone surrogates, which UTF-8 cannot encode."""
     return _UNSTORABLE.sub("\ufffd", text)
-
-
-_START = attrgetter("start")
-
-
-def _rank(repair: Repair) -> int:
-    return STEPS.index(repair.step)
 
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
@@ -200,6 +197,22 @@ _JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanat
 _CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
 
 
+class _OverBudget(Exception):
+    """Reading a text costs more than its length allows."""
+
+
+class _Budget:
+    """Count the characters examined while reading a text of this length. Raises `_OverBudget`."""
+
+    def __init__(self, length: int) -> None:
+        self._left = WORK_AT_LEAST + WORK_PER_CHARACTER * length
+
+    def spend(self, characters: int) -> None:
+        self._left -= characters
+        if self._left < 0:
+            raise _OverBudget
+
+
 class _Reader:
     """Scan a text from one object to the next.
 
@@ -210,7 +223,7 @@ class _Reader:
         self.text = text
         self.parts: list[_Part] = []
         self.unreadable = 0
-        self.budget = Budget(len(text))
+        self.budget = _Budget(len(text))
         self._at = 0
         self._since = 0  # the earliest position of the next object's key
         self._sound = 0  # everything before this was parsed
@@ -222,7 +235,7 @@ class _Reader:
                 return
             self.budget.spend(opening.end() - self._at)
             self._read_object(opening.start())
-        raise OverBudget
+        raise _OverBudget
 
     def steps_around(self) -> set[str]:
         """Return the steps needed for the text around the criteria."""

@@ -1,9 +1,9 @@
 """Estimates with 95% intervals: proportions, stratified proportions, differences, ratios and rankings.
 
 An undefined estimate has a sentence instead of a value. MOVER is the method of variance estimates recovery:
-it combines the intervals of independent estimates, which need not be symmetric, into that of a sum,
-difference or ratio (Zou & Donner 2008, Statistics in Medicine 27:1693; Donner & Zou 2012, Statistical
-Methods in Medical Research 21:347).
+it combines the intervals of independent estimates, which need not be symmetric, into that of a weighted
+sum, a difference or a share (Zou & Donner 2008, Statistics in Medicine 27:1693; Donner & Zou 2012,
+Statistical Methods in Medical Research 21:347).
 """
 
 from collections import defaultdict
@@ -96,11 +96,6 @@ class StratifiedEstimate:
     uncovered: tuple[StratumSample, ...]
 
     @property
-    def total(self) -> Estimate:
-        """The number of hits in the covered part."""
-        return scale(self.share, self.covered)
-
-    @property
     def note(self) -> str:
         """Say what is not covered, or return an empty string."""
         if not self.uncovered:
@@ -185,11 +180,6 @@ def scale(estimate: Estimate, factor: float) -> Estimate:
     return replace(estimate, value=times(estimate.value), low=times(estimate.low), high=times(estimate.high))
 
 
-def added(*estimates: Estimate) -> Estimate:
-    """Add independent estimates by MOVER."""
-    return _linear([(1, estimate) for estimate in estimates])
-
-
 def difference(one: Estimate, other: Estimate) -> Estimate:
     """Subtract two independent estimates by MOVER.
 
@@ -223,20 +213,6 @@ def _limited(estimate: Estimate) -> _Limited | None:
     if estimate.value is None or estimate.low is None or estimate.high is None:
         return None
     return _Limited(estimate.value, estimate.low, estimate.high)
-
-
-def ratio(one: Estimate, other: Estimate) -> Estimate:
-    """Divide two independent non-negative estimates by MOVER (Donner & Zou 2012)."""
-    upper, lower = _limited(one), _limited(other)
-    n = one.n + other.n
-    if upper is None or lower is None:
-        return undefined(one.why or other.why, n)
-    if not lower.value:
-        return undefined("The divisor is 0.", n)
-    value, (low, high) = upper.value / lower.value, _ratio_limits(upper, lower)
-    if high == inf:
-        return Estimate(value, min(value, low), None, n, "The divisor may be 0.")
-    return Estimate(value, min(value, low), max(value, high), n)
 
 
 def share_of_sum(one: Estimate, other: Estimate) -> Estimate:

@@ -12,16 +12,13 @@ from typing import Any
 
 import pytest
 
-from reviews.demo import mathematics, science
 from reviews.demo.run import demo_context, demo_lines
-from reviews.demo.tasks import Pattern, Task, draw
+from reviews.demo.tasks import PATTERNS, Pattern, Task, draw
 from reviews.queue.allocation import BLIND, position
 from reviews.records.contradictions import find_contradictions
 from reviews.records.schema import FIELDS, Record, parse_line
 from reviews.records.score_extraction import extract_scores
 from reviews.records.verdict import VerdictRule
-
-PATTERNS = [*mathematics.PATTERNS, *science.PATTERNS]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,15 @@ import pytest
 
 from reviews.evidence import formulas, rendering, response_diff, siblings
 from reviews.exports import formats
-from reviews.records import latex, line_splice, praise, reason_families, schema, score_extraction, verdict
+from reviews.records import (
+    contradictions,
+    latex,
+    line_splice,
+    reason_families,
+    schema,
+    score_extraction,
+    verdict,
+)
 from reviews.search import terms
 from reviews.storage import json_array
 from reviews.storage.json_array import ArrayError
@@ -53,7 +61,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "raw output that begins well": lambda text: score_extraction.extract_scores(
         {"raw_content": '{"evaluation": {"Clarity": {"score": "Yes", "justification": "' + text}
     ),
-    "praise": praise.is_praise,
+    "praise": contradictions.is_praise,
     "a reason": reason_families.reason_family,
     "an answer": siblings.normalise_answer,
     "a verification": lambda text: verdict.read_verification(verified=None, message=text),

@@ -12,12 +12,10 @@ from reviews.statistics.intervals import (
     Estimate,
     StratifiedEstimate,
     StratumSample,
-    added,
     compare_pairs,
     difference,
     holm,
     p_value,
-    ratio,
     scale,
     share_of_sum,
     stratified_share,
@@ -122,7 +120,6 @@ class TestStratifiedShare:
     def test_strata_are_weighted_by_their_records(self) -> None:
         found = stratified_share([StratumSample(900, 90, 9), StratumSample(100, 50, 40)])
         assert value(found.share) == pytest.approx(0.9 * 0.1 + 0.1 * 0.8)
-        assert value(found.total) == pytest.approx(170)
         assert (found.population, found.covered, found.share.n) == (1000, 1000, 140)
 
     def test_one_stratum_of_a_large_population_is_a_plain_proportion(self) -> None:
@@ -218,7 +215,7 @@ class TestStratifiedShare:
     @pytest.mark.parametrize("population", [[], [StratumSample(0, 0, 0)], [StratumSample(10, 0, 0, "Pass")]])
     def test_stratified_share_without_reviews_is_undefined(self, population: list[StratumSample]) -> None:
         found = stratified_share(population)
-        assert found.share == found.total == undefined("No record was reviewed.")
+        assert found.share == undefined("No record was reviewed.")
         assert isinstance(found, StratifiedEstimate)
 
     def test_more_reviews_than_records_in_a_stratum_are_accepted(self) -> None:
@@ -278,35 +275,28 @@ class TestDifference:
 
 
 class TestShareOfSum:
-    def test_sum_has_the_mover_interval(self) -> None:
-        assert limits(added(Estimate(10, 7, 14, 5), Estimate(20, 16, 23, 6))) == (25, 35)
+    def test_difference_has_the_mover_interval(self) -> None:
+        found = difference(Estimate(10, 7, 14, 5), Estimate(20, 17, 24, 6))
+        assert (found.value, *limits(found)) == (-10, -15, -5)
         assert scale(Estimate(0.5, 0.4, 0.7, 9), 10) == Estimate(5, 4, 7, 9)
 
-    def test_ratio_has_the_donner_zou_interval(self) -> None:
-        """By their formulas as printed, which hold where no term is near 0."""
+    def test_share_of_sum_has_the_donner_zou_interval(self) -> None:
+        """By their formulas for a ratio as printed, which hold where no term is near 0."""
         one, other = Estimate(4.0, 3.0, 6.0, 10), Estimate(2.0, 1.5, 2.4, 10)
         low = (8 - (64 - 3 * 2.4 * (8 - 3) * (4 - 2.4)) ** 0.5) / (2.4 * (4 - 2.4))
         high = (8 + (64 - 6 * 1.5 * (8 - 6) * (4 - 1.5)) ** 0.5) / (1.5 * (4 - 1.5))
-        found = ratio(one, other)
-        assert (found.value, found.n) == (2, 20)
-        assert limits(found) == (round(low, 4), round(high, 4))
+        found = share_of_sum(one, other)
+        assert value(found) == pytest.approx(2 / 3)
+        assert found.n == 20
+        assert limits(found) == (round(low / (1 + low), 4), round(high / (1 + high), 4))
 
-    def test_ratio_to_a_possible_zero_has_no_upper_limit(self) -> None:
-        found = ratio(wilson(5, 10), Estimate(0.1, 0, 0.3, 10))
-        assert (found.high, found.why) == (None, "The divisor may be 0.")
-        assert ratio(wilson(5, 10), wilson(0, 10)) == undefined("The divisor is 0.", 20)
-        assert ratio(wilson(5, 10), UNKNOWN).why == "Nobody looked."
-
-    def test_share_of_sum_stays_below_1(self) -> None:
-        flagged, missed = Estimate(40, 30, 52, 100), Estimate(10, 4, 22, 80)
-        of_ratio = ratio(flagged, missed)
-        low, high = (limit / (1 + limit) for limit in limits(of_ratio, 9))
-        found = share_of_sum(flagged, missed)
-        assert value(found) == pytest.approx(0.8)
-        assert limits(found) == (round(low, 4), round(high, 4))
+    def test_share_of_sum_with_a_possible_zero_reaches_1(self) -> None:
+        assert share_of_sum(wilson(5, 10), Estimate(0.1, 0, 0.3, 10)).high == 1
+        assert share_of_sum(wilson(5, 10), wilson(0, 10)).value == 1
 
     def test_recall_without_a_found_miss_is_not_certain(self) -> None:
-        found = share_of_sum(Estimate(40, 40, 40, 100), stratified_share([StratumSample(900, 100, 0)]).total)
+        missed = scale(stratified_share([StratumSample(900, 100, 0)]).share, 900)
+        found = share_of_sum(Estimate(40, 40, 40, 100), missed)
         assert (found.value, found.high) == (1, 1)
         assert limits(found)[0] == pytest.approx(40 / (40 + 900 * 0.0335), abs=0.01)
 
