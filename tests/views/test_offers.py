@@ -70,7 +70,7 @@ def check_offers(browser: Client, place: str) -> int:
 
 @pytest.mark.parametrize("who", ["ana", "lea", "max"])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_offers_what_its_reader_may_do(
+def test_pages_offer_only_allowed_actions(
     name: str, who: str, record: Evaluation, client: Client, request: pytest.FixtureRequest
 ) -> None:
     if expected(name, "get", who) != 200:
@@ -106,7 +106,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("who", ["ana", "bo", "lea"])
 @pytest.mark.parametrize("state", REFUSED)
-def test_what_somebody_may_not_do_is_refused_with_its_sentence(
+def test_denied_action_shows_the_sentence_of_the_page(
     state: str,
     who: str,
     records: dict[str, Evaluation],

@@ -37,7 +37,7 @@ def body(response: Any) -> bytes:
     return b"".join(response.streaming_content)
 
 
-class TestAFileOfTheRun:
+class TestExports:
     @pytest.fixture
     def run(self) -> Run:
         Run.objects.create(name="algebra", blind_share=1)
@@ -47,7 +47,7 @@ class TestAFileOfTheRun:
     def record(self, run: Run) -> Evaluation:
         return Evaluation.objects.get(evaluation_id="e-1")
 
-    def test_asked_for_in_the_browser_reveals_the_run_to_who_asked(
+    def test_export_in_the_browser_reveals_the_run(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
     ) -> None:
         assert ASSISTED in text(as_lea.get(url("export", run)))
@@ -60,17 +60,17 @@ class TestAFileOfTheRun:
         assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (run, None, lea, "downloaded")
         assert AuditEvent.objects.filter(action="reveal", actor=lea, run=run).count() == 1
 
-    def test_of_reviewed_lines_reveals_nothing(
+    def test_export_of_reviewed_lines_reveals_nothing(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User
     ) -> None:
         as_lea.post(url("export", run), {"only": "reviewed"})
         assert blind_scoring.is_hidden(record, lea)
 
-    def test_by_the_api_reveals_it(self, run: Run, record: Evaluation, lea: User) -> None:
+    def test_export_by_the_api_reveals_the_run(self, run: Run, record: Evaluation, lea: User) -> None:
         assert b"e-1" in body(program_of(lea).get("runs/algebra/export"))
         assert not blind_scoring.is_hidden(record, lea)
 
-    def test_of_somebody_elses_export_reveals_it_when_it_is_downloaded(
+    def test_download_of_another_persons_export_reveals_the_run(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
     ) -> None:
         export = jobs.enqueue(output.ExportOptions(run), max)
@@ -82,13 +82,13 @@ class TestAFileOfTheRun:
         as_lea.get(url("export-file", export), headers={"Range": "bytes=0-0"})
         assert not blind_scoring.is_hidden(record, lea)
 
-    def test_of_rejected_lines_reveals_it(
+    def test_download_of_rejected_lines_reveals_the_run(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User
     ) -> None:
         as_lea.get(url("import-rejected", record.first_import))
         assert not blind_scoring.is_hidden(record, lea)
 
-    def test_before_the_share_was_raised_reveals_it_too(
+    def test_export_before_blind_review_reveals_the_run(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User
     ) -> None:
         Run.objects.update(blind_share=0)
@@ -97,12 +97,10 @@ class TestAFileOfTheRun:
         assert not blind_scoring.is_hidden(Evaluation.objects.get(pk=record.pk), lea)
 
 
-class TestADraft:
+class TestDraft:
     """The way in which a reviewer once unblinded a record without a trace."""
 
-    def test_neither_shows_the_scores_nor_hides_that_they_were_shown(
-        self, as_ana: Client, as_bo: Client, ana: User
-    ) -> None:
+    def test_draft_keeps_whether_scores_were_shown(self, as_ana: Client, as_bo: Client, ana: User) -> None:
         run = RunFactory.create(blind_share=1)
         record = EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
         claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -144,7 +142,7 @@ class TestOpenIndependentReviews:
         return any(entry.get("event", {}).get("action") == "independent review" for entry in entries)
 
     @pytest.mark.parametrize("who", ["lea", "max"])
-    def test_are_withheld_from_the_file_of_who_may_still_give_one(
+    def test_open_independent_reviews_are_withheld_from_possible_reviewers(
         self,
         request: pytest.FixtureRequest,
         record: Evaluation,
@@ -163,7 +161,7 @@ class TestOpenIndependentReviews:
             "withheld": True,
         }
 
-    def test_are_withheld_from_who_gave_one_as_it_can_be_taken_back(
+    def test_open_independent_reviews_are_withheld_from_their_reviewers(
         self, as_lea: Client, record: Evaluation, independent_review: IndependentReview, lea: User
     ) -> None:
         Run.objects.update(overlap=3)
@@ -173,7 +171,7 @@ class TestOpenIndependentReviews:
         }
         assert withheld == {"ana": True, "lea": False}
 
-    def test_are_digests_in_the_audit_and_the_chain_holds(
+    def test_open_independent_reviews_are_digests_in_the_audit_log(
         self, record: Evaluation, independent_review: IndependentReview, lea: User
     ) -> None:
         [entry] = self.events_of(lea)
@@ -184,11 +182,13 @@ class TestOpenIndependentReviews:
             == []
         )
 
-    def test_are_whole_on_the_server(self, record: Evaluation, independent_review: IndependentReview) -> None:
+    def test_open_independent_reviews_are_complete_in_the_servers_audit_log(
+        self, record: Evaluation, independent_review: IndependentReview
+    ) -> None:
         seal_events()
         assert SECRET in b"".join(log.jsonl_lines(record.run)).decode()
 
-    def test_may_be_read_by_a_lead_who_took_the_record_over_and_then_gives_none(
+    def test_open_independent_reviews_are_readable_by_adjudicating_lead(
         self, as_lea: Client, record: Evaluation, independent_review: IndependentReview, lea: User
     ) -> None:
         assert SECRET in text(as_lea.post(url("adjudicate", record), headers=HTMX))
@@ -205,7 +205,7 @@ class TestOpenIndependentReviews:
         with pytest.raises(Conflict, match="You have read the reviews of others"):
             decide(Evaluation.objects.get(), lea)
 
-    def test_are_told_to_everybody_once_the_record_is_decided(
+    def test_independent_reviews_are_readable_after_the_decision(
         self, as_lea: Client, record: Evaluation, independent_review: IndependentReview, bo: User, lea: User
     ) -> None:
         decide(Evaluation.objects.get(), bo, scores=SCORES)
@@ -215,7 +215,7 @@ class TestOpenIndependentReviews:
         ]
         assert self.independent_review_in(self.events_of(lea))
 
-    def test_blind_scores_are_withheld_as_well(self, ana: User, lea: User) -> None:
+    def test_blind_scores_are_withheld_from_possible_reviewers(self, ana: User, lea: User) -> None:
         run = RunFactory.create(name="algebra", blind_share=1)
         record = EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
         claims.claim(evaluation_id=record.pk, reviewer=ana)

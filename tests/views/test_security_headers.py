@@ -107,7 +107,7 @@ def record(max: User) -> Evaluation:
 
 
 @pytest.mark.parametrize("who", ["max", "eve", "nobody"])
-def test_every_address_whatever_it_answers(who: str, record: Evaluation, max: User, eve: User) -> None:
+def test_every_address_has_security_headers(who: str, record: Evaluation, max: User, eve: User) -> None:
     """Pages, files and fragments for an admin; 403 for who may not, the way to the login for nobody."""
     browser = Browser({"max": max, "eve": eve}.get(who))
     seen = set()
@@ -121,7 +121,7 @@ def test_every_address_whatever_it_answers(who: str, record: Evaluation, max: Us
     assert {"max": {200, 302, 404, 405, 422}, "eve": {200, 403, 404}, "nobody": {200, 302, 404}}[who] <= seen
 
 
-def test_the_ways_in(max: User) -> None:
+def test_login_pages_have_security_headers(max: User) -> None:
     """With the cookies that a browser gets there, which count for more if they are safe."""
     for path in (
         reverse("login"),
@@ -134,14 +134,14 @@ def test_the_ways_in(max: User) -> None:
         assert_safe(path, response)
 
 
-def test_the_welcome_of_the_first_admin(db: None) -> None:
+def test_setup_page_has_security_headers(db: None) -> None:
     path = reverse("welcome", args=[people.welcome_token()])
     response = Browser().get(path)
     assert response.status_code == 200
     assert_safe(path, response)
 
 
-def test_a_login_and_what_it_sets(ana: User) -> None:
+def test_login_cookies_are_secure(ana: User) -> None:
     browser = Browser()
     response = browser.post(reverse("login"), {"login": "ana", "password": PASSWORD})
     assert response.status_code == 302
@@ -156,7 +156,7 @@ def test_a_login_and_what_it_sets(ana: User) -> None:
     assert_safe(reverse("login"), response)
 
 
-def test_pages_of_a_second_factor_with_a_picture_of_a_code(ana: User) -> None:
+def test_second_factor_pages_have_security_headers(ana: User) -> None:
     browser = Browser(ana)
     browser.post(reverse("reauthenticate"), {"password": PASSWORD})
     for name in ("add-app", "add-passkey"):
@@ -174,7 +174,7 @@ def test_pages_of_a_second_factor_with_a_picture_of_a_code(ana: User) -> None:
     assert_safe(reverse("second-factor"), asked)
 
 
-def test_downloads(max: User) -> None:
+def test_downloads_have_security_headers(max: User) -> None:
     run = bring_in(file_of(line(), b"no record")).run
     export = jobs.enqueue(output.ExportOptions(run), max)
     jobs.build(export.pk)
@@ -196,7 +196,7 @@ def test_downloads(max: User) -> None:
         assert_safe(reverse(name, args=[key]), response)
 
 
-def test_the_api(max: User) -> None:
+def test_api_has_security_headers(max: User) -> None:
     token = api_tokens.create(person=max, scopes=api_tokens.SCOPES, actor=None).text
     program = Browser(headers={"Authorization": f"Bearer {token}"})
     for path, status in {"runs": 200, "runs/0": 404, "openapi.json": 200, "nothing": 404}.items():
@@ -206,7 +206,7 @@ def test_the_api(max: User) -> None:
     assert_safe("/api/v1/runs", Browser().get("/api/v1/runs"))
 
 
-def test_static_files() -> None:
+def test_static_files_have_security_headers() -> None:
     files = ["app.css", "keys.js", "icon.svg", "vendor/katex/katex.mjs", "nothing.js"]
     for name in files:
         path = f"/static/{name}"
@@ -255,7 +255,9 @@ ERRORS: dict[int, list[Callable[[pytest.MonkeyPatch, Browser], Any]]] = {
 @pytest.mark.parametrize(
     ("status", "ask"), [(status, ask) for status, asks in ERRORS.items() for ask in asks]
 )
-def test_errors(status: int, ask: Callable[..., Any], max: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_have_security_headers(
+    status: int, ask: Callable[..., Any], max: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     response = ask(monkeypatch, Browser(max))
     assert response.status_code == status
     assert_safe("/login/", response)

@@ -30,7 +30,7 @@ def notes(response: object) -> list[str]:
     return [item.escalation.note for item in response.context["items"]]  # type: ignore[attr-defined]
 
 
-def test_shows_the_open_ones_of_the_run_oldest_first(as_lea: Client, ana: User, algebra: Run) -> None:
+def test_open_escalations_of_the_run_are_listed_oldest_first(as_lea: Client, ana: User, algebra: Run) -> None:
     for note in ("First?", "Second?"):
         asked(algebra, ana, note)
     asked(RunFactory.create(), ana, "Elsewhere?")
@@ -39,7 +39,7 @@ def test_shows_the_open_ones_of_the_run_oldest_first(as_lea: Client, ana: User, 
     assert "2 open escalations" in text(response)
 
 
-def test_formulas_in_a_question_are_formulas_to_the_lead_and_to_who_asked(
+def test_formulas_in_an_escalation_are_shown_to_lead_and_reviewer(
     as_lea: Client, as_ana: Client, ana: User, algebra: Run
 ) -> None:
     asked(algebra, ana, r"Is $\frac{1}{2}$ right?")
@@ -48,7 +48,7 @@ def test_formulas_in_a_question_are_formulas_to_the_lead_and_to_who_asked(
     assert formula in text(as_ana.get(url("recent", algebra)))
 
 
-def test_an_answer_takes_it_off_the_list(as_lea: Client, ana: User, lea: User, algebra: Run) -> None:
+def test_answered_escalation_leaves_the_list(as_lea: Client, ana: User, lea: User, algebra: Run) -> None:
     raised = asked(algebra, ana)
     form = {"which": raised.pk, "outcome": "returned", "answer": "It is."}
     response = as_lea.post(url("open-escalations", algebra), form, follow=True)
@@ -60,7 +60,7 @@ def test_an_answer_takes_it_off_the_list(as_lea: Client, ana: User, lea: User, a
     assert not Evaluation.objects.get(pk=raised.evaluation_id).is_escalated
 
 
-def test_one_that_nobody_can_judge_is_closed(as_lea: Client, ana: User, algebra: Run) -> None:
+def test_escalation_that_nobody_can_judge_is_closed(as_lea: Client, ana: User, algebra: Run) -> None:
     raised = asked(algebra, ana)
     form = {"which": raised.pk, "outcome": "closed", "answer": "The task is broken."}
     as_lea.post(url("open-escalations", algebra), form)
@@ -75,7 +75,7 @@ def test_one_that_nobody_can_judge_is_closed(as_lea: Client, ana: User, algebra:
         ({"answer": "Fine."}, "Choose an outcome."),
     ],
 )
-def test_keeps_what_was_typed_where_something_is_missing(
+def test_incomplete_answer_to_an_escalation_is_kept(
     form: dict[str, str], sentence: str, as_lea: Client, ana: User, algebra: Run
 ) -> None:
     asked(algebra, ana, "Before?")
@@ -87,7 +87,9 @@ def test_keeps_what_was_typed_where_something_is_missing(
     assert f'value="{form["answer"]}"' in text(response)
 
 
-def test_says_when_somebody_was_quicker(as_lea: Client, ana: User, max: User, algebra: Run) -> None:
+def test_answer_to_a_resolved_escalation_is_rejected(
+    as_lea: Client, ana: User, max: User, algebra: Run
+) -> None:
     raised = asked(algebra, ana)
     escalations.resolve(escalation_id=raised.pk, actor=max, outcome="returned", answer="Yes.")
     form = {"which": raised.pk, "outcome": "returned", "answer": "No."}
@@ -96,12 +98,14 @@ def test_says_when_somebody_was_quicker(as_lea: Client, ana: User, max: User, al
 
 
 @pytest.mark.parametrize("which", ["", "0", "x", "9" * 30])
-def test_one_that_is_not_there_is_not_found(which: str, as_lea: Client, algebra: Run) -> None:
+def test_answer_to_an_unknown_escalation_is_not_found(which: str, as_lea: Client, algebra: Run) -> None:
     form = {"which": which, "outcome": "returned", "answer": "Yes."}
     assert as_lea.post(url("open-escalations", algebra), form).status_code == 404
 
 
-def test_goes_on_over_pages(as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_escalations_are_listed_in_pages(
+    as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("reviews.views.dashboard.escalations.PAGE_SIZE", 1)
     for note in ("First?", "Second?"):
         asked(algebra, ana, note)

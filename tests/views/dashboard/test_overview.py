@@ -48,14 +48,18 @@ def rows(response: Any) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
 
 
-class TestTheDesk:
-    def test_says_how_much_each_reviewer_did(self, as_lea: Client, ana: User, bo: User, algebra: Run) -> None:
+class TestDashboard:
+    def test_dashboard_counts_the_decisions_of_each_reviewer(
+        self, as_lea: Client, ana: User, bo: User, algebra: Run
+    ) -> None:
         for reviewer in (ana, ana, bo):
             done(algebra, reviewer)
         found = table(as_lea.get(DESK), "reviewers")
         assert [(row["reviewer"], row["done"]) for row in found] == [("ana", "2"), ("bo", "1")]
 
-    def test_says_how_often_scores_were_changed(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_dashboard_shows_the_share_of_changed_scores(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
         done(algebra, ana)
         response = as_lea.get(DESK)
         found = {row["criterion"]: row["override_rate"] for row in table(response, "criteria")}
@@ -65,7 +69,7 @@ class TestTheDesk:
             ("ana", name) for name in found
         }
 
-    def test_of_one_run_leads_to_the_decisions_that_changed_a_score(
+    def test_dashboard_of_one_run_links_to_decisions_with_overrides(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
         changed, others = done(algebra, ana, task_id="7"), done(algebra, bo, task_id="8")
@@ -80,7 +84,7 @@ class TestTheDesk:
             assert found == {url("evaluation", record) for record in expected}
         assert "human another" in text(listed)
 
-    def test_is_of_one_run_and_of_days(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_dashboard_filters_by_run_and_days(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         done(RunFactory.create(), ana)
         here = as_lea.get(DESK, {"run": str(algebra.pk)})
@@ -94,13 +98,13 @@ class TestTheDesk:
         "query",
         [{"run": "0"}, {"run": "9" * 40}, {"run": "\0"}, {"first": "yesterday"}, {"last": "9999-12-31"}],
     )
-    def test_says_what_it_does_not_understand(self, as_lea: Client, query: dict[str, str]) -> None:
+    def test_dashboard_reports_invalid_filters(self, as_lea: Client, query: dict[str, str]) -> None:
         response = as_lea.get(DESK, query)
         assert response.status_code == 200
         assert response.context["scope"].form.errors
         assert response.context["scope"].chosen == ()
 
-    def test_explains_every_figure(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_dashboard_defines_every_figure(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         response = as_lea.get(DESK)
         shown = next(one.table for one in response.context["tables"] if one.table.name == "reviewers")
@@ -109,9 +113,7 @@ class TestTheDesk:
         assert "Idle time is capped" in text(response)
         assert "These are signals, not verdicts" in text(response)
 
-    def test_shows_who_is_at_work_and_frees_what_they_hold(
-        self, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
+    def test_dashboard_lists_claims_and_releases_them(self, as_lea: Client, ana: User, algebra: Run) -> None:
         record = EvaluationFactory.create(run=algebra, task_id="7", model_id="o1")
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         (at_work,) = table(as_lea.get(DESK), "now")
@@ -124,7 +126,9 @@ class TestTheDesk:
         assert record.claimed_by is None
         assert AuditEvent.objects.filter(action="release", evaluation=record).exists()
 
-    def test_leads_to_what_waits_for_a_lead(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_dashboard_links_to_work_that_waits_for_a_lead(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
         record = EvaluationFactory.create(run=algebra)
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         escalations.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note="Why?")
@@ -132,7 +136,7 @@ class TestTheDesk:
         assert [row["with_a_lead"] for row in table(response, "runs")] == ["1"]
         assert url("open-escalations", algebra) in text(response)
 
-    def test_tells_what_was_overturned_and_why(
+    def test_dashboard_lists_overturned_decisions_with_reasons(
         self, as_lea: Client, ana: User, lea: User, algebra: Run
     ) -> None:
         record = done(algebra, ana)
@@ -144,7 +148,7 @@ class TestTheDesk:
 
 class TestCsv:
     @pytest.mark.parametrize("name", TABLES)
-    def test_has_what_the_page_shows(
+    def test_dashboard_csv_has_the_rows_of_the_page(
         self, name: str, as_lea: Client, ana: User, lea: User, algebra: Run
     ) -> None:
         record = done(algebra, ana)
@@ -157,19 +161,19 @@ class TestCsv:
         assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
         assert len(rows(response)) == len(shown)
 
-    def test_says_what_a_share_is_of(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_dashboard_csv_has_the_fraction_of_a_share(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         (row,) = rows(as_lea.get(reverse("dashboard-table", args=["reviewers"])))
         assert (row["reviewer"], row["done"], row["change_rate"]) == ("ana", "1", "100.0")
         assert (row["changed"], row["longest_agreement"]) == ("1 of 1", "longest 0")
 
-    def test_runs_no_formula(self, as_lea: Client, ana: User) -> None:
+    def test_dashboard_csv_has_no_formulas(self, as_lea: Client, ana: User) -> None:
         done(RunFactory.create(name="=1+1"), ana)
         assert [row["run"] for row in rows(as_lea.get(reverse("dashboard-table", args=["runs"])))] == [
             "'=1+1"
         ]
 
-    def test_is_of_the_same_run_days_and_reviewer(
+    def test_dashboard_csv_keeps_run_days_and_reviewer(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
         done(algebra, ana)
@@ -178,7 +182,7 @@ class TestCsv:
         assert [row["reviewer"] for row in rows(as_lea.get(place, {"reviewer": "bo"}))] == ["bo"]
         assert rows(as_lea.get(place, {"last": "2020-01-01"})) == []
 
-    def test_of_no_table_or_nobody_is_not_found(self, as_lea: Client) -> None:
+    def test_dashboard_csv_of_unknown_table_or_reviewer_is_not_found(self, as_lea: Client) -> None:
         assert as_lea.get(reverse("dashboard-table", args=["secrets"])).status_code == 404
         for name in ("nobody", "\0"):
             place = reverse("dashboard-table", args=["days"])
@@ -186,7 +190,9 @@ class TestCsv:
 
 
 class TestDecisions:
-    def test_are_those_behind_a_figure(self, as_lea: Client, ana: User, bo: User, algebra: Run) -> None:
+    def test_decision_list_has_the_decisions_of_a_figure(
+        self, as_lea: Client, ana: User, bo: User, algebra: Run
+    ) -> None:
         done(algebra, ana, task_id="7", model_id="o1")
         done(algebra, bo)
         response = as_lea.get(reverse("decisions"), {"reviewer": "ana", "run": str(algebra.pk)})
@@ -195,7 +201,7 @@ class TestDecisions:
         assert [line[0][1].text for line in response.context["table"].lines] == ["Task 7 · o1"]
         assert f"/runs/{algebra.pk}/?status=done&amp;decided-by=ana" in page
 
-    def test_go_on_over_pages_and_into_one_file(
+    def test_decision_list_has_pages_and_one_csv_file(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("reviews.dashboard.drilldown.PAGE_SIZE", 2)
@@ -208,18 +214,18 @@ class TestDecisions:
         assert second.context["next"] == ""
         assert len(rows(as_lea.get(reverse("decisions-csv")))) == 3
 
-    def test_of_others_are_for_leads(self, as_ana: Client, ana: User, bo: User) -> None:
+    def test_decisions_of_others_are_listed_for_leads_only(self, as_ana: Client, ana: User, bo: User) -> None:
         for name in ("", "bo", "nobody"):
             assert as_ana.get(reverse("decisions"), {"reviewer": name}).status_code == 403
         assert as_ana.get(reverse("decisions"), {"reviewer": "ana"}).status_code == 200
         assert as_ana.get(reverse("decisions-csv"), {"reviewer": "ana"}).status_code == 403
 
-    def test_with_no_such_signal_are_not_found(self, as_lea: Client) -> None:
+    def test_decision_list_with_unknown_signal_is_not_found(self, as_lea: Client) -> None:
         assert as_lea.get(reverse("decisions"), {"signal": "lazy"}).status_code == 404
 
 
-class TestOnesOwnWork:
-    def test_shows_what_became_of_ones_decisions(
+class TestMyActivity:
+    def test_my_activity_shows_overturned_decisions(
         self, as_ana: Client, ana: User, bo: User, lea: User, algebra: Run
     ) -> None:
         record, of_bo = done(algebra, ana), done(algebra, bo)
@@ -234,17 +240,15 @@ class TestOnesOwnWork:
         assert "These figures are indicators, not grades." in page
         assert ".csv" not in page
 
-    def test_of_nothing_says_so(self, as_ana: Client) -> None:
+    def test_my_activity_without_decisions_says_so(self, as_ana: Client) -> None:
         assert "You have no reviews here yet." in text(as_ana.get(reverse("my-activity")))
 
-    def test_leads_to_the_history_of_a_run(self, as_ana: Client, algebra: Run) -> None:
+    def test_my_activity_links_to_recent_work_in_a_run(self, as_ana: Client, algebra: Run) -> None:
         assert url("recent", algebra) in text(as_ana.get(reverse("my-activity"), {"run": str(algebra.pk)}))
 
 
-class TestAReviewer:
-    def test_is_shown_in_figures_that_lead_to_the_records(
-        self, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
+class TestReviewerActivity:
+    def test_reviewer_page_links_figures_to_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         response = as_lea.get(url("reviewer-activity", ana), {"run": str(algebra.pk), "first": TODAY})
         place = {column.name: cell for column, cell in response.context["figures"]}["done"].url
@@ -252,13 +256,13 @@ class TestAReviewer:
         assert len(as_lea.get(place).context["table"].lines) == 1
         assert "Spot check" in text(response)
 
-    def test_draws_no_checks_of_themselves(self, as_lea: Client, lea: User, algebra: Run) -> None:
+    def test_own_reviewer_page_offers_no_spot_checks(self, as_lea: Client, lea: User, algebra: Run) -> None:
         done(algebra, lea)
         assert "How many" not in text(as_lea.get(url("reviewer-activity", lea)))
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_the_desk_asks_no_more_for_more_work(
+def test_dashboard_query_count_is_constant(
     count: int, as_lea: Client, ana: User, lea: User, django_assert_max_num_queries: Any
 ) -> None:
     for run in RunFactory.create_batch(count):
@@ -269,7 +273,7 @@ def test_the_desk_asks_no_more_for_more_work(
         as_lea.get(DESK)
 
 
-def test_days_are_those_of_utc(as_lea: Client, ana: User, algebra: Run) -> None:
+def test_dashboard_days_are_utc_days(as_lea: Client, ana: User, algebra: Run) -> None:
     done(algebra, ana)
     tomorrow = timezone.now() + dt.timedelta(days=1)
     found = table(as_lea.get(DESK), "days")

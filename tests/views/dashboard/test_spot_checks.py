@@ -28,7 +28,7 @@ def drawn(as_lea: Client, algebra: Run) -> list[SpotCheck]:
     return list(SpotCheck.objects.order_by("pk"))
 
 
-def test_drawing_leads_to_the_first(as_lea: Client, ana: User, algebra: Run) -> None:
+def test_drawing_spot_checks_opens_the_first(as_lea: Client, ana: User, algebra: Run) -> None:
     response = as_lea.post(DRAWN, {"reviewer": "ana", "count": 2, "run": algebra.pk})
     first, _second = SpotCheck.objects.order_by("pk")
     assert response["Location"] == url("spot-check", first)
@@ -38,7 +38,7 @@ def test_drawing_leads_to_the_first(as_lea: Client, ana: User, algebra: Run) -> 
     assert "Clarity" in page
 
 
-def test_draws_from_the_run_and_days_of_the_page(as_lea: Client, ana: User, algebra: Run) -> None:
+def test_spot_checks_are_drawn_from_the_filtered_decisions(as_lea: Client, ana: User, algebra: Run) -> None:
     elsewhere = RunFactory.create()
     for scope in ({"run": elsewhere.pk}, {"last": "2020-01-01"}):
         response = as_lea.post(DRAWN, {"reviewer": "ana", "count": 2, **scope}, follow=True)
@@ -57,14 +57,14 @@ def test_draws_from_the_run_and_days_of_the_page(as_lea: Client, ana: User, alge
         {"reviewer": "\0", "count": "1"},
     ],
 )
-def test_draws_nothing_for_what_it_does_not_understand(
+def test_spot_checks_are_not_drawn_for_invalid_input(
     form: dict[str, str], as_lea: Client, algebra: Run
 ) -> None:
     assert as_lea.post(DRAWN, form).status_code == 422
     assert not SpotCheck.objects.exists()
 
 
-def test_agreeing_leads_to_the_next_and_at_the_end_back(
+def test_agreed_spot_check_opens_the_next_one(
     as_lea: Client, lea: User, ana: User, drawn: list[SpotCheck]
 ) -> None:
     first, second = drawn
@@ -78,7 +78,7 @@ def test_agreeing_leads_to_the_next_and_at_the_end_back(
     assert "2 of 2" in text(last)
 
 
-def test_reopening_takes_a_reason_and_puts_the_record_back(as_lea: Client, drawn: list[SpotCheck]) -> None:
+def test_reopening_by_a_spot_check_requires_a_reason(as_lea: Client, drawn: list[SpotCheck]) -> None:
     place, record = url("spot-check", drawn[0]), drawn[0].review.evaluation
     refused = as_lea.post(place, {"outcome": "reopened", "note": " "})
     assert refused.status_code == 422
@@ -91,7 +91,7 @@ def test_reopening_takes_a_reason_and_puts_the_record_back(as_lea: Client, drawn
     assert "“Step 2 is wrong.”" in text(as_lea.get(place))
 
 
-def test_what_is_settled_is_not_settled_again(as_lea: Client, drawn: list[SpotCheck]) -> None:
+def test_completed_spot_check_cannot_be_completed_again(as_lea: Client, drawn: list[SpotCheck]) -> None:
     place = url("spot-check", drawn[0])
     as_lea.post(place, {"outcome": "agreed"})
     response = as_lea.post(place, {"outcome": "reopened", "note": "On second thoughts."}, follow=True)
@@ -99,6 +99,6 @@ def test_what_is_settled_is_not_settled_again(as_lea: Client, drawn: list[SpotCh
     assert 'value="reopened"' not in text(as_lea.get(place))
 
 
-def test_the_list_has_what_waits(as_lea: Client, as_max: Client, drawn: list[SpotCheck]) -> None:
+def test_spot_check_list_has_the_pending_ones(as_lea: Client, as_max: Client, drawn: list[SpotCheck]) -> None:
     assert text(as_lea.get(DRAWN)).count("decided by ana") == 2
     assert "No pending spot checks." in text(as_max.get(DRAWN))

@@ -41,7 +41,7 @@ def body(response: Any) -> bytes:
     return b"".join(response.streaming_content)
 
 
-class TestAskingFor:
+class TestExportRequest:
     def test_export_request_redirects_to_its_page(self, as_max: Client, run: Run, max: User) -> None:
         response = as_max.post(reverse("export", args=[run.pk]))
         export = Export.objects.get()
@@ -92,7 +92,7 @@ class TestAskingFor:
         assert reverse("export-page", args=[other.pk]) not in page
 
 
-class TestThePage:
+class TestExportPage:
     def test_export_page_polls_until_the_file_is_ready(self, as_max: Client, run: Run) -> None:
         export = ExportFactory.create(run=run)
         address = reverse("export-page", args=[export.pk])
@@ -125,7 +125,7 @@ class TestThePage:
         assert "ZeroDivisionError: &lt;a bug&gt;" in page
 
 
-class TestTheFile:
+class TestExportFile:
     def test_export_file_is_sent_with_length_and_hash(self, as_max: Client, export: Export) -> None:
         response = as_max.get(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response)) == (200, OUT)
@@ -207,7 +207,7 @@ class TestTheFile:
         assert as_max.get(reverse("export-file", args=[export.pk]))["Content-Disposition"] == file_name
 
 
-class TestTheReceipt:
+class TestExportReceipt:
     def test_export_receipt_describes_the_file(self, as_max: Client, export: Export) -> None:
         response = as_max.get(reverse("export-receipt", args=[export.pk]))
         assert response["Content-Disposition"] == 'attachment; filename="algebra.jsonl.receipt.json"'

@@ -36,7 +36,7 @@ def address(source: Import) -> str:
     return reverse("import", args=[source.pk])
 
 
-class TestWhileItRuns:
+class TestRunningImport:
     @pytest.mark.parametrize("state", [Import.State.QUEUED, Import.State.RUNNING])
     def test_import_page_polls_while_running(self, state: str, as_ana: Client) -> None:
         source = ImportFactory.create(state=state)
@@ -80,7 +80,7 @@ class TestWhileItRuns:
         assert "Waiting to start" in text(as_ana.get(address(upload(max, line("e-1")))))
 
 
-class TestCancelling:
+class TestCancelledImport:
     def test_cancelling_ends_the_import(self, as_max: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         cancel = reverse("cancel-import", args=[source.pk])
@@ -103,7 +103,7 @@ class TestCancelling:
         assert reverse("cancel-import", args=[source.pk]) not in text(as_ana.get(address(source)))
 
 
-class TestWhenItIsOver:
+class TestFinishedImport:
     def test_finished_import_accounts_for_every_line(self, as_ana: Client, max: User) -> None:
         imported(max, line("e-1"), line("e-2"), line("e-3"))
         again = (line("e-1"), line("e-2", model_id="other"), line("e-4"), b"", b"no record", line("e-4"))
@@ -161,7 +161,7 @@ class TestWhenItIsOver:
             as_ana.get(address(source))
 
 
-class TestTheDownloads:
+class TestDownloads:
     def test_rejected_lines_are_downloaded_verbatim(self, as_max: Client, max: User) -> None:
         source = imported(max, b"no record\r", line("e-1"), b"\xff\xfe", b"cut o")
         response = as_max.get(reverse("import-rejected", args=[source.pk]))

@@ -43,7 +43,7 @@ def address(as_max: Client) -> str:
     return str(make(as_max)["Location"])
 
 
-class TestTheWhole:
+class TestUpload:
     def test_tus_upload_redirects_to_its_import(self, as_max: Client, max: User) -> None:
         made = make(as_max, run="Algebra", strict="true")
         assert made.status_code == 201
@@ -83,7 +83,7 @@ class TestTheWhole:
         assert sizes == [BLOCK_SIZE, BLOCK_SIZE, 5]
 
 
-class TestWhatIsRefused:
+class TestRejectedUpload:
     def answer(self, response: Any, status: int, sentence: str) -> None:
         assert response.status_code == status
         assert response["Content-Type"].startswith("text/plain")
@@ -137,7 +137,7 @@ class TestWhatIsRefused:
         assert as_max.get(address).status_code == 404
 
 
-class TestWhoMay:
+class TestPermission:
     def test_tus_upload_belongs_to_its_author(self, as_max: Client, address: str, lea: User) -> None:
         other = Client()
         lea.groups.set(User.objects.get(username="max").groups.all())
@@ -158,7 +158,7 @@ class TestWhoMay:
         assert getattr(careful, method)(address, headers=TUS).status_code == 403
 
 
-class TestACutConnection:
+class TestInterruptedUpload:
     class Cut:
         """A request body that is interrupted."""
 

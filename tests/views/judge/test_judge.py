@@ -63,8 +63,8 @@ def place(name: str, run: Run, **query: str) -> str:
     return reverse(name, args=[run.pk], query=query)
 
 
-class TestTheCardOnThePageOfARun:
-    def test_says_how_often_people_agree_and_that_assisted_ones_are_biased(
+class TestJudgeCard:
+    def test_judge_card_shows_agreement_and_cautions_for_assisted_reviews(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "Yes", blind="Yes")
@@ -76,25 +76,27 @@ class TestTheCardOnThePageOfARun:
         assert "May overstate agreement: the reviewers saw the judge&#x27;s verdict." in text(response)
         assert url("judge", algebra) in text(response)
 
-    def test_says_so_while_nothing_is_measured(self, as_lea: Client, algebra: Run) -> None:
+    def test_judge_card_without_reviews_says_so(self, as_lea: Client, algebra: Run) -> None:
         assert "Not enough data yet" in text(as_lea.get(url("run", algebra)))
 
-    def test_is_for_leads(self, as_ana: Client, ana: User, algebra: Run) -> None:
+    def test_judge_card_is_shown_to_leads_only(self, as_ana: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No")
         page = text(as_ana.get(url("run", algebra)))
         assert "Judge accuracy" not in page
         assert url("judge", algebra) not in page
 
 
-class TestEveryPage:
+class TestJudgePages:
     @pytest.mark.parametrize("name", PAGES)
-    def test_of_an_empty_run_shows_no_figure(self, name: str, as_lea: Client, algebra: Run) -> None:
+    def test_judge_page_of_an_empty_run_shows_no_figure(
+        self, name: str, as_lea: Client, algebra: Run
+    ) -> None:
         page = text(as_lea.get(url(name, algebra)))
         assert "nan" not in page.lower().split()
         assert "<td" not in page
 
     @pytest.mark.parametrize("name", PAGES)
-    def test_keeps_what_is_chosen_on_the_way_to_the_others(
+    def test_judge_page_keeps_filters_in_links(
         self, name: str, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "No")
@@ -105,19 +107,23 @@ class TestEveryPage:
         ]
 
     @pytest.mark.parametrize("name", PAGES)
-    def test_says_what_narrows_it_not(self, name: str, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_judge_page_names_filters_that_do_not_apply(
+        self, name: str, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
         review(algebra, ana, "Yes", "No", model_id="o1")
         page = text(as_lea.get(place(name, algebra, model="o1")))
         assert ("model o1 filters don't apply" in page) == ("model" not in PAGES[name][1])
 
     @pytest.mark.parametrize("query", [{"model": "nobody's"}, {"reviewer": "\0"}, {"judge": "x" * 500}])
-    def test_says_what_it_does_not_know(self, query: dict[str, str], as_lea: Client, algebra: Run) -> None:
+    def test_judge_page_reports_unknown_filter_values(
+        self, query: dict[str, str], as_lea: Client, algebra: Run
+    ) -> None:
         response = as_lea.get(place("judge", algebra, **query))
         assert response.status_code == 200
         assert "The filter is ignored" in text(response)
 
     @pytest.mark.parametrize("name", PAGES)
-    def test_asks_no_more_for_more_work(
+    def test_judge_page_query_count_is_constant(
         self, name: str, as_lea: Client, ana: User, algebra: Run, django_assert_max_num_queries: Any
     ) -> None:
         for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
@@ -128,7 +134,7 @@ class TestEveryPage:
 
 
 class TestJudgeVsHuman:
-    def test_has_blind_reviews_apart_from_assisted_ones(
+    def test_judge_page_separates_blind_and_assisted_reviews(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "Yes")
@@ -138,7 +144,7 @@ class TestJudgeVsHuman:
         assert titles == ["Blind reviews", "Assisted reviews (may overstate agreement)"]
         assert "the reviewer saw the judge&#x27;s score" in text(response)
 
-    def test_begins_with_the_answer(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_judge_page_begins_with_the_headline(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "No", "No")
         review(algebra, ana, "Yes", "No")
         answer = text(as_lea.get(url("judge", algebra))).replace("\N{NO-BREAK SPACE}", " ")
@@ -148,7 +154,7 @@ class TestJudgeVsHuman:
         answer = text(as_lea.get(url("judge-report", algebra))).replace("\N{NO-BREAK SPACE}", " ")
         assert "The judge and reviewers agree on 100% of verdicts (21 to 100%, n = 1, blind reviews" in answer
 
-    def test_says_why_a_figure_is_undefined(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_judge_page_says_why_a_figure_is_undefined(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "Yes")
         response = as_lea.get(url("judge", algebra))
         [section] = response.context["sections"]
@@ -158,7 +164,9 @@ class TestJudgeVsHuman:
         assert verdict["kappa"].why in text(response)
         assert verdict["agreement"].note.endswith("n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}1")
 
-    def test_explains_every_figure_with_its_source(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_judge_page_defines_every_figure_with_its_source(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
         review(algebra, ana, "Yes", "Yes", blind="Yes")
         response = as_lea.get(url("judge", algebra))
         tables = [section.shown.table for section in response.context["sections"]]
@@ -170,7 +178,7 @@ class TestJudgeVsHuman:
         ] == []
         assert "Gwet 2008" in text(response)
 
-    def test_breaks_a_criterion_down_by_judge_prompt_and_model(
+    def test_judge_page_breaks_a_criterion_down_by_group(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "No", model_id="o1")
@@ -181,7 +189,7 @@ class TestJudgeVsHuman:
             assert table.title == f"{title} by judge, prompt and model"
             assert [line[2][1].text for line in table.lines] == ["no model", "o1"]
 
-    def test_has_the_groups_with_most_reviews_of_very_many(
+    def test_judge_page_shows_the_groups_with_most_reviews(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("reviews.views.judge.tables.MOST_GROUPS", 2)
@@ -191,14 +199,14 @@ class TestJudgeVsHuman:
         assert [line[2][1].text for line in table.lines] == ["o1", "o3"]
         assert table.intro == "The groups with most reviews. The CSV file has all 3."
 
-    def test_tells_what_became_of_blind_scores(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_judge_page_shows_changes_after_the_reveal(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "Yes", blind="No")
         response = as_lea.get(url("judge", algebra))
         line = {column.name: cell for column, cell in response.context["after_reveal"].table.lines[-1]}
         assert (line["changed"].value, line["towards_judge"].value) == (100, 1)
 
 
-class TestACellOfAConfusionTable:
+class TestConfusionTableCell:
     def cell(self, client: Client, run: Run, said: str, **query: str) -> tuple[int, list[str]]:
         """The count in a cell about Clarity and the records it links to."""
         response = client.get(place("judge", run, **query))
@@ -216,27 +224,27 @@ class TestACellOfAConfusionTable:
         listed = client.get(found.url)
         return found.value, [line[0][1].text for line in listed.context["table"].lines]
 
-    def test_leads_to_its_records(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_confusion_cell_links_to_its_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No", model_id="o1")
         review(algebra, ana, "Yes", "Yes", model_id="o2")
         review(algebra, ana, "No", "No", model_id="o3")
         assert self.cell(as_lea, algebra, "judge Yes, human No") == (1, ["Task 1 · o1"])
 
-    def test_of_blind_reviews_is_about_what_was_said_before(
+    def test_confusion_cell_of_blind_reviews_uses_locked_in_scores(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "Yes", blind="No", model_id="o1")
         review(algebra, ana, "Yes", "No", blind="Yes", model_id="o2")
         assert self.cell(as_lea, algebra, "judge Yes, human No") == (1, ["Task 1 · o1"])
 
-    def test_of_records_that_nobody_flagged_leaves_out_the_others(
+    def test_confusion_cell_of_sampled_records_excludes_flagged_ones(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "No", model_id="o1")
         review(algebra, ana, "Yes", "Yes", model_id="o2", needs_human_review=False, is_sampled=True)
         assert self.cell(as_lea, algebra, "judge Yes, human Yes") == (1, ["Task 1 · o2"])
 
-    def test_keeps_numbers_apart_from_texts_and_not_from_each_other(
+    def test_confusion_cell_distinguishes_numbers_from_texts(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         algebra.rubric |= {"scores": [4, 3, "4"]}
@@ -247,7 +255,9 @@ class TestACellOfAConfusionTable:
         count, records = self.cell(as_lea, algebra, "judge 4, human 3")
         assert (count, sorted(records)) == (2, ["Task 1 · o1", "Task 1 · o2"])
 
-    def test_follows_the_filters(self, as_lea: Client, ana: User, bo: User, algebra: Run) -> None:
+    def test_confusion_cell_follows_the_filters(
+        self, as_lea: Client, ana: User, bo: User, algebra: Run
+    ) -> None:
         review(algebra, ana, "Yes", "No", model_id="o1")
         review(algebra, bo, "Yes", "No", model_id="o2")
         narrowed = self.cell(as_lea, algebra, "judge Yes, human No", reviewer="bo")
@@ -256,7 +266,7 @@ class TestACellOfAConfusionTable:
 
 
 class TestDecisions:
-    def test_where_the_human_took_a_criterion_away_stand_beside_the_table(
+    def test_removed_criteria_are_counted_outside_the_confusion_table(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         [record] = evaluations(algebra, tasks=["1"], aggregated_score=None)
@@ -269,7 +279,7 @@ class TestDecisions:
         [line] = as_lea.get(cell.url).context["table"].lines
         assert [one.text for _, one in line[1:4]] == ["No", "none", "none"]
 
-    def test_go_on_over_pages_and_into_one_file(
+    def test_decision_list_has_pages_and_one_csv_file(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("reviews.judge.drilldown.PAGE_SIZE", 2)
@@ -282,7 +292,7 @@ class TestDecisions:
         assert (len(second.context["table"].lines), second.context["next"]) == (1, "")
         assert len(rows(as_lea.get(place("judge-decisions-csv", algebra, **query)))) == 3
 
-    def test_that_take_too_long_to_find_are_not_waited_for(
+    def test_slow_decision_list_is_stopped(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def too_slow(*_: Any, **__: Any) -> None:
@@ -294,11 +304,13 @@ class TestDecisions:
     @pytest.mark.parametrize(
         "query", [{"seen": "twice"}, {"drawn": "by hand"}, {"criterion": "\0"}, {"judge_said": "!"}]
     )
-    def test_that_cannot_be_are_not_found(self, query: dict[str, str], as_lea: Client, algebra: Run) -> None:
+    def test_decision_list_with_impossible_filter_is_not_found(
+        self, query: dict[str, str], as_lea: Client, algebra: Run
+    ) -> None:
         assert as_lea.get(place("judge-decisions", algebra, **query)).status_code == 404
 
     @pytest.mark.parametrize("said", ["nothing like it", "{", "1e999", "[" * 2000])
-    def test_with_scores_that_nobody_gave_are_none(
+    def test_decision_list_with_unused_scores_is_empty(
         self, said: str, as_lea: Client, ana: User, algebra: Run
     ) -> None:
         review(algebra, ana, "Yes", "No")
@@ -307,8 +319,8 @@ class TestDecisions:
         assert "No such decisions." in text(response)
 
 
-class TestDefects:
-    def test_are_ranked_with_a_way_to_their_records(self, as_lea: Client, ana: User, algebra: Run) -> None:
+class TestErrorAnalysis:
+    def test_causes_are_ranked_with_links_to_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
         for cause in ("too strict", "too strict", "arithmetic"):
             review(algebra, ana, "No", "Yes", cause=cause)
         response = as_lea.get(url("judge-error-analysis", algebra))
@@ -320,24 +332,24 @@ class TestDefects:
         assert "Cause: too strict" in text(listed)
         assert "Step 3 follows." in text(response)
 
-    def test_go_along_as_markdown(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_error_analysis_is_exported_as_markdown(self, as_lea: Client, ana: User, algebra: Run) -> None:
         record = review(algebra, ana, "No", "Yes", cause="too strict")
         response = as_lea.get(url("judge-error-analysis-markdown", algebra))
         assert response["Content-Type"] == "text/markdown; charset=utf-8"
         assert "Algebra-error-analysis.md" in response["Content-Disposition"]
         assert f"{settings.PUBLIC_URL}{url('evaluation', record)}" in response.getvalue().decode()
 
-    def test_go_along_as_examples_for_a_judge(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_corrected_scores_are_exported_as_few_shot_examples(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
         review(algebra, ana, "No", "Yes", cause="too strict")
         [line] = as_lea.get(url("judge-few-shot", algebra)).getvalue().splitlines()
         example = json.loads(line)
         assert (example["judge"]["score"], example["corrected"]["score"]) == ("No", "Yes")
 
 
-class TestTheReport:
-    def test_has_all_parts_and_says_what_its_figures_are(
-        self, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
+class TestReport:
+    def test_report_has_all_parts_and_definitions(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No", cause="too lenient")
         strata.recount(algebra, {})
         page = text(as_lea.get(url("judge-report", algebra)))
@@ -357,11 +369,11 @@ class TestTheReport:
         ]
         assert "Cohen 1960" in page.partition("Definitions</h2>")[2]
 
-    def test_draws_nothing_that_paper_cannot_show(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_report_has_no_charts_or_folded_tables(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No")
         assert "<canvas" not in text(as_lea.get(url("judge-report", algebra)))
 
-    def test_is_there_as_json_too(self, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_report_is_available_as_json(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No")
         response = as_lea.get(url("judge-report-json", algebra))
         assert response["Content-Type"] == "application/json"
@@ -370,16 +382,16 @@ class TestTheReport:
 
 class TestCsv:
     @pytest.mark.parametrize("name", TABLES)
-    def test_has_every_table(self, name: str, as_lea: Client, ana: User, algebra: Run) -> None:
+    def test_judge_csv_exists_for_every_table(
+        self, name: str, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
         review(algebra, ana, "Yes", "No", cause="too lenient")
         response = as_lea.get(reverse("judge-table", args=[algebra.pk, name]))
         assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
         header = response.getvalue().decode().splitlines()[0].split(",")
         assert len(header) == len(set(header))
 
-    def test_has_the_limits_of_an_interval_beside_the_figure(
-        self, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
+    def test_judge_csv_has_interval_limits(self, as_lea: Client, ana: User, algebra: Run) -> None:
         for human in ("Yes", "No"):
             review(algebra, ana, "Yes", human)
         found = rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "assisted-flagged"])))
@@ -388,12 +400,10 @@ class TestCsv:
         assert float(clarity["agreement_low"]) < 50 < float(clarity["agreement_high"])
         assert (clarity["kappa"], clarity["kappa_low"], clarity["kappa_n"]) == ("", "", "2")
 
-    def test_has_every_criterion_by_judge_prompt_and_model(
-        self, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
+    def test_judge_csv_has_every_group_and_criterion(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No", model_id="o1")
         found = rows(as_lea.get(reverse("judge-table", args=[algebra.pk, "groups"])))
         assert [(row["criterion"], row["model"]) for row in found] == [("Verdict", "o1"), (CLARITY, "o1")]
 
-    def test_of_no_table_is_not_found(self, as_lea: Client, algebra: Run) -> None:
+    def test_judge_csv_of_unknown_table_is_not_found(self, as_lea: Client, algebra: Run) -> None:
         assert as_lea.get(reverse("judge-table", args=[algebra.pk, "secrets"])).status_code == 404

@@ -97,8 +97,8 @@ def tells_nothing(response: Any) -> None:
     assert "-score" not in "".join(re.findall(r"<input[^>]* checked", page))
 
 
-class TestWhileItIsHidden:
-    def test_the_screen_has_the_answers_and_the_criteria_and_says_why(
+class TestHiddenScores:
+    def test_blind_screen_shows_answers_and_criteria_and_explains_itself(
         self, as_ana: Client, held: Evaluation
     ) -> None:
         response = as_ana.get(url("evaluation", held))
@@ -118,7 +118,7 @@ class TestWhileItIsHidden:
             assert shown in page
         assert response.context["evidence"].panes == ["compare", "model", "ideal"]
 
-    def test_there_is_no_way_to_what_tells(self, as_ana: Client, held: Evaluation) -> None:
+    def test_blind_screen_has_no_links_to_the_judges_scores(self, as_ana: Client, held: Evaluation) -> None:
         page = text(as_ana.get(url("evaluation", held)))
         assert url("line", held) not in page
         assert url("record-history", held) not in page
@@ -126,18 +126,22 @@ class TestWhileItIsHidden:
         assert "Full record" not in page
 
     @pytest.mark.parametrize("name", ["line", "record-history"])
-    def test_what_tells_is_refused_with_a_reason(self, as_ana: Client, held: Evaluation, name: str) -> None:
+    def test_revealing_pages_of_a_blind_record_are_denied(
+        self, as_ana: Client, held: Evaluation, name: str
+    ) -> None:
         response = as_ana.get(url(name, held))
         assert response.status_code == 403
         assert "This record is scored blind" in text(response)
         tells_nothing(response)
 
-    def test_who_only_looks_sees_as_little(self, as_bo: Client, as_lea: Client, held: Evaluation) -> None:
+    def test_blind_record_hides_scores_from_readers_without_claim(
+        self, as_bo: Client, as_lea: Client, held: Evaluation
+    ) -> None:
         for response in (as_bo.get(url("evaluation", held)), as_lea.get(url("evaluation", held))):
             tells_nothing(response)
             assert "4 criteria, scored before the judge's scores are shown." in text(response)
 
-    def test_no_answer_to_a_form_tells(
+    def test_responses_to_forms_of_a_blind_record_hide_scores(
         self, as_ana: Client, as_bo: Client, held: Evaluation, run: Run
     ) -> None:
         for name in ("submit", "lock-in", "draft", "claim"):
@@ -151,13 +155,13 @@ class TestWhileItIsHidden:
             assert response.status_code == 409
             tells_nothing(response)
 
-    def test_the_spare_record_tells_nothing_either(self, as_ana: Client, run: Run, held: Evaluation) -> None:
+    def test_prefetched_blind_record_hides_scores(self, as_ana: Client, run: Run, held: Evaluation) -> None:
         make(run, model_id="o3")
         response = as_ana.post(url("prefetch", run), {"current": held.pk}, headers=HTMX)
         assert "Task 7 · o3" in text(response)
         tells_nothing(response)
 
-    def test_other_records_of_the_task_do_not_tell_of_it(
+    def test_siblings_of_a_blind_record_hide_its_scores(
         self, as_ana: Client, run: Run, held: Evaluation
     ) -> None:
         plain = make(run, model_id="o3", structured_model_response=None)
@@ -167,7 +171,9 @@ class TestWhileItIsHidden:
         assert judged == {"o1": "", "o3": "Fail"}
         assert "Raw words of the judge" in text(page)
 
-    def test_it_can_be_skipped_and_handed_to_a_lead(self, as_ana: Client, run: Run, held: Evaluation) -> None:
+    def test_blind_record_can_be_skipped_and_escalated(
+        self, as_ana: Client, run: Run, held: Evaluation
+    ) -> None:
         other = make(run, task_id="8")
         response = as_ana.post(url("skip", held), headers=HTMX)
         assert "Task 8" in text(response)
@@ -178,7 +184,7 @@ class TestWhileItIsHidden:
         tells_nothing(response)
         assert Escalation.objects.get().evaluation == other
 
-    def test_a_lead_who_was_asked_scores_blind_too(
+    def test_lead_reviews_an_escalated_blind_record_blind(
         self, as_lea: Client, lea: User, ana: User, held: Evaluation
     ) -> None:
         escalations.escalate(evaluation_id=held.pk, reviewer=ana, kind="question", reason="", note="Why?")
@@ -189,7 +195,7 @@ class TestWhileItIsHidden:
         posted = entered(response, "Yes", "Yes", "Yes", "Yes")
         assert "The judge scored" in text(as_lea.post(url("lock-in", held), posted, headers=HTMX))
 
-    def test_what_is_typed_survives_a_reload(self, as_ana: Client, held: Evaluation) -> None:
+    def test_blind_draft_survives_a_reload(self, as_ana: Client, held: Evaluation) -> None:
         posted = entered(as_ana.get(url("evaluation", held)), "No", comments="Hm.") | {"revision": "1"}
         assert as_ana.post(url("draft", held), posted, headers=HTMX).status_code == 204
         page = as_ana.get(url("evaluation", held))
@@ -198,9 +204,7 @@ class TestWhileItIsHidden:
         assert "Hm." in text(page)
         assert "3 scores missing" in text(page)
 
-    def test_a_draft_does_not_say_what_is_hidden(
-        self, as_ana: Client, as_bo: Client, held: Evaluation
-    ) -> None:
+    def test_blind_draft_hides_scores(self, as_ana: Client, as_bo: Client, held: Evaluation) -> None:
         for client, status in ((as_bo, 409), (as_ana, 204)):
             response = client.post(url("draft", held), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
             assert response.status_code == status
@@ -210,7 +214,7 @@ class TestWhileItIsHidden:
             for name in ("line", "record-history"):
                 assert client.get(url(name, held)).status_code == 403
 
-    def test_a_form_from_before_the_record_was_blind_is_refused(
+    def test_form_opened_before_blind_review_is_rejected(
         self, as_ana: Client, run: Run, held: Evaluation
     ) -> None:
         Run.objects.update(blind_share=0)
@@ -224,7 +228,7 @@ class TestWhileItIsHidden:
 
     @pytest.mark.parametrize("version", ["1", "9"])
     @pytest.mark.parametrize("action", ["", "other"])
-    def test_a_submit_answers_the_same_whatever_it_guesses(
+    def test_submit_on_blind_record_does_not_confirm_guesses(
         self, as_ana: Client, held: Evaluation, version: str, action: str
     ) -> None:
         seen = read_proposals(held, run_rubric(held.run))
@@ -238,9 +242,7 @@ class TestWhileItIsHidden:
                 answers.add((response.status_code, response.context["problem"]))
         assert len(answers) == 1
 
-    def test_a_commit_of_an_outdated_record_does_not_tell_what_changed(
-        self, as_ana: Client, held: Evaluation
-    ) -> None:
+    def test_lock_in_on_outdated_record_hides_changes(self, as_ana: Client, held: Evaluation) -> None:
         seen = read_proposals(held, run_rubric(held.run))
         problems = set()
         for fingerprint in ("0" * 12, seen[0].fingerprint):
@@ -253,8 +255,8 @@ class TestWhileItIsHidden:
         assert "criteri" not in problems.pop()
 
 
-class TestCommitting:
-    def test_shows_the_judges_scores_beside_ones_own(self, commit: Callable[..., Any]) -> None:
+class TestLockIn:
+    def test_lock_in_shows_the_judges_scores_next_to_own(self, commit: Callable[..., Any]) -> None:
         response = commit("Yes", "Yes", "No", "No", comments="Hm.")
         page = text(response)
         assert response.status_code == 200
@@ -273,7 +275,7 @@ class TestCommitting:
             "No",
         }
 
-    def test_agreeing_with_the_judge_needs_no_word(
+    def test_agreement_after_lock_in_needs_no_cause(
         self, commit: Callable[..., Any], held: Evaluation
     ) -> None:
         Evaluation.objects.update(parsed_rubric_scores={"clarity": SCORES["clarity"]})
@@ -284,13 +286,13 @@ class TestCommitting:
         assert "Agree &amp; next" in page
         assert response.context["form"].changes == 0
 
-    def test_keeps_the_scores_and_the_time(self, commit: Callable[..., Any]) -> None:
+    def test_lock_in_saves_scores_and_time(self, commit: Callable[..., Any]) -> None:
         commit("Yes", "Partial", "No", "No")
         given = BlindScores.objects.get()
         assert given.scores == {"clarity": "Yes", "depth": "Partial", "rigour": "No", "style": "No"}
         assert given.active_ms == 4_000
 
-    def test_of_one_criterion_less_is_refused_and_nothing_is_told(
+    def test_incomplete_lock_in_is_rejected_and_reveals_nothing(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         response = commit("Yes", "Yes", "No", comments="Hm.")
@@ -301,7 +303,7 @@ class TestCommitting:
         assert not BlindScores.objects.exists()
         assert "Raw words of the judge" not in text(response)
 
-    def test_a_criterion_may_be_left_out_or_added(self, commit: Callable[..., Any]) -> None:
+    def test_lock_in_can_exclude_and_add_criteria(self, commit: Callable[..., Any]) -> None:
         added = {"criteria__4__name": "beauty", "criteria__4__score": "Yes", "criteria__4__justification": ""}
         response = commit("Yes", "No", "No", criteria__3__removed="yes", **added)
         assert BlindScores.objects.get().scores == {
@@ -314,7 +316,7 @@ class TestCommitting:
         assert rows["style"].is_removed
         assert rows["beauty"].value == "Yes"
 
-    def test_without_the_script_leads_to_the_record_with_both(
+    def test_lock_in_without_script_redirects_to_the_record(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         response = commit("Yes", "Yes", "No", "No", htmx=False, comments="Hm.")
@@ -324,7 +326,7 @@ class TestCommitting:
         assert "Hm." in text(page)
         assert [row.value for row in page.context["form"].rows] == ["Yes", "Yes", "No", "No"]
 
-    def test_survives_a_reload_and_a_draft_that_is_thrown_away(
+    def test_locked_in_scores_survive_reload_and_discarded_draft(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         commit("Yes", "Yes", "No", "No", criteria__1__justification="The sign is right.")
@@ -339,7 +341,7 @@ class TestCommitting:
         assert [row.value for row in rows] == ["Yes", "Yes", "No", "No"]
         assert [row.text for row in rows] == ["Praises the steps.", "Ends with the wrong sign.", "", ""]
 
-    def test_twice_gives_the_same_screen(
+    def test_repeated_lock_in_shows_the_same_screen(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
@@ -347,7 +349,7 @@ class TestCommitting:
             assert as_ana.post(url("lock-in", held), posted, headers=HTMX).status_code == 200
         assert BlindScores.objects.count() == 1
 
-    def test_other_scores_from_another_tab_are_a_conflict(
+    def test_lock_in_of_other_scores_is_a_conflict(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
@@ -358,7 +360,7 @@ class TestCommitting:
         assert [row.value for row in response.context["form"].rows] == ["No"] * 4
         assert not response.context["form"].is_blind
 
-    def test_what_another_holds_by_now_is_a_conflict_that_tells_nothing(
+    def test_lock_in_on_lost_claim_is_a_conflict_that_reveals_nothing(
         self, as_ana: Client, held: Evaluation, bo: User
     ) -> None:
         posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
@@ -371,8 +373,8 @@ class TestCommitting:
         assert "Raw words of the judge" not in text(response)
 
 
-class TestAfterwards:
-    def test_one_may_think_better_of_it_and_submit(
+class TestAfterLockIn:
+    def test_decision_may_differ_from_locked_in_scores(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         posted = filled_in(commit("Yes", "Yes", "No", "No")) | {"criteria-1-score": "No"}
@@ -383,14 +385,14 @@ class TestAfterwards:
         assert review.corrected_scores["depth"] == SCORES["depth"]
         assert review.blind_scores == {"clarity": "Yes", "depth": "Yes", "rigour": "No", "style": "No"}
 
-    def test_the_line_and_the_history_are_there_again(
+    def test_line_and_history_are_available_after_lock_in(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         page = text(commit("Yes", "Yes", "No", "No"))
         assert url("record-history", held) in page
         assert "locked in blind scores" in text(as_ana.get(url("record-history", held)))
 
-    def test_an_undo_brings_it_back_with_the_judges_scores(
+    def test_undo_after_lock_in_shows_the_judges_scores(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation, run: Run
     ) -> None:
         as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
@@ -401,13 +403,13 @@ class TestAfterwards:
         assert [row.value for row in form.rows] == ["Yes", "Yes", "No", "No"]
         assert form.blind_result == "The judge scored 2 of 3 criteria differently."
 
-    def test_a_revision_still_says_what_was_given_blind(
+    def test_revision_shows_the_locked_in_scores(
         self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
     ) -> None:
         as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
         assert "You locked in your scores at" in text(as_ana.get(url("revise", held)))
 
-    def test_what_others_decided_is_read_as_ever(
+    def test_decided_blind_record_is_readable_by_others(
         self, commit: Callable[..., Any], as_bo: Client, held: Evaluation, ana: User
     ) -> None:
         commit("Yes", "Yes", "No", "No")
@@ -415,7 +417,7 @@ class TestAfterwards:
         assert "Raw words of the judge" in text(as_bo.get(url("evaluation", held)))
 
 
-def test_a_record_without_an_answer_is_reviewed_as_ever(as_ana: Client, run: Run, ana: User) -> None:
+def test_record_without_answer_is_not_reviewed_blind(as_ana: Client, run: Run, ana: User) -> None:
     record = make(run, structured_model_response=None)
     claims.claim(evaluation_id=record.pk, reviewer=ana)
     response = as_ana.get(url("evaluation", record))

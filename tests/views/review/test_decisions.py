@@ -43,19 +43,19 @@ def done(held: Evaluation, as_ana: Client) -> Evaluation:
 
 
 class TestSubmitting:
-    def test_keeps_the_cause_and_what_the_script_counted(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_saves_cause_and_counts_of_the_script(self, as_ana: Client, held: Evaluation) -> None:
         form = form_of(held, criteria__1__score="Yes", criteria__1__cause="too strict")
         as_ana.post(url("submit", held), form | {"active_ms": "5400", "keys": "4"})
         review = Review.objects.get()
         assert review.causes == {"completeness": "too strict"}
         assert (review.active_ms, review.keys) == (5400, 4)
 
-    def test_counts_that_cannot_be_are_no_obstacle(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_ignores_impossible_counts(self, as_ana: Client, held: Evaluation) -> None:
         as_ana.post(url("submit", held), form_of(held) | {"active_ms": "-1", "keys": "9" * 30})
         review = Review.objects.get()
         assert (review.active_ms, review.keys) == (None, None)
 
-    def test_stays_in_the_part_of_the_queue_one_works_in(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_keeps_the_filters_of_the_queue(self, as_ana: Client, held: Evaluation) -> None:
         EvaluationFactory.create(run=held.run, task_id="7", model_id="another")
         wanted = EvaluationFactory.create(run=held.run, task_id="8", model_id="o1")
         form = form_of(held) | {"queue": "model=o1&status=waiting"}
@@ -66,12 +66,12 @@ class TestSubmitting:
         assert "(filtered)" in page
 
 
-class TestTheSpareRecord:
+class TestPrefetch:
     @pytest.fixture
     def spare(self, held: Evaluation) -> Evaluation:
         return EvaluationFactory.create(run=held.run, task_id="7", model_id="o3", parsed_rubric_scores=SCORES)
 
-    def test_comes_as_a_screen_to_keep(
+    def test_prefetch_returns_a_screen(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
     ) -> None:
         response = as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
@@ -83,10 +83,10 @@ class TestTheSpareRecord:
         spare.refresh_from_db()
         assert spare.claimed_by == ana
 
-    def test_may_not_exist(self, as_ana: Client, held: Evaluation) -> None:
+    def test_prefetch_without_available_record_is_empty(self, as_ana: Client, held: Evaluation) -> None:
         assert as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX).status_code == 204
 
-    def test_that_is_on_the_screen_is_claimed_with_the_submit(
+    def test_prefetched_record_on_screen_is_claimed_by_submit(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
     ) -> None:
         as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
@@ -101,13 +101,15 @@ class TestTheSpareRecord:
         assert spare.claimed_by == ana
 
     @pytest.mark.parametrize("current", ["", "x", "9" * 40])
-    def test_is_asked_for_beside_nonsense(self, as_ana: Client, held: Evaluation, current: str) -> None:
+    def test_prefetch_with_invalid_current_record_is_handled(
+        self, as_ana: Client, held: Evaluation, current: str
+    ) -> None:
         assert as_ana.post(url("prefetch", held.run), {"current": current}, headers=HTMX).status_code in {
             200,
             204,
         }
 
-    def test_that_another_has_by_now_is_replaced_by_the_next_screen(
+    def test_prefetched_record_claimed_by_another_is_replaced(
         self, as_ana: Client, held: Evaluation, spare: Evaluation, bo: User
     ) -> None:
         claims.claim(evaluation_id=spare.pk, reviewer=bo)
@@ -116,7 +118,7 @@ class TestTheSpareRecord:
         assert "HX-Reswap" not in response
         assert response["HX-Replace-Url"] == url("evaluation", other)
 
-    def test_is_given_back_when_the_page_goes(
+    def test_prefetched_record_is_released_when_page_closes(
         self, as_ana: Client, held: Evaluation, spare: Evaluation
     ) -> None:
         as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
@@ -127,7 +129,9 @@ class TestTheSpareRecord:
 
 
 class TestUndo:
-    def test_opens_the_record_again_as_one_left_it(self, as_ana: Client, done: Evaluation, ana: User) -> None:
+    def test_undo_reopens_the_record_with_its_entries(
+        self, as_ana: Client, done: Evaluation, ana: User
+    ) -> None:
         response = as_ana.post(url("undo", done.run), follow=True)
         page = text(response)
         assert "Undone: Task 7 · o1." in page
@@ -137,12 +141,12 @@ class TestUndo:
         done.refresh_from_db()
         assert (done.human_review_status, done.claimed_by) == ("Needs Review", ana)
 
-    def test_for_htmx_is_the_screen_at_once(self, as_ana: Client, done: Evaluation) -> None:
+    def test_undo_by_htmx_returns_the_screen(self, as_ana: Client, done: Evaluation) -> None:
         response = as_ana.post(url("undo", done.run), headers=HTMX)
         assert response["HX-Replace-Url"] == url("evaluation", done)
         assert 'id="review-form"' in text(response)
 
-    def test_of_nothing_says_so(self, as_ana: Client, held: Evaluation) -> None:
+    def test_undo_without_submit_says_so(self, as_ana: Client, held: Evaluation) -> None:
         response = as_ana.post(url("undo", held.run), headers=HTMX)
         assert response.status_code == 409
         assert response["HX-Retarget"] == "#notices"
@@ -150,8 +154,8 @@ class TestUndo:
         assert "no decision in this run" in text(as_ana.post(url("undo", held.run), follow=True))
 
 
-class TestRevising:
-    def test_starts_from_the_decision_in_force(self, as_ana: Client, done: Evaluation) -> None:
+class TestRevise:
+    def test_revision_is_prefilled_with_the_current_decision(self, as_ana: Client, done: Evaluation) -> None:
         page = text(as_ana.get(url("revise", done)))
         assert "The current decision" in page
         assert "No → Partial" in page
@@ -159,7 +163,7 @@ class TestRevising:
         assert "Save new version" in page
         assert 'id="skip"' not in page
 
-    def test_puts_a_new_version_in_force(self, as_ana: Client, done: Evaluation) -> None:
+    def test_revision_becomes_the_current_version(self, as_ana: Client, done: Evaluation) -> None:
         form = filled_in(as_ana.get(url("revise", done))) | {"criteria-1-score": "Yes"}
         response = as_ana.post(url("revise", done), form)
         assert response["Location"] == url("evaluation", done)
@@ -175,7 +179,7 @@ class TestRevising:
         ):
             assert shown in page
 
-    def test_with_an_error_comes_back_with_what_was_typed(self, as_ana: Client, done: Evaluation) -> None:
+    def test_invalid_revision_keeps_entries(self, as_ana: Client, done: Evaluation) -> None:
         form = filled_in(as_ana.get(url("revise", done))) | {
             "criteria-1-score": "",
             "comments": "I was here.",
@@ -186,7 +190,7 @@ class TestRevising:
         assert "I was here." in text(response)
         assert f'action="{url("revise", done)}"' in text(response)
 
-    def test_of_what_has_changed_meanwhile_is_refused_with_what_was_typed(
+    def test_revision_of_changed_decision_keeps_entries(
         self, as_ana: Client, done: Evaluation, as_lea: Client
     ) -> None:
         form = filled_in(as_ana.get(url("revise", done))) | {"comments": "I was here."}
@@ -196,7 +200,7 @@ class TestRevising:
         assert "You need the lead role for this." in text(response)
         assert "I was here." in text(response)
 
-    def test_is_for_whoever_decided_and_for_leads(
+    def test_revision_is_allowed_for_author_and_leads(
         self, as_bo: Client, as_lea: Client, done: Evaluation
     ) -> None:
         link = f'href="{url("revise", done)}">Revise</a>'
@@ -206,10 +210,8 @@ class TestRevising:
         assert link in text(as_lea.get(url("evaluation", done)))
 
 
-class TestReopening:
-    def test_brings_the_record_back_with_the_decision_filled_in(
-        self, as_ana: Client, done: Evaluation
-    ) -> None:
+class TestReopen:
+    def test_reopened_record_is_prefilled_with_its_decision(self, as_ana: Client, done: Evaluation) -> None:
         as_ana.post(url("reopen", done), {"reason": "The reference was wrong."})
         done.refresh_from_db()
         assert done.in_queue
@@ -219,18 +221,18 @@ class TestReopening:
         assert "No → Partial" in page
 
     @pytest.mark.parametrize("reason", ["", " ", "x" * 6000])
-    def test_needs_a_reason(self, as_ana: Client, done: Evaluation, reason: str) -> None:
+    def test_reopening_requires_a_reason(self, as_ana: Client, done: Evaluation, reason: str) -> None:
         response = as_ana.post(url("reopen", done), {"reason": reason})
         assert response.status_code == 422
         assert "Enter a reason for reopening" in text(response)
         done.refresh_from_db()
         assert done.is_done
 
-    def test_is_not_for_others(self, as_bo: Client, done: Evaluation) -> None:
+    def test_reopening_is_denied_for_others(self, as_bo: Client, done: Evaluation) -> None:
         assert as_bo.post(url("reopen", done), {"reason": "Why not?"}).status_code == 403
 
 
-def test_the_history_has_a_way_to_take_each_thing_back(
+def test_recent_work_offers_to_undo_each_action(
     as_ana: Client, done: Evaluation, ana: User, run: Run
 ) -> None:
     skipped, asked = (EvaluationFactory.create(run=run, task_id=task) for task in ("8", "9"))
@@ -251,11 +253,11 @@ def test_the_history_has_a_way_to_take_each_thing_back(
     assert not skipped.skips.exists()
 
 
-def test_the_history_of_a_run_without_decisions_says_so(as_ana: Client, held: Evaluation) -> None:
+def test_recent_work_without_decisions_says_so(as_ana: Client, held: Evaluation) -> None:
     assert "You haven't reviewed anything in this run yet." in text(as_ana.get(url("recent", held.run)))
 
 
-def test_what_others_decided_is_not_in_ones_history(as_ana: Client, run: Run, bo: User) -> None:
+def test_recent_work_excludes_decisions_of_others(as_ana: Client, run: Run, bo: User) -> None:
     record = EvaluationFactory.create(run=run, task_id="7", parsed_rubric_scores=SCORES)
     decide(claims.claim(evaluation_id=record.pk, reviewer=bo), bo)
     assert "Task 7" not in text(as_ana.get(url("recent", run)))

@@ -26,19 +26,15 @@ def save(client: Client, record: Evaluation, revision: int = 1, **changes: str) 
     return client.post(url("draft", record), form, headers=HTMX)
 
 
-class TestSaving:
-    def test_answers_with_revision_time_and_the_end_of_the_claim(
-        self, as_ana: Client, held: Evaluation
-    ) -> None:
+class TestSaveDraft:
+    def test_saved_draft_returns_revision_time_and_claim_end(self, as_ana: Client, held: Evaluation) -> None:
         response = as_ana.post(url("draft", held), form_of(held) | {"revision": "3"}, headers=HTMX)
         assert response.status_code == 204
         assert response["X-Draft-Revision"] == "3"
         assert response["X-Draft-Saved-At"].endswith("Z")
         assert response["X-Claim-Until"].endswith("Z")
 
-    def test_keeps_the_decision_and_nothing_of_the_page_around_it(
-        self, as_ana: Client, held: Evaluation
-    ) -> None:
+    def test_draft_has_only_the_fields_of_the_decision(self, as_ana: Client, held: Evaluation) -> None:
         save(as_ana, held, criteria__0__score="Yes", criteria__0__cause="too strict", comments="Hm.")
         kept = dict(Draft.objects.get().fields)
         assert kept["criteria-0-score"] == "Yes"
@@ -46,7 +42,7 @@ class TestSaving:
         assert kept["comments"] == "Hm."
         assert not {"version", "submission", "revision", "csrfmiddlewaretoken"} & kept.keys()
 
-    def test_is_seen_in_any_browser(self, as_ana: Client, held: Evaluation, ana: User) -> None:
+    def test_draft_is_shown_in_any_browser(self, as_ana: Client, held: Evaluation, ana: User) -> None:
         save(
             as_ana,
             held,
@@ -67,19 +63,23 @@ class TestSaving:
         assert "data-bound" not in shown
         assert not page.context["form"].shows_errors
 
-    def test_of_another_is_not_seen(self, as_ana: Client, held: Evaluation, bo: User, as_bo: Client) -> None:
+    def test_draft_of_another_reviewer_is_not_shown(
+        self, as_ana: Client, held: Evaluation, bo: User, as_bo: Client
+    ) -> None:
         save(as_ana, held, comments="I was here.")
         end_claim(held)
         claims.claim(evaluation_id=held.pk, reviewer=bo)
         assert "I was here." not in text(as_bo.get(url("evaluation", held)))
 
     @pytest.mark.parametrize("revision", ["", "0", "-1", "x", "1" * 30])
-    def test_needs_a_revision(self, as_ana: Client, held: Evaluation, revision: str) -> None:
+    def test_draft_without_revision_is_rejected(
+        self, as_ana: Client, held: Evaluation, revision: str
+    ) -> None:
         response = as_ana.post(url("draft", held), form_of(held) | {"revision": revision})
         assert response.status_code == 400
         assert not Draft.objects.exists()
 
-    def test_an_older_revision_changes_nothing_and_says_so(self, as_ana: Client, held: Evaluation) -> None:
+    def test_older_draft_revision_is_a_conflict(self, as_ana: Client, held: Evaluation) -> None:
         save(as_ana, held, 5, comments="Newer.")
         response = as_ana.post(url("draft", held), form_of(held, comments="Older.") | {"revision": "4"})
         page = text(response)
@@ -89,14 +89,14 @@ class TestSaving:
         assert "Load that version" in page
         assert ["comments", "Newer."] in Draft.objects.get().fields
 
-    def test_takes_up_a_claim_that_ran_out_and_says_so(self, as_ana: Client, held: Evaluation) -> None:
+    def test_draft_renews_an_expired_claim(self, as_ana: Client, held: Evaluation) -> None:
         end_claim(held)
         response = as_ana.post(url("draft", held), form_of(held) | {"revision": "1"})
         assert response.status_code == 200
         assert "Your claim expired at" in text(response)
         assert response["X-Draft-Revision"] == "1"
 
-    def test_of_a_record_that_another_took_is_refused_and_what_was_saved_stays(
+    def test_draft_on_lost_claim_is_a_conflict_and_keeps_saved_draft(
         self, as_ana: Client, held: Evaluation, bo: User
     ) -> None:
         save(as_ana, held, comments="I was here.")
@@ -111,15 +111,17 @@ class TestSaving:
         assert "Next record" in page
         assert ["comments", "I was here."] in Draft.objects.get().fields
 
-    def test_a_null_character_is_no_reason_to_lose_the_rest(self, as_ana: Client, held: Evaluation) -> None:
+    def test_draft_with_null_character_is_saved_without_it(self, as_ana: Client, held: Evaluation) -> None:
         form = form_of(held, comments="a\x00b") | {"revision": "1"}
         assert as_ana.post(url("draft", held), form).status_code == 204
         assert as_ana.get(url("evaluation", held)).status_code == 200
 
 
-class TestDiscarding:
+class TestDiscardDraft:
     @pytest.mark.parametrize("headers", [{}, HTMX])
-    def test_gives_the_clean_form(self, as_ana: Client, held: Evaluation, headers: dict[str, str]) -> None:
+    def test_discarded_draft_shows_the_original_form(
+        self, as_ana: Client, held: Evaluation, headers: dict[str, str]
+    ) -> None:
         save(as_ana, held, comments="I was here.")
         form = form_of(held, action="discard")
         response = as_ana.post(url("submit", held), form, headers=headers, follow=True)
@@ -128,7 +130,9 @@ class TestDiscarding:
         assert "I was here." not in text(response)
         assert not Draft.objects.exists()
 
-    def test_mine_when_another_was_first(self, as_ana: Client, held: Evaluation, ana: User, bo: User) -> None:
+    def test_draft_can_be_discarded_after_another_decided(
+        self, as_ana: Client, held: Evaluation, ana: User, bo: User
+    ) -> None:
         save(as_ana, held, comments="I was here.")
         end_claim(held)
         decide(claims.claim(evaluation_id=held.pk, reviewer=bo), bo)
@@ -137,7 +141,7 @@ class TestDiscarding:
         assert drafts.find_draft(held, ana) is None
 
 
-def test_a_submit_leaves_no_draft(as_ana: Client, held: Evaluation) -> None:
+def test_submit_removes_the_draft(as_ana: Client, held: Evaluation) -> None:
     save(as_ana, held, comments="I was here.")
     as_ana.post(url("submit", held), form_of(held, comments="I was here."))
     assert not Draft.objects.exists()

@@ -25,8 +25,8 @@ def asked(as_ana: Client, held: Evaluation) -> Escalation:
     return Escalation.objects.get()
 
 
-class TestHandingOver:
-    def test_a_preset_is_enough(self, as_ana: Client, held: Evaluation) -> None:
+class TestEscalate:
+    def test_escalation_with_preset_needs_no_note(self, as_ana: Client, held: Evaluation) -> None:
         response = as_ana.post(url("escalate", held), {"kind": "cannot judge", "reason": "no reference"})
         assert response["Location"] == url("review", held.run)
         raised = Escalation.objects.get()
@@ -35,7 +35,7 @@ class TestHandingOver:
         assert held.is_escalated
         assert not held.is_claimed
 
-    def test_leads_to_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
+    def test_escalation_shows_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
         other = EvaluationFactory.create(run=held.run)
         form = {"kind": "cannot judge", "reason": "no response"}
         response = as_ana.post(url("escalate", held), form, headers=HTMX)
@@ -51,7 +51,7 @@ class TestHandingOver:
             ({}, "This field is required."),
         ],
     )
-    def test_needs_a_word(
+    def test_escalation_without_reason_is_rejected(
         self, as_ana: Client, held: Evaluation, form: dict[str, str], sentence: str
     ) -> None:
         whole = as_ana.post(url("escalate", held), form)
@@ -62,19 +62,21 @@ class TestHandingOver:
         assert text(part).startswith("<form")
         assert not Escalation.objects.exists()
 
-    def test_works_from_a_page_of_its_own(self, as_ana: Client, held: Evaluation) -> None:
+    def test_escalation_form_has_its_own_page(self, as_ana: Client, held: Evaluation) -> None:
         page = text(as_ana.get(url("escalate", held), {"kind": "question"}))
         assert 'value="question" checked' in page
         assert "There is no reference answer" in page
 
-    def test_of_what_another_holds_is_refused(self, as_bo: Client, held: Evaluation) -> None:
+    def test_escalation_of_record_claimed_by_another_is_rejected(
+        self, as_bo: Client, held: Evaluation
+    ) -> None:
         response = as_bo.post(url("escalate", held), {"kind": "question", "note": "Why?"})
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
 
 
-class TestWithALead:
-    def test_reviewers_read_the_record_and_cannot_decide(
+class TestEscalatedRecord:
+    def test_escalated_record_is_read_only_for_reviewers(
         self, as_bo: Client, held: Evaluation, asked: Escalation
     ) -> None:
         page = text(as_bo.get(url("evaluation", held)))
@@ -84,7 +86,7 @@ class TestWithALead:
             assert missing not in page
         assert as_bo.post(url("claim", held)).status_code == 409
 
-    def test_who_asked_takes_it_back_and_goes_on(
+    def test_escalation_can_be_withdrawn_by_its_author(
         self, as_ana: Client, held: Evaluation, asked: Escalation
     ) -> None:
         assert "Withdraw" in text(as_ana.get(url("evaluation", held)))
@@ -92,7 +94,7 @@ class TestWithALead:
         assert "Withdrawn: Task 7 · o1." in text(response)
         assert 'id="review-form"' in text(response)
 
-    def test_a_lead_answers_and_the_next_reviewer_reads_it(
+    def test_answer_of_lead_is_shown_to_the_next_reviewer(
         self, as_lea: Client, as_ana: Client, held: Evaluation, asked: Escalation
     ) -> None:
         assert "Your answer" in text(as_lea.get(url("evaluation", held)))
@@ -101,7 +103,7 @@ class TestWithALead:
         page = text(as_ana.get(url("evaluation", held)))
         assert "ana wrote “Is 54 right?”. lea answered: It is, see page 3." in page
 
-    def test_a_lead_closes_what_nobody_can_judge(
+    def test_escalated_record_can_be_closed_by_lead(
         self, as_lea: Client, held: Evaluation, asked: Escalation
     ) -> None:
         as_lea.post(url("resolve-escalation", asked), {"outcome": "closed", "answer": "The task is broken."})
@@ -109,7 +111,9 @@ class TestWithALead:
         assert held.human_review_status == "Completed"
         assert "The task is broken." in text(as_lea.get(url("evaluation", held)))
 
-    def test_a_lead_decides(self, as_lea: Client, held: Evaluation, asked: Escalation) -> None:
+    def test_escalated_record_can_be_decided_by_lead(
+        self, as_lea: Client, held: Evaluation, asked: Escalation
+    ) -> None:
         assert as_lea.post(url("claim", held)).status_code == 303
         held.refresh_from_db()
         assert as_lea.post(url("submit", held), form_of(held)).status_code == 303
@@ -125,14 +129,14 @@ class TestWithALead:
             {"outcome": "closed", "answer": " "},
         ],
     )
-    def test_an_answer_has_words_and_an_outcome(
+    def test_answer_to_escalation_requires_text_and_outcome(
         self, as_lea: Client, asked: Escalation, form: dict[str, str]
     ) -> None:
         response = as_lea.post(url("resolve-escalation", asked), form)
         assert response.status_code == 422
         assert "Enter an answer and choose an outcome." in text(response)
 
-    def test_what_is_settled_is_not_settled_again(self, as_lea: Client, asked: Escalation) -> None:
+    def test_resolved_escalation_cannot_be_resolved_again(self, as_lea: Client, asked: Escalation) -> None:
         form = {"outcome": "returned", "answer": "Yes."}
         as_lea.post(url("resolve-escalation", asked), form)
         again = as_lea.post(url("resolve-escalation", asked), form, headers=HTMX)

@@ -31,7 +31,7 @@ def chosen(page: str) -> list[str]:
     return re.findall(r'name="pane" value="(\w+)" checked', page)
 
 
-def test_each_pane_is_a_region_and_one_is_chosen(as_ana: Client) -> None:
+def test_evidence_panes_are_regions_and_one_is_selected(as_ana: Client) -> None:
     bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
     page = shown(as_ana, record())
     assert panes(page) == ["Compare", "Question", "Model response", "Reference answer", "Raw judge output"]
@@ -40,14 +40,14 @@ def test_each_pane_is_a_region_and_one_is_chosen(as_ana: Client) -> None:
     assert "from the task context" in page
 
 
-def test_a_record_with_nothing_but_raw_output_shows_that_at_once(as_ana: Client) -> None:
+def test_record_with_only_raw_output_shows_it_open(as_ana: Client) -> None:
     page = shown(as_ana, record(structured_model_response=None, structured_ideal_response=None))
     assert panes(page) == ["Raw judge output"]
     assert "only the judge's output is available" in page
     assert chosen(page) == []
 
 
-def test_an_empty_reference_is_never_a_mismatch(as_ana: Client) -> None:
+def test_empty_reference_answer_is_not_a_mismatch(as_ana: Client) -> None:
     message = "Mismatch (Extracted: '54', Correct: '')"
     evaluation = record(verification_message=message, review_reasons=[])
     assert "Verifier: No reference answer." in shown(as_ana, evaluation)
@@ -59,7 +59,7 @@ def test_an_empty_reference_is_never_a_mismatch(as_ana: Client) -> None:
     assert "does not match" not in page
 
 
-def test_the_final_answer_is_marked_without_being_asked_for(as_ana: Client) -> None:
+def test_final_answer_is_highlighted(as_ana: Client) -> None:
     page = shown(
         as_ana,
         record(
@@ -72,7 +72,7 @@ def test_the_final_answer_is_marked_without_being_asked_for(as_ana: Client) -> N
     assert '<del><span class="math" data-display="false">54</span></del>' in page
 
 
-def test_siblings_are_there_to_be_opened(as_ana: Client) -> None:
+def test_siblings_are_linked(as_ana: Client) -> None:
     run = RunFactory.create()
     message = "Mismatch (Extracted: '54', Correct: '')"
     own, other = (record(run=run, model_id=model, verification_message=message) for model in ("o1", "o3"))
@@ -81,7 +81,7 @@ def test_siblings_are_there_to_be_opened(as_ana: Client) -> None:
     assert f'<a href="{reverse("evaluation", args=[other.pk])}">o3</a>' in page
 
 
-def test_damaged_latex_is_shown_repaired_and_kept_as_it_was(as_ana: Client) -> None:
+def test_damaged_latex_is_repaired_on_page_and_unchanged_in_record(as_ana: Client) -> None:
     damaged = {"Clarity": {"score": "No", "justification": "Ends with $\x0crac{1}{2}$."}}
     evaluation = record(parsed_rubric_scores=damaged, raw_judge_output={"raw_content": "none"})
     page = shown(as_ana, evaluation)

@@ -65,8 +65,8 @@ def entered(page: Any) -> list[tuple[str, str, str]]:
     return [(row.typed_name, row.value, row.text) for row in page.context["form"].rows]
 
 
-class TestThePage:
-    def test_holds_the_decision_and_names_its_source(
+class TestForm:
+    def test_form_has_the_file_decision_and_names_its_source(
         self, as_ana: Client, ana: User, decided_before: Evaluation
     ) -> None:
         page = open_record(as_ana, decided_before, ana)
@@ -82,13 +82,13 @@ class TestThePage:
         assert "The form is prefilled with it." in shown
         assert "The decision in the file" in shown
 
-    def test_says_nothing_of_a_file_without_a_decision(self, as_ana: Client, ana: User) -> None:
+    def test_form_without_file_decision_names_no_file(self, as_ana: Client, ana: User) -> None:
         page = open_record(as_ana, record_of(), ana)
         assert "already has a decision" not in text(page)
         assert page.context["form"].submit_label == "Agree & next"
 
     @pytest.mark.parametrize("status", ["Needs Review", "Pending"])
-    def test_submits_the_decision_as_it_is(self, status: str, as_ana: Client, ana: User) -> None:
+    def test_unchanged_file_decision_can_be_submitted(self, status: str, as_ana: Client, ana: User) -> None:
         record = record_of(human_review_status=status, **BY_CARLA)
         submit(as_ana, record, filled_in(open_record(as_ana, record, ana)))
         found = exported()
@@ -97,7 +97,7 @@ class TestThePage:
         assert found["human_corrected_scores"] == CORRECTED
         assert found["human_review_comments"] == BY_CARLA["human_review_comments"]
 
-    def test_keeps_a_comment_beside_scores_that_are_changed(
+    def test_file_comment_remains_with_changed_scores(
         self, as_ana: Client, ana: User, decided_before: Evaluation
     ) -> None:
         posted = filled_in(open_record(as_ana, decided_before, ana)) | {"criteria-0-score": "Partial"}
@@ -109,9 +109,7 @@ class TestThePage:
         }
         assert found["human_review_comments"] == BY_CARLA["human_review_comments"]
 
-    def test_removes_a_comment_that_was_emptied(
-        self, as_ana: Client, ana: User, decided_before: Evaluation
-    ) -> None:
+    def test_file_comment_can_be_removed(self, as_ana: Client, ana: User, decided_before: Evaluation) -> None:
         submit(as_ana, decided_before, filled_in(open_record(as_ana, decided_before, ana)) | {"comments": ""})
         assert exported()["human_review_comments"] is None
 
@@ -123,7 +121,7 @@ class TestThePage:
             ({"human_reviewer_id": "carla"}, "", "Yes"),
         ],
     )
-    def test_takes_part_of_a_decision(
+    def test_incomplete_file_decision_fills_part_of_the_form(
         self, human: dict[str, Any], comment: str, clarity: str, as_ana: Client, ana: User
     ) -> None:
         record = record_of(**human)
@@ -135,7 +133,7 @@ class TestThePage:
         assert found["human_review_comments"] == (comment or None)
         assert found["human_corrected_scores"]["Clarity"]["score"] == clarity
 
-    def test_shows_the_decision_beside_a_draft(
+    def test_file_decision_is_shown_next_to_a_draft(
         self, as_ana: Client, ana: User, decided_before: Evaluation
     ) -> None:
         page = open_record(as_ana, decided_before, ana)
@@ -151,7 +149,7 @@ class TestThePage:
         assert "The form has other scores." in text(page)
         assert "Step 3 is missing." in text(page)
 
-    def test_of_a_lead_who_decides_between_independent_reviews_shows_it_too(
+    def test_file_decision_is_shown_to_adjudicating_lead(
         self, as_lea: Client, lea: User, ana: User, bo: User, decided_before: Evaluation
     ) -> None:
         Run.objects.update(overlap_share=1, overlap=2)
@@ -163,8 +161,8 @@ class TestThePage:
         assert "The form has other scores." in text(page)
 
 
-class TestAfterwards:
-    def test_undo_gives_the_record_the_values_of_the_file(
+class TestLaterChanges:
+    def test_undo_restores_the_values_of_the_file(
         self, as_ana: Client, ana: User, decided_before: Evaluation
     ) -> None:
         posted = filled_in(open_record(as_ana, decided_before, ana)) | {"comments": "Mine"}
@@ -178,7 +176,7 @@ class TestAfterwards:
         assert page.context["form"].comment == "Mine"
         assert "already has a decision by carla" in text(page)
 
-    def test_revising_a_decision_that_a_file_completed_begins_with_it(self, as_lea: Client) -> None:
+    def test_revision_of_a_file_decision_is_prefilled_with_it(self, as_lea: Client) -> None:
         record = record_of(human_review_status="Completed", **BY_CARLA)
         page = as_lea.get(reverse("revise", args=[record.pk]))
         assert entered(page)[0] == ("Clarity", "No", "Step 3 is missing.")
@@ -186,7 +184,7 @@ class TestAfterwards:
         assert exported()["human_corrected_scores"] == CORRECTED
         assert exported()["human_review_comments"] == BY_CARLA["human_review_comments"]
 
-    def test_revising_a_record_that_was_closed_keeps_its_comment(
+    def test_revision_of_a_closed_record_keeps_its_comment(
         self, as_lea: Client, lea: User, ana: User
     ) -> None:
         record = record_of()
@@ -195,7 +193,7 @@ class TestAfterwards:
         page = as_lea.get(reverse("revise", args=[record.pk]))
         assert page.context["form"].comment == "The response is missing."
 
-    def test_file_that_changes_the_decision_meanwhile_is_shown_with_what_was_typed(
+    def test_changed_file_decision_is_shown_with_entries(
         self, as_ana: Client, ana: User, decided_before: Evaluation
     ) -> None:
         posted = filled_in(open_record(as_ana, decided_before, ana))
@@ -206,14 +204,14 @@ class TestAfterwards:
         assert Review.objects.count() == 0
 
 
-class TestABlindRecord:
+class TestBlindRecord:
     @pytest.fixture
     def blind_record(self) -> Evaluation:
         record = record_of(**BY_CARLA)
         Run.objects.update(blind_share=1)
         return record
 
-    def test_shows_nothing_of_it_before_scores_are_committed(
+    def test_blind_record_hides_file_decision_before_lock_in(
         self, as_ana: Client, ana: User, blind_record: Evaluation
     ) -> None:
         page = open_record(as_ana, blind_record, ana)
@@ -223,7 +221,7 @@ class TestABlindRecord:
         for telling in ("already holds", "Checked twice", "Step 3", "Terse", ">Style", "carla"):
             assert telling not in text(page), telling
 
-    def test_shows_it_beside_the_committed_scores(
+    def test_blind_record_shows_file_decision_after_lock_in(
         self, as_ana: Client, ana: User, blind_record: Evaluation
     ) -> None:
         posted = filled_in(open_record(as_ana, blind_record, ana))
@@ -237,7 +235,7 @@ class TestABlindRecord:
         submit(as_ana, blind_record, filled_in(page))
         assert exported()["human_review_comments"] == BY_CARLA["human_review_comments"]
 
-    def test_keeps_the_comment_that_was_written_blind(
+    def test_blind_record_keeps_the_blind_comment(
         self, as_ana: Client, ana: User, blind_record: Evaluation
     ) -> None:
         posted = filled_in(open_record(as_ana, blind_record, ana))
@@ -271,7 +269,9 @@ ODD: dict[str, Any] = {
 
 @pytest.mark.parametrize("scores", ODD.values(), ids=ODD)
 class TestOddScores:
-    def test_open_submit_and_export(self, scores: Any, as_ana: Client, ana: User) -> None:
+    def test_odd_file_scores_can_be_opened_submitted_and_exported(
+        self, scores: Any, as_ana: Client, ana: User
+    ) -> None:
         human = BY_CARLA | {"human_corrected_scores": scores, "human_review_comments": f" {LONG}\r\n"}
         record = record_of(**human)
         original = line(parsed_rubric_scores=JUDGED, **human)
@@ -293,7 +293,7 @@ class TestOddScores:
         compared = compare([partial(BytesIO, original + b"\n")], BytesIO(take_out()), Limits())
         assert compared.problems == []
 
-    def test_survive_undo_revision_and_restoring(
+    def test_odd_file_scores_survive_undo_revision_and_restore(
         self, scores: Any, as_ana: Client, as_lea: Client, ana: User, lea: User
     ) -> None:
         record = record_of(**(BY_CARLA | {"human_corrected_scores": scores}))
@@ -317,7 +317,7 @@ class TestOddScores:
         assert take_out().endswith(b"}\n")
 
 
-def test_more_criteria_than_the_form_takes_are_counted(as_ana: Client, ana: User) -> None:
+def test_file_criteria_beyond_the_form_limit_are_counted(as_ana: Client, ana: User) -> None:
     many = {f"criterion {number}": {"score": "No", "justification": ""} for number in range(1_000)}
     record = record_of(human_corrected_scores=many)
     page = open_record(as_ana, record, ana)
@@ -326,14 +326,14 @@ def test_more_criteria_than_the_form_takes_are_counted(as_ana: Client, ana: User
     assert submit(as_ana, record, filled_in(page)).status_code == 303
 
 
-def test_score_that_is_none_of_the_runs_is_one_to_choose() -> None:
+def test_file_score_outside_the_rubric_can_be_chosen() -> None:
     kept = run_rubric(record_of().run)
     found = kept.choices("Maybe", "Perhaps")
     assert [choice.value for choice in found][-2:] == ["as judged", "as in the file"]
     assert [choice.score for choice in kept.choices("Maybe", "Maybe")].count("Maybe") == 1
 
 
-def test_record_that_several_people_review_shows_it_to_each(
+def test_file_decision_is_shown_to_each_independent_reviewer(
     as_ana: Client, ana: User, as_bo: Client, bo: User, decided_before: Evaluation
 ) -> None:
     Run.objects.update(overlap_share=1, overlap=2)

@@ -32,32 +32,32 @@ def posted(record: Evaluation, **changes: Any) -> dict[str, Any]:
     return form | changes
 
 
-class TestThePage:
-    def test_is_one_click_from_the_record(self, as_bo: Client, record: Evaluation) -> None:
+class TestRecordHistory:
+    def test_record_page_links_to_history(self, as_bo: Client, record: Evaluation) -> None:
         assert f'href="{url("record-history", record)}">Record history</a>' in text(
             as_bo.get(url("evaluation", record))
         )
 
-    def test_tells_what_happened_and_what_it_changed(self, as_bo: Client, record: Evaluation) -> None:
+    def test_history_lists_events_with_changes(self, as_bo: Client, record: Evaluation) -> None:
         page = text(as_bo.get(url("record-history", record)))
         assert "<strong>ana</strong> revised it: version 2" in page
         assert "<summary>2 fields changed since version 1</summary>" in page
         assert "<del>Yes</del><ins>No</ins>" in page
         assert page.index("version 2") < page.index("submitted version 1") < page.index("added this record")
 
-    def test_says_who_held_it_until_when(self, as_bo: Client, ana: User) -> None:
+    def test_history_shows_claims_with_their_end(self, as_bo: Client, ana: User) -> None:
         record = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         until = f"{record.claimed_until:%Y-%m-%d %H:%M}"
         assert f"Claimed until {until} UTC: not over yet." in text(as_bo.get(url("record-history", record)))
 
-    def test_leads_to_the_file_that_changed_it(self, as_bo: Client) -> None:
+    def test_history_links_to_imports(self, as_bo: Client) -> None:
         bring_in(file_of(line("eval_1")))
         source = bring_in(file_of(line("eval_1", aggregated_score="Fail")))
         page = text(as_bo.get(url("record-history", Evaluation.objects.get())))
         assert f'<a href="{url("import", source)}"><strong>evaluations.jsonl</strong></a> changed it' in page
         assert "<summary>1 field changed since the previous import</summary>" in page
 
-    def test_goes_on_where_it_was_long(
+    def test_history_has_pages(
         self, as_bo: Client, record: Evaluation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
@@ -68,7 +68,7 @@ class TestThePage:
         assert "added this record" in older
         assert ">Latest</a>" in older
 
-    def test_shows_no_text_of_a_record_as_html(self, as_bo: Client, ana: User) -> None:
+    def test_history_escapes_record_texts(self, as_bo: Client, ana: User) -> None:
         first = decide(EvaluationFactory.create(), ana, comments="<b>one</b>")
         decide(first.evaluation, ana, by=revise, comments="<script>two</script>")
         page = as_bo.get(url("record-history", first.evaluation)).content.decode()
@@ -77,46 +77,52 @@ class TestThePage:
         assert "script" in page
 
 
-class TestRestoring:
-    def test_makes_a_new_version(self, as_ana: Client, record: Evaluation) -> None:
+class TestRestore:
+    def test_restore_creates_a_new_version(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record), follow=True)
         assert "Version 1 is current again, as version 3." in text(response)
         assert "restored version 1 as version 3" in text(response)
         record.refresh_from_db()
         assert record.human_corrected_scores == SCORES
 
-    def test_needs_a_reason_and_keeps_the_form(self, as_ana: Client, record: Evaluation) -> None:
+    def test_restore_without_reason_keeps_the_form(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record, reason=" "))
         assert response.status_code == 422
         assert "Enter a reason for restoring this version." in text(response)
         assert "<details open>" in text(response)
         assert record.reviews.count() == 2
 
-    def test_of_a_record_that_changed_since_says_so(self, as_ana: Client, record: Evaluation) -> None:
+    def test_restore_on_changed_record_is_a_conflict(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record, version=1, reason="Mine was right."))
         assert response.status_code == 409
         assert "ana revised this at" in text(response)
         assert 'value="Mine was right."' in text(response)
         assert record.reviews.count() == 2
 
-    def test_is_not_for_who_decided_nothing_here(self, as_bo: Client, record: Evaluation) -> None:
+    def test_restore_is_denied_for_reviewers_without_decision(
+        self, as_bo: Client, record: Evaluation
+    ) -> None:
         assert as_bo.post(url("restore", record), posted(record)).status_code == 403
         page = text(as_bo.get(url("record-history", record)))
         assert "You need the lead role" in page
         assert "Restore version 1" not in page
 
     @pytest.mark.parametrize("number", [9, 2**31 - 1])
-    def test_of_no_version_is_not_found(self, as_ana: Client, record: Evaluation, number: int) -> None:
+    def test_restore_of_unknown_version_is_not_found(
+        self, as_ana: Client, record: Evaluation, number: int
+    ) -> None:
         assert as_ana.post(url("restore", record), posted(record, restored=number)).status_code == 404
 
     @pytest.mark.parametrize(
         "nonsense", [{"restored": "x"}, {"restored": "9" * 40}, {"version": ""}, {"submission": "1"}]
     )
-    def test_of_nonsense_is_refused(
+    def test_restore_of_invalid_version_is_rejected(
         self, as_ana: Client, record: Evaluation, nonsense: dict[str, str]
     ) -> None:
         assert as_ana.post(url("restore", record), posted(record, **nonsense)).status_code == 422
 
-    def test_is_not_offered_while_the_record_waits(self, as_ana: Client, record: Evaluation) -> None:
+    def test_restore_is_not_offered_for_records_in_the_queue(
+        self, as_ana: Client, record: Evaluation
+    ) -> None:
         as_ana.post(url("reopen", record), {"reason": "Once more"})
         assert "Restore" not in text(as_ana.get(url("record-history", record)))

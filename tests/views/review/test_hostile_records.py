@@ -241,7 +241,7 @@ def places(record: Evaluation) -> Iterator[str]:
                 yield re.sub(r"\d+", str(source.pk), path)
 
 
-def test_no_page_and_no_file_becomes_what_a_record_says(
+def test_hostile_record_texts_are_escaped_on_pages_and_in_files(
     happened: list[tuple[str, str]], record: Evaluation, as_max: Client
 ) -> None:
     """And meanwhile, from the import of the file to its export, nothing of it is opened, run or fetched."""
@@ -259,7 +259,7 @@ def test_no_page_and_no_file_becomes_what_a_record_says(
     assert happened == []
 
 
-def test_what_a_page_of_theirs_would_be_is_found() -> None:
+def test_unescaped_text_on_a_page_is_detected() -> None:
     for html in (
         f"<{PROBE}>",
         f'<p {PROBE}="">',
@@ -291,6 +291,6 @@ def test_filters_views_and_previews_show_hostile_text_as_text(record: Evaluation
     assert_harmless(as_max.get(f"/<{PROBE}>/"))
 
 
-def test_what_would_be_opened_is_found(happened: list[tuple[str, str]], tmp_path: Path) -> None:
+def test_unsafe_downloads_are_detected(happened: list[tuple[str, str]], tmp_path: Path) -> None:
     (tmp_path / PROBE).write_text("seen")
     assert {event for event, _ in happened} == {"open"}

@@ -46,24 +46,30 @@ def differing(first: Review, bo: User) -> Escalation:
     return Escalation.objects.get()
 
 
-class TestGivingOne:
-    def test_is_said_and_goes_on(self, as_ana: Client, record: Evaluation) -> None:
+class TestSubmit:
+    def test_independent_review_is_confirmed_and_next_record_is_shown(
+        self, as_ana: Client, record: Evaluation
+    ) -> None:
         other = EvaluationFactory.create(run=record.run, task_id="8")
         response = as_ana.post(url("submit", record), form_of(record), headers=HTMX)
         assert "Your review of Task 7 · o1 is saved. Waiting for the other reviewers." in text(response)
         assert response["HX-Replace-Url"] == url("evaluation", other)
 
-    def test_that_agrees_is_saved_as_the_decision(self, as_bo: Client, record: Evaluation, ana: User) -> None:
+    def test_agreeing_independent_reviews_become_the_decision(
+        self, as_bo: Client, record: Evaluation, ana: User
+    ) -> None:
         decide(record, ana, scores=SCORES)
         response = as_bo.post(url("submit", record), form_of(record), follow=True)
         assert "Saved" in text(response)
         assert Evaluation.objects.get().human_reviewer_id == "bo"
 
-    def test_that_differs_is_said_too(self, as_bo: Client, record: Evaluation, first: Review) -> None:
+    def test_differing_independent_review_is_reported(
+        self, as_bo: Client, record: Evaluation, first: Review
+    ) -> None:
         response = as_bo.post(url("submit", record), form_of(record), follow=True)
         assert "Reviewers disagree; a lead will decide." in text(response)
 
-    def test_leaves_its_reviewer_the_record_to_read(
+    def test_record_is_readable_after_own_independent_review(
         self, as_ana: Client, record: Evaluation, first: Review
     ) -> None:
         page = text(as_ana.get(url("evaluation", record)))
@@ -75,12 +81,12 @@ class TestGivingOne:
         assert refused.status_code == 409
         assert "Waiting for the other reviewers." in text(refused)
 
-    def test_is_told_in_the_queue(self, as_ana: Client, run: Run, first: Review) -> None:
+    def test_queue_page_counts_own_independent_reviews(self, as_ana: Client, run: Run, first: Review) -> None:
         page = text(as_ana.get(url("review", run)))
         assert "1 of your reviews is waiting for another reviewer." in page
         assert "You're done for now." in page
 
-    def test_can_be_undone_from_ones_history(
+    def test_independent_review_can_be_undone_in_recent_work(
         self, as_ana: Client, run: Run, record: Evaluation, first: Review
     ) -> None:
         assert "Independent review" in text(as_ana.get(url("recent", run)))
@@ -88,7 +94,7 @@ class TestGivingOne:
         assert "Undone: Task 7 · o1. It is open again with your scores." in text(response)
         assert SECRET in text(response)
 
-    def test_can_be_undone_while_somebody_else_has_the_record(
+    def test_independent_review_can_be_undone_while_another_has_the_record(
         self, as_ana: Client, run: Run, record: Evaluation, first: Review, bo: User
     ) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=bo)
@@ -96,9 +102,9 @@ class TestGivingOne:
         assert "Your scores are kept as a draft." in text(response)
 
 
-class TestNobodySeesThoseOfOthers:
+class TestHiddenReviews:
     @pytest.mark.parametrize("who", ["bo", "lea"])
-    def test_on_any_page(
+    def test_independent_reviews_of_others_are_hidden_on_every_page(
         self, request: pytest.FixtureRequest, record: Evaluation, first: Review, who: str
     ) -> None:
         client: Client = request.getfixturevalue(f"as_{who}")
@@ -111,7 +117,7 @@ class TestNobodySeesThoseOfOthers:
             assert SECRET not in text(page)
             assert "A word of ana." not in text(page)
 
-    def test_before_a_lead_decides_between_them(
+    def test_independent_reviews_are_hidden_until_adjudication(
         self, as_bo: Client, record: Evaluation, differing: Escalation
     ) -> None:
         page = text(as_bo.get(url("evaluation", record)))
@@ -120,7 +126,7 @@ class TestNobodySeesThoseOfOthers:
         assert SECRET not in page
         assert "Withdraw" not in page
 
-    def test_and_then_all_do(
+    def test_independent_reviews_are_shown_after_adjudication(
         self, as_bo: Client, record: Evaluation, differing: Escalation, lea: User
     ) -> None:
         decide(Evaluation.objects.get(), lea, scores=SCORES)
@@ -129,8 +135,8 @@ class TestNobodySeesThoseOfOthers:
         assert "Depth: No → Yes" in page
 
 
-class TestALeadDecides:
-    def test_with_the_independent_reviews_side_by_side(
+class TestAdjudication:
+    def test_adjudication_shows_independent_reviews_side_by_side(
         self, as_lea: Client, record: Evaluation, differing: Escalation
     ) -> None:
         before = text(as_lea.get(url("evaluation", record)))
@@ -143,7 +149,9 @@ class TestALeadDecides:
             assert said in page
         assert "Return to the queue for another review" in page
 
-    def test_from_what_they_agree_on(self, as_lea: Client, record: Evaluation, differing: Escalation) -> None:
+    def test_adjudication_form_is_prefilled_with_agreed_scores(
+        self, as_lea: Client, record: Evaluation, differing: Escalation
+    ) -> None:
         as_lea.post(url("claim", record))
         response = as_lea.get(url("evaluation", record))
         assert "Scores that the independent reviews agree on" in text(response)
@@ -157,12 +165,16 @@ class TestALeadDecides:
         decided = Evaluation.objects.get()
         assert (decided.human_reviewer_id, decided.is_escalated) == ("lea", False)
 
-    def test_who_gave_one_is_told(self, as_lea: Client, record: Evaluation, first: Review, lea: User) -> None:
+    def test_adjudication_warns_a_lead_who_reviewed_the_record(
+        self, as_lea: Client, record: Evaluation, first: Review, lea: User
+    ) -> None:
         decide(Evaluation.objects.get(), lea, scores=SCORES)
         page = text(as_lea.post(url("claim", record), headers=HTMX))
         assert "One of the reviews is yours: ask another lead to decide." in page
 
-    def test_with_those_there_are(self, as_lea: Client, record: Evaluation, first: Review) -> None:
+    def test_adjudication_is_possible_with_missing_reviews(
+        self, as_lea: Client, record: Evaluation, first: Review
+    ) -> None:
         assert "Adjudicate now" in text(as_lea.get(url("evaluation", record)))
         response = as_lea.post(url("adjudicate", record), headers=HTMX)
         page = text(response)
@@ -173,7 +185,7 @@ class TestALeadDecides:
         as_lea.post(url("submit", record), posted)
         assert Evaluation.objects.get().human_reviewer_id == "lea"
 
-    def test_not_on_a_record_that_waits_for_none(self, as_lea: Client, record: Evaluation) -> None:
+    def test_adjudication_needs_open_independent_reviews(self, as_lea: Client, record: Evaluation) -> None:
         response = as_lea.post(url("adjudicate", record), headers=HTMX)
         assert response.status_code == 409
         assert "This record has no open independent reviews." in text(response)
@@ -181,7 +193,7 @@ class TestALeadDecides:
     @pytest.mark.parametrize(
         ("outcome", "status"), [("returned", "Needs Review"), ("closed", "Needs Review")]
     )
-    def test_or_sends_it_back_without_a_word_but_closes_it_with_one(
+    def test_disagreement_needs_an_answer_only_to_be_closed(
         self, as_lea: Client, record: Evaluation, differing: Escalation, outcome: str, status: str
     ) -> None:
         response = as_lea.post(url("resolve-escalation", differing), {"outcome": outcome})
@@ -189,20 +201,20 @@ class TestALeadDecides:
         after = Evaluation.objects.get()
         assert (after.is_escalated, after.human_review_status) == (outcome == "closed", status)
 
-    def test_finds_it_in_the_list(self, as_lea: Client, run: Run, differing: Escalation) -> None:
+    def test_disagreement_is_listed_for_leads(self, as_lea: Client, run: Run, differing: Escalation) -> None:
         page = text(as_lea.get(url("open-escalations", run)))
         assert "Reviewers disagree: choose the final scores." in page
         assert "Answer and return to queue" not in page
 
 
-class TestOneThatComesTooLate:
+class TestLateReview:
     @pytest.fixture
     def decided(self, record: Evaluation, ana: User) -> Evaluation:
         Run.objects.update(overlap_share=0)
         decide(record, ana, scores=DEEP)
         return record
 
-    def test_is_offered_beside_the_decision(self, as_bo: Client, decided: Evaluation) -> None:
+    def test_late_review_is_offered_next_to_the_decision(self, as_bo: Client, decided: Evaluation) -> None:
         response = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         page = text(response)
         assert response.status_code == 409
@@ -212,13 +224,13 @@ class TestOneThatComesTooLate:
         assert "Submit as independent review" in page
         assert url("independent-review", decided) in page
 
-    def test_is_offered_when_a_draft_is_saved_too(self, as_bo: Client, decided: Evaluation) -> None:
+    def test_late_review_is_offered_when_a_draft_is_saved(self, as_bo: Client, decided: Evaluation) -> None:
         draft = form_of(decided, revision=1)
         response = as_bo.post(url("draft", decided), draft, headers=HTMX)
         assert response.status_code == 409
         assert "Submit as independent review" in text(response)
 
-    def test_goes_to_a_lead_where_it_differs(self, as_bo: Client, decided: Evaluation) -> None:
+    def test_differing_late_review_goes_to_a_lead(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         response = as_bo.post(url("independent-review", decided), filled_in(refused), follow=True)
         assert "Your independent review on Task 7 · o1 is saved. It differs from the decision" in text(
@@ -227,14 +239,14 @@ class TestOneThatComesTooLate:
         after = Evaluation.objects.get()
         assert (after.human_reviewer_id, after.is_escalated) == ("ana", True)
 
-    def test_is_kept_where_it_agrees(self, as_bo: Client, decided: Evaluation) -> None:
+    def test_agreeing_late_review_is_saved(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         posted = filled_in(refused) | {"criteria-1-score": "Yes"}
         response = as_bo.post(url("independent-review", decided), posted, follow=True)
         assert "It agrees with the current decision." in text(response)
         assert IndependentReview.objects.count() == 2
 
-    def test_is_read_and_resolved_by_a_lead(
+    def test_late_review_is_resolved_by_a_lead(
         self, as_bo: Client, as_lea: Client, decided: Evaluation, bo: User
     ) -> None:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
@@ -246,30 +258,36 @@ class TestOneThatComesTooLate:
         assert not Evaluation.objects.get().is_escalated
         assert "independent review" in text(as_bo.get(url("evaluation", decided)))
 
-    def test_is_counted_on_the_desk(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
+    def test_late_disagreement_is_counted_on_the_dashboard(
+        self, as_lea: Client, decided: Evaluation, bo: User
+    ) -> None:
         place = reverse("open-escalations", args=[decided.run_id])
         assert place not in text(as_lea.get(reverse("dashboard")))
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         assert f'<a href="{place}">1</a>' in text(as_lea.get(reverse("dashboard")))
         assert "1 open escalation" in text(as_lea.get(place))
 
-    def test_shows_beside_the_revision_too(self, as_lea: Client, decided: Evaluation, bo: User) -> None:
+    def test_late_review_is_shown_next_to_the_revision(
+        self, as_lea: Client, decided: Evaluation, bo: User
+    ) -> None:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         response = as_lea.get(url("revise", decided))
         assert "2 independent reviews differ on 1 of 2 criteria." in text(response)
         as_lea.post(url("revise", decided), filled_in(response))
         assert not Evaluation.objects.get().is_escalated
 
-    def test_is_not_offered_to_who_decided(self, as_ana: Client, decided: Evaluation) -> None:
+    def test_late_review_is_not_offered_to_the_author_of_the_decision(
+        self, as_ana: Client, decided: Evaluation
+    ) -> None:
         page = text(as_ana.post(url("submit", decided), form_of(decided), headers=HTMX))
         assert "Submit as independent review" not in page
 
-    def test_needs_a_whole_form(self, as_bo: Client, decided: Evaluation) -> None:
+    def test_incomplete_late_review_is_rejected(self, as_bo: Client, decided: Evaluation) -> None:
         response = as_bo.post(url("independent-review", decided), {}, headers=HTMX)
         assert response.status_code == 422
         assert "Your independent review was not saved" in text(response)
 
-    def test_is_refused_where_the_decision_has_changed(
+    def test_late_review_on_changed_decision_is_a_conflict(
         self, as_bo: Client, decided: Evaluation, ana: User
     ) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
@@ -281,13 +299,15 @@ class TestOneThatComesTooLate:
         assert "It agrees with the current decision." in text(again)
 
 
-class TestTheFile:
-    def test_is_offered_where_there_are_independent_reviews(
+class TestDownload:
+    def test_independent_reviews_download_is_offered(
         self, as_lea: Client, run: Run, record: Evaluation
     ) -> None:
         assert "Download independent reviews" not in text(as_lea.get(url("export", run)))
 
-    def test_is_one_line_for_each(self, as_lea: Client, run: Run, first: Review) -> None:
+    def test_independent_reviews_download_has_one_line_each(
+        self, as_lea: Client, run: Run, first: Review
+    ) -> None:
         assert "Download independent reviews" in text(as_lea.get(url("export", run)))
         response = as_lea.get(url("independent-reviews", run))
         assert b"".join(response.streaming_content).count(b"\n") == 1  # type: ignore[attr-defined]

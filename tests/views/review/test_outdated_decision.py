@@ -39,7 +39,7 @@ def page(client: Client, evaluation: Evaluation) -> Any:
     return client.get(reverse("evaluation", args=[evaluation.pk]))
 
 
-def test_shows_what_changed_old_against_new(as_ana: Client, stale: Evaluation) -> None:
+def test_outdated_decision_shows_changes_of_the_record(as_ana: Client, stale: Evaluation) -> None:
     shown = text(page(as_ana, stale))
     assert "Changed since the decision by bo" in shown
     assert "<del>Yes</del><ins>No</ins>" in shown
@@ -48,7 +48,7 @@ def test_shows_what_changed_old_against_new(as_ana: Client, stale: Evaluation) -
     assert "<del>Pass</del><ins>Fail</ins>" in shown
 
 
-def test_has_the_scores_and_the_comment_of_that_review_filled_in(as_ana: Client, stale: Evaluation) -> None:
+def test_outdated_decision_prefills_the_form(as_ana: Client, stale: Evaluation) -> None:
     shown = page(as_ana, stale).context["form"]
     assert [(row.typed_name, row.value, row.text) for row in shown.rows] == [
         ("Clarity", "Partial", "One step is missing."),
@@ -58,7 +58,9 @@ def test_has_the_scores_and_the_comment_of_that_review_filled_in(as_ana: Client,
     assert shown.submit_label == "Submit 2 changes"
 
 
-def test_takes_them_as_a_new_decision_of_who_submits(as_ana: Client, stale: Evaluation, ana: User) -> None:
+def test_outdated_decision_can_be_submitted_by_another_reviewer(
+    as_ana: Client, stale: Evaluation, ana: User
+) -> None:
     response = as_ana.post(reverse("submit", args=[stale.pk]), filled_in(page(as_ana, stale)))
     assert response.status_code == 303
     review = Review.objects.get(version=2)
@@ -67,7 +69,7 @@ def test_takes_them_as_a_new_decision_of_who_submits(as_ana: Client, stale: Eval
     assert "Changed since" not in text(page(as_ana, stale))
 
 
-def test_asks_for_a_score_that_the_judge_has_taken_back(as_ana: Client, bo: User, ana: User) -> None:
+def test_outdated_decision_requires_a_score_the_judge_removed(as_ana: Client, bo: User, ana: User) -> None:
     bring_in(file_of(record(7, "")))
     decide(Evaluation.objects.get(), bo, scores={"Clarity": {"score": 7, "justification": ""}})
     bring_in(file_of(record(8, "")))
@@ -75,9 +77,7 @@ def test_asks_for_a_score_that_the_judge_has_taken_back(as_ana: Client, bo: User
     assert page(as_ana, evaluation).context["form"].submit_label == "1 score missing"
 
 
-def test_is_read_with_the_stale_decision_by_who_does_not_hold_it(
-    as_ana: Client, stale: Evaluation, ana: User
-) -> None:
+def test_outdated_decision_is_readable_without_claim(as_ana: Client, stale: Evaluation, ana: User) -> None:
     claims.release(evaluation_id=stale.pk, actor=ana)
     shown = text(page(as_ana, stale))
     assert "Outdated decision" in shown
@@ -85,12 +85,12 @@ def test_is_read_with_the_stale_decision_by_who_does_not_hold_it(
     assert "Changed since the decision by bo" in shown
 
 
-def test_can_be_opened_where_the_file_is_not_kept(as_ana: Client, ana: User, bo: User) -> None:
+def test_outdated_decision_opens_without_stored_file(as_ana: Client, ana: User, bo: User) -> None:
     decide(EvaluationFactory.create(), bo)
     Evaluation.objects.update(is_outdated=True, human_review_status="Needs Review")
     evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
     assert "Changed since the decision by bo" in text(page(as_ana, evaluation))
 
 
-def test_is_marked_in_the_list(as_ana: Client, stale: Evaluation) -> None:
+def test_outdated_decision_is_marked_in_the_list(as_ana: Client, stale: Evaluation) -> None:
     assert "outdated decision</span>" in text(as_ana.get(reverse("run", args=[stale.run_id])))

@@ -44,16 +44,14 @@ def held(record: Evaluation, ana: User) -> Evaluation:
     return claims.claim(evaluation_id=record.pk, reviewer=ana)
 
 
-class TestClaiming:
-    def test_starting_leads_to_a_record_that_is_ones_own(
-        self, as_ana: Client, record: Evaluation, ana: User
-    ) -> None:
+class TestClaim:
+    def test_starting_review_claims_a_record(self, as_ana: Client, record: Evaluation, ana: User) -> None:
         response = as_ana.post(url("claim-next", record.run))
         assert (response.status_code, response["Location"]) == (303, url("evaluation", record))
         record.refresh_from_db()
         assert record.claimed_by == ana
 
-    def test_looking_at_a_record_claims_nothing(self, as_ana: Client, record: Evaluation) -> None:
+    def test_viewing_a_record_does_not_claim_it(self, as_ana: Client, record: Evaluation) -> None:
         page = text(as_ana.get(url("evaluation", record)))
         assert "Review this" in page
         assert 'id="review-form"' not in page
@@ -61,11 +59,11 @@ class TestClaiming:
         assert record.claimed_by is None
         assert not AuditEvent.objects.exists()
 
-    def test_a_record_can_be_claimed_by_itself(self, as_ana: Client, record: Evaluation, ana: User) -> None:
+    def test_single_record_can_be_claimed(self, as_ana: Client, record: Evaluation, ana: User) -> None:
         assert as_ana.post(url("claim", record)).status_code == 303
         assert 'id="review-form"' in text(as_ana.get(url("evaluation", record)))
 
-    def test_what_another_holds_can_be_read_but_not_claimed(self, as_bo: Client, held: Evaluation) -> None:
+    def test_record_claimed_by_another_is_read_only(self, as_bo: Client, held: Evaluation) -> None:
         page = text(as_bo.get(url("evaluation", held)))
         assert "ana is reviewing this record (until" in page
         assert "Review this" not in page
@@ -73,7 +71,9 @@ class TestClaiming:
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
 
-    def test_only_a_lead_is_offered_to_free_it(self, as_bo: Client, held: Evaluation, lea: User) -> None:
+    def test_release_of_another_claim_is_offered_to_leads_only(
+        self, as_bo: Client, held: Evaluation, lea: User
+    ) -> None:
         proposal = f'action="{url("release", held)}"'
         assert proposal not in text(as_bo.get(url("evaluation", held)))
         as_lea = Client()
@@ -82,34 +82,30 @@ class TestClaiming:
         assert as_lea.post(url("release", held))["Location"] == url("evaluation", held)
         assert as_bo.post(url("claim", held)).status_code == 303
 
-    def test_giving_back_leads_to_the_queue_and_not_to_the_same_record(
-        self, as_ana: Client, held: Evaluation
-    ) -> None:
+    def test_release_shows_the_queue(self, as_ana: Client, held: Evaluation) -> None:
         assert as_ana.post(url("release", held))["Location"] == url("review", held.run)
         held.refresh_from_db()
         assert held.claimed_by is None
 
-    def test_another_cannot_give_it_back(self, as_bo: Client, held: Evaluation) -> None:
+    def test_release_of_another_claim_is_denied_for_reviewers(self, as_bo: Client, held: Evaluation) -> None:
         assert as_bo.post(url("release", held)).status_code == 403
 
-    def test_skipping_leads_to_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
+    def test_skip_shows_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
         other = EvaluationFactory.create(run=held.run, task_id="8")
         assert as_ana.post(url("skip", held))["Location"] == url("evaluation", other)
         assert as_ana.post(url("skip", other))["Location"] == url("review", held.run)
 
-    def test_what_another_holds_cannot_be_skipped(self, as_bo: Client, held: Evaluation) -> None:
+    def test_record_claimed_by_another_cannot_be_skipped(self, as_bo: Client, held: Evaluation) -> None:
         response = as_bo.post(url("skip", held))
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
 
-    def test_an_open_page_keeps_the_claim(self, as_ana: Client, held: Evaluation) -> None:
+    def test_open_page_renews_the_claim(self, as_ana: Client, held: Evaluation) -> None:
         response = as_ana.post(url("renew", held), headers=HTMX)
         assert response.status_code == 204
         assert dt.datetime.fromisoformat(response["X-Claim-Until"]) > timezone.now()
 
-    def test_a_claim_that_ran_out_is_taken_up_again_and_the_page_says_so(
-        self, as_ana: Client, held: Evaluation
-    ) -> None:
+    def test_expired_claim_is_renewed_with_a_notice(self, as_ana: Client, held: Evaluation) -> None:
         end_claim(held)
         response = as_ana.post(url("renew", held), headers=HTMX)
         assert response.status_code == 200
@@ -117,9 +113,7 @@ class TestClaiming:
         held.refresh_from_db()
         assert held.is_claimed
 
-    def test_an_open_page_learns_that_its_claim_is_lost(
-        self, as_ana: Client, held: Evaluation, bo: User
-    ) -> None:
+    def test_open_page_shows_that_its_claim_is_lost(self, as_ana: Client, held: Evaluation, bo: User) -> None:
         end_claim(held)
         claims.claim(evaluation_id=held.pk, reviewer=bo)
         response = as_ana.post(url("renew", held), headers=HTMX)
@@ -130,7 +124,7 @@ class TestClaiming:
         assert "View read-only" in page
         assert "Take over" not in page
 
-    def test_a_lead_takes_over_what_another_holds(self, held: Evaluation, lea: User) -> None:
+    def test_lead_can_take_over_a_claim(self, held: Evaluation, lea: User) -> None:
         as_lea = Client()
         as_lea.force_login(lea)
         assert "Take over" in text(as_lea.post(url("claim", held)))
@@ -138,12 +132,12 @@ class TestClaiming:
         held.refresh_from_db()
         assert held.claimed_by == lea
 
-    def test_nobody_else_takes_over(self, as_bo: Client, held: Evaluation, ana: User) -> None:
+    def test_reviewer_cannot_take_over_a_claim(self, as_bo: Client, held: Evaluation, ana: User) -> None:
         assert as_bo.post(url("claim", held), {"take_over": "yes"}).status_code == 403
         held.refresh_from_db()
         assert held.claimed_by == ana
 
-    def test_looking_at_the_records_beside_claims_nothing(self, as_ana: Client, held: Evaluation) -> None:
+    def test_viewing_next_and_previous_records_claims_nothing(self, as_ana: Client, held: Evaluation) -> None:
         other = EvaluationFactory.create(run=held.run)
         assert as_ana.get(url("look-next", held))["Location"] == url("evaluation", other)
         assert as_ana.get(url("look-next", other))["Location"] == url("evaluation", other)
@@ -152,26 +146,26 @@ class TestClaiming:
         assert other.claimed_by is None
 
 
-class TestTheQueue:
-    def test_says_what_is_left(self, as_ana: Client, record: Evaluation) -> None:
+class TestQueue:
+    def test_queue_page_shows_remaining_records(self, as_ana: Client, record: Evaluation) -> None:
         page = text(as_ana.get(url("review", record.run)))
         assert "1 left in Algebra" in page
         assert "Start reviewing" in page
 
-    def test_is_clear_in_the_end(self, as_ana: Client, run: Run) -> None:
+    def test_queue_page_is_empty_at_the_end(self, as_ana: Client, run: Run) -> None:
         page = text(as_ana.get(url("review", run)))
         assert "All caught up" in page
         assert "Start reviewing" not in page
         assert "every 30s" not in page
 
-    def test_offers_what_one_skipped(self, as_ana: Client, held: Evaluation) -> None:
+    def test_queue_page_offers_skipped_records(self, as_ana: Client, held: Evaluation) -> None:
         as_ana.post(url("skip", held))
         page = text(as_ana.get(url("review", held.run)))
         assert "1 skipped by you" in page
         assert "Review skipped records" in page
         assert as_ana.post(url("unskip-all", held.run))["Location"] == url("evaluation", held)
 
-    def test_looks_again_while_others_hold_the_rest(self, as_bo: Client, held: Evaluation) -> None:
+    def test_queue_page_polls_while_others_have_the_rest(self, as_bo: Client, held: Evaluation) -> None:
         page = text(as_bo.get(url("review", held.run)))
         assert "Another reviewer has claimed the last record; it becomes available at" in page
         assert 'hx-trigger="every 30s"' in page
@@ -180,8 +174,8 @@ class TestTheQueue:
         assert 'id="screen"' in alone
 
 
-class TestTheScreen:
-    def test_shows_what_there_is_to_judge_by(self, as_ana: Client, run: Run, ana: User) -> None:
+class TestScreen:
+    def test_screen_shows_the_evidence(self, as_ana: Client, run: Run, ana: User) -> None:
         record = EvaluationFactory.create(
             run=run,
             task_id="7",
@@ -212,12 +206,12 @@ class TestTheScreen:
         ):
             assert shown in page
 
-    def test_opens_the_raw_output_where_there_is_nothing_else(self, as_ana: Client, held: Evaluation) -> None:
+    def test_screen_opens_raw_output_without_other_evidence(self, as_ana: Client, held: Evaluation) -> None:
         page = as_ana.get(url("evaluation", held))
         assert page.context["evidence"].first_pane == "raw"
         assert "only the judge's output is available" in text(page)
 
-    def test_marks_what_was_only_read_out_of_raw_output(self, as_ana: Client, run: Run, ana: User) -> None:
+    def test_screen_marks_extracted_scores(self, as_ana: Client, run: Run, ana: User) -> None:
         raw = r'{"clarity": {"score": "No", "justification": "So \(x\)."}}'
         record = EvaluationFactory.create(
             run=run, parsed_rubric_scores={}, raw_judge_output={"raw_content": raw}
@@ -229,23 +223,21 @@ class TestTheScreen:
         assert 'class="criterion extracted"' in page
         assert '<span data-span="0">' in page
 
-    def test_asks_for_names_where_nothing_could_be_read(self, as_ana: Client, run: Run, ana: User) -> None:
+    def test_screen_without_criteria_asks_for_names(self, as_ana: Client, run: Run, ana: User) -> None:
         record = EvaluationFactory.create(run=run, parsed_rubric_scores={}, raw_judge_output={"x": "Sorry."})
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         page = text(as_ana.get(url("evaluation", record)))
         assert "No scores could be extracted. See the raw output." in page
         assert 'name="criteria-0-name" value=""' in page
 
-    def test_names_of_known_criteria_are_hidden_fields(self, as_ana: Client, run: Run, ana: User) -> None:
+    def test_screen_has_known_criteria_as_hidden_fields(self, as_ana: Client, run: Run, ana: User) -> None:
         record = EvaluationFactory.create(run=run)
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         page = text(as_ana.get(url("evaluation", record)))
         assert '<input type="hidden" name="criteria-0-name"' in page
         assert '<input type="text" name="criteria-0-name"' not in page
 
-    def test_offers_the_criteria_of_the_run_blank_where_nothing_could_be_read(
-        self, as_ana: Client, run: Run, ana: User
-    ) -> None:
+    def test_screen_offers_blank_criteria_of_the_rubric(self, as_ana: Client, run: Run, ana: User) -> None:
         run.rubric = {"criteria": ["clarity", "depth"], "scores": ["Good", "Bad"]}
         run.save()
         record = EvaluationFactory.create(run=run, parsed_rubric_scores={}, raw_judge_output={"x": "Sorry."})
@@ -255,7 +247,7 @@ class TestTheScreen:
         assert 'value="Good" checked' not in page
         assert '<label class="level" data-level="Good"' in page
 
-    def test_for_htmx_is_the_screen_alone_with_its_address(self, as_ana: Client, held: Evaluation) -> None:
+    def test_screen_for_htmx_has_its_address(self, as_ana: Client, held: Evaluation) -> None:
         response = as_ana.get(url("evaluation", held), headers=HTMX)
         page = text(response)
         assert page.startswith("<title>Task 7 · o1 · Algebra · CogniReview</title>")
@@ -264,7 +256,7 @@ class TestTheScreen:
         assert "HX-Request" in response["Vary"]
         assert "no-store" in response["Cache-Control"]
 
-    def test_of_a_decided_record_shows_judge_and_human(
+    def test_screen_of_decided_record_compares_judge_and_human(
         self, as_bo: Client, held: Evaluation, ana: User
     ) -> None:
         decide(
@@ -282,7 +274,7 @@ class TestTheScreen:
         assert "Hm." in page
         assert 'id="review-form"' not in page
 
-    def test_does_not_say_a_hostile_text_but_shows_it(self, as_ana: Client, run: Run, ana: User) -> None:
+    def test_screen_escapes_hostile_text(self, as_ana: Client, run: Run, ana: User) -> None:
         hostile = '"><script>alert(1)</script>{{ 7|add:7 }}'
         record = EvaluationFactory.create(
             run=run,
@@ -301,7 +293,7 @@ class TestTheScreen:
         assert "<script>alert" not in page
         assert "{{ 7|add:7 }}" in page
 
-    def test_can_be_shown_of_records_without_measure(self, as_ana: Client, run: Run, ana: User) -> None:
+    def test_screen_shows_records_of_extreme_size(self, as_ana: Client, run: Run, ana: User) -> None:
         deep: Any = "bottom"
         for _ in range(100):
             deep = {"response": [deep]}
@@ -323,7 +315,7 @@ class TestTheScreen:
         assert response.status_code == 200
         assert "150 more criteria than the form can show" in text(response)
 
-    def test_costs_the_same_queries_for_one_record_and_for_three(
+    def test_screen_query_count_is_constant(
         self,
         as_ana: Client,
         held: Evaluation,
@@ -335,20 +327,20 @@ class TestTheScreen:
             with django_assert_max_num_queries(16):
                 as_ana.get(url("evaluation", held))
 
-    def test_has_the_line_as_it_came(self, as_ana: Client) -> None:
+    def test_line_download_is_unchanged(self, as_ana: Client) -> None:
         odd = line("e-1", aggregated_score=b'"P\\u0061ss"', cost=b"1.10")
         bring_in(file_of(line("e-0"), odd))
         response: Any = as_ana.get(url("line", Evaluation.objects.get(evaluation_id="e-1")))
         assert b"".join(response.streaming_content) == odd + b"\n"
         assert response["Content-Disposition"] == 'attachment; filename="e-1.jsonl"'
 
-    def test_previews_a_justification(self, as_ana: Client) -> None:
+    def test_justification_preview_is_rendered(self, as_ana: Client) -> None:
         response = as_ana.post(reverse("preview"), {"criteria-3-justification": "So $x$ <b>"})
         assert text(response) == '<p>So <span class="math" data-display="false">x</span> &lt;b&gt;</p>'
 
 
-class TestSubmitting:
-    def test_puts_the_decision_in_force_and_leads_to_the_next(
+class TestSubmit:
+    def test_submit_makes_the_decision_current_and_shows_the_next_record(
         self, as_ana: Client, held: Evaluation, ana: User
     ) -> None:
         other = EvaluationFactory.create(run=held.run, task_id="7")
@@ -364,12 +356,12 @@ class TestSubmitting:
         held.refresh_from_db()
         assert (held.human_review_status, held.human_reviewer_id) == ("Completed", "ana")
 
-    def test_says_what_was_saved(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_confirms_the_saved_verdict(self, as_ana: Client, held: Evaluation) -> None:
         response = as_ana.post(url("submit", held), form_of(held, criteria__1__score="Yes"), follow=True)
         assert "Task 7 · o1</a>: Fail → Pass" in text(response)
         assert "All caught up" in text(response)
 
-    def test_for_htmx_ends_on_the_next_screen(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_by_htmx_returns_the_next_screen(self, as_ana: Client, held: Evaluation) -> None:
         EvaluationFactory.create(run=held.run, task_id="7", model_id="o3")
         response = as_ana.post(url("submit", held), form_of(held), follow=True, headers=HTMX)
         page = text(response)
@@ -377,14 +369,14 @@ class TestSubmitting:
         assert '<div id="messages" role="status" hx-swap-oob="innerHTML">' in page
         assert "Saved" in page
 
-    def test_the_same_form_twice_is_one_review(self, as_ana: Client, held: Evaluation) -> None:
+    def test_repeated_submit_is_one_review(self, as_ana: Client, held: Evaluation) -> None:
         form = form_of(held)
         for _ in range(2):
             assert as_ana.post(url("submit", held), form).status_code == 303
         assert Review.objects.count() == 1
 
     @pytest.mark.parametrize("headers", [{}, HTMX])
-    def test_a_form_with_errors_comes_back_with_what_was_typed(
+    def test_invalid_submit_keeps_entries(
         self, as_ana: Client, held: Evaluation, headers: dict[str, str]
     ) -> None:
         form = form_of(held, criteria__2__name="", criteria__2__score="No", comments="I was here.")
@@ -397,7 +389,7 @@ class TestSubmitting:
         assert ("<html" in page) == (not headers)
         assert not Review.objects.exists()
 
-    def test_a_row_is_added_without_losing_what_was_typed(self, as_ana: Client, held: Evaluation) -> None:
+    def test_added_row_keeps_entries(self, as_ana: Client, held: Evaluation) -> None:
         form = form_of(held, criteria__1__score="Yes", comments="I was here.", action="add")
         response = as_ana.post(url("submit", held), form)
         page = text(response)
@@ -407,7 +399,7 @@ class TestSubmitting:
         assert "No → Yes" in page
         assert "errorlist" not in page
 
-    def test_what_another_decided_is_not_decided_again_and_no_word_is_lost(
+    def test_submit_after_another_decision_is_a_conflict_and_keeps_entries(
         self, as_ana: Client, held: Evaluation, bo: User
     ) -> None:
         end_claim(held)
@@ -422,21 +414,17 @@ class TestSubmitting:
         assert 'id="submit"' not in page
         assert Review.objects.get().reviewer == bo
 
-    def test_what_another_holds_is_not_decided(self, as_bo: Client, held: Evaluation) -> None:
+    def test_submit_on_record_claimed_by_another_is_a_conflict(self, as_bo: Client, held: Evaluation) -> None:
         response = as_bo.post(url("submit", held), form_of(held, comments="I was here."))
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
         assert "I was here." in text(response)
 
-    def test_a_claim_that_ran_out_is_no_obstacle_while_nobody_took_the_record(
-        self, as_ana: Client, held: Evaluation
-    ) -> None:
+    def test_submit_with_expired_claim_is_saved(self, as_ana: Client, held: Evaluation) -> None:
         end_claim(held)
         assert as_ana.post(url("submit", held), form_of(held)).status_code == 303
 
-    def test_a_record_that_was_imported_again_is_to_be_looked_at_again(
-        self, as_ana: Client, ana: User
-    ) -> None:
+    def test_submit_on_reimported_record_is_a_conflict(self, as_ana: Client, ana: User) -> None:
         bring_in(file_of(line("e-1", parsed_rubric_scores=SCORES)))
         record = Evaluation.objects.get()
         claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -459,9 +447,7 @@ class TestSubmitting:
         record.refresh_from_db()
         assert as_ana.post(url("submit", record), form | {"version": record.version}).status_code == 303
 
-    def test_the_criteria_of_which_the_judge_says_something_else_by_then_are_marked(
-        self, as_ana: Client, ana: User
-    ) -> None:
+    def test_conflict_marks_criteria_with_changed_judge_scores(self, as_ana: Client, ana: User) -> None:
         bring_in(file_of(line("e-1", parsed_rubric_scores=SCORES)))
         record = Evaluation.objects.get()
         claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -481,7 +467,7 @@ class TestSubmitting:
         again = form_of(record) | seen_on(response)
         assert as_ana.post(url("submit", record), again).status_code == 303
 
-    def test_what_is_refused_goes_on_from_the_draft_that_is_kept(
+    def test_submit_with_conflict_continues_the_saved_draft(
         self, as_ana: Client, held: Evaluation, ana: User
     ) -> None:
         drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "a"]], revision=4)
@@ -502,7 +488,7 @@ class TestSubmitting:
             {"criteria__0__score": "Maybe"},
         ],
     )
-    def test_nonsense_is_refused_with_the_form(
+    def test_malformed_submit_shows_the_form(
         self, as_ana: Client, held: Evaluation, changes: dict[str, Any]
     ) -> None:
         response = as_ana.post(url("submit", held), form_of(held, **changes))
@@ -510,13 +496,11 @@ class TestSubmitting:
         assert 'id="review-form"' in text(response)
         assert not Review.objects.exists()
 
-    def test_thousands_of_fields_are_refused(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_with_thousands_of_fields_is_rejected(self, as_ana: Client, held: Evaluation) -> None:
         form = {f"criteria-{number}-name": "x" for number in range(5000)}
         assert as_ana.post(url("submit", held), form_of(held) | form).status_code == 400
 
-    def test_an_encoding_that_could_smuggle_half_characters_is_refused(
-        self, as_ana: Client, held: Evaluation
-    ) -> None:
+    def test_submit_in_other_encoding_is_rejected(self, as_ana: Client, held: Evaluation) -> None:
         body = b'--x\r\nContent-Disposition: form-data; name="comments"\r\n\r\n\\ud800\r\n--x--\r\n'
         response = as_ana.post(
             url("submit", held), body, content_type="multipart/form-data; boundary=x; charset=unicode_escape"
@@ -524,6 +508,6 @@ class TestSubmitting:
         assert response.status_code == 400
 
     @pytest.mark.parametrize("name", ["evaluation", "line", "review"])
-    def test_what_does_not_exist_is_not_found(self, as_ana: Client, name: str) -> None:
+    def test_unknown_record_is_not_found(self, as_ana: Client, name: str) -> None:
         for number in ("0", "999999", "9" * 40):
             assert as_ana.get(reverse(name, args=[number])).status_code == 404

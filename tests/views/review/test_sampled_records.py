@@ -50,28 +50,30 @@ def comparable(client: Client, evaluation: Evaluation) -> list[str]:
     return re.sub(own, "", shown).split("<")
 
 
-class TestTheScreen:
-    def test_is_the_same_for_both(
+class TestScreen:
+    def test_screen_is_the_same_for_flagged_and_sampled_records(
         self, as_ana: Client, ana: User, flagged: Evaluation, drawn: Evaluation
     ) -> None:
         for one in (flagged, drawn):
             claims.claim(evaluation_id=one.pk, reviewer=ana)
         assert comparable(as_ana, flagged) == comparable(as_ana, drawn)
 
-    def test_does_not_say_why_a_record_is_there(self, as_ana: Client, flagged: Evaluation) -> None:
+    def test_screen_hides_why_a_record_is_in_the_queue(self, as_ana: Client, flagged: Evaluation) -> None:
         shown = text(as_ana.get(page_of(flagged)))
         assert HIDDEN in shown
         for word in (REASON, "needs_human_review", "review_reasons", reverse("line", args=[flagged.pk])):
             assert word not in shown
 
-    def test_does_once_it_is_decided(self, as_ana: Client, ana: User, flagged: Evaluation) -> None:
+    def test_screen_of_decided_record_shows_why_it_was_in_the_queue(
+        self, as_ana: Client, ana: User, flagged: Evaluation
+    ) -> None:
         agree(flagged, ana)
         shown = text(as_ana.get(page_of(flagged)))
         assert HIDDEN not in shown
         for word in (REASON, "needs_human_review", reverse("line", args=[flagged.pk])):
             assert word in shown
 
-    def test_does_in_a_run_of_which_nothing_is_drawn(
+    def test_screen_shows_flag_reason_in_run_without_samples(
         self, as_ana: Client, run: Run, flagged: Evaluation
     ) -> None:
         run.sample_share = 0
@@ -79,7 +81,7 @@ class TestTheScreen:
         draws.draw_sample(run.pk)
         assert REASON in text(as_ana.get(page_of(flagged)))
 
-    def test_keeps_the_line_back(self, as_ana: Client, drawn: Evaluation, ana: User) -> None:
+    def test_line_download_is_denied_in_the_queue(self, as_ana: Client, drawn: Evaluation, ana: User) -> None:
         place = reverse("line", args=[drawn.pk])
         response = as_ana.get(place)
         assert response.status_code == 403
@@ -88,8 +90,8 @@ class TestTheScreen:
         assert as_ana.get(place).status_code == 200
 
 
-class TestTheList:
-    def test_does_not_say_why_a_record_is_there(
+class TestList:
+    def test_list_hides_why_a_record_is_in_the_queue(
         self, as_ana: Client, run: Run, flagged: Evaluation, ana: User
     ) -> None:
         place = reverse("run", args=[run.pk])
@@ -100,28 +102,28 @@ class TestTheList:
         assert f"<span>{REASON}</span>" in shown
 
 
-class TestAConfirmedRecord:
+class TestConfirmedRecord:
     @pytest.fixture(autouse=True)
     def _confirmed(self, drawn: Evaluation, ana: User) -> None:
         agree(drawn, ana, comments="Checked by hand.")
 
-    def test_says_who_confirmed_it(self, as_ana: Client, drawn: Evaluation) -> None:
+    def test_confirmed_record_names_its_reviewer(self, as_ana: Client, drawn: Evaluation) -> None:
         shown = text(as_ana.get(page_of(drawn)))
         assert "Random sample, confirmed by ana" in shown
         assert "Current decision" in shown
         assert reverse("revise", args=[drawn.pk]) in shown
 
-    def test_can_be_revised(self, as_ana: Client, drawn: Evaluation) -> None:
+    def test_confirmed_record_can_be_revised(self, as_ana: Client, drawn: Evaluation) -> None:
         place = reverse("revise", args=[drawn.pk])
         form = as_ana.get(place).context["form"]
         assert form.source_title == "The current decision"
         assert form.comment == "Checked by hand."
         assert [row.value for row in form.rows] == ["Yes"]
 
-    def test_is_in_the_history_of_its_reviewer(self, as_ana: Client, run: Run, drawn: Evaluation) -> None:
+    def test_confirmed_record_is_in_recent_work(self, as_ana: Client, run: Run, drawn: Evaluation) -> None:
         assert "In force" in text(as_ana.get(reverse("recent", args=[run.pk])))
 
-    def test_can_be_put_into_the_queue_again(self, as_ana: Client, drawn: Evaluation, run: Run) -> None:
+    def test_confirmed_record_can_be_reopened(self, as_ana: Client, drawn: Evaluation, run: Run) -> None:
         response = as_ana.post(reverse("reopen", args=[drawn.pk]), {"reason": "Look again."}, follow=True)
         assert response.status_code == 200
         assert "Review this" in text(response)

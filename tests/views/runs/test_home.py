@@ -19,19 +19,19 @@ pytestmark = pytest.mark.django_db
 RUNS = "/"
 
 
-class TestTheList:
-    def test_invites_an_admin_to_import_when_there_is_nothing(self, as_max: Client) -> None:
+class TestRunList:
+    def test_run_list_without_runs_invites_admin_to_import(self, as_max: Client) -> None:
         page = text(as_max.get(RUNS))
         assert "No runs yet" in page
         assert "Import JSONL" in page
         assert 'type="file"' in page
 
-    def test_tells_a_reviewer_to_wait_when_there_is_nothing(self, as_ana: Client) -> None:
+    def test_run_list_without_runs_asks_reviewer_to_wait(self, as_ana: Client) -> None:
         page = text(as_ana.get(RUNS))
         assert "Runs appear here once an admin imports a file." in page
         assert 'type="file"' not in page
 
-    def test_shows_how_far_each_run_is(self, as_ana: Client) -> None:
+    def test_run_list_shows_progress(self, as_ana: Client) -> None:
         run = RunFactory.create(name="Algebra")
         for status in ("Needs Review", "Pending", "Completed", "Not Required"):
             EvaluationFactory.create(run=run, human_review_status=status)
@@ -41,25 +41,25 @@ class TestTheList:
         assert "2 waiting" in page
         assert "1 not flagged" in page
 
-    def test_offers_to_review_only_where_there_is_work(self, as_ana: Client) -> None:
+    def test_run_list_offers_review_only_for_waiting_records(self, as_ana: Client) -> None:
         done = EvaluationFactory.create(human_review_status="Completed").run
         waiting = EvaluationFactory.create().run
         page = text(as_ana.get(RUNS))
         assert reverse("claim-next", args=[waiting.pk]) in page
         assert reverse("claim-next", args=[done.pk]) not in page
 
-    def test_offers_the_export_to_who_may(self, as_ana: Client, lea: User) -> None:
+    def test_run_list_offers_export_with_permission(self, as_ana: Client, lea: User) -> None:
         export = f'action="{reverse("export", args=[EvaluationFactory.create().run.pk])}"'
         assert export not in text(as_ana.get(RUNS))
         as_ana.force_login(lea)
         assert export in text(as_ana.get(RUNS))
 
-    def test_shows_a_name_as_text(self, as_ana: Client) -> None:
+    def test_run_list_escapes_names(self, as_ana: Client) -> None:
         RunFactory.create(name="<script>alert(1)</script>")
         assert "<script>alert" not in text(as_ana.get(RUNS))
 
     @pytest.mark.parametrize("count", [1, 3])
-    def test_asks_the_database_as_often_for_three_runs_as_for_one(
+    def test_run_list_query_count_is_constant(
         self,
         count: int,
         as_max: Client,
@@ -70,25 +70,25 @@ class TestTheList:
             as_max.get(RUNS)
 
 
-class TestTheUpload:
-    def test_leads_to_the_page_of_the_import(self, as_max: Client, max: User) -> None:
+class TestUpload:
+    def test_upload_redirects_to_its_import(self, as_max: Client, max: User) -> None:
         response = as_max.post(RUNS, {"file": jsonl(line("e-1")), "run_name": "Algebra"})
         upload = Import.objects.get()
         assert response.status_code == 302
         assert response["Location"] == reverse("import", args=[upload.pk])
         assert (upload.run.name, upload.file_name, upload.created_by) == ("Algebra", "algebra.jsonl", max)
 
-    def test_leaves_the_work_to_a_job(self, as_max: Client) -> None:
+    def test_upload_enqueues_a_job(self, as_max: Client) -> None:
         as_max.post(RUNS, {"file": jsonl(line("e-1"))})
         upload = Import.objects.get()
         assert upload.state == Import.State.QUEUED
         assert ProcrastinateJob.objects.get().args == {"import_id": upload.pk}
 
-    def test_names_the_run_after_the_file_when_nobody_names_it(self, as_max: Client) -> None:
+    def test_upload_without_name_names_the_run_after_the_file(self, as_max: Client) -> None:
         as_max.post(RUNS, {"file": jsonl(line("e-1"), name="Set 2.final.jsonl")})
         assert Run.objects.get().name == "Set 2.final"
 
-    def test_takes_nothing_strange_from_the_name_of_a_file(self, as_max: Client) -> None:
+    def test_upload_sanitizes_the_file_name(self, as_max: Client) -> None:
         as_max.post(RUNS, {"file": jsonl(line("e-1"), name="../../etc/passwd")})
         assert Import.objects.get().file_name == "passwd"
 
@@ -103,7 +103,7 @@ class TestTheUpload:
             (jsonl(line("e-1")), "a\u202eb", "printable characters"),
         ],
     )
-    def test_that_is_refused_says_why_and_keeps_nothing(
+    def test_rejected_upload_shows_the_reason_and_stores_nothing(
         self, file: SimpleUploadedFile | None, run_name: str, sentence: str, as_max: Client
     ) -> None:
         posted = {"run_name": run_name} | ({"file": file} if file else {})
@@ -115,7 +115,7 @@ class TestTheUpload:
         assert not Import.objects.exists()
         assert not Run.objects.exists()
 
-    def test_that_broke_off_is_not_taken_for_a_whole_file(self, as_max: Client) -> None:
+    def test_interrupted_upload_is_rejected(self, as_max: Client) -> None:
         head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'
         response = as_max.generic(
             "POST", RUNS, head + file_of(line("e-1")), content_type="multipart/form-data; boundary=x"
@@ -124,7 +124,7 @@ class TestTheUpload:
         assert "the upload was interrupted" in text(response)
         assert not Import.objects.exists()
 
-    def test_is_not_for_reviewers(self, as_ana: Client) -> None:
+    def test_upload_is_denied_for_reviewers(self, as_ana: Client) -> None:
         response = as_ana.post(RUNS, {"file": jsonl(line("e-1"))})
         assert response.status_code == 403
         assert "Only an admin can import files." in text(response)

@@ -22,7 +22,7 @@ def send(client: Client, mapping: str = TOML, run: str = "evaluations") -> Any:
     return client.post(reverse("mappings"), {"run_name": run, "mapping": mapping}, follow=True)
 
 
-def test_a_run_that_is_mapped_reads_its_files_so(as_max: Client) -> None:
+def test_mapped_run_imports_files_by_its_mapping(as_max: Client) -> None:
     page = text(send(as_max))
     assert "Mapping of evaluations saved." in page
     assert "<code>judge[0]</code>" in page
@@ -31,7 +31,7 @@ def test_a_run_that_is_mapped_reads_its_files_so(as_max: Client) -> None:
     assert "read with the run's mapping" in text(as_max.get(reverse("import", args=[brought.pk])))
 
 
-def test_what_is_wrong_with_a_mapping_is_listed_whole(as_max: Client) -> None:
+def test_invalid_mapping_shows_all_errors(as_max: Client) -> None:
     answer = send(as_max, "[fields]\ntask_id = 'a['\n<b> = 1")
     assert answer.status_code == 422
     assert "mapping: is not TOML" in text(answer)
@@ -41,21 +41,21 @@ def test_what_is_wrong_with_a_mapping_is_listed_whole(as_max: Client) -> None:
     assert not Run.objects.exists()
 
 
-def test_a_run_with_records_keeps_how_they_were_read(as_max: Client) -> None:
+def test_mapping_of_run_with_records_cannot_change(as_max: Client) -> None:
     bring_in(file_of(line()))
     answer = send(as_max)
     assert answer.status_code == 422
     assert "has records that were read with another mapping" in text(answer)
 
 
-def test_the_mapping_the_form_begins_with_is_one(as_max: Client) -> None:
+def test_initial_mapping_of_the_form_is_valid(as_max: Client) -> None:
     begun = as_max.get(reverse("mappings")).context["form"].initial["mapping"]
     assert send(as_max, begun).status_code == 200
     assert run_mapping(Run.objects.get())
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_the_page_costs_the_same_whatever_its_length(
+def test_mappings_page_query_count_is_constant(
     as_max: Client, count: int, django_assert_num_queries: Any
 ) -> None:
     for number in range(count):

@@ -38,41 +38,41 @@ def measured_by(run: Run) -> MeasurementSettings:
     return measurement_settings.current_settings(Run.objects.get(pk=run.pk))
 
 
-class TestThePage:
-    def test_shows_shares_in_per_cent(self, as_lea: Client, run: Run) -> None:
+class TestMeasurementPage:
+    def test_measurement_page_shows_shares_as_percentages(self, as_lea: Client, run: Run) -> None:
         fields = filled_in(as_lea, run)
         assert [fields[name] for name in ("blind_share", "sample_share", "overlap_share", "overlap")] == [
             *("15", "0", "0", "2")
         ]
 
-    def test_is_reached_from_the_settings_of_the_run(self, as_lea: Client, run: Run) -> None:
+    def test_measurement_page_is_linked_from_settings(self, as_lea: Client, run: Run) -> None:
         assert page_of(run) in text(as_lea.get(reverse("run-settings", args=[run.pk])))
 
-    def test_says_what_the_shares_come_to(self, as_lea: Client, run: Run) -> None:
+    def test_measurement_page_shows_the_number_of_records(self, as_lea: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)
         assert "Now: 0% of 1 record to review: about 0." in text(as_lea.get(page_of(run)))
 
-    def test_says_what_stands_in_the_way(self, as_lea: Client, run: Run) -> None:
+    def test_measurement_page_shows_limitations(self, as_lea: Client, run: Run) -> None:
         saved(as_lea, run, overlap_share="100", overlap="3")
         shown = text(as_lea.get(page_of(run)))
         assert "3 people are to review the same record and only 1 person can." in shown
 
 
-class TestSaving:
-    def test_takes_per_cent(self, as_lea: Client, run: Run) -> None:
+class TestSave:
+    def test_shares_are_saved_from_percentages(self, as_lea: Client, run: Run) -> None:
         response = saved(as_lea, run, blind_share="20", sample_share="2.5", overlap_share="7", overlap="3")
         assert response.status_code == 302
         assert measured_by(run) == MeasurementSettings(0.2, 0.025, 0.07, 3)
         assert filled_in(as_lea, run)["overlap_share"] == "7"
 
-    def test_draws_the_sample(self, as_lea: Client, run: Run) -> None:
+    def test_saving_the_sample_share_draws_records(self, as_lea: Client, run: Run) -> None:
         calm = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
         EvaluationFactory.create_batch(4, run=run, **calm)
         saved(as_lea, run, sample_share="50")
         assert Evaluation.objects.filter(is_sampled=True).count() == 2
 
 
-class TestRefusals:
+class TestRejectedSettings:
     @pytest.mark.parametrize(
         ("changes", "sentence"),
         [
@@ -85,7 +85,7 @@ class TestRefusals:
             ({"overlap": "2.5"}, "Enter a whole number."),
         ],
     )
-    def test_say_why_and_keep_what_was_entered(
+    def test_invalid_measurement_settings_keep_entries(
         self, as_lea: Client, run: Run, changes: dict[str, str], sentence: str
     ) -> None:
         before = measured_by(run)
@@ -95,7 +95,7 @@ class TestRefusals:
         assert {name: response.context["form"][name].value() for name in changes} == changes
         assert measured_by(run) == before
 
-    def test_of_a_page_that_is_out_of_date_keep_what_was_entered(self, as_lea: Client, run: Run) -> None:
+    def test_concurrent_measurement_settings_keep_entries(self, as_lea: Client, run: Run) -> None:
         mine = filled_in(as_lea, run, blind_share="30")
         saved(as_lea, run, blind_share="20")
         response = as_lea.post(page_of(run), mine)

@@ -35,7 +35,7 @@ def listed(response: Any) -> list[Evaluation]:
     return [row.evaluation for row in response.context["rows"]]
 
 
-def test_without_filters_all_records_are_listed_in_file_order(as_ana: Client, run: Run) -> None:
+def test_records_are_listed_in_file_order(as_ana: Client, run: Run) -> None:
     source = ImportFactory.create(run=run)
     statuses = ("Completed", "Needs Review", "Not Required")
     made = [
@@ -44,7 +44,7 @@ def test_without_filters_all_records_are_listed_in_file_order(as_ana: Client, ru
     assert listed(as_ana.get(address(run))) == made
 
 
-def test_each_tab_lists_as_many_as_it_says(as_ana: Client, run: Run, bo: User) -> None:
+def test_status_tab_lists_as_many_records_as_it_shows(as_ana: Client, run: Run, bo: User) -> None:
     for status in ("Needs Review", "Pending", "Completed", "Reviewed", "Not Required"):
         EvaluationFactory.create(run=run, human_review_status=status)
     EvaluationFactory.create(run=run, claimed_by=bo, claimed_until=timezone.now() + timedelta(hours=1))
@@ -56,34 +56,34 @@ def test_each_tab_lists_as_many_as_it_says(as_ana: Client, run: Run, bo: User) -
         assert len(listed(as_ana.get(f"{address(run)}?{tab.query}"))) == tab.size
 
 
-def test_other_runs_are_not_listed(as_ana: Client, run: Run) -> None:
+def test_records_of_other_runs_are_not_listed(as_ana: Client, run: Run) -> None:
     EvaluationFactory.create()
     assert listed(as_ana.get(address(run))) == []
 
 
-def test_a_row_leads_to_its_evaluation(as_ana: Client, run: Run) -> None:
+def test_row_links_to_its_record(as_ana: Client, run: Run) -> None:
     evaluation = EvaluationFactory.create(run=run)
     assert reverse("evaluation", args=[evaluation.pk]) in text(as_ana.get(address(run)))
 
 
-def test_who_holds_a_record_is_shown_with_the_time_it_ends(as_ana: Client, run: Run, bo: User) -> None:
+def test_claim_is_shown_with_reviewer_and_end(as_ana: Client, run: Run, bo: User) -> None:
     evaluation = EvaluationFactory.create(run=run)
     claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
     evaluation.refresh_from_db()
     assert f"Claimed by bo until {evaluation.claimed_until:%H:%M} UTC" in text(as_ana.get(address(run)))
 
 
-def test_ones_own_claim_is_shown_as_such(as_ana: Client, run: Run, ana: User) -> None:
+def test_own_claim_is_marked(as_ana: Client, run: Run, ana: User) -> None:
     claims.claim(evaluation_id=EvaluationFactory.create(run=run).pk, reviewer=ana)
     assert "Claimed by you until" in text(as_ana.get(address(run)))
 
 
-def test_a_claim_that_has_ended_is_none(as_ana: Client, run: Run, bo: User) -> None:
+def test_expired_claim_is_not_shown(as_ana: Client, run: Run, bo: User) -> None:
     EvaluationFactory.create(run=run, claimed_by=bo, claimed_until=timezone.now() - timedelta(seconds=1))
     assert "held by" not in text(as_ana.get(address(run)))
 
 
-def test_a_decision_is_shown_with_who_made_it_and_what_it_changed(as_ana: Client, run: Run, bo: User) -> None:
+def test_decision_is_shown_with_reviewer_and_verdict_change(as_ana: Client, run: Run, bo: User) -> None:
     evaluation = EvaluationFactory.create(run=run, aggregated_score="Fail")
     decide(evaluation, bo, scores={"Accuracy": {"score": "Yes", "justification": ""}})
     page = text(as_ana.get(address(run)))
@@ -92,7 +92,7 @@ def test_a_decision_is_shown_with_who_made_it_and_what_it_changed(as_ana: Client
     assert "bo, " in page
 
 
-def test_a_decision_that_a_file_brought_says_so(as_ana: Client, run: Run) -> None:
+def test_file_decision_is_marked(as_ana: Client, run: Run) -> None:
     EvaluationFactory.create(run=run, human_review_status="Reviewed", human_reviewer_id="kim")
     assert "kim (imported)" in text(as_ana.get(address(run)))
 
@@ -100,12 +100,12 @@ def test_a_decision_that_a_file_brought_says_so(as_ana: Client, run: Run) -> Non
 @pytest.mark.parametrize(
     "scores", [{}, {"a": None}, {"a": "Yes"}, {"a": {"score": ["odd"]}}, {"a": {"score": {}}}]
 )
-def test_any_scores_that_a_file_brings_can_be_listed(scores: Any, as_ana: Client, run: Run) -> None:
+def test_record_with_any_file_scores_is_listed(scores: Any, as_ana: Client, run: Run) -> None:
     EvaluationFactory.create(run=run, human_review_status="Reviewed", human_corrected_scores=scores)
     assert as_ana.get(address(run)).status_code == 200
 
 
-def test_a_record_with_nothing_optional_in_it_can_be_listed(as_ana: Client, run: Run) -> None:
+def test_record_without_optional_fields_is_listed(as_ana: Client, run: Run) -> None:
     EvaluationFactory.create(
         run=run,
         task_id=None,
@@ -119,7 +119,7 @@ def test_a_record_with_nothing_optional_in_it_can_be_listed(as_ana: Client, run:
     assert "None" not in page
 
 
-def test_what_a_file_says_is_shown_as_text(as_ana: Client, run: Run) -> None:
+def test_run_page_escapes_record_texts(as_ana: Client, run: Run) -> None:
     evil = "<img src=x onerror=alert(1)>"
     EvaluationFactory.create(
         run=run, task_id=evil, model_id=evil, judge_llm_model=evil, review_reasons=[evil, evil, evil]
@@ -127,9 +127,7 @@ def test_what_a_file_says_is_shown_as_text(as_ana: Client, run: Run) -> None:
     assert "<img src=x" not in text(as_ana.get(address(run)))
 
 
-def test_a_page_leads_to_the_next_with_all_filters(
-    as_ana: Client, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_next_page_link_keeps_filters(as_ana: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reviews.search.listing.PAGE_SIZE", 2)
     source = ImportFactory.create(run=run)
     made = EvaluationFactory.create_batch(5, run=run, first_import=source)
@@ -143,7 +141,7 @@ def test_a_page_leads_to_the_next_with_all_filters(
 
 
 class TestFilters:
-    def test_stand_in_the_address_and_on_the_page(self, as_ana: Client, run: Run) -> None:
+    def test_filters_are_in_the_address_and_on_the_page(self, as_ana: Client, run: Run) -> None:
         wanted = EvaluationFactory.create(run=run, model_id="o1")
         EvaluationFactory.create(run=run, model_id="o1-mini")
         response = as_ana.get(address(run, model="o1", status="waiting"))
@@ -154,39 +152,39 @@ class TestFilters:
         ]
         assert "<strong>1 record</strong>" in text(response)
 
-    def test_are_taken_off_one_by_one(self, as_ana: Client, run: Run) -> None:
+    def test_filters_can_be_removed_one_by_one(self, as_ana: Client, run: Run) -> None:
         chips = as_ana.get(address(run, model="o1", task="7", sort="task")).context["chips"]
         assert [chip.without for chip in chips] == ["model=o1&sort=task", "task=7&sort=task"]
 
-    def test_that_were_left_empty_do_not_stay_in_the_address(self, as_ana: Client, run: Run) -> None:
+    def test_empty_filters_are_dropped_from_the_address(self, as_ana: Client, run: Run) -> None:
         response = as_ana.get(address(run, model="o1", task="", q="", sort="file"))
         assert response.status_code == 302
         assert response["Location"] == address(run, model="o1")
 
-    def test_that_make_no_sense_are_named_and_left_out(self, as_ana: Client, run: Run) -> None:
+    def test_invalid_filters_are_reported_and_ignored(self, as_ana: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)
         response = as_ana.get(address(run, verdict="Great", sort="colour"))
         assert "“Great” is not one of: Pass, Fail, Partial, none." in text(response)
         assert "Unknown sort order “colour”." in text(response)
         assert len(listed(response)) == 1
 
-    def test_offer_what_occurs_in_the_run(self, as_ana: Client) -> None:
+    def test_filters_offer_values_of_the_run(self, as_ana: Client) -> None:
         indexing.index_import(bring_in(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o"))))
         page = text(as_ana.get(address(Run.objects.get(name="evaluations"))))
         assert '<option value="o1">o1</option>' in page
         assert '<option value="Clarity=Yes">Clarity: Yes</option>' in page
 
-    def test_can_be_what_reviewing_goes_on_with(self, as_ana: Client, run: Run) -> None:
+    def test_filters_can_restrict_the_queue(self, as_ana: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)
         page = text(as_ana.get(address(run, verdict="Fail")))
         assert '<input type="hidden" name="queue" value="verdict=Fail">' in page
         assert "Review these records" in page
 
-    def test_that_find_nothing_say_so(self, as_ana: Client, run: Run) -> None:
+    def test_filters_without_matches_say_so(self, as_ana: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)
         assert "No records match these filters." in text(as_ana.get(address(run, verdict="Pass")))
 
-    def test_that_take_too_long_are_no_error(
+    def test_slow_filters_show_a_message(
         self, as_ana: Client, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("reviews.search.listing.matching_records", Mock(side_effect=listing.QueryTooSlow))
@@ -194,7 +192,7 @@ class TestFilters:
         assert response.status_code == 200
         assert "Too many records to search this way. Add a filter." in text(response)
 
-    def test_of_a_search_say_how_far_it_reaches(self, as_ana: Client, run: Run) -> None:
+    def test_search_shows_how_many_records_are_indexed(self, as_ana: Client, run: Run) -> None:
         source = ImportFactory.create(run=run, lines=3)
         EvaluationFactory.create_batch(3, run=run, first_import=source)
         UnindexedImport.objects.create(source=source, evaluations=2)
@@ -203,28 +201,26 @@ class TestFilters:
         assert sentence not in text(as_ana.get(address(run, model="o1")))
 
 
-class TestForHtmx:
-    def test_the_list_comes_alone_with_its_canonical_address(self, as_ana: Client, run: Run) -> None:
+class TestHtmx:
+    def test_list_for_htmx_has_its_canonical_address(self, as_ana: Client, run: Run) -> None:
         response = as_ana.get(address(run, model="o1", task=""), headers={"HX-Request": "true"})
         assert text(response).startswith('<section class="stack" id="evaluations"')
         assert response["HX-Push-Url"] == address(run, model="o1")
         assert "HX-Request" in response["Vary"]
 
 
-def test_a_run_without_records_says_where_they_come_from(as_ana: Client, run: Run) -> None:
+def test_run_without_records_explains_imports(as_ana: Client, run: Run) -> None:
     assert "No records yet. Import a file to add records." in text(as_ana.get(address(run)))
 
 
-def test_the_imports_of_the_run_are_listed(as_ana: Client, run: Run) -> None:
+def test_imports_of_the_run_are_listed(as_ana: Client, run: Run) -> None:
     source = ImportFactory.create(run=run, lines=75, rejected=2)
     page = text(as_ana.get(address(run)))
     assert reverse("import", args=[source.pk]) in page
     assert "75 lines, 2 rejected" in page
 
 
-def test_the_database_is_asked_as_often_for_hundreds_of_records_as_for_one(
-    as_lea: Client, run: Run, bo: User
-) -> None:
+def test_run_page_query_count_is_constant(as_lea: Client, run: Run, bo: User) -> None:
     source, until = ImportFactory.create(run=run), timezone.now() + timedelta(hours=1)
 
     def queries(count: int) -> int:

@@ -45,8 +45,8 @@ def judged_by(run: Run) -> Rubric:
     return run_rubric(Run.objects.get(pk=run.pk))
 
 
-class TestThePage:
-    def test_shows_how_the_run_is_judged(self, as_lea: Client, run: Run) -> None:
+class TestSettingsPage:
+    def test_settings_page_shows_the_rubric(self, as_lea: Client, run: Run) -> None:
         fields = filled_in(as_lea, run)
         assert (fields["yes"], fields["partial"], fields["no"], fields["other"]) == (
             "Yes",
@@ -58,18 +58,18 @@ class TestThePage:
         assert fields["causes"].splitlines()[0] == "Too strict"
         assert "Shortcuts:</span> <span>Yes <kbd>Y</kbd>" in text(as_lea.get(page_of(run)))
 
-    def test_is_reached_from_the_run_by_who_may(self, as_ana: Client, lea: User, run: Run) -> None:
+    def test_settings_page_is_linked_with_permission(self, as_ana: Client, lea: User, run: Run) -> None:
         assert page_of(run) not in text(as_ana.get(reverse("run", args=[run.pk])))
         as_ana.force_login(lea)
         assert page_of(run) in text(as_ana.get(reverse("run", args=[run.pk])))
 
-    def test_sent_back_as_it_is_changes_nothing(self, as_lea: Client, run: Run) -> None:
+    def test_unchanged_settings_write_nothing(self, as_lea: Client, run: Run) -> None:
         assert saved(as_lea, run).status_code == 302
         assert judged_by(run) == Rubric()
 
 
-class TestSaving:
-    def test_takes_criteria_scores_and_causes_in_their_order(
+class TestSave:
+    def test_settings_keep_order_of_criteria_scores_and_causes(
         self, as_lea: Client, run: Run, lea: User
     ) -> None:
         response = saved(
@@ -94,7 +94,7 @@ class TestSaving:
         event = AuditEvent.objects.get()
         assert (event.action, event.actor) == ("configure run", lea)
 
-    def test_takes_a_mean_with_its_thresholds(self, as_lea: Client, run: Run) -> None:
+    def test_settings_accept_a_mean_with_thresholds(self, as_lea: Client, run: Run) -> None:
         saved(
             as_lea,
             run,
@@ -110,7 +110,7 @@ class TestSaving:
         fields = filled_in(as_lea, run)
         assert (fields["other"], fields["pass_from"], fields["partial_from"]) == ("5\n4\n3\n2\n1", "4", "2.5")
 
-    def test_changes_verdicts_where_they_are_shown_and_no_record(self, as_lea: Client, run: Run) -> None:
+    def test_changed_rule_changes_shown_verdicts_and_no_record(self, as_lea: Client, run: Run) -> None:
         scores = {"a": {"score": "Yes"}, "b": {"score": "Partial"}}
         evaluation = EvaluationFactory.create(
             run=run, human_review_status="Completed", human_corrected_scores=scores
@@ -122,7 +122,7 @@ class TestSaving:
         assert Evaluation.objects.filter(pk=evaluation.pk).values().get() == before
 
 
-class TestRefusals:
+class TestRejectedSettings:
     @pytest.mark.parametrize(
         ("changes", "sentence"),
         [
@@ -148,7 +148,7 @@ class TestRefusals:
             ({"kind": "best"}, "Select a valid choice. best is not one of the available choices."),
         ],
     )
-    def test_say_why_and_keep_what_was_entered(
+    def test_invalid_settings_keep_entries(
         self, as_lea: Client, run: Run, changes: dict[str, str], sentence: str
     ) -> None:
         response = saved(as_lea, run, **changes)
@@ -157,7 +157,7 @@ class TestRefusals:
         assert {name: response.context["form"][name].value() for name in changes} == changes
         assert judged_by(run) == Rubric()
 
-    def test_of_a_page_that_is_out_of_date_keep_what_was_entered(self, as_lea: Client, run: Run) -> None:
+    def test_concurrent_settings_keep_entries(self, as_lea: Client, run: Run) -> None:
         mine = filled_in(as_lea, run, criteria="mine")
         saved(as_lea, run, criteria="theirs")
         response = as_lea.post(page_of(run), mine)

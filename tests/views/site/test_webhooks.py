@@ -35,7 +35,7 @@ def webhook(max: User) -> Webhook:
     return deliveries.add_webhook(url=URL, run=None, actor=max).webhook
 
 
-class TestThePage:
+class TestWebhooksPage:
     def test_webhooks_page_says_how_to_turn_webhooks_on(self, as_max: Client, settings: LazySettings) -> None:
         assert "Webhooks are off" not in text(as_max.get(reverse("webhooks")))
         settings.WEBHOOK_HOSTS = []
@@ -66,7 +66,7 @@ class TestThePage:
         assert page.count("waiting") == 5  # the description of webhooks, and four deliveries
 
 
-class TestAdding:
+class TestAddWebhook:
     def test_adding_a_webhook_reauthenticates_and_shows_the_secret_once(
         self, as_max: Client, max: User
     ) -> None:
@@ -106,7 +106,7 @@ class TestAdding:
         assert not Webhook.objects.exists()
 
 
-class TestOne:
+class TestWebhookPage:
     def test_webhook_page_shows_each_attempt(
         self, as_max: Client, webhook: Webhook, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
