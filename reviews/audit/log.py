@@ -80,8 +80,9 @@ def verify(chain: ChainVerifier) -> Iterator[str]:
     Afterwards, `chain.head` is the head of the log.
     """
     with _snapshot():
-        for entry in _entries():
-            yield from chain.verify_next(entry.sealed)
+        for entries in _batches():
+            for entry in entries:
+                yield from chain.verify_next(entry.sealed)
         yield from chain.verify_end()
         for event in _unsealed():
             yield f"event {event} has no seal: the event was inserted, or its seal was removed"
@@ -118,11 +119,6 @@ def _snapshot() -> Iterator[None]:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
-
-
-def _entries(position: int = 0) -> Iterator[LogEntry]:
-    for entries in _batches(position):
-        yield from entries
 
 
 def _batches(position: int = 0) -> Iterator[list[LogEntry]]:

@@ -15,6 +15,8 @@ from typing import ParamSpec, TypeVar
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, connections, transaction
 
+from reviews.database.held_transaction import close
+
 log = logging.getLogger(__name__)
 
 ALIAS = "replica"
@@ -101,7 +103,7 @@ def yield_from_replica(
             raise ReplicaLost(f"The replica failed: {_reason(error)}") from error
         finally:
             with _as_default(), suppress(*_FAILURES):
-                _close(steps)
+                close(steps)
 
     return reading
 
@@ -123,11 +125,6 @@ def _as_default() -> Iterator[None]:
         yield
     finally:
         connections[DEFAULT_DB_ALIAS] = before
-
-
-def _close(steps: Iterator[object]) -> None:
-    if isinstance(steps, Generator):
-        steps.close()
 
 
 def _is_fit() -> bool:

@@ -1222,7 +1222,7 @@ class Migration(migrations.Migration):
                 (
                     "conflict",
                     models.OneToOneField(
-                        help_text="The conflict that the reviewer settled with this decision of a file.",
+                        help_text="The conflict that the reviewer resolved by taking this decision of a file.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="review",

@@ -13,7 +13,7 @@ from reviews.models.runs import Import, Run
 
 
 class FileConflict(models.Model):
-    """A decision in a file that differs from the current decision. A lead settles which of them is kept.
+    """A decision in a file that differs from the current decision. A lead decides which of them is kept.
 
     A newer line of the same record replaces an open conflict, so each record has at most one.
     """
@@ -127,7 +127,7 @@ class Review(models.Model):
         models.PROTECT,
         null=True,
         related_name="review",
-        help_text="The conflict that the reviewer settled with this decision of a file.",
+        help_text="The conflict that the reviewer resolved by taking this decision of a file.",
     )
 
     objects = ReviewQuerySet.as_manager()

@@ -37,7 +37,7 @@ CLAIMED = Q(claimed_by__isnull=False, claimed_until__gt=Now())
 UNCLAIMED = Q(claimed_until=None) | Q(claimed_until__lte=Now())
 WAITING = IN_QUEUE & Q(is_escalated=False) & UNCLAIMED
 
-# Lists and locks do without these columns: a row may hold megabytes of them.
+# Lists and locks do not load these columns, which may have megabytes.
 LARGE_COLUMNS = (
     "raw_judge_output",
     "parsed_rubric_scores",
@@ -274,7 +274,7 @@ class Evaluation(models.Model):
 
     @property
     def shown_status(self) -> str:
-        """The status to show: of the words for the queue, records that were drawn have only one."""
+        """The status to show. Sampled and flagged records in the queue must show the same one."""
         return NEEDS_REVIEW if self.hides_reasons else self.human_review_status
 
 

@@ -77,7 +77,7 @@ class Run(models.Model):
 
     @cached_property
     def draws_samples(self) -> bool:
-        """Whether records in its queue were drawn at random. Nobody may tell those from flagged ones."""
+        """Whether its queue may have random samples, which nobody may distinguish from flagged records."""
         if self.sample_share > 0 or self.pk is None:
             return self.sample_share > 0
         return self.evaluations.filter(is_sampled=True, human_review_status__in=QUEUE_STATUSES).exists()

@@ -1,4 +1,4 @@
-"""The claim on a record: its value, and the columns of `evaluation` that hold it.
+"""The claim on a record: its value, and its columns in `evaluation`.
 
 Only this package writes these columns.
 """

@@ -55,7 +55,8 @@ def is_hidden(evaluation: Evaluation, reviewer: User) -> bool:
         and evaluation.review_id is None
         and not evaluation.was_shown
         and allocation.is_blind(evaluation.run, evaluation.evaluation_id)
-        and not _has_seen(evaluation, reviewer)
+        and not reveals.were_scores_shown_to(evaluation, reviewer)
+        and not Review.objects.filter(evaluation=evaluation, reviewer=reviewer).exists()
         and has_answer(evaluation)
     )
 
@@ -77,14 +78,6 @@ def has_answer(evaluation: Evaluation) -> bool:
 def find_locked_in(evaluation: Evaluation, reviewer: User) -> BlindScores | None:
     """Return the scores that the reviewer locked in on the record's current evidence."""
     return BlindScores.objects.filter(**_on_evidence(evaluation, reviewer)).first()
-
-
-def _has_seen(evaluation: Evaluation, reviewer: User) -> bool:
-    """Return whether the judge's scores of the record were ever shown to the reviewer."""
-    return (
-        reveals.were_scores_shown_to(evaluation, reviewer)
-        or Review.objects.filter(evaluation=evaluation, reviewer=reviewer).exists()
-    )
 
 
 def check_locked_in(evaluation: Evaluation, reviewer: User) -> None:
@@ -139,9 +132,13 @@ def lock_in(
     check(reviewer, "review_evaluation")
     evaluation = lock_evaluation(evaluation_id)
     check_claimed_by(evaluation, reviewer)
-    before = find_locked_in(evaluation, reviewer)
-    if before:
-        return _same(before, scores)
+    if before := find_locked_in(evaluation, reviewer):
+        if before.scores != scores:
+            raise Conflict(
+                f"You locked in other scores at {format_time(before.at)}, and those are kept. "
+                "The judge's are shown now: check yours and submit."
+            )
+        return before
     check_version(evaluation, version)
     if not is_hidden(evaluation, reviewer):
         raise Conflict("The judge's scores of this record are no longer hidden. Check yours and submit.")
@@ -152,15 +149,6 @@ def lock_in(
     reveals.record_reveal(evaluation, reviewer, reveals.How.LOCKED_IN)
     events.record("blind scores", actor=reviewer, evaluation=evaluation, scores=given.scores)
     return given
-
-
-def _same(before: BlindScores, scores: Mapping[str, Any]) -> BlindScores:
-    if before.scores != scores:
-        raise Conflict(
-            f"You locked in other scores at {format_time(before.at)}, and those are kept. "
-            "The judge's are shown now: check yours and submit."
-        )
-    return before
 
 
 @dataclass(frozen=True, slots=True)

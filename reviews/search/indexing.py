@@ -22,7 +22,7 @@ from reviews.records import extracted_scores
 from reviews.records.contradictions import find_contradictions
 from reviews.records.reason_families import reason_family
 from reviews.records.score_extraction import raw_text
-from reviews.records.scores import format_score, is_score, score_of
+from reviews.records.scores import format_score, is_score, justification_of, score_of
 from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule, read_verification
 from reviews.rubric.definition import run_rubric
 from reviews.search import strata
@@ -104,12 +104,7 @@ def judged_criteria(record: Evaluation) -> list[JudgedCriterion]:
     if not parsed:
         found = extracted_scores.read_extracted(record).proposals
         return [JudgedCriterion(one.criterion, one.score, one.justification) for one in found]
-    return [
-        JudgedCriterion(
-            criterion, score_of(entry), str(entry.get("justification", "")) if isinstance(entry, dict) else ""
-        )
-        for criterion, entry in parsed.items()
-    ]
+    return [JudgedCriterion(name, score_of(entry), justification_of(entry)) for name, entry in parsed.items()]
 
 
 def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: VerdictRule) -> Iterator[Facet]:
