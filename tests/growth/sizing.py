@@ -1,6 +1,7 @@
 """`python -m tests.growth.sizing FILE.jsonl`: measure the size of records and the throughput of processes.
 
-Imports and exports the file by commands on an embedded PostgreSQL with full durability. Then programs review its records through real web servers.
+Imports and exports the file by commands on an embedded PostgreSQL with full durability. Then programs review
+its records through real web servers.
 """
 
 import argparse

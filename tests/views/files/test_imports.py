@@ -141,7 +141,7 @@ class TestFinishedImport:
     def test_failed_strict_import_says_that_nothing_was_imported(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))
         assert "1 of 2 lines are invalid, so nothing was imported." in page
-        assert "What became of" not in page
+        assert "Result of" not in page
         assert "is not JSON" in page
 
     def test_import_page_escapes_file_contents(self, as_ana: Client, max: User) -> None:

@@ -80,7 +80,7 @@ def test_own_claim_is_marked(as_ana: Client, run: Run, ana: User) -> None:
 
 def test_expired_claim_is_not_shown(as_ana: Client, run: Run, bo: User) -> None:
     EvaluationFactory.create(run=run, claimed_by=bo, claimed_until=timezone.now() - timedelta(seconds=1))
-    assert "held by" not in text(as_ana.get(address(run)))
+    assert "Claimed by bo until" not in text(as_ana.get(address(run)))
 
 
 def test_decision_is_shown_with_reviewer_and_verdict_change(as_ana: Client, run: Run, bo: User) -> None:
