@@ -69,8 +69,8 @@ def _of_audit() -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "cognireview_audit_events", "Events in the audit log's hash chain.", value=head.position
     )
-    kept = "The head of that chain, in the format of verify_audit --head."
-    yield InfoMetricFamily("cognireview_audit_head", kept, value={"head": str(head)})
+    head_help = "The head of that chain, in the format of verify_audit --head."
+    yield InfoMetricFamily("cognireview_audit_head", head_help, value={"head": str(head)})
 
 
 def _of_runs() -> Iterator[Metric]:

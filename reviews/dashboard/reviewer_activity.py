@@ -221,7 +221,7 @@ _WORK = f"""
                FILTER (WHERE waiting IS NULL) AS agreed
     {_COUNTED} GROUP BY reviewer_id
 """
-_PUT_OFF = """
+_SKIPPED_AND_RELEASED = """
     SELECT actor_id, count(*) FILTER (WHERE action = 'skip') AS skipped,
            count(*) FILTER (WHERE action = 'release' AND detail ->> 'claimed_by' = actor_name) AS returned
     FROM audit_event
@@ -247,7 +247,7 @@ _Figures = dict[int, dict[str, Any]]
 def reviewer_figures(selection: WorkSelection) -> list[ReviewerFigures]:
     """Return the figures of every reviewer with any work in the selection, by username."""
     found: dict[int, dict[str, Any]] = defaultdict(dict)
-    for part in (_work, _overridden, _put_off, _escalated, _overturned, _checked):
+    for part in (_work, _overridden, _skipped_and_released, _escalated, _overturned, _checked):
         for pk, figures in part(selection).items():
             found[pk] |= figures
     shown = {pk: figures for pk, figures in found.items() if any(figures.values())}
@@ -316,8 +316,8 @@ def _overridden(selection: WorkSelection) -> _Figures:
     return {pk: {"judged": judged, "overridden": overridden} for pk, judged, overridden in rows}
 
 
-def _put_off(selection: WorkSelection) -> _Figures:
-    rows = _rows(_PUT_OFF, selection)
+def _skipped_and_released(selection: WorkSelection) -> _Figures:
+    rows = _rows(_SKIPPED_AND_RELEASED, selection)
     return {pk: {"skipped": skipped, "returned": returned} for pk, skipped, returned in rows}
 
 
@@ -336,8 +336,8 @@ def _overturned(selection: WorkSelection) -> _Figures:
 
 def _checked(selection: WorkSelection) -> _Figures:
     settled = SpotCheck.objects.exclude(outcome=SpotCheck.Outcome.OPEN).filter(selection.of_reviews())
-    stood = Count("pk", filter=Q(outcome=SpotCheck.Outcome.AGREED))
-    rows = settled.values_list("reviewer").annotate(checked=Count("pk"), upheld=stood)
+    agreed = Count("pk", filter=Q(outcome=SpotCheck.Outcome.AGREED))
+    rows = settled.values_list("reviewer").annotate(checked=Count("pk"), upheld=agreed)
     return {pk: {"checked": checked, "upheld": upheld} for pk, checked, upheld in rows}
 
 

@@ -33,9 +33,9 @@ def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck
     # The lock serialises concurrent draws, so that they draw different decisions.
     User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
     candidates = Review.objects.by_reviewers().filter(selection.condition(), spot_check=None)
-    in_force = candidates.filter(evaluation__review=F("pk"), evaluation__is_outdated=False)
-    in_force = in_force.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)
-    drawn = in_force.order_by("?").only("pk", "run", "reviewer")[: min(count, MOST_DRAWN)]
+    current = candidates.filter(evaluation__review=F("pk"), evaluation__is_outdated=False)
+    current = current.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)
+    drawn = current.order_by("?").only("pk", "run", "reviewer")[: min(count, MOST_DRAWN)]
     checks = SpotCheck.objects.bulk_create(
         SpotCheck(review=review, run_id=review.run_id, reviewer_id=review.reviewer_id, drawn_by=actor)
         for review in drawn

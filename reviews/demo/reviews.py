@@ -75,23 +75,23 @@ class _Work:
                 fields=[],
                 active_ms=active_ms,
             )
-        stands = self._leaning(own, proposals)
+        final = self._leaning(own, proposals)
         decisions.submit(
             evaluation_id=evaluation.pk,
             reviewer=reviewer,
             version=evaluation.version,
             submission=uuid.UUID(int=self._rng.getrandbits(128), version=4),
             scores={
-                proposal.criterion: _entry(proposal, stands[proposal.criterion]) for proposal in proposals
+                proposal.criterion: _entry(proposal, final[proposal.criterion]) for proposal in proposals
             },
             comments="",
             origins={
-                proposal.criterion: _origin(proposal, stands[proposal.criterion]) for proposal in proposals
+                proposal.criterion: _origin(proposal, final[proposal.criterion]) for proposal in proposals
             },
             causes={
                 proposal.criterion: _CAUSES.get(proposal.score, "other")
                 for proposal in proposals
-                if is_score(proposal.score) and proposal.score != stands[proposal.criterion]
+                if is_score(proposal.score) and proposal.score != final[proposal.criterion]
             },
             judged={proposal.criterion: proposal.score for proposal in proposals if is_score(proposal.score)},
             active_ms=active_ms,

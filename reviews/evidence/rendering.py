@@ -38,7 +38,7 @@ from reviews.records.latex import LatexRepair, restore_latex
 
 MAX_CHARS = 50_000
 MAX_INLINE_CHARS = 1_000
-_MAX_LISTED_MENDINGS = 20
+_MAX_LISTED_REPAIRS = 20
 # The parser searches the rest of the text for the end of each of these: thousands of them cost seconds.
 _COSTLY = ("[", "\\begin{")
 _MAX_OPENINGS = 2_000
@@ -100,37 +100,37 @@ def inline(text: str, limit: int = MAX_INLINE_CHARS) -> SafeString:
 
 def plain(text: str, limit: int = MAX_CHARS) -> SafeString:
     """Render text as it is, for texts on which `markdown` would be too slow."""
-    shown, mendings = restore_latex(_start(text, limit))
+    shown, repairs = restore_latex(_start(text, limit))
     html = f'<p class="plain">{escape(shown.translate(_VISIBLE_CONTROLS))}</p>'
-    return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
+    return _trusted(html + _repair_details(repairs) + _cut_note(text, limit))
 
 
 def _blocks(text: str, limit: int) -> SafeString:
-    shown, mendings = restore_latex(_start(text, limit))
+    shown, repairs = restore_latex(_start(text, limit))
     if _is_costly(shown):
         return plain(text, limit)
     html = _CLEANER.clean(_MARKDOWN.render(shown.translate(_VISIBLE_CONTROLS)))
-    return _trusted(html + _mending_details(mendings) + _cut_note(text, limit))
+    return _trusted(html + _repair_details(repairs) + _cut_note(text, limit))
 
 
 def _in_line(text: str, limit: int) -> SafeString:
-    shown, mendings = restore_latex(_start(text, limit))
+    shown, repairs = restore_latex(_start(text, limit))
     html: str = escape(shown.translate(_VISIBLE_CONTROLS))
     if not _is_costly(shown):
         html = _CLEANER.clean(_MARKDOWN.renderInline(shown.translate(_VISIBLE_CONTROLS)))
     if len(text) > limit:
         html += " …"
-    if mendings:
+    if repairs:
         note = ' <span class="repairs">({}: {})</span>'
-        html += format_html(note, _counted(mendings), _listed(mendings))
+        html += format_html(note, _counted(repairs), _listed(repairs))
     return _trusted(html)
 
 
-def diff_html(stretches: Iterable[tuple[str, str]]) -> SafeString:
+def diff_html(pieces: Iterable[tuple[str, str]]) -> SafeString:
     """Render pieces of a diff, (kind, text) pairs: mark `removed` and `added` ones, and render formulas."""
     tags = {"removed": "del", "added": "ins"}
     parts = []
-    for kind, text in stretches:
+    for kind, text in pieces:
         html = _with_formulas(text)
         parts.append(f"<{tags[kind]}>{html}</{tags[kind]}>" if kind in tags else html)
     return _trusted("".join(parts))
@@ -181,25 +181,25 @@ def _start(text: str, limit: int) -> str:
     return text[:cut]
 
 
-def _mending_details(mendings: Sequence[LatexRepair]) -> str:
-    if not mendings:
+def _repair_details(repairs: Sequence[LatexRepair]) -> str:
+    if not repairs:
         return ""
     html = '<details class="repairs"><summary>{}</summary>{}</details>'
-    return format_html(html, _counted(mendings), _listed(mendings))
+    return format_html(html, _counted(repairs), _listed(repairs))
 
 
-def _counted(mendings: Sequence[LatexRepair]) -> str:
-    return "1 repair" if len(mendings) == 1 else f"{len(mendings):,} repairs"
+def _counted(repairs: Sequence[LatexRepair]) -> str:
+    return "1 repair" if len(repairs) == 1 else f"{len(repairs):,} repairs"
 
 
-def _listed(mendings: Sequence[LatexRepair]) -> str:
+def _listed(repairs: Sequence[LatexRepair]) -> str:
     """List each repair: the original and the shown characters."""
     each = format_html_join(
         "; ",
         "<code>{}</code> shown as <code>{}</code>",
-        ((was.translate(_ALL_CONTROLS), shown) for was, shown in mendings[:_MAX_LISTED_MENDINGS]),
+        ((was.translate(_ALL_CONTROLS), shown) for was, shown in repairs[:_MAX_LISTED_REPAIRS]),
     )
-    more = len(mendings) - _MAX_LISTED_MENDINGS
+    more = len(repairs) - _MAX_LISTED_REPAIRS
     return format_html("{}; and {} more", each, f"{more:,}") if more > 0 else each
 
 

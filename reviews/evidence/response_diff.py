@@ -144,40 +144,40 @@ def _common_ranges(a: list[str], b: list[str]) -> list[tuple[int, int, int]]:
     found: list[tuple[int, int, int]] = []
     waiting = [_RangePair(0, len(a), 0, len(b))]
     while waiting:
-        stretch = _without_ends(a, b, waiting.pop(), found)
-        if stretch.a1 == stretch.a2 or stretch.b1 == stretch.b2:
+        ranges = _without_ends(a, b, waiting.pop(), found)
+        if ranges.a1 == ranges.a2 or ranges.b1 == ranges.b2:
             continue
-        if (stretch.a2 - stretch.a1) * (stretch.b2 - stretch.b1) <= _MOST_PAIRS:
-            found += _each_with_each(a, b, stretch)
+        if (ranges.a2 - ranges.a1) * (ranges.b2 - ranges.b1) <= _MOST_PAIRS:
+            found += _each_with_each(a, b, ranges)
         else:
-            waiting += _between(_landmarks(a, b, stretch), stretch)
+            waiting += _between(_landmarks(a, b, ranges), ranges)
     return sorted(found)
 
 
 def _without_ends(
-    a: list[str], b: list[str], stretch: _RangePair, found: list[tuple[int, int, int]]
+    a: list[str], b: list[str], ranges: _RangePair, found: list[tuple[int, int, int]]
 ) -> _RangePair:
     """Add the common prefix and suffix to `found`. Return the rest."""
-    a1, a2, b1, b2 = stretch
+    a1, a2, b1, b2 = ranges
     while a1 < a2 and b1 < b2 and a[a1] == b[b1]:
         a1, b1 = a1 + 1, b1 + 1
     while a1 < a2 and b1 < b2 and a[a2 - 1] == b[b2 - 1]:
         a2, b2 = a2 - 1, b2 - 1
-    for start_a, start_b, length in ((stretch.a1, stretch.b1, a1 - stretch.a1), (a2, b2, stretch.a2 - a2)):
+    for start_a, start_b, length in ((ranges.a1, ranges.b1, a1 - ranges.a1), (a2, b2, ranges.a2 - a2)):
         if length:
             found.append((start_a, start_b, length))
     return _RangePair(a1, a2, b1, b2)
 
 
-def _each_with_each(a: list[str], b: list[str], stretch: _RangePair) -> Iterator[tuple[int, int, int]]:
-    a1, a2, b1, b2 = stretch
+def _each_with_each(a: list[str], b: list[str], ranges: _RangePair) -> Iterator[tuple[int, int, int]]:
+    a1, a2, b1, b2 = ranges
     blocks = SequenceMatcher(None, a[a1:a2], b[b1:b2], autojunk=False).get_matching_blocks()
     return ((a1 + block.a, b1 + block.b, block.size) for block in blocks if block.size)
 
 
-def _landmarks(a: list[str], b: list[str], stretch: _RangePair) -> list[tuple[int, int]]:
+def _landmarks(a: list[str], b: list[str], ranges: _RangePair) -> list[tuple[int, int]]:
     """Return the positions of words that occur once in both, as many as have the same order."""
-    a1, a2, b1, b2 = stretch
+    a1, a2, b1, b2 = ranges
     in_a, in_b = Counter(a[a1:a2]), Counter(b[b1:b2])
     places = {b[place]: place for place in range(b1, b2) if in_b[b[place]] == in_a[b[place]] == 1}
     return _longest_rising([(place, places[a[place]]) for place in range(a1, a2) if a[place] in places])
@@ -201,11 +201,11 @@ def _longest_rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def _between(landmarks: list[tuple[int, int]], stretch: _RangePair) -> Iterator[_RangePair]:
+def _between(landmarks: list[tuple[int, int]], ranges: _RangePair) -> Iterator[_RangePair]:
     """Yield the ranges between landmarks, each starting at one. Yield nothing without landmarks."""
     if not landmarks:
         return
-    starts = [(stretch.a1, stretch.b1), *landmarks]
-    ends = [*landmarks, (stretch.a2, stretch.b2)]
+    starts = [(ranges.a1, ranges.b1), *landmarks]
+    ends = [*landmarks, (ranges.a2, ranges.b2)]
     for (a1, b1), (a2, b2) in zip(starts, ends, strict=True):
         yield _RangePair(a1, a2, b1, b2)

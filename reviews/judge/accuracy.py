@@ -1,6 +1,6 @@
 """Compare the judge with reviewers: scores and verdicts by judge model, prompt template and evaluated model.
 
-Counts current decisions for which the judge's scores are known. Blind and assisted reviews are kept apart,
+Counts current decisions for which the judge's scores are known. Blind and assisted reviews are separate,
 and so are flagged, sampled and picked records: a figure about one of these groups says nothing about the
 others.
 """
@@ -197,9 +197,9 @@ class _Row(NamedTuple):
 def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     """Compute all figures of a scope. Takes two queries, whatever the size of the run."""
     rows = _rows(scope)
-    kept = run_rubric(scope.run)
-    scales = _scales(kept, rows)
-    order = _order(kept, scales)
+    rubric = run_rubric(scope.run)
+    scales = _scales(rubric, rows)
+    order = _order(rubric, scales)
     together, apart = (
         defaultdict[_Key, list[_Row]](list),
         defaultdict[tuple[_Key, JudgeGroup], list[_Row]](list),
@@ -251,20 +251,20 @@ def read_score(text: str | None) -> Any:
         return text
 
 
-def _scales(kept: definition.Rubric, rows: Iterable[_Row]) -> dict[str | None, Scale]:
+def _scales(rubric: definition.Rubric, rows: Iterable[_Row]) -> dict[str | None, Scale]:
     found: dict[str | None, list[Any]] = defaultdict(list)
     for row in rows:
         found[row.key.criterion] += (row.judge, row.human)
     return {
-        name: Scale.of_verdicts() if name is None else Scale.from_scores(kept, scores)
+        name: Scale.of_verdicts() if name is None else Scale.from_scores(rubric, scores)
         for name, scores in found.items()
     }
 
 
-def _order(kept: definition.Rubric, found: Iterable[str | None]) -> Callable[[_Key], tuple[int, int, int]]:
+def _order(rubric: definition.Rubric, found: Iterable[str | None]) -> Callable[[_Key], tuple[int, int, int]]:
     """Return the sort key of figures: the verdict, the rubric's criteria, then other criteria by name."""
-    others = sorted({name for name in found if name is not None}.difference(kept.criteria))
-    places = {name: place for place, name in enumerate((None, *kept.criteria, *others))}
+    others = sorted({name for name in found if name is not None}.difference(rubric.criteria))
+    places = {name: place for place, name in enumerate((None, *rubric.criteria, *others))}
     bases, populations = [*BASES], [*POPULATIONS]
     return lambda key: (places[key.criterion], bases.index(key.basis), populations.index(key.population))
 

@@ -1,6 +1,5 @@
 """List the current decisions behind a count of the judge's accuracy."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
@@ -9,12 +8,12 @@ from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
 
 from reviews.database.pagination import Page, parse_key, split_page
-from reviews.judge.accuracy import Basis, Population
+from reviews.judge.accuracy import Basis, Population, read_score
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, JudgedCount, Review
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.queue import progress
-from reviews.records.scores import Score, identity, is_score
+from reviews.records.scores import identity, is_score
 
 PAGE_SIZE = 50
 # A filter that matches fewer than one decision in this many is searched by index, not by scanning.
@@ -189,9 +188,6 @@ def _is_said(counted: str | None, asked: str) -> bool:
 
 
 def _read(text: str) -> object:
-    """Return the identity of a score, or the text itself for a verdict or a cut-off score."""
-    try:
-        value: Score = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+    """Return the identity of a score, a verdict or a cut-off score; otherwise the text."""
+    value = read_score(text)
     return identity(value) if is_score(value) else text

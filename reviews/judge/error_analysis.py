@@ -157,7 +157,7 @@ def find_mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
 
 def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:
     """Rank the causes of a scope, each with at most `examples` examples. Takes four queries at any size."""
-    kept = run_rubric(scope.run)
+    rubric = run_rubric(scope.run)
     rows = find_mentions(scope).values_list("stratum", "cause", "criterion").annotate(Count("review"))
     rows = rows.order_by("stratum", "cause", "criterion")
     named = {_Named(*row): count for *row, count in rows}
@@ -165,11 +165,11 @@ def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:
     sums: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for one, count in named.items():
         sums[paths[one.stratum], one.cause][one.criterion] += count
-    quoted = _quoted(scope, kept, sums, [(paths[one.stratum], one) for one in named], examples)
+    quoted = _quoted(scope, rubric, sums, [(paths[one.stratum], one) for one in named], examples)
     by_template: dict[str, list[NamedCause]] = defaultdict(list)
     for (path, word), criteria in sums.items():
         of_criteria = tuple(CriterionMentions(*pair) for pair in criteria.most_common())
-        by_template[path].append(NamedCause(word, _title(kept, word), of_criteria, quoted[path, word]))
+        by_template[path].append(NamedCause(word, _title(rubric, word), of_criteria, quoted[path, word]))
     templates = [
         TemplateErrors(path, tuple(sorted(causes, key=lambda cause: (-cause.mentions, cause.word))))
         for path, causes in by_template.items()
@@ -177,8 +177,8 @@ def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:
     return ErrorAnalysis(scope, tuple(sorted(templates, key=lambda one: (-one.mentions, one.path))))
 
 
-def _title(kept: Rubric, word: str) -> str:
-    cause = kept.cause(word)
+def _title(rubric: Rubric, word: str) -> str:
+    cause = rubric.cause(word)
     return cause.title if cause else criterion_title(word)
 
 
@@ -197,7 +197,7 @@ _NEWEST = """
 
 
 def _quoted(
-    scope: JudgeScope, kept: Rubric, sums: _Sums, named: Iterable[tuple[str, _Named]], most: int
+    scope: JudgeScope, rubric: Rubric, sums: _Sums, named: Iterable[tuple[str, _Named]], most: int
 ) -> dict[tuple[str, str], tuple[Example, ...]]:
     """Choose examples by template and cause: newest first, from the most frequent criteria in turn."""
     often = {key: [name for name, _ in criteria.most_common(most)] for key, criteria in sums.items()}
@@ -214,7 +214,7 @@ def _quoted(
     reviews = _reviews({review for pairs in chosen.values() for review, _ in pairs})
     return {
         (path, cause): tuple(
-            _example(reviews[review], criterion, _title(kept, cause)) for review, criterion in pairs
+            _example(reviews[review], criterion, _title(rubric, cause)) for review, criterion in pairs
         )
         for (path, cause), pairs in chosen.items()
     }

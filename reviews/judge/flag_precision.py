@@ -166,9 +166,6 @@ def _family(key: str, title: str, flagged: int | None, sums: dict[str, int]) -> 
         title=title,
         flagged=flagged,
         reviewed=sums.get("compared", 0),
-        changed=sums.get("changed", 0),
-        verdicts=sums.get("verdicts", 0),
-        verdict_changed=sums.get("verdict_changed", 0),
-        timed=sums.get("timed", 0),
         active_minutes=sums.get("active_ms", 0) / 60_000,
+        **{name: sums.get(name, 0) for name in ("changed", "verdicts", "verdict_changed", "timed")},
     )

@@ -42,16 +42,16 @@ def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:
 
     The result is empty without a second independent review.
     """
-    kept = run_rubric(run)
+    rubric = run_rubric(run)
     patterns = agreement_counts.load_patterns(run)
-    known = {name: place for place, name in enumerate(kept.criteria)}
+    known = {name: place for place, name in enumerate(rubric.criteria)}
     names = sorted(
         patterns, key=lambda name: (name is not None, known.get(name or "", len(known)), name or "")
     )
     found = []
     for name in names:
         scores = [score for pattern in patterns[name] for score in pattern]
-        scale = Scale.of_verdicts() if name is None else Scale.from_scores(kept, scores)
+        scale = Scale.of_verdicts() if name is None else Scale.from_scores(rubric, scores)
         found.append(_figures(name, scale, patterns[name]))
     return tuple(found)
 

@@ -82,7 +82,7 @@ class RestoredText(NamedTuple):
     """A repaired text, and its differences from the stored one."""
 
     text: str
-    mendings: list[LatexRepair]
+    repairs: list[LatexRepair]
 
 
 def restore_latex(text: str) -> RestoredText:
@@ -90,14 +90,14 @@ def restore_latex(text: str) -> RestoredText:
 
     Only known LaTeX commands are restored. A text without control characters is returned unchanged.
     """
-    mendings: list[LatexRepair] = []
+    repairs: list[LatexRepair] = []
 
-    def mended(damage: re.Match[str]) -> str:
+    def restored(damage: re.Match[str]) -> str:
         eaten, rest = damage["eaten"], damage["rest"]
         word = _EATEN[eaten] + rest
         if word not in _WORDS or (eaten in _SPACE and (len(rest) == 1 or rest in _REAL)):
             return damage[0]
-        mendings.append(LatexRepair(damage[0], f"\\{word}"))
+        repairs.append(LatexRepair(damage[0], f"\\{word}"))
         return f"\\{word}"
 
-    return RestoredText(_DAMAGE.sub(mended, text), mendings)
+    return RestoredText(_DAMAGE.sub(restored, text), repairs)

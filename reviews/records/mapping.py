@@ -108,7 +108,10 @@ class FieldMapping:
         """Translate a line to one that the pipeline would have written. Raises `LineError`."""
         source = read_object(line, limits)
         budget = Budget(len(line), limits.line_bytes)
-        record = {name: _FITTED.get(name, _as_it_is)(value) for name, value in self._values(source, budget)}
+        record = {
+            name: _FITTED[name](value) if name in _FITTED else value
+            for name, value in self._values(source, budget)
+        }
         record.setdefault("raw_judge_output", {})
         record.setdefault("parsed_rubric_scores", {})
         if self.criteria:
@@ -171,10 +174,6 @@ def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Recor
         return parse_line(line, limits)
     except LineError as error:
         raise mapping.explained(error) from None
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
 
 
 def _text(value: Any) -> str:

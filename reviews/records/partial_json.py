@@ -89,15 +89,15 @@ def _unescaped(body: str) -> str:
         return body
 
 
-def first_difference(broken: str, mended: str) -> tuple[int, int]:
+def first_difference(broken: str, repaired: str) -> tuple[int, int]:
     """Return the positions where two spellings of one object differ, ignoring white space."""
     one, other = 0, 0
-    while one < len(broken) and other < len(mended):
+    while one < len(broken) and other < len(repaired):
         if broken[one].isspace():
             one += 1
-        elif mended[other].isspace():
+        elif repaired[other].isspace():
             other += 1
-        elif broken[one] == mended[other]:
+        elif broken[one] == repaired[other]:
             one, other = one + 1, other + 1
         else:
             break

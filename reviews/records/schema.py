@@ -7,7 +7,7 @@ can be stored, read back, shown and exported:
 - a number that 64 bits cannot hold becomes text, spelled as in the line;
 - a number in an id field becomes text, spelled as in the line.
 
-The kept file, not the record, is the authoritative form of a line.
+The stored file, not the record, is the authoritative form of a line.
 """
 
 import datetime as dt

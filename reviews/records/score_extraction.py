@@ -262,7 +262,7 @@ class _Reader:
             # An unterminated string was searched up to the end of the text.
             is_open = error.msg.startswith("Unterminated string")
             self.budget.spend((len(self.text) if is_open else error.pos) - brace)
-            self._mend_object(name, start, brace, error)
+            self._repair_object(name, start, brace, error)
             return
         self.budget.spend(end - brace)
         part = _part(name, value, start, end)
@@ -276,13 +276,13 @@ class _Reader:
         if part and not _wraps_scores(value):
             self._at = self._since = end
 
-    def _mend_object(self, name: str, start: int, brace: int, error: json.JSONDecodeError) -> None:
+    def _repair_object(self, name: str, start: int, brace: int, error: json.JSONDecodeError) -> None:
         if brace < self._sound:
             return  # inside a string of a parsed object
         self.unreadable = max(self.unreadable, error.pos)
         end = _end_of_piece(self.text, brace)
         self.budget.spend(_LOOKS_AT_PIECE * (end - brace))
-        part = _mended_part(name, self.text, start, brace, end)
+        part = _repaired_part(name, self.text, start, brace, end)
         if part:
             self.parts.append(part)
             self._at = self._since = part.end
@@ -355,7 +355,7 @@ _SPELLED_SCORE = re.compile(
 _LOOKS_AT_PIECE = 6
 
 
-def _mended_part(name: str, text: str, start: int, brace: int, end: int) -> _Part | None:
+def _repaired_part(name: str, text: str, start: int, brace: int, end: int) -> _Part | None:
     """Return the criterion of a truncated or invalid object that opens at `brace`.
 
     Only its justification may be incomplete: the score must be spelled out completely in the text.
@@ -368,13 +368,13 @@ def _mended_part(name: str, text: str, start: int, brace: int, end: int) -> _Par
     part = _part(name, value, start, end)
     if not part or part.score != _literal(spelled["value"]):
         return None
-    mend = _difference(piece, json.dumps(value, ensure_ascii=False))
-    return _Part(*part[:-1], (*part.repairs, mend))
+    repair = _difference(piece, json.dumps(value, ensure_ascii=False))
+    return _Part(*part[:-1], (*part.repairs, repair))
 
 
-def _difference(broken: str, mended: str) -> Repair:
-    one, other = partial_json.first_difference(broken, mended)
-    return Repair("truncation", _around(broken, one), _around(mended, other))
+def _difference(broken: str, repaired: str) -> Repair:
+    one, other = partial_json.first_difference(broken, repaired)
+    return Repair("truncation", _around(broken, one), _around(repaired, other))
 
 
 def _around(text: str, place: int) -> str:

@@ -21,12 +21,12 @@ class PrefixCounter:
     """Count the lines at the start of a file that repeat the latest earlier file with the same beginning.
 
     Lines repeat each other if they have the same bytes or the same record, or if both are blank. `earlier`
-    are the earlier files, latest first, as lines without LF and byte order mark. `held` is `read_record_id`
-    with their limits and mapping.
+    are the earlier files, latest first, as lines without LF and byte order mark. `record_id` is
+    `read_record_id` with their limits and mapping.
     """
 
-    def __init__(self, earlier: Iterable[Iterable[bytes]], held: Callable[[bytes], str | None]) -> None:
-        self._earlier, self._held = earlier, held
+    def __init__(self, earlier: Iterable[Iterable[bytes]], record_id: Callable[[bytes], str | None]) -> None:
+        self._earlier, self._record_id = earlier, record_id
         self._lines: Iterator[bytes] = iter(())
         self.count = 0
         self.ended = False
@@ -55,7 +55,7 @@ class PrefixCounter:
         for before in self._lines:
             if before == line:
                 return True
-            held_before = self._held(before)
-            if held_before is not None:
-                return held_before == record
+            record_before = self._record_id(before)
+            if record_before is not None:
+                return record_before == record
         return False

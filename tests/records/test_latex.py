@@ -94,7 +94,7 @@ def test_latex_command_eaten_by_a_json_parser_is_restored(text: str, shown: str)
 
 
 def test_repair_has_the_original_and_the_shown_text() -> None:
-    assert restore_latex("\x0crac and \theta").mendings == [("\x0crac", r"\frac"), ("\theta", r"\theta")]
+    assert restore_latex("\x0crac and \theta").repairs == [("\x0crac", r"\frac"), ("\theta", r"\theta")]
 
 
 @pytest.mark.parametrize(
@@ -124,6 +124,6 @@ def test_text_without_control_characters_is_unchanged(text: str) -> None:
 
 @given(st.text(st.sampled_from("\b\f\n\r\tabcefhimnorstux\\ $"), max_size=60))
 def test_restoring_latex_is_idempotent(text: str) -> None:
-    shown, mendings = restore_latex(text)
+    shown, repairs = restore_latex(text)
     assert restore_latex(shown) == (shown, [])
-    assert len(shown) == len(text) + len(mendings)
+    assert len(shown) == len(text) + len(repairs)
