@@ -59,7 +59,6 @@ NAME_COLUMNS = {
     "judge.drilldown": "the judge's and the human's score",
     "queue.claim_columns": "the columns of a claim",
     "review.blind_scoring": "the place of a record's evidence",
-    "review.decisions": "the columns of an open escalation",
     "review.independent_reviews": "the columns of a disagreement",
     "search.filters": "the columns of FILTERS",
     "search.listing": "place_0, place_1, ...",

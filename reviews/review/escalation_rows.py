@@ -47,6 +47,6 @@ def end_escalation(
 
 def reopen_escalation(evaluation: Evaluation, key: int) -> None:
     """Reopen an escalation that an undone decision had ended."""
-    values = {"outcome": Escalation.Outcome.OPEN, "resolved_by": None, "resolved_at": None}
-    Escalation.objects.filter(pk=key).update(**values)
+    ended = Escalation.objects.filter(pk=key)
+    ended.update(outcome=Escalation.Outcome.OPEN, resolved_by=None, resolved_at=None)
     evaluation.is_escalated = True

@@ -8,13 +8,13 @@ import datetime as dt
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple, Self
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Value
-from django.db.models.expressions import Combinable, RawSQL
+from django.db.models import F, Func, Q, QuerySet, TextField, Value
+from django.db.models.expressions import Combinable
 from django.db.models.lookups import GreaterThan, LessThan
 from django.http import QueryDict
 from django.utils.http import urlencode
@@ -261,22 +261,8 @@ def time_limit() -> Iterator[None]:
         raise
 
 
-def next_in_file(evaluation: Evaluation) -> int | None:
-    """Return the key of the next record of the run in file order; None after the last."""
-    return _neighbour(evaluation, _FILE_ORDER_AFTER, ["first_import_id", "first_line"])
-
-
-def previous_in_file(evaluation: Evaluation) -> int | None:
-    """Return the key of the previous record of the run in file order; None before the first."""
-    return _neighbour(evaluation, _FILE_ORDER_BEFORE, ["-first_import_id", "-first_line"])
-
-
-# Row comparisons: PostgreSQL answers them from the index, which it would not do for `OR`.
-_FILE_ORDER_AFTER = "(evaluation.first_import_id, evaluation.first_line) > (%s, %s)"
-_FILE_ORDER_BEFORE = "(evaluation.first_import_id, evaluation.first_line) < (%s, %s)"
-
-
-def _neighbour(evaluation: Evaluation, comparison: str, order: list[str]) -> int | None:
-    place = [evaluation.first_import_id, evaluation.first_line]
-    matches = RawSQL(comparison, place, output_field=BooleanField())  # noqa: S611 (constant SQL)
-    return evaluation.run.evaluations.filter(matches).order_by(*order).values_list("pk", flat=True).first()
+def neighbour_in_file(evaluation: Evaluation, *, forward: bool) -> int | None:
+    """Return the key of the next or the previous record of the run in file order; None at the end."""
+    order = replace(SORTS["file"], descends=not forward)
+    place = (evaluation.first_import_id, evaluation.first_line)
+    return _index_walk(evaluation.run.evaluations.all(), order, place).values_list("pk", flat=True).first()

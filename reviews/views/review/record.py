@@ -36,7 +36,7 @@ def evaluation(request: Request, pk: int) -> HttpResponse:
 def look(request: Request, pk: int, *, forward: bool) -> HttpResponse:
     """Show the next or previous record of the run, or the same record at the end of the run."""
     record = screen.load(request, pk)
-    neighbour = listing.next_in_file(record) if forward else listing.previous_in_file(record)
+    neighbour = listing.neighbour_in_file(record, forward=forward)
     return redirect("evaluation", neighbour or pk)
 
 

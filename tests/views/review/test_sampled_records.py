@@ -121,7 +121,7 @@ class TestConfirmedRecord:
         assert [row.value for row in form.rows] == ["Yes"]
 
     def test_confirmed_record_is_in_recent_work(self, as_ana: Client, run: Run, drawn: Evaluation) -> None:
-        assert "In force" in text(as_ana.get(reverse("recent", args=[run.pk])))
+        assert "Current" in text(as_ana.get(reverse("recent", args=[run.pk])))
 
     def test_confirmed_record_can_be_reopened(self, as_ana: Client, drawn: Evaluation, run: Run) -> None:
         response = as_ana.post(reverse("reopen", args=[drawn.pk]), {"reason": "Look again."}, follow=True)
