@@ -86,11 +86,11 @@ def _scores(record: Evaluation) -> dict[str, Score]:
     found = parsed or {
         proposal.criterion: proposal.score for proposal in extracted_scores.read_extracted(record).proposals
     }
-    return {name: score for name, score in found.items() if is_score(score) and _is_name(name)}
-
-
-def _is_name(name: str) -> bool:
-    return bool(name.strip()) and name.isprintable() and len(name) <= MAX_NAME
+    return {
+        name: score
+        for name, score in found.items()
+        if is_score(score) and name.strip() and name.isprintable() and len(name) <= MAX_NAME
+    }
 
 
 def _criteria(run: Run, sample: list[_Read]) -> list[str]:

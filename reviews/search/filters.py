@@ -94,14 +94,7 @@ def _parse_search(text: str) -> str:
     return text
 
 
-_STATUS_TITLES = {
-    "waiting": "Waiting",
-    "claimed": "Claimed",
-    "escalated": "Escalated",
-    "done": "Done",
-    "not-required": "Not required",
-    "outdated": "Outdated",
-}
+_STATUS_TITLES = {name: name.replace("-", " ").capitalize() for name in STATUSES}
 _VERIFIED = {
     "yes": "matches",
     "no": "does not match",

@@ -12,11 +12,7 @@ MAX_VIEWS = 50
 
 
 class SavedViewError(Exception):
-    """The view cannot be saved; `reason` is a sentence."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The view cannot be saved; the message is a sentence."""
 
 
 def visible_to(run: Run, user: User) -> QuerySet[SavedView]:

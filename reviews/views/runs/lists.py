@@ -49,7 +49,7 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
             is_shared="shared" in request.POST,
         )
     except saved_views.SavedViewError as refused:
-        messages.error(request, refused.reason)
+        messages.error(request, str(refused))
     else:
         messages.success(request, f"View “{saved.name}” saved.")
     return _to_list(run, view.query())
