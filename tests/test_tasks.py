@@ -233,7 +233,7 @@ def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
 
 
 @pytest.mark.slow
-class TestAWorkerThatIsStopped:
+class TestStoppedWorker:
     LINES = 12_000
 
     def test_stopped_worker_returns_its_import(self, max: User) -> None:

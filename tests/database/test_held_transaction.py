@@ -42,7 +42,7 @@ def abandoned(elsewhere: ThreadPoolExecutor) -> Iterator[bytes]:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestAnAbandonedGenerator:
+class TestAbandonedGenerator:
     def test_leaves_the_transaction_of_another_thread_alone(self, abandoned: Iterator[bytes]) -> None:
         with transaction.atomic():
             with transaction.atomic():

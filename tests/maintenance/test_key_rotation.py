@@ -98,7 +98,7 @@ class TestRotating:
         assert "No stored secret needs an old key" in rotate()
 
 
-class TestTheCheckBeforeDeployment:
+class TestDeployCheck:
     def test_deploy_check_is_silent_without_faults(self, secret: str) -> None:
         assert key_rotation.check_secrets(None) == []
 
@@ -113,7 +113,7 @@ class TestTheCheckBeforeDeployment:
         assert (found.id, "the secret of webhook" in found.msg) == ("reviews.E001", True)
 
 
-class TestALogin:
+class TestLogin:
     def test_login_survives_a_change_of_the_key(
         self, client: Client, ana: User, settings: LazySettings
     ) -> None:
@@ -138,7 +138,7 @@ class TestALogin:
         assert client.get(reverse("runs")).status_code == 302
 
 
-class TestTheSetting:
+class TestOldKeysSetting:
     @pytest.mark.parametrize(
         "given", [f"{'a' * 50},{'b' * 50}", f" {'a' * 50}\n{'b' * 50}\n", f"{'a' * 50} {'b' * 50}"]
     )

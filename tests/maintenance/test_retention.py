@@ -166,7 +166,7 @@ class TestFiles:
         assert AuditEvent.objects.count() == events
 
 
-class TestTheCache:
+class TestCache:
     def test_only_expired_cache_entries_are_removed(self) -> None:
         cache.set("waits", 1, timeout=3600)
         cache.set("over", 1, timeout=3600)
@@ -178,7 +178,7 @@ class TestTheCache:
             assert [key.rpartition(":")[2] for (key,) in cursor.fetchall()] == ["waits"]
 
 
-class TestTheJob:
+class TestRetentionJob:
     def test_retention_job_applies_every_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         applied: list[str] = []
         monkeypatch.setattr(

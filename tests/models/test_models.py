@@ -29,7 +29,7 @@ def test_an_evaluation_mirrors_the_23_fields_by_their_own_names() -> None:
     assert len(FIELDS) == 23
 
 
-class TestTheDatabaseRefuses:
+class TestConstraints:
     def refused(self, constraint: str, model: Any, **values: Any) -> None:
         with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
             model.objects.create(**values)
