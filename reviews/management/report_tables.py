@@ -28,10 +28,10 @@ def tables(report: JudgeReport) -> Iterator[RenderableType]:
     yield from _judge(report.judge_vs_human)
     if report.reviewers:
         yield from _reviewers(report.reviewers)
-    yield from _reasons(report.flag_precision)
-    yield from _escapes(report.missed_errors)
-    yield from _scoreboard(report.leaderboard)
-    yield from _defects(report.error_analysis)
+    yield from _flag_precision(report.flag_precision)
+    yield from _missed_errors(report.missed_errors)
+    yield from _leaderboard(report.leaderboard)
+    yield from _error_analysis(report.error_analysis)
     yield _sentences(
         ["All intervals are 95%. --json prints every metric, and the reason if a metric has no value."]
     )
@@ -62,7 +62,7 @@ def _reviewers(reviewers: Iterable[ReviewerAgreement]) -> Iterator[RenderableTyp
     yield _table(("Score", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
 
 
-def _reasons(reasons: FlagPrecision) -> Iterator[RenderableType]:
+def _flag_precision(reasons: FlagPrecision) -> Iterator[RenderableType]:
     yield _title("Flag reasons")
     if not reasons.families:
         yield _sentences([reasons.unknown or "No record of the run has a flag reason."])
@@ -78,19 +78,19 @@ def _reasons(reasons: FlagPrecision) -> Iterator[RenderableType]:
     yield _sentences(filter(None, [reasons.rule, reasons.unknown]))
 
 
-def _escapes(escapes: MissedErrors) -> Iterator[RenderableType]:
+def _missed_errors(missed: MissedErrors) -> Iterator[RenderableType]:
     yield _title("Missed errors")
     figures = {
-        "Miss rate": escapes.miss_rate.share,
-        "Error rate among flagged": escapes.flagged_error_rate.share,
-        "Flag recall": escapes.flag_recall,
+        "Miss rate": missed.miss_rate.share,
+        "Error rate among flagged": missed.flagged_error_rate.share,
+        "Flag recall": missed.flag_recall,
     }
     rows = [(name, _share(figure), _count(figure.n)) for name, figure in figures.items()]
     yield _table(("Figure", "Estimate", "n"), rows)
-    yield _sentences(escapes.sentences)
+    yield _sentences(missed.sentences)
 
 
-def _scoreboard(board: Leaderboard) -> Iterator[RenderableType]:
+def _leaderboard(board: Leaderboard) -> Iterator[RenderableType]:
     yield _title("Models")
     headings = ("Model", "Records", "Judge passes", "Rank", "Humans would pass", "Rank", "Reviewed", "Basis")
     rows = []
@@ -99,19 +99,19 @@ def _scoreboard(board: Leaderboard) -> Iterator[RenderableType]:
         by_humans = (_share(one.estimate), _rank(one.rank), _count(one.reviewed), one.basis)
         rows.append((one.title, _count(one.records), by_judge, _rank(one.judge_rank), *by_humans))
     yield _table(headings, rows)
-    swaps = (
-        f"{swap.behind} before {swap.ahead}, p = {swap.p:.3f}"
-        for swap in board.ranking_disagreements
-        if swap.is_significant
+    disagreements = (
+        f"{pair.behind} before {pair.ahead}, p = {pair.p:.3f}"
+        for pair in board.ranking_disagreements
+        if pair.is_significant
     )
-    yield _sentences([*board.sentences, *swaps])
+    yield _sentences([*board.sentences, *disagreements])
 
 
-def _defects(defects: ErrorAnalysis) -> Iterator[RenderableType]:
+def _error_analysis(analysis: ErrorAnalysis) -> Iterator[RenderableType]:
     yield _title("Why the judge was wrong")
     rows = [
         (template.path, cause.title, _count(cause.mentions), cause.criteria[0].title)
-        for template in defects.templates
+        for template in analysis.templates
         for cause in template.causes
     ]
     if rows:

@@ -21,7 +21,7 @@ DATA = file_of(*(line(f"eval_{number}", verification_message=LONG) for number in
 
 
 class Stopped(Exception):
-    """The consumer of a generator gives up."""
+    """The consumer of a generator stops early."""
 
 
 @pytest.fixture
@@ -43,7 +43,9 @@ def abandoned(elsewhere: ThreadPoolExecutor) -> Iterator[bytes]:
 
 @pytest.mark.django_db(transaction=True)
 class TestAbandonedGenerator:
-    def test_leaves_the_transaction_of_another_thread_alone(self, abandoned: Iterator[bytes]) -> None:
+    def test_closed_generator_keeps_the_transaction_of_another_thread(
+        self, abandoned: Iterator[bytes]
+    ) -> None:
         with transaction.atomic():
             with transaction.atomic():
                 Run.objects.create(name="kept")
@@ -52,7 +54,7 @@ class TestAbandonedGenerator:
             Run.objects.create(name="kept too")
         assert Run.objects.filter(name__startswith="kept").count() == 2
 
-    def test_loses_no_line_of_an_import(self, max: User, abandoned: Iterator[bytes]) -> None:
+    def test_closed_generator_loses_no_line_of_an_import(self, max: User, abandoned: Iterator[bytes]) -> None:
         upload = import_jobs.enqueue_import(
             run_name="other",
             file_name="a.jsonl",
@@ -70,7 +72,7 @@ class TestAbandonedGenerator:
         assert (upload.state, upload.new) == (Import.State.DONE, 12)
         assert Evaluation.objects.filter(first_import=upload).count() == 12
 
-    def test_leaves_no_thread_in_its_transaction(
+    def test_closed_generator_ends_its_transaction(
         self, abandoned: Iterator[bytes], elsewhere: ThreadPoolExecutor
     ) -> None:
         abandoned.close()  # type: ignore[attr-defined]
@@ -79,7 +81,7 @@ class TestAbandonedGenerator:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_export_whose_job_stops_is_closed_with_its_transaction(max: User) -> None:
+def test_export_of_a_stopped_job_ends_its_transaction(max: User) -> None:
     bring_in(DATA)
     export = jobs.enqueue(ExportOptions(Run.objects.get()), max)
 
@@ -95,7 +97,7 @@ def test_an_export_whose_job_stops_is_closed_with_its_transaction(max: User) -> 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("model", [ImportLine, Evaluation])
-def test_an_import_that_lost_rows_fails_as_a_whole(model: type[ImportLine | Evaluation], max: User) -> None:
+def test_import_that_lost_rows_fails_completely(model: type[ImportLine | Evaluation], max: User) -> None:
     bring_in(file_of(line("eval_1")))
     data = file_of(line("eval_1"), line("eval_2"))
     upload = import_jobs.enqueue_import(
@@ -129,7 +131,7 @@ def generators_in_atomic(source: str) -> list[str]:
     return found
 
 
-def test_no_generator_holds_another_kind_of_transaction() -> None:
+def test_generators_use_no_other_kind_of_transaction() -> None:
     files = [path for folder in ("reviews", "cognireview") for path in (BASE_DIR / folder).rglob("*.py")]
     assert {path.name: found for path in files if (found := generators_in_atomic(path.read_text()))} == {}
     assert generators_in_atomic("def lines():\n with transaction.atomic():\n  yield 1") == ["lines"]

@@ -77,7 +77,7 @@ def by_django_command(username: str) -> object:
 
 class TestUsername:
     @pytest.mark.parametrize("username", [name for name in REFUSED if len(name) <= usernames.LONGEST])
-    def test_with_look_alikes_signs_or_numbers_is_refused(self, username: str) -> None:
+    def test_username_with_lookalikes_signs_or_numbers_is_refused(self, username: str) -> None:
         assert usernames.problem(username)
 
     @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ class TestUsername:
             "4d-x",
         ],
     )
-    def test_of_ascii_letters_and_digits_is_accepted(self, username: str) -> None:
+    def test_username_of_ascii_letters_and_digits_is_accepted(self, username: str) -> None:
         assert usernames.problem(username) == ""
 
     @pytest.mark.parametrize(
@@ -108,28 +108,28 @@ class TestUsername:
             ("ANA", "ana"),
         ],
     )
-    def test_that_looks_like_another_is_found(self, one: str, other: str) -> None:
+    def test_lookalike_of_another_username_is_found(self, one: str, other: str) -> None:
         assert usernames.alike(other, ["eve", one]) == one
         assert usernames.alike(one, ["eve", other]) == other
 
     @pytest.mark.parametrize(
         ("one", "other"), [("ian", "lan"), ("ana1", "ana2"), ("ana", "anna"), ("a-b", "a_b"), ("r1", "r10")]
     )
-    def test_that_can_be_told_apart_is_not(self, one: str, other: str) -> None:
+    def test_distinct_usernames_are_no_lookalikes(self, one: str, other: str) -> None:
         assert usernames.alike(one, [other]) is None
 
 
 @pytest.mark.django_db
-class TestEveryWayIn:
+class TestAccountCreation:
     @pytest.mark.parametrize("username", ["\u0430na", "-1", "@SUM", "1e5"])
     @pytest.mark.parametrize("way_in", [add, by_command, by_django_command])
-    def test_refuses_a_wrong_username(self, way_in: Callable[[str], object], username: str) -> None:
+    def test_invalid_username_is_refused(self, way_in: Callable[[str], object], username: str) -> None:
         with pytest.raises((people.AccountError, CommandError)):
             way_in(username)
         assert not User.objects.exists()
 
     @pytest.mark.parametrize("username", ["\u0430na", "-1", "@SUM", "1e5"])
-    def test_by_a_page_says_why_at_the_field(self, username: str, client: Client) -> None:
+    def test_join_page_shows_the_reason_at_the_username(self, username: str, client: Client) -> None:
         posted = {"username": username, "password": GOOD, "password_again": GOOD}
         made = one_time_links.invite(role="lead", actor=UserFactory.create(username="max", role="admin"))
         response = client.post(reverse("join", args=[made.token]), posted)
@@ -137,19 +137,19 @@ class TestEveryWayIn:
         assert "username" in response.content.decode()
         assert User.objects.count() == 1
 
-    def test_for_the_first_admin_refuses_a_wrong_username(self, client: Client) -> None:
+    def test_welcome_page_refuses_an_invalid_username(self, client: Client) -> None:
         posted = {"username": "m\u0430x", "password": GOOD, "password_again": GOOD}
         response = client.post(reverse("welcome", args=[people.welcome_token()]), posted)
         assert response.status_code == 422
         assert "letters a to z" in response.content.decode()
         assert not User.objects.exists()
 
-    def test_names_the_account_that_looks_the_same(self) -> None:
+    def test_error_names_the_account_that_looks_the_same(self) -> None:
         add("Ian")
         with pytest.raises(people.AccountError, match="looks the same as Ian"):
             add("lan")
 
-    def test_does_not_count_who_was_there_before_the_rule(self, client: Client) -> None:
+    def test_existing_person_with_an_invalid_username_can_still_work(self, client: Client) -> None:
         person = UserFactory.create(username="\u0430na", role="reviewer")
         client.force_login(person)
         assert client.get(reverse("runs")).status_code == 200
