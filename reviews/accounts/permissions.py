@@ -11,29 +11,11 @@ from django.contrib.auth.models import Group, Permission
 
 from reviews.models import Escalation, Evaluation, User
 
-ROLES: dict[str, list[str]] = {
-    "reviewer": ["review_evaluation"],
-    "lead": [
-        "review_evaluation",
-        "lead_review",
-        "resolve_conflict",
-        "configure_run",
-        "read_audit",
-        "export_run",
-    ],
-    "admin": [
-        "review_evaluation",
-        "lead_review",
-        "resolve_conflict",
-        "configure_run",
-        "read_audit",
-        "export_run",
-        "import_file",
-        "import_context",
-        "manage_people",
-        "manage_webhooks",
-    ],
-}
+_REVIEWER = ["review_evaluation"]
+_LEAD = [*_REVIEWER, "lead_review", "resolve_conflict", "configure_run", "read_audit", "export_run"]
+_ADMIN = [*_LEAD, "import_file", "import_context", "manage_people", "manage_webhooks"]
+# Role -> its permissions, from the lowest role to the highest.
+ROLES = {"reviewer": _REVIEWER, "lead": _LEAD, "admin": _ADMIN}
 _SENTENCES = {
     "import_file": "Only an admin can import files.",
     "export_run": "Only a lead or an admin can export a run.",

@@ -7,8 +7,10 @@ from typing import Concatenate, ParamSpec, cast
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import check
+from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Run
 
@@ -35,3 +37,8 @@ def requires(permission: str) -> Callable[[View[P]], View[P]]:
         return cast("View[P]", checked)
 
     return decorate
+
+
+def replica_page(view: View[P]) -> View[P]:
+    """Turn a view into a page for GET and HEAD that reads from the replica and is not cached."""
+    return require_safe(never_cache(read_from_replica(view)))

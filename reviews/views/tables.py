@@ -35,6 +35,11 @@ class Column(NamedTuple):
     parts: tuple[str, ...] = ()
 
 
+def text_columns(**titles: str) -> list[Column]:
+    """Return columns of texts. The titles are by name."""
+    return [Column(name, title, is_number=False) for name, title in titles.items()]
+
+
 class Cell(NamedTuple):
     """A cell of a table."""
 

@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import can, check
@@ -16,6 +15,7 @@ from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
+from reviews.views.access import replica_page
 from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
@@ -35,9 +35,7 @@ ALL = "all"
 _REVIEWER_TABLES = ("days", "criteria", "overturned", "checks")
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def dashboard(request: Request) -> HttpResponse:
     """Show all work, filtered by `run`, `first` and `last`."""
     check(request.user, "lead_review")
@@ -86,18 +84,14 @@ def release(request: Request, pk: int) -> HttpResponse:
     return redirect(dashboard_filters.read_filters(request.GET).address(reverse("dashboard")))
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def reviewer_activity_page(request: Request, pk: int) -> HttpResponse:
     """Show one reviewer's figures and offer a spot check."""
     check(request.user, "lead_review")
     return _person_page(request, get_object_or_404(User, pk=pk), is_own=False)
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def my_activity(request: Request) -> HttpResponse:
     """Show the reader's own figures, and what others changed in their decisions."""
     check(request.user, "review_evaluation")
@@ -123,15 +117,17 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
     return render(request, "dashboard/person.html", context)
 
 
-class _Asked(NamedTuple):
-    """The decisions to list: those of the scope's reviewer, or everybody's, with a signal."""
+class _DecisionQuery(NamedTuple):
+    """The decisions to list."""
 
+    #: The filters. Without a reviewer, decisions of all reviewers are listed.
     scope: DashboardFilters
+    #: A key of `SIGNALS`.
     signal: str
 
     @property
     def parts(self) -> dict[str, str]:
-        """The query parameters besides those of the scope."""
+        """The query parameters without those of the scope."""
         reviewer = self.scope.selection.reviewer
         named = {"reviewer": reviewer.username} if reviewer else {}
         return named if self.signal == ALL else named | {"signal": self.signal}
@@ -141,34 +137,32 @@ class _Asked(NamedTuple):
         return self.scope.address(reverse(place), **(self.parts | more))
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def decision_list(request: Request) -> HttpResponse:
     """List decisions, newest first, of a `reviewer` and with a `signal`. `after` is the cursor of a page."""
-    asked = _which(request)
+    query = _read_query(request)
     after = request.GET.get("after", "")
-    page = list_decisions(asked.scope.selection, reader=request.user, signal=asked.signal, after=after)
-    rows = [dashboard_tables.decided(review, asked.scope) for review in page.rows]
+    page = list_decisions(query.scope.selection, reader=request.user, signal=query.signal, after=after)
+    rows = [dashboard_tables.decided(review, query.scope) for review in page.rows]
     context = {
-        "asked": asked,
-        "tabs": _tabs(asked),
-        "table": dashboard_tables.decisions_table(rows, SIGNALS[asked.signal]),
-        "csv_url": asked.address("decisions-csv") if can(request.user, "lead_review") else "",
-        "first": asked.address("decisions") if after else "",
-        "next": asked.address("decisions", after=page.next_after) if page.next_after else "",
-        "back": _back(request, asked.scope),
-        "in_run": _in_run(asked),
+        "query": query,
+        "tabs": _tabs(query),
+        "table": dashboard_tables.decisions_table(rows, SIGNALS[query.signal]),
+        "csv_url": query.address("decisions-csv") if can(request.user, "lead_review") else "",
+        "first": query.address("decisions") if after else "",
+        "next": query.address("decisions", after=page.next_after) if page.next_after else "",
+        "back": _back_url(request, query.scope),
+        "in_run": _run_list_url(query),
     }
     return render(request, "dashboard/decisions.html", context)
 
 
-def _tabs(asked: _Asked) -> list[Tab]:
-    tabs = [_Asked(asked.scope, signal) for signal in SIGNALS]
-    return [Tab(SIGNALS[tab.signal], tab.address("decisions"), tab == asked) for tab in tabs]
+def _tabs(query: _DecisionQuery) -> list[Tab]:
+    tabs = [_DecisionQuery(query.scope, signal) for signal in SIGNALS]
+    return [Tab(SIGNALS[tab.signal], tab.address("decisions"), tab == query) for tab in tabs]
 
 
-def _back(request: Request, scope: DashboardFilters) -> str:
+def _back_url(request: Request, scope: DashboardFilters) -> str:
     """Return the URL of the page with the figures."""
     reviewer = scope.selection.reviewer
     if reviewer == request.user:
@@ -182,12 +176,12 @@ def _back(request: Request, scope: DashboardFilters) -> str:
 def decisions_csv(request: Request) -> StreamingHttpResponse:
     """Download the decisions of all pages as CSV."""
     check(request.user, "lead_review")
-    asked = _which(request)
-    rows = dashboard_tables.all_decided(asked.scope, asked.signal)
+    query = _read_query(request)
+    rows = dashboard_tables.all_decided(query.scope, query.signal)
     return as_csv(dashboard_tables.decisions_table(rows, ""), "decisions.csv")
 
 
-def _which(request: Request) -> _Asked:
+def _read_query(request: Request) -> _DecisionQuery:
     """Read the decisions to list. Only leads may list decisions of other reviewers."""
     check(request.user, "review_evaluation")
     if request.GET.get("reviewer") != request.user.username:
@@ -195,13 +189,13 @@ def _which(request: Request) -> _Asked:
     signal = request.GET.get("signal", ALL)
     if signal not in SIGNALS:
         raise Http404
-    return _Asked(dashboard_filters.read_filters(request.GET, _reviewer(request)), signal)
+    return _DecisionQuery(dashboard_filters.read_filters(request.GET, _reviewer(request)), signal)
 
 
-def _in_run(asked: _Asked) -> str:
+def _run_list_url(query: _DecisionQuery) -> str:
     """Return the URL of the same records in the run's list, if a run is chosen."""
-    chosen = asked.scope.selection
+    chosen = query.scope.selection
     if not chosen.run:
         return ""
     by = {"decided-by": chosen.reviewer.username} if chosen.reviewer else {}
-    return f"{reverse('run', args=[chosen.run.pk])}?{asked.scope.records(status='done', **by)}"
+    return f"{reverse('run', args=[chosen.run.pk])}?{query.scope.records(status='done', **by)}"

@@ -14,11 +14,12 @@ from reviews.dashboard.reviewer_activity import DEFINITIONS, CriterionOverrides,
 from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.judge.drilldown import OTHER_SCORE, DecisionFilter
-from reviews.models import Escalation, Evaluation, FileConflict, Review, User
+from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User
 from reviews.queue import progress as queue_progress
+from reviews.queue.progress import Progress
 from reviews.records.scores import criterion_title
 from reviews.views.dashboard.filters import DashboardFilters
-from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, words
+from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, text_columns, words
 
 SIGNALS_NOT_VERDICTS = (
     "These are signals, not verdicts. There may be good reasons behind any number: read the records before "
@@ -82,7 +83,7 @@ def reviewers(scope: DashboardFilters) -> Table:
     return Table(
         "reviewers",
         "Reviewers",
-        [Column("reviewer", "Reviewer", is_number=False), *(column for column, _ in _FIGURES)],
+        [*text_columns(reviewer="Reviewer"), *(column for column, _ in _FIGURES)],
         rows,
         "No decisions yet.",
         SIGNALS_NOT_VERDICTS,
@@ -92,10 +93,7 @@ def reviewers(scope: DashboardFilters) -> Table:
 
 def now(scope: DashboardFilters) -> Table:
     columns = [
-        Column("reviewer", "Reviewer", is_number=False),
-        Column("record", "Record", is_number=False),
-        Column("run", "Run", is_number=False),
-        Column("claimed_until", "Reserved until", is_number=False),
+        *text_columns(reviewer="Reviewer", record="Record", run="Run", claimed_until="Reserved until"),
         Column("last_seen", "Last active", "The time of the last action, in UTC.", is_number=False),
         Column("release", "Release", is_number=False, is_action=True),
     ]
@@ -119,6 +117,9 @@ def _release(claim: Evaluation, scope: DashboardFilters) -> str:
     return scope.address(reverse("dashboard-release", args=[claim.pk]))
 
 
+_STATUSES = ("waiting", "claimed", "done")
+
+
 def runs(scope: DashboardFilters) -> Table:
     """Build the table of runs with their progress and the records that wait for a lead."""
     chosen = scope.selection.run
@@ -128,28 +129,29 @@ def runs(scope: DashboardFilters) -> Table:
     asked = Escalation.objects.filter(outcome=Escalation.Outcome.OPEN).values_list("run")
     with_a_lead = dict(asked.annotate(Count("pk")).order_by())
     columns = [
-        Column("run", "Run", is_number=False),
-        *(Column(name, name.replace("_", " ").capitalize()) for name in ("waiting", "claimed", "done")),
+        *text_columns(run="Run"),
+        *(Column(status, status.capitalize()) for status in _STATUSES),
         Column("with_a_lead", "Awaiting lead", "Records that reviewers escalated or disagree on."),
         Column("conflicts", "Conflicts", "An imported file disagrees with a decision made here."),
         Column("change", "Change", is_number=False, is_action=True),
     ]
-    rows = []
-    for run, progress in queue_progress.all_progress():
-        if chosen in {None, run}:
-            place = reverse("run", args=[run.pk])
-            rows.append(
-                [
-                    words(run.name, url=place),
-                    count(progress.waiting, f"{place}?status=waiting"),
-                    count(progress.claimed, f"{place}?status=claimed"),
-                    count(progress.done, f"{place}?status=done"),
-                    count(with_a_lead.get(run.pk, 0), reverse("open-escalations", args=[run.pk])),
-                    count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
-                    Cell("Assign or prioritise", url=reverse("bulk-change", args=[run.pk])),
-                ]
-            )
+    rows = [
+        [
+            words(run.name, url=reverse("run", args=[run.pk])),
+            *_status_cells(run, progress),
+            count(with_a_lead.get(run.pk, 0), reverse("open-escalations", args=[run.pk])),
+            count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
+            Cell("Assign or prioritise", url=reverse("bulk-change", args=[run.pk])),
+        ]
+        for run, progress in queue_progress.all_progress()
+        if chosen in {None, run}
+    ]
     return Table("runs", "Runs", columns, rows, "There are no runs yet.")
+
+
+def _status_cells(run: Run, progress: Progress) -> list[Cell]:
+    place = reverse("run", args=[run.pk])
+    return [count(getattr(progress, status), f"{place}?status={status}") for status in _STATUSES]
 
 
 def criteria(scope: DashboardFilters) -> Table:
@@ -158,7 +160,7 @@ def criteria(scope: DashboardFilters) -> Table:
     return Table(
         "criteria",
         "Changed scores by criterion",
-        [Column("criterion", "Criterion", is_number=False), *_criterion_columns()],
+        [*text_columns(criterion="Criterion"), *_criterion_columns()],
         rows,
         "No decisions with judge scores yet.",
         chart="bar",
@@ -172,14 +174,10 @@ def criteria_by_reviewer(scope: DashboardFilters) -> Table:
         for of in reviewer_activity.criterion_overrides_by_reviewer(scope.selection)
         if of.reviewer
     ]
-    person, name = (
-        Column("reviewer", "Reviewer", is_number=False),
-        Column("criterion", "Criterion", is_number=False),
-    )
     return Table(
         "criteria-by-reviewer",
         "Changed scores by reviewer and criterion",
-        [person, name, *_criterion_columns()],
+        [*text_columns(reviewer="Reviewer", criterion="Criterion"), *_criterion_columns()],
         rows,
         "No decisions with judge scores yet.",
         folds=True,
@@ -239,23 +237,12 @@ def overturns(scope: DashboardFilters) -> Table:
         ]
         for one in list_overturned(scope.selection)
     ]
-    titles = {
-        "record": "Record",
-        "reviewer": "Decided by",
-        "what": "Outcome",
-        "by": "Changed by",
-        "reason": "Reason",
-        "at": "When (UTC)",
-    }
-    return Table(
-        "overturned",
-        "Overturned decisions",
-        [Column(name, title, is_number=False) for name, title in titles.items()],
-        rows,
-        "No overturned decisions.",
-        DEFINITIONS["overturned"],
-        folds=True,
-    )
+    columns = [
+        *text_columns(record="Record", reviewer="Decided by", what="Outcome"),
+        *text_columns(by="Changed by", reason="Reason", at="When (UTC)"),
+    ]
+    none, intro = "No overturned decisions.", DEFINITIONS["overturned"]
+    return Table("overturned", "Overturned decisions", columns, rows, none, intro, folds=True)
 
 
 def checks(scope: DashboardFilters) -> Table:
@@ -271,31 +258,16 @@ def checks(scope: DashboardFilters) -> Table:
         ]
         for check in spot_checks.settled(scope.selection)
     ]
-    titles = {
-        "record": "Record",
-        "reviewer": "Decided by",
-        "outcome": "Outcome",
-        "by": "Checked by",
-        "note": "Note",
-        "at": "When (UTC)",
-    }
-    return Table(
-        "checks",
-        "Completed spot checks",
-        [Column(name, title, is_number=False) for name, title in titles.items()],
-        rows,
-        "No completed spot checks.",
-        folds=True,
-    )
+    columns = [
+        *text_columns(record="Record", reviewer="Decided by", outcome="Outcome"),
+        *text_columns(by="Checked by", note="Note", at="When (UTC)"),
+    ]
+    return Table("checks", "Completed spot checks", columns, rows, "No completed spot checks.", folds=True)
 
 
 _DECISIONS = [
-    Column("record", "Record", is_number=False),
-    Column("run", "Run", is_number=False),
-    Column("reviewer", "Reviewer", is_number=False),
-    Column("at", "When (UTC)", is_number=False),
-    Column("judged_verdict", "Judge's verdict", is_number=False),
-    Column("verdict", "Verdict", is_number=False),
+    *text_columns(record="Record", run="Run", reviewer="Reviewer", at="When (UTC)"),
+    *text_columns(judged_verdict="Judge's verdict", verdict="Verdict"),
     Column("changes", "Changes", "Criteria that differ from the judge's scores."),
     Column("active_seconds", "Active time", DEFINITIONS["median_seconds"]),
     Column("words", "Words to read", DEFINITIONS["fast_rate"]),

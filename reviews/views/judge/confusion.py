@@ -15,7 +15,7 @@ class Crossing(NamedTuple):
 
     cell: Cell
     #: The cell's meaning for screen readers.
-    said: str
+    label: str
     is_same: bool
 
 
@@ -63,8 +63,8 @@ def _crossings(
     for human, reviews in zip(figures.table.categories, row, strict=True):
         is_one_score = judge.spelled and human.spelled
         url = _address(figures, filters, judge.spelled, human.spelled) if is_one_score else ""
-        said = f"judge {judge.label}, human {human.label}"
-        found.append(Crossing(count(reviews, url), said, judge is human))
+        label = f"judge {judge.label}, human {human.label}"
+        found.append(Crossing(count(reviews, url), label, judge is human))
     return found
 
 
@@ -83,11 +83,11 @@ def _excluded(figures: AccuracyFigures, filters: JudgeFilters) -> list[tuple[str
 
 
 def _address(figures: AccuracyFigures, filters: JudgeFilters, judge: str, human: str) -> str:
-    asked = DecisionFilter(
+    wanted = DecisionFilter(
         criterion=figures.criterion or "",
         judge_said=judge,
         human_said=human,
         seen=figures.basis,
         drawn=figures.population,
     )
-    return filters.address("judge-decisions", **asked.parts)
+    return filters.address("judge-decisions", **wanted.parts)

@@ -6,14 +6,14 @@ from typing import NamedTuple
 from django.conf import settings
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from reviews.database.replica import read_from_replica, yield_from_replica
+from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import few_shot
 from reviews.judge.error_analysis import Example, NamedCause, analyse_errors, to_markdown
+from reviews.views.access import replica_page
 from reviews.views.judge import findings
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.overview import load, page
@@ -28,9 +28,7 @@ class TemplateView(NamedTuple):
     causes: tuple[NamedCause, ...]
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def show_error_analysis(request: Request, run_pk: int) -> HttpResponse:
     """Show the causes by prompt template."""
     filters = load(request, run_pk)

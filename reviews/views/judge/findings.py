@@ -13,7 +13,18 @@ from reviews.judge.missed_errors import MissedErrors
 from reviews.models import Run
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.tables import estimate_column
-from reviews.views.tables import NOTHING, Cell, Column, Table, count, figure, percent, share, words
+from reviews.views.tables import (
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    count,
+    figure,
+    percent,
+    share,
+    text_columns,
+    words,
+)
 
 
 def _explained(definitions: dict[str, str], name: str, title: str, *, series: str = "") -> Column:
@@ -168,8 +179,7 @@ def _rank(rank: int | None) -> Cell:
 
 
 _DISAGREEMENTS = [
-    Column("ahead", "Judge ranks higher", is_number=False),
-    Column("behind", "Humans rank higher", is_number=False),
+    *text_columns(ahead="Judge ranks higher", behind="Humans rank higher"),
     estimate_column("difference", "Difference", "The difference of the corrected pass rates."),
     Column("p", "p", "Adjusted for all pairs of models (Holm 1979)."),
     Column(
@@ -228,6 +238,5 @@ def all_causes(templates: Iterable[TemplateErrors]) -> Table:
         for cause in template.causes
         for one in cause.criteria
     ]
-    names = {"template": "Prompt", "cause": "Cause", "criterion": "Criterion"}
-    columns = [Column(name, title, is_number=False) for name, title in names.items()]
+    columns = text_columns(template="Prompt", cause="Cause", criterion="Criterion")
     return Table("causes", "", [*columns, Column("mentions", "Named")], rows, "")

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from reviews.database.replica import read_from_replica
@@ -20,7 +19,7 @@ from reviews.judge import (
     reviewer_agreement,
 )
 from reviews.judge.accuracy import JudgeVsHuman
-from reviews.views.access import load_run
+from reviews.views.access import load_run, replica_page
 from reviews.views.judge import confusion, findings, tables
 from reviews.views.judge.confusion import ConfusionTable
 from reviews.views.judge.filters import JudgeFilters, read_filters
@@ -72,9 +71,7 @@ def linked(table: Table, filters: JudgeFilters) -> LinkedTable:
     return LinkedTable(table, filters.address("judge-table", table.name))
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def judge(request: Request, run_pk: int) -> HttpResponse:
     """Show the judge's accuracy. `of` names the criterion to break down by judge, prompt and model."""
     filters = load(request, run_pk)
@@ -112,9 +109,7 @@ def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
     return found
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def flag_reasons(request: Request, run_pk: int) -> HttpResponse:
     """Show the precision of each flag reason."""
     filters = load(request, run_pk)
@@ -125,9 +120,7 @@ def flag_reasons(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def show_missed_errors(request: Request, run_pk: int) -> HttpResponse:
     """Show the errors in unflagged records."""
     filters = load(request, run_pk)
@@ -141,9 +134,7 @@ def show_missed_errors(request: Request, run_pk: int) -> HttpResponse:
     return page(request, filters, "judge-missed-errors", context)
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def show_leaderboard(request: Request, run_pk: int) -> HttpResponse:
     """Show the models as ranked by the judge and by humans."""
     filters = load(request, run_pk)

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple
 
 import orjson
 from django.http import HttpResponse, StreamingHttpResponse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
 from reviews.judge.error_analysis import TemplateErrors
 from reviews.judge.report import JudgeReport
+from reviews.views.access import replica_page
 from reviews.views.judge import findings
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.overview import load, page
@@ -32,9 +31,7 @@ class Definition(NamedTuple):
     text: str
 
 
-@require_safe
-@never_cache
-@read_from_replica
+@replica_page
 def judge_report(request: Request, run_pk: int) -> HttpResponse:
     """Show the report in reading order. The other pages have all tables."""
     filters = load(request, run_pk)

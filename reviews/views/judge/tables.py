@@ -6,7 +6,7 @@ from heapq import nlargest
 from reviews.judge import accuracy, reviewer_agreement
 from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures, Basis, JudgeGroup, JudgeVsHuman, Population
 from reviews.views.judge.filters import JudgeFilters
-from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, words
+from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, text_columns, words
 
 # The titles of the sections.
 SECTIONS: dict[tuple[Basis, Population], str] = {
@@ -128,11 +128,7 @@ def _groups_url(of: AccuracyFigures, filters: JudgeFilters) -> str:
     return filters.address("judge", of=of.criterion) + "#groups-title" if of.criterion else ""
 
 
-_GROUP = [
-    Column("judge", "Judge", is_number=False),
-    Column("template", "Prompt", is_number=False),
-    Column("model", "Model", is_number=False),
-]
+_GROUP = text_columns(judge="Judge", template="Prompt", model="Model")
 _DRAWN_FROM = [
     Column("basis", "Reviews", " ".join(accuracy.BASES.values()), is_number=False),
     Column("population", "Records", " ".join(accuracy.POPULATIONS.values()), is_number=False),
@@ -229,7 +225,7 @@ def pairs(compared: JudgeVsHuman) -> Table:
         for of in compared.overall
         for judge, human, reviews in of.table.cells()
     ]
-    scores = [Column("judge", "Judge", is_number=False), Column("human", "Human", is_number=False)]
+    scores = text_columns(judge="Judge", human="Human")
     return Table(
         "pairs", "", [_CRITERION, *_DRAWN_FROM, *scores, Column("reviews", "Reviews")], rows, _NONE_YET
     )

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from reviews.accounts.permissions import check
 from reviews.dashboard import bulk_changes
+from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind
 from reviews.http.request import Request
 from reviews.models import BulkChange, Run, SavedView, User
 from reviews.search import filter_options, listing, saved_views
@@ -79,18 +80,13 @@ def change(request: Request, run_pk: int) -> HttpResponse:
     sent = request.POST if request.method == "POST" else request.GET
     filters = Filters.from_query_string(sent.get("list", ""))
     order = _order(run, filters, sent.get("kind", ""), sent.get("to", ""), sent.get("priority", ""))
+    status = HTTPStatus.OK
     if request.method == "POST":
-        if not order:
-            return render(
-                request,
-                "runs/bulk_change.html",
-                _context(run, filters),
-                status=HTTPStatus.UNPROCESSABLE_ENTITY,
-            )
-        done = bulk_changes.apply(order, request.user)
-        messages.success(request, _done(done))
-        return redirect(_change_address(run, filters))
-    return render(request, "runs/bulk_change.html", _context(run, filters, order))
+        if order:
+            messages.success(request, _done(bulk_changes.apply(order, request.user)))
+            return redirect(_change_address(run, filters))
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return render(request, "runs/bulk_change.html", _context(run, filters, order), status=status)
 
 
 @require_POST
@@ -102,9 +98,7 @@ def undo_change(request: Request, pk: int) -> HttpResponse:
     except bulk_changes.UndoRefused as refused:
         messages.error(request, refused.reason)
     else:
-        stayed = (
-            f" Not restored, because changed since: {_records(outcome.stayed)}." if outcome.stayed else ""
-        )
+        stayed = f" Changed since, not restored: {_records(outcome.stayed)}." if outcome.stayed else ""
         messages.success(request, f"Undone: {_records(outcome.restored)} restored.{stayed}")
     return redirect(_change_address(done.run, Filters.from_query_string(done.query)))
 
@@ -113,28 +107,18 @@ def _change_address(run: Run, filters: Filters) -> str:
     return reverse("bulk-change", args=[run.pk], query={"list": filters.query_string} if filters else None)
 
 
-def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> bulk_changes.BulkOrder | None:
+def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> BulkOrder | None:
     """Return the requested action, or None if the request is invalid."""
-    if kind == bulk_changes.Kind.ASSIGN:
+    priorities = {str(bulk_changes.PRIORITY_FIRST), str(bulk_changes.PRIORITY_NORMAL)}
+    if kind == Kind.ASSIGN:
         person = None if to == NOBODY else filter_options.assignable_people().filter(username=to).first()
-        return (
-            bulk_changes.BulkOrder(run, filters, bulk_changes.Kind.ASSIGN, person)
-            if person or to == NOBODY
-            else None
-        )
-    if kind == bulk_changes.Kind.PRIORITISE and priority in {
-        str(bulk_changes.PRIORITY_FIRST),
-        str(bulk_changes.PRIORITY_NORMAL),
-    }:
-        return bulk_changes.BulkOrder(run, filters, bulk_changes.Kind.PRIORITISE, priority=int(priority))
-    return (
-        bulk_changes.BulkOrder(run, filters, bulk_changes.Kind.RELEASE)
-        if kind == bulk_changes.Kind.RELEASE
-        else None
-    )
+        return BulkOrder(run, filters, Kind.ASSIGN, person) if person or to == NOBODY else None
+    if kind == Kind.PRIORITISE and priority in priorities:
+        return BulkOrder(run, filters, Kind.PRIORITISE, priority=int(priority))
+    return BulkOrder(run, filters, Kind.RELEASE) if kind == Kind.RELEASE else None
 
 
-def _context(run: Run, filters: Filters, order: bulk_changes.BulkOrder | None = None) -> dict[str, Any]:
+def _context(run: Run, filters: Filters, order: BulkOrder | None = None) -> dict[str, Any]:
     context: dict[str, Any] = {
         "run": run,
         "filters": filters,
@@ -157,13 +141,13 @@ def _context(run: Run, filters: Filters, order: bulk_changes.BulkOrder | None = 
     return context
 
 
-def _announced(order: bulk_changes.BulkOrder, plan: bulk_changes.BulkPreview) -> str:
+def _announced(order: BulkOrder, plan: BulkPreview) -> str:
     """Describe the effect of an action in a sentence."""
     claimed = _claimed_elsewhere(plan.claimed)
     if plan.changes == 0:
         return f"No records to {_verb(order)}{claimed}."
     records = _records(bulk_changes.MOST_AT_ONCE if plan.changes is None else plan.changes)
-    to = f" to {_name(order.assigned_to)}" if order.kind == bulk_changes.Kind.ASSIGN else ""
+    to = f" to {_name(order.assigned_to)}" if order.kind == Kind.ASSIGN else ""
     more = "" if plan.changes is not None else " (the first of more; repeat the action for the rest)"
     return f"This will {_verb(order)} {records}{to}{more}{claimed}."
 
@@ -178,8 +162,8 @@ def _claimed_elsewhere(number: int) -> str:
     )
 
 
-def _verb(order: bulk_changes.BulkOrder) -> str:
-    if order.kind == bulk_changes.Kind.PRIORITISE:
+def _verb(order: BulkOrder) -> str:
+    if order.kind == Kind.PRIORITISE:
         return "give priority to" if order.priority else "set to normal priority"
     return str(order.kind)
 
@@ -194,8 +178,8 @@ def _records(number: int) -> str:
 
 def _done(change: BulkChange) -> str:
     records = _records(change.evaluations)
-    if change.kind == bulk_changes.Kind.ASSIGN:
+    if change.kind == Kind.ASSIGN:
         return f"Assigned {records} to {_name(change.assigned_to)}."
-    if change.kind == bulk_changes.Kind.RELEASE:
+    if change.kind == Kind.RELEASE:
         return f"Released {records}."
     return f"Gave {records} priority." if change.priority else f"Set {records} to normal priority."

@@ -207,7 +207,7 @@ class TestJudgeVsHuman:
 
 
 class TestConfusionTableCell:
-    def cell(self, client: Client, run: Run, said: str, **query: str) -> tuple[int, list[str]]:
+    def cell(self, client: Client, run: Run, label: str, **query: str) -> tuple[int, list[str]]:
         """The count in a cell about Clarity and the records it links to."""
         response = client.get(place("judge", run, **query))
         crossings = [
@@ -217,7 +217,7 @@ class TestConfusionTableCell:
             if confusion.title == CLARITY
             for line in confusion.lines
             for crossing in line.crossings
-            if crossing.said == said
+            if crossing.label == label
         ]
         [found] = [one.cell for one in crossings if one.cell.url]
         assert isinstance(found.value, int)

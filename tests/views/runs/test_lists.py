@@ -117,7 +117,7 @@ class TestBulkChange:
         change = bulk_changes.apply(bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.ASSIGN, bo), lea)
         run.evaluations.filter(task_id="1").update(assigned_to=None)
         response = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
-        assert "Undone: 1 record restored. Not restored, because changed since: 1 record." in text(response)
+        assert "Undone: 1 record restored. Changed since, not restored: 1 record." in text(response)
         again = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
         assert "This change was already undone." in text(again)
 
