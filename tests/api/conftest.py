@@ -1,4 +1,4 @@
-"""Programs that ask the API, each with a token of somebody."""
+"""Programs that send requests to the API with a token."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ class Program:
 
 
 def program_of(person: User, *scopes: str) -> Program:
-    """A program with a token of these scopes, or of all that the person's role allows."""
+    """Return a program with a token of these scopes, or of all scopes that the person's role allows."""
     if not scopes:
         able = {"reviewer": ("review", "read"), "lead": ("export", "review", "read"), "admin": ALL}
         scopes = able[person.groups.get().name]

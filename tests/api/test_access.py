@@ -1,4 +1,4 @@
-"""Access to the API: every operation for every scope and role, and nothing without a token."""
+"""Access to the API: every operation for every scope and role, and none without a token."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reviewing over the API: claims, decisions kept once, conflicts that say who, and blind records."""
+"""Reviews over the API: claims, idempotent decisions, conflicts with names, and blind records."""
 
 import gzip
 from typing import Any

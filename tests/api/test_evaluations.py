@@ -1,4 +1,4 @@
-"""Lists of records over the API, and a record whole."""
+"""Lists of records and single records over the API."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Decisions that came with a file: programs see them, and do not replace them unseen."""
+"""Decisions from a file: programs see them before they replace them."""
 
 from typing import Any
 

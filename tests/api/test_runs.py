@@ -1,4 +1,4 @@
-"""Runs over the API: files in, the same file out, and how far they are."""
+"""Runs over the API: imports, exports, progress and reports."""
 
 import gzip
 import json
@@ -29,7 +29,7 @@ TWO = file_of(line("a"), line("b", human_review_status="Completed"))
 
 
 class TestMapping:
-    """Files of other tools, read as the run's mapping says."""
+    """Files of other tools, read by the run's mapping."""
 
     def send(self, program: Program, toml: bytes, kind: str = "application/toml") -> Any:
         return program.ask("PUT", "runs/bench/mapping", toml, kind=kind)

@@ -150,7 +150,7 @@ def test_operation_conforms_to_schema(
     ]
 
     def ask(case: Case) -> None:
-        # Each request meets the same data.
+        # Each request sees the same data.
         with transaction.atomic():
             answer = case.call(headers=authorization)
             transaction.set_rollback(True)

@@ -1,4 +1,4 @@
-"""The probes: open to everybody, on any host and scheme, without a session."""
+"""Health probes: accessible without login or session, on any host and scheme."""
 
 import pytest
 from django.db import connection

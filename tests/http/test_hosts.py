@@ -1,4 +1,4 @@
-"""Requests for a host that is not this site's, and others that Django refuses before a view sees them."""
+"""Requests for unknown hosts, and others that Django rejects before a view is called."""
 
 import logging
 from io import StringIO
@@ -37,7 +37,7 @@ STRICT = [
 
 @pytest.fixture
 def log() -> Any:
-    """The log as the settings format it."""
+    """Capture log lines as the settings format them."""
     written = StringIO()
     handler = logging.StreamHandler(written)
     handler.setFormatter(TextFormatter("{levelname} {name}: {message}", style="{"))

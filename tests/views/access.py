@@ -38,7 +38,7 @@ WAYS_IN = {
 }
 
 ACCESS: dict[str, dict[str, Statuses]] = {
-    # Runs: their records, how they are judged, lists under a name, changes of many records.
+    # Runs: records, settings, saved views and bulk changes.
     "runs": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 403, 403, 422)},
     "run": {"get": (302, 403, 200, 200, 200)},
     "tasks": {"get": (302, 403, 200, 200, 200)},
@@ -49,7 +49,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "run-settings": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "run-claim-length": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
     "run-measurement": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
-    # Files in. Without the headers of tus, the protocol for a file in parts, an upload takes nothing.
+    # Imports. An upload without the headers of the tus protocol is rejected.
     "uploads": {"post": (302, 403, 403, 403, 412), "options": (302, 403, 403, 403, 204)},
     "upload": {
         "get": (302, 403, 403, 403, 404),
@@ -66,7 +66,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "mappings": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},
     "conflicts": {"get": (302, 403, 403, 200, 200)},
     "resolve-conflicts": {"post": (302, 403, 403, 400, 400)},
-    # Files out.
+    # Exports.
     "export": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
     "independent-reviews": {"get": (302, 403, 403, 200, 200)},
     "export-page": {"get": (302, 403, 403, 200, 200)},
@@ -101,11 +101,11 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "reopen": {"post": (302, 403, 404, 404, 404)},
     "record-history": {"get": (302, 403, 200, 200, 200)},
     "restore": {"post": (302, 403, 404, 404, 404)},
-    # Records that are with a lead.
+    # Escalated records.
     "escalate": {"get": (302, 403, 200, 200, 200), "post": (302, 403, 422, 422, 422)},
     "withdraw-escalation": {"post": (302, 403, 403, 403, 303)},
     "resolve-escalation": {"post": (302, 403, 403, 422, 422)},
-    # The lead's desk, and one's own figures. Other people's decisions are for leads: the test names nobody.
+    # The dashboard and My activity. The requests name no reviewer, and only leads see decisions of others.
     "dashboard": {"get": (302, 403, 403, 200, 200)},
     "dashboard-table": {"get": (302, 403, 403, 200, 200)},
     "dashboard-release": {"post": (302, 403, 403, 302, 302)},
@@ -129,7 +129,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "judge-decisions": {"get": (302, 403, 403, 200, 200)},
     "judge-decisions-csv": {"get": (302, 403, 403, 200, 200)},
     "judge-table": {"get": (302, 403, 403, 200, 200)},
-    # Oneself, and the ways in and out.
+    # The person's own account, login and logout.
     "preferences": {"get": (302, 200, 200, 200, 200), "post": (302, 422, 422, 422, 422)},
     "account": {"get": (302, 200, 200, 200, 200)},
     "password": {
@@ -139,7 +139,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     },
     "revoke-token": {"post": (302, 404, 404, 404, 302)},
     "api": {"get": (302, 200, 200, 200, 200)},
-    # These ask again who one is, where there is something to change.
+    # Changes here require reauthentication.
     "add-app": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
     "remove-app": {"post": (302, 404, 404, 404, 404)},
     "new-codes": {"post": LOGIN},
@@ -154,7 +154,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     },
     "reauthenticate-by-code": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
     "reauthenticate-by-passkey": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
-    # Accounts. An admin is led to a page that asks who they are before any change.
+    # Accounts. Changes redirect an admin to the reauthentication page.
     "people": {"get": (302, 403, 403, 403, 200)},
     "person": {"get": (302, 403, 403, 403, 200)},
     "invite": {"post": (302, 403, 403, 403, 302)},
@@ -170,7 +170,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "webhook": {"get": (302, 403, 403, 403, 200)},
     "test-webhook": {"post": (302, 403, 403, 403, 302)},
     "remove-webhook": {"post": (302, 403, 403, 403, 302)},
-    # The ways in. Nobody waits for their second factor, no passkey is sent, and there is no provider.
+    # Logins. Nobody is waiting for a second factor, no passkey is sent, and there is no provider.
     "join": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
     "new-password": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
     "login": {"get": (200, 302, 302, 302, 302), "head": NO_HEAD, "post": (200, 302, 302, 302, 302)},

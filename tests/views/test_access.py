@@ -65,7 +65,7 @@ def record(max: User) -> Evaluation:
 
 @pytest.fixture
 def visitors(record: Evaluation, eve: User, ana: User, lea: User, max: User) -> Iterator[tuple[str, Client]]:
-    """A browser for each of `PEOPLE`, and for "gone", an admin who was deactivated while logged in."""
+    """Return a browser for each of `PEOPLE`, and for "gone": an admin deactivated while logged in."""
 
     def logged_in(person: User) -> Client:
         client = Client()

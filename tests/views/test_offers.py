@@ -24,7 +24,7 @@ PAGES = [name for name, methods in ACCESS.items() if 200 in methods.get("get", (
 
 
 class Offers(HTMLParser):
-    """The POST forms of a page with their hidden fields, and its disabled buttons."""
+    """Return the POST forms of a page with their hidden fields, and its disabled buttons."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Offers(HTMLParser):
 
 
 def sentence_of(response: object) -> str:
-    """The sentence on an error page."""
+    """Return the sentence on an error page."""
     html = unescape(response.content.decode())  # type: ignore[attr-defined]
     found = re.search(r"</h1>\s*<p>(.*?)</p>", html, re.DOTALL)
     assert found
@@ -51,13 +51,13 @@ def sentence_of(response: object) -> str:
 
 
 def check_offers(browser: Client, place: str) -> int:
-    """Try all that a page offers and refuses; returns how much it refuses."""
+    """Try everything that a page offers or denies. Return the number of denied actions."""
     response = ask(browser, "get", place)
     assert response.status_code == 200
     if response.streaming:  # a file
         return 0
     proposals = Offers(response.content.decode())
-    # To log out would end the test.
+    # Logging out would end the test.
     for action, fields in [form for form in proposals.forms if form[0] != reverse("logout")]:
         sent = ask(browser, "post", action or place, data=fields)
         assert sent.status_code != 403, f"{place} offers {action}, which says: {sentence_of(sent)}"
@@ -81,7 +81,7 @@ def test_pages_offer_only_allowed_actions(
 
 @pytest.fixture
 def records(bo: User, lea: User) -> dict[str, Evaluation]:
-    """Records by what bo did with them."""
+    """Return records by the action that bo took on them."""
     run = RunFactory.create()
     found = {
         name: EvaluationFactory.create(run=run) for name in ("held", "decided", "revised", "with a lead")
@@ -95,7 +95,7 @@ def records(bo: User, lea: User) -> dict[str, Evaluation]:
     return found
 
 
-# State -> how much is refused on its record's screen, and on its history, to ana, bo and lea.
+# State -> the number of denied actions for ana, bo and lea on the record's screen and in its history.
 REFUSED = {
     "held": ((1, 0, 0), (0, 0, 0)),
     "decided": ((1, 0, 0), (0, 0, 0)),

@@ -1,4 +1,4 @@
-"""Requests that show the judge's scores leave a reveal; open reviews of others are withheld."""
+"""Requests that show the judge's scores record a reveal, and open reviews of others are withheld."""
 
 import json
 from typing import Any
@@ -98,7 +98,7 @@ class TestExports:
 
 
 class TestDraft:
-    """The way in which a reviewer once unblinded a record without a trace."""
+    """A former way to unblind a record without a reveal."""
 
     def test_draft_keeps_whether_scores_were_shown(self, as_ana: Client, as_bo: Client, ana: User) -> None:
         run = RunFactory.create(blind_share=1)

@@ -1,4 +1,4 @@
-"""Every kind of answer, with https, has the security headers, safe cookies and no script of another site."""
+"""Every response over https has security headers, safe cookies, and no scripts of other sites."""
 
 import importlib.util
 import re
@@ -47,7 +47,7 @@ ABOUT_ANSWERS = ("SECURE_", "SESSION_COOKIE_", "CSRF_", "X_FRAME", "ALLOWED_HOST
 
 
 def settings_of_https() -> ModuleType:
-    """The settings module as it would be loaded for a site with https."""
+    """Load the settings module as for a site with https."""
     path = Path(settings.BASE_DIR, "cognireview", "settings.py")
     spec = importlib.util.spec_from_file_location("https_settings", path)
     assert spec
@@ -70,7 +70,7 @@ def _https() -> Iterator[None]:
 
 
 class Browser(Client):
-    """Asks over https, as the public host."""
+    """A browser that sends requests over https to the public host."""
 
     def __init__(self, person: User | None = None, **defaults: Any) -> None:
         super().__init__(SERVER_NAME=HOST, **defaults)
@@ -82,7 +82,7 @@ class Browser(Client):
 
 
 def assert_safe(path: str, response: Any) -> None:
-    """Check the headers, the cookies and the scripts of an answer, and where plain http leads."""
+    """Check headers, cookies and scripts of a response, and the redirect from plain http."""
     for name, value in {**headers.ALWAYS, **HEADERS}.items():
         assert response.headers[name] == value, (path, name)
     assert response.headers.get("Access-Control-Allow-Credentials") is None
@@ -108,7 +108,7 @@ def record(max: User) -> Evaluation:
 
 @pytest.mark.parametrize("who", ["max", "eve", "nobody"])
 def test_every_address_has_security_headers(who: str, record: Evaluation, max: User, eve: User) -> None:
-    """Pages, files and fragments for an admin; 403 for who may not, the way to the login for nobody."""
+    """Check responses for an admin, 403 without permission, and the redirect to the login."""
     browser = Browser({"max": max, "eve": eve}.get(who))
     seen = set()
     for name in ACCESS:
@@ -122,7 +122,7 @@ def test_every_address_has_security_headers(who: str, record: Evaluation, max: U
 
 
 def test_login_pages_have_security_headers(max: User) -> None:
-    """With the cookies that a browser gets there, which count for more if they are safe."""
+    """Check the cookies that a login sets."""
     for path in (
         reverse("login"),
         reverse("join", args=[one_time_links.invite(role="lead", actor=max).token]),

@@ -1,4 +1,4 @@
-"""The list of what reviewers handed to a lead, and the answers given in it."""
+"""The list of open escalations, and answers to them."""
 
 import pytest
 from django.test import Client
@@ -18,7 +18,7 @@ def algebra() -> Run:
 
 
 def asked(run: Run, reviewer: User, note: str = "Is 54 right?") -> Escalation:
-    """A record the reviewer has a question about."""
+    """Escalate a record with a question."""
     record = EvaluationFactory.create(run=run)
     claims.claim(evaluation_id=record.pk, reviewer=reviewer)
     return escalations.escalate(

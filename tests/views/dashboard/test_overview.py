@@ -1,4 +1,4 @@
-"""The lead's desk: who works, figures that lead to their records, CSV of all of it; and one's own figures."""
+"""The dashboard with links from figures to decisions, its CSV files, and My activity."""
 
 import csv
 import datetime as dt
@@ -30,7 +30,7 @@ def algebra() -> Run:
 
 
 def done(run: Run, reviewer: User, **values: Any) -> Evaluation:
-    """A record that the reviewer decided, and changed one of two scores of."""
+    """Create a record decided by the reviewer, with one of two scores changed."""
     record = EvaluationFactory.create(run=run, **values)
     decide(record, reviewer, judged=dict.fromkeys(SCORES, "Yes"))
     record.refresh_from_db()
@@ -38,13 +38,13 @@ def done(run: Run, reviewer: User, **values: Any) -> Evaluation:
 
 
 def table(response: Any, name: str) -> list[dict[str, str]]:
-    """A table of a page, cells by the names of their columns."""
+    """Return the rows of a table on a page, as cells by column name."""
     shown = next(one.table for one in response.context["tables"] if one.table.name == name)
     return [{column.name: cell.text for column, cell in line} for line in shown.lines]
 
 
 def rows(response: Any) -> list[dict[str, str]]:
-    """A CSV file, row by row."""
+    """Return the rows of a CSV file."""
     return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
 
 

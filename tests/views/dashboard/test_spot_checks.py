@@ -1,4 +1,4 @@
-"""Spot checks: draw a reviewer's decisions at random, go through them, agree or reopen."""
+"""Spot checks: draw decisions at random, then agree or reopen."""
 
 import pytest
 from django.test import Client
@@ -15,7 +15,7 @@ DRAWN = "/spot-checks/"
 
 @pytest.fixture
 def algebra(ana: User) -> Run:
-    """A run of which ana decided three records."""
+    """A run with three records decided by ana."""
     run = RunFactory.create(name="Algebra")
     for _ in range(3):
         decide(EvaluationFactory.create(run=run), ana)

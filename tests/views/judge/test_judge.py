@@ -32,7 +32,7 @@ def algebra() -> Run:
 def review(
     run: Run, reviewer: User, judge: Any, human: Any, *, blind: Any = None, cause: str = "", **record: Any
 ) -> Evaluation:
-    """A decided record of the run with the judge's score and the reviewer's score."""
+    """Create a decided record with a judge score and a reviewer score."""
     [evaluation] = evaluations(run, tasks=["1"], **{"aggregated_score": None} | record)
     if blind is not None:
         BlindScores.objects.create(
@@ -55,7 +55,7 @@ def review(
 
 
 def rows(response: Any) -> list[dict[str, str]]:
-    """A CSV file, row by row."""
+    """Return the rows of a CSV file."""
     return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
 
 
@@ -208,7 +208,7 @@ class TestJudgeVsHuman:
 
 class TestConfusionTableCell:
     def cell(self, client: Client, run: Run, label: str, **query: str) -> tuple[int, list[str]]:
-        """The count in a cell about Clarity and the records it links to."""
+        """Return the count in a cell about Clarity, and the records it links to."""
         response = client.get(place("judge", run, **query))
         crossings = [
             crossing

@@ -1,4 +1,4 @@
-"""The review screen of a record that is scored blind: nothing of the judge's until one's own is committed."""
+"""The review screen of a blind record hides the judge's output until the reviewer locks in scores."""
 
 import re
 from collections.abc import Callable
@@ -74,7 +74,7 @@ def held(record: Evaluation, ana: User) -> Evaluation:
 
 
 def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
-    """The fields that a browser posts from the form on a page, with the given scores."""
+    """Return the fields that a browser posts from the form on a page, with the given scores."""
     posted = filled_in(page) | {"active_ms": "4000"}
     posted |= {f"criteria-{number}-score": score for number, score in enumerate(scores)}
     return posted | {key.replace("__", "-"): value for key, value in changes.items()}
@@ -82,7 +82,7 @@ def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
 
 @pytest.fixture
 def commit(as_ana: Client, held: Evaluation) -> Callable[..., Any]:
-    """Ana commits those scores, as by the script unless `htmx` is off."""
+    """Lock in scores as ana, by htmx or without the script."""
 
     def commit(*scores: str, htmx: bool = True, **changes: Any) -> Any:
         posted = entered(as_ana.get(url("evaluation", held)), *scores, **changes)

@@ -1,4 +1,4 @@
-"""Around a decision: the spare screen, undo, revise, reopen, the versions and the history."""
+"""Submit and prefetch, undo, revise, reopen, and recent work."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def held(run: Run, ana: User) -> Evaluation:
 
 @pytest.fixture
 def done(held: Evaluation, as_ana: Client) -> Evaluation:
-    """The record, decided by ana: completeness is Partial, because the judge was too strict."""
+    """A record decided by ana: completeness is Partial, because the judge was too strict."""
     as_ana.post(
         url("submit", held),
         form_of(held, criteria__1__score="Partial", criteria__1__cause="too strict", comments="Half of it."),

@@ -1,4 +1,4 @@
-"""Records left to a lead: how they get there, what everybody sees, and how they come back."""
+"""Escalated records: escalation, what each role sees, withdrawal and resolution."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""Records in the queue whose file holds a human decision already: nobody replaces it unseen."""
+"""Records in the queue with a human decision from the file: reviewers see it before they replace it."""
 
 import json
 from functools import partial

@@ -1,4 +1,4 @@
-"""The history of a record as a page, and an older version restored from it."""
+"""The page with the history of a record, and restoring an older version."""
 
 from typing import Any
 from uuid import uuid4
@@ -22,7 +22,7 @@ OTHER_SCORES = SCORES | {"Clarity": {"score": "No", "justification": "Nothing fo
 
 @pytest.fixture
 def record(ana: User) -> Evaluation:
-    """Decided by ana, and then otherwise."""
+    """A record that ana decided and then revised."""
     first = decide(EvaluationFactory.create(task_id="7", model_id="o1"), ana)
     return decide(first.evaluation, ana, by=revise, scores=OTHER_SCORES).evaluation
 

@@ -76,7 +76,7 @@ def hostile_line(number: int, **changes: Any) -> bytes:
 
 @pytest.fixture
 def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluation:
-    """A record that waits, among others in every state, all of them hostile, with a row for each address."""
+    """A waiting record among others in every state, all hostile, with a row for each address."""
     settings.WEBHOOK_HOSTS = ["localhost:9"]
     User.objects.filter(pk=max.pk).update(
         first_name=NAME, last_name=MARKUP[:140], email=f'"{PROBE}"@example.org'
@@ -126,7 +126,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
 
 
 def bring_contradiction(run: Run, actor: User) -> None:
-    """The file again, with other verdicts and with somebody else's decisions."""
+    """Return the file with other verdicts and another person's decisions."""
     theirs = {
         "human_review_status": "Reviewed",
         "human_reviewer_id": NAME,
@@ -229,7 +229,7 @@ def as_max(max: User) -> Client:
 
 
 def places(record: Evaluation) -> Iterator[str]:
-    """Every address for the record that waits, and those of a record for the others too."""
+    """Return every address for the waiting record, and the record addresses for the others."""
     for name in PAGES:
         path = address(name, record)
         yield path
@@ -244,7 +244,7 @@ def places(record: Evaluation) -> Iterator[str]:
 def test_hostile_record_texts_are_escaped_on_pages_and_in_files(
     happened: list[tuple[str, str]], record: Evaluation, as_max: Client
 ) -> None:
-    """And meanwhile, from the import of the file to its export, nothing of it is opened, run or fetched."""
+    """From import to export, nothing in the file is opened, run or fetched."""
     kinds: set[str] = set()
     shown = 0
     for path in places(record):
@@ -252,7 +252,7 @@ def test_hostile_record_texts_are_escaped_on_pages_and_in_files(
         assert response.status_code in {200, 404}, path
         kinds.add(assert_harmless(response))
         shown += not response.streaming and PROBE in response.content.decode()
-    # It was there to be seen, in every form.
+    # The hostile text was present in every form.
     assert shown > 30
     assert {"text/html", "application/json", "application/x-ndjson", "text/csv", "text/markdown"} <= kinds
     assert Export.objects.get().state == Export.State.DONE

@@ -36,7 +36,7 @@ def record(run: Run) -> Evaluation:
 
 @pytest.fixture
 def first(record: Evaluation, ana: User) -> Review:
-    """Ana's independent review."""
+    """An independent review by ana."""
     return decide(record, ana, scores=DEEP, comments="A word of ana.", causes={"depth": "too strict"})
 
 

@@ -1,4 +1,4 @@
-"""A record whose evidence a file has changed since its review: what changed, and the scores to go on from."""
+"""Records that a file changed after their review: the changes, and the prefilled form."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def record(score: Any, justification: str, **changes: Any) -> bytes:
 
 @pytest.fixture
 def stale(bo: User, ana: User) -> Evaluation:
-    """Decided by bo, then changed by a file, now held by ana."""
+    """A record decided by bo, changed by a file, and claimed by ana."""
     bring_in(file_of(record("Yes", "Every step is there.")))
     decide(Evaluation.objects.get(), bo, scores=SCORES, comments="Checked.")
     bring_in(file_of(record("No", "Every step is <b>wrong</b>.", aggregated_score="Fail")))

@@ -40,7 +40,7 @@ def record(run: Run) -> Evaluation:
 
 @pytest.fixture
 def held(record: Evaluation, ana: User) -> Evaluation:
-    """The record, claimed by ana."""
+    """A record claimed by ana."""
     return claims.claim(evaluation_id=record.pk, reviewer=ana)
 
 
@@ -323,7 +323,7 @@ class TestScreen:
     ) -> None:
         for number in (1, 3):
             EvaluationFactory.create_batch(number, run=held.run)
-            # Two of them look for the file, which rows of a factory do not have.
+            # Two queries look for the file, which rows of a factory do not have.
             with django_assert_max_num_queries(16):
                 as_ana.get(url("evaluation", held))
 

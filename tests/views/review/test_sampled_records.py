@@ -22,7 +22,7 @@ REASON = "Final answer does not match."
 
 @pytest.fixture
 def run() -> Run:
-    """A flagged record, and one drawn from those that nobody flagged: but for that they are the same."""
+    """A flagged record and a sampled one, otherwise identical."""
     run = Run.objects.create(name="evaluations", sample_share=1)
     bring_in(file_of(line("record-1", task_id="1"), line("record-2", task_id="2", **CALM)))
     return run
@@ -43,7 +43,7 @@ def page_of(evaluation: Evaluation) -> str:
 
 
 def comparable(client: Client, evaluation: Evaluation) -> list[str]:
-    """The tags of a record's page without unique values such as names, keys, tokens and times."""
+    """Return the tags of a record's page without unique values such as names, keys, tokens and times."""
     shown = text(client.get(page_of(evaluation)))
     tokens, moments = r"[A-Za-z0-9]{64}|[0-9a-f]{8}-[0-9a-f-]{27}", r"\d{4}-\d\d-\d\dT[\d:.]+|\d\d:\d\d"
     own = rf"record-\d|{tokens}|{moments}|(?<=nonce=\")[^\"]+|\b\d+\b"

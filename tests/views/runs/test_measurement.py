@@ -1,4 +1,4 @@
-"""The page on which a lead says how the judge of a run is measured."""
+"""The page with the sampling and blind review settings of a run."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def page_of(run: Run) -> str:
 
 
 def filled_in(client: Client, run: Run, **changes: str) -> dict[str, str]:
-    """The fields that a browser posts from the current page, with changes."""
+    """Return the fields that a browser posts from the current page, with changes."""
     form = client.get(page_of(run)).context["form"]
     return {name: str(form[name].value()) for name in form.fields} | changes
 

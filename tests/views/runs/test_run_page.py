@@ -1,4 +1,4 @@
-"""The page of a run: its evaluations by state, who has them, and its imports."""
+"""The page of a run: records by status, claims, filters and imports."""
 
 from datetime import timedelta
 from typing import Any
@@ -224,7 +224,7 @@ def test_run_page_query_count_is_constant(as_lea: Client, run: Run, bo: User) ->
     source, until = ImportFactory.create(run=run), timezone.now() + timedelta(hours=1)
 
     def queries(count: int) -> int:
-        """How many the page takes once so many more records are there."""
+        """Return the number of queries of the page after adding records."""
         values = {"run": run, "first_import": source, "claimed_by": bo, "claimed_until": until}
         Evaluation.objects.bulk_create(EvaluationFactory.build(**values) for _ in range(count))
         with CaptureQueriesContext(connection) as captured:

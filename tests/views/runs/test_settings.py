@@ -1,4 +1,4 @@
-"""The page on which a lead says how a run is judged."""
+"""The page with the scoring settings of a run."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def page_of(run: Run) -> str:
 
 
 def filled_in(client: Client, run: Run, **changes: str) -> dict[str, str]:
-    """The fields that a browser posts from the current page, with changes."""
+    """Return the fields that a browser posts from the current page, with changes."""
     form = client.get(page_of(run)).context["form"]
     values = {name: form[name].value() for name in form.fields}
     return {name: "" if value is None else str(value) for name, value in values.items()} | changes
