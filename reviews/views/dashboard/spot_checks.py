@@ -27,7 +27,7 @@ class DrawForm(forms.Form):
     count = forms.IntegerField(min_value=1, max_value=spot_checks.MOST_DRAWN)
 
 
-class SettleForm(forms.Form):
+class OutcomeForm(forms.Form):
     """The lead's answer to a spot check. Reopening requires a reason."""
 
     outcome = forms.ChoiceField(choices=SpotCheck.Outcome.choices[1:])
@@ -70,11 +70,11 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     check(request.user, "lead_review")
     rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "resolved_by")
     drawn = get_object_or_404(rows, pk=pk)
-    form = SettleForm(request.POST if request.method == "POST" else None)
+    form = OutcomeForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
         return _page(request, drawn, form)
     try:
-        _settle(request, drawn, form)
+        _complete(request, drawn, form)
     except Conflict as conflict:
         messages.error(request, conflict.reason)
     following = spot_checks.open_checks(request.user)
@@ -84,7 +84,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     return redirect("reviewer-activity", drawn.reviewer_id)
 
 
-def _settle(request: Request, drawn: SpotCheck, form: SettleForm) -> None:
+def _complete(request: Request, drawn: SpotCheck, form: OutcomeForm) -> None:
     note, title = form.cleaned_data["note"], drawn.review.evaluation.title
     if form.cleaned_data["outcome"] == SpotCheck.Outcome.AGREED:
         spot_checks.agree(check_id=drawn.pk, actor=request.user, note=note)
@@ -94,7 +94,7 @@ def _settle(request: Request, drawn: SpotCheck, form: SettleForm) -> None:
         messages.success(request, f"Reopened: {title} is in the queue again.")
 
 
-def _page(request: Request, drawn: SpotCheck, form: SettleForm) -> HttpResponse:
+def _page(request: Request, drawn: SpotCheck, form: OutcomeForm) -> HttpResponse:
     record = drawn.review.evaluation
     proposals = read_proposals(record, run_rubric(record.run))
     context = {

@@ -72,7 +72,7 @@ def linked(table: Table, filters: JudgeFilters) -> LinkedTable:
 
 
 @replica_page
-def judge(request: Request, run_pk: int) -> HttpResponse:
+def accuracy_page(request: Request, run_pk: int) -> HttpResponse:
     """Show the judge's accuracy. `of` names the criterion to break down by judge, prompt and model."""
     filters = load(request, run_pk)
     compared = accuracy.compare_with_humans(filters.scope)
@@ -110,7 +110,7 @@ def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
 
 
 @replica_page
-def flag_reasons(request: Request, run_pk: int) -> HttpResponse:
+def flag_precision_page(request: Request, run_pk: int) -> HttpResponse:
     """Show the precision of each flag reason."""
     filters = load(request, run_pk)
     found = flag_precision.measure_flag_precision(filters.scope)
@@ -121,7 +121,7 @@ def flag_reasons(request: Request, run_pk: int) -> HttpResponse:
 
 
 @replica_page
-def show_missed_errors(request: Request, run_pk: int) -> HttpResponse:
+def missed_errors_page(request: Request, run_pk: int) -> HttpResponse:
     """Show the errors in unflagged records."""
     filters = load(request, run_pk)
     found = missed_errors.estimate_missed_errors(filters.scope)
@@ -135,7 +135,7 @@ def show_missed_errors(request: Request, run_pk: int) -> HttpResponse:
 
 
 @replica_page
-def show_leaderboard(request: Request, run_pk: int) -> HttpResponse:
+def leaderboard_page(request: Request, run_pk: int) -> HttpResponse:
     """Show the models as ranked by the judge and by humans."""
     filters = load(request, run_pk)
     found = leaderboard.rank_models(filters.scope)

@@ -33,7 +33,7 @@ def evaluation(request: Request, pk: int) -> HttpResponse:
 
 
 @require_safe
-def look(request: Request, pk: int, *, forward: bool) -> HttpResponse:
+def show_neighbour(request: Request, pk: int, *, forward: bool) -> HttpResponse:
     """Show the next or previous record of the run, or the same record at the end of the run."""
     record = screen.load(request, pk)
     neighbour = listing.neighbour_in_file(record, forward=forward)

@@ -74,23 +74,23 @@ def _to_list(run: Run, query: str) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def change(request: Request, run_pk: int) -> HttpResponse:
+def bulk_change(request: Request, run_pk: int) -> HttpResponse:
     """Preview a bulk action (GET) or apply it (POST): `kind`, `to` or `priority`, and the filters `list`."""
     run = load_run(request, run_pk, "lead_review")
     sent = request.POST if request.method == "POST" else request.GET
     filters = Filters.from_query_string(sent.get("list", ""))
-    order = _order(run, filters, sent.get("kind", ""), sent.get("to", ""), sent.get("priority", ""))
+    order = _parse_order(run, filters, sent.get("kind", ""), sent.get("to", ""), sent.get("priority", ""))
     status = HTTPStatus.OK
     if request.method == "POST":
         if order:
-            messages.success(request, _done(bulk_changes.apply(order, request.user)))
+            messages.success(request, _confirmation(bulk_changes.apply(order, request.user)))
             return redirect(_change_address(run, filters))
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, "runs/bulk_change.html", _context(run, filters, order), status=status)
 
 
 @require_POST
-def undo_change(request: Request, pk: int) -> HttpResponse:
+def undo_bulk_change(request: Request, pk: int) -> HttpResponse:
     check(request.user, "lead_review")
     done = get_object_or_404(BulkChange.objects.select_related("run"), pk=pk)
     try:
@@ -107,7 +107,7 @@ def _change_address(run: Run, filters: Filters) -> str:
     return reverse("bulk-change", args=[run.pk], query={"list": filters.query_string} if filters else None)
 
 
-def _order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> BulkOrder | None:
+def _parse_order(run: Run, filters: Filters, kind: str, to: str, priority: str) -> BulkOrder | None:
     """Return the requested action, or None if the request is invalid."""
     priorities = {str(bulk_changes.PRIORITY_FIRST), str(bulk_changes.PRIORITY_NORMAL)}
     if kind == Kind.ASSIGN:
@@ -135,13 +135,13 @@ def _context(run: Run, filters: Filters, order: BulkOrder | None = None) -> dict
     if order:
         try:
             context["plan"] = plan = bulk_changes.preview(order)
-            context["announcement"] = _announced(order, plan)
+            context["announcement"] = _description(order, plan)
         except listing.QueryTooSlow:
             context["announcement"] = str(listing.QueryTooSlow())
     return context
 
 
-def _announced(order: BulkOrder, plan: BulkPreview) -> str:
+def _description(order: BulkOrder, plan: BulkPreview) -> str:
     """Describe the effect of an action in a sentence."""
     claimed = _claimed_elsewhere(plan.claimed)
     if plan.changes == 0:
@@ -176,7 +176,7 @@ def _records(number: int) -> str:
     return f"{number:,} record" if number == 1 else f"{number:,} records"
 
 
-def _done(change: BulkChange) -> str:
+def _confirmation(change: BulkChange) -> str:
     records = _records(change.evaluations)
     if change.kind == Kind.ASSIGN:
         return f"Assigned {records} to {_name(change.assigned_to)}."
