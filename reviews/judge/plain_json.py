@@ -9,7 +9,7 @@ def members(source: object, *names: str) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as its `as_json` gives it, a sequence as a list of such values, other values as is."""
+    """Convert a value with its own `as_json`, and a sequence member by member. Other values stay as is."""
     if hasattr(value, "as_json"):
         return value.as_json()
     return [plain(one) for one in value] if isinstance(value, list | tuple) else value

@@ -21,7 +21,7 @@ def run() -> Run:
 
 @pytest.fixture
 def drawn(run: Run, ana: User, lea: User) -> SpotCheck:
-    """A decision of ana's that lea has drawn."""
+    """A decision by ana that lea drew for a spot check."""
     decide(evaluations(run, tasks=["1"])[0], ana)
     [one] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)
     return one

@@ -1,4 +1,4 @@
-"""The demo run: the same for everyone, right in its answers, and believable in its faults."""
+"""The demo run is deterministic, its answers are right, and its errors are realistic."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ def records(lines: list[bytes]) -> list[Record]:
 
 
 def judged(record: Record) -> dict[str, Any]:
-    """The judge's scores, parsed or read out of its raw output."""
+    """Return the judge's scores, parsed by the pipeline or extracted from raw output."""
     return record.parsed_rubric_scores or {
         proposal.criterion: {"score": proposal.score, "justification": proposal.justification}
         for proposal in extract_scores(record.raw_judge_output).proposals
@@ -144,14 +144,14 @@ def same_colour(red: int, blue: int) -> Fraction:
 
 
 def looks(n: int) -> int:
-    """The maximum number of halvings in a binary search over `n` values."""
+    """Return the maximum number of steps of a binary search over `n` values."""
     count = 0
     while n:
         n, count = n // 2, count + 1
     return count
 
 
-# By method, from the numbers of the question: its answer, come to in another way than the task does.
+# Compute the answer of each method from the numbers of the question, in another way than the task does.
 CHECKS: dict[str, Callable[..., float | Fraction]] = {
     "inclusion and exclusion": lambda n, a, b: sum(k for k in range(n) if k % a == 0 or k % b == 0),
     "counting cases": same_colour,
@@ -173,7 +173,7 @@ CHECKS: dict[str, Callable[..., float | Fraction]] = {
 
 
 def value(answer: str) -> Fraction:
-    """A LaTeX fraction or decimal number, without its unit."""
+    """Parse a LaTeX fraction or decimal number, ignoring the unit."""
     fraction = re.match(r"\\frac\{(\d+)\}\{(\d+)\}", answer)
     return Fraction(int(fraction[1]), int(fraction[2])) if fraction else Fraction(answer.partition("\\")[0])
 

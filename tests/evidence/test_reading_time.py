@@ -1,4 +1,4 @@
-"""How much there is to read in a record."""
+"""The amount of text to read in a record."""
 
 from typing import Any
 

@@ -194,7 +194,7 @@ class TestInline:
 
 
 class TestDamagedLatex:
-    """A JSON reader took the backslash and a letter for a control character on the way here."""
+    """A JSON parser took the backslash and a letter for a control character before the text was imported."""
 
     def test_damaged_latex_is_repaired_with_a_note(self) -> None:
         html = markdown("so $\x0crac{1}{2}$ and $\theta$")

@@ -46,7 +46,7 @@ def review(
     verdict: str | None = None,
     **record: Any,
 ) -> Evaluation:
-    """A new record of the run, decided: criterion -> score, the human's, the judge's, those given blind."""
+    """Create a decided record. `human`, `judge` and `blind` map criteria to scores."""
     [evaluation] = evaluations(run, tasks=["1"], aggregated_score=verdict, **record)
     if blind is not None:
         BlindScores.objects.create(
@@ -190,7 +190,7 @@ class TestStrata:
 class TestScope:
     @pytest.fixture
     def several(self, run: Run, ana: User, bo: User) -> Run:
-        """Four records, of which each narrowing holds one: by reviewer, judge, template and model."""
+        """Create four records. Each filter (reviewer, judge, template, model) matches one of them."""
         review(run, bo, {CLARITY: "No"})
         review(run, ana, {CLARITY: "No"}, judge_llm_model="judge-2")
         review(run, ana, {CLARITY: "No"}, judge_prompt_template_path="prompts/new.txt")

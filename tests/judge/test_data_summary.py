@@ -1,4 +1,4 @@
-"""Facts about a judge that are known before any record is reviewed."""
+"""The summary of a run's records, known before any record is reviewed."""
 
 import pytest
 
@@ -21,12 +21,12 @@ RAW = '{"evaluation": {"Clarity": {"score": "%s", "justification": "It skips ste
 
 
 def facts_of(*lines: bytes) -> DataSummary:
-    """The facts of a run with these lines."""
+    """Summarise a run with these lines."""
     return data_summary.summarize_data(bring_in(file_of(*lines)).run)
 
 
 def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
-    """A record whose scores exist only in its raw output."""
+    """Return a record whose scores exist only in its raw output."""
     raw = {"raw_content": RAW % score}
     return line(
         evaluation_id, parsed_rubric_scores={}, aggregated_score=None, raw_judge_output=raw, **changes

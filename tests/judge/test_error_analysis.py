@@ -26,7 +26,7 @@ JUDGED = {
 def decided(
     name: str, reviewer: User, causes: dict[str, str], *, comments: str = "", **record: Any
 ) -> Evaluation:
-    """A record of which the reviewer turns the score of each criterion with a cause round."""
+    """Create a record in which the reviewer overrides each criterion that has a cause."""
     bring_in(file_of(line(name, parsed_rubric_scores=JUDGED, **record)))
     evaluation = Evaluation.objects.get(evaluation_id=name)
     scores = {criterion: dict(entry) for criterion, entry in JUDGED.items()}

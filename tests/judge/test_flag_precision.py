@@ -26,7 +26,7 @@ def run() -> Run:
 def counted(
     run: Run, reviewer: User, *, changed: int, of: int, minutes: float = 0, family: str = "sampled"
 ) -> FlagReason:
-    """The family with so many reviewed records, of which so many were changed."""
+    """Return a flag reason with these numbers of reviewed and changed records."""
     FacetCount.objects.create(run=run, name="reason", value=family, evaluations=1000)
     ReasonCount.objects.create(
         run=run,

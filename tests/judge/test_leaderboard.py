@@ -1,4 +1,4 @@
-"""The evaluated models by the judge's pass rates and by the corrected ones."""
+"""Ranking of evaluated models by the judge's pass rates and by corrected ones."""
 
 import pytest
 
@@ -105,7 +105,7 @@ class TestOrder:
 
 class TestRankingDisagreements:
     def rated(self, run: Run, reviewer: User, name: str, *, judged: int, passed: int, records: int) -> None:
-        """A model that the judge passes so often, and humans so often."""
+        """Create a model with these pass rates by the judge and by humans."""
         of = stratum(run, {"Pass": judged, "Fail": records - judged}, model_id=name)
         right = min(judged, passed)
         for judge, human, reviews in (

@@ -1,4 +1,4 @@
-"""How the judge of a run is measured, and what that comes to."""
+"""Settings for measuring a judge, and descriptions of their effect."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status"
 
 @pytest.fixture
 def run() -> Run:
-    """Three flagged records, one of them without an answer of the model, and ten others."""
+    """Create three flagged records, one without a model response, and ten unflagged ones."""
     flagged = [line("f0"), line("f1"), line("f2", structured_model_response=None)]
     bring_in(file_of(*flagged, *(line(f"u{number}", **CALM) for number in range(10))))
     return Run.objects.get()

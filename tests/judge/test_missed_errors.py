@@ -136,7 +136,7 @@ class TestWithoutSample:
 
 class TestSampledDecisions:
     def test_confirmed_and_corrected_samples_give_a_miss_rate(self, ana: User) -> None:
-        """From the file to the figure: two records that need no review, of which one is wrong."""
+        """Compute the miss rate from an imported file with two unflagged records, one of them wrong."""
         other = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
         run = bring_in(file_of(line("a", **other), line("b", **other), line("c"))).run
         for name, score in (("a", "Yes"), ("b", "No")):

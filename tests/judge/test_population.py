@@ -1,4 +1,4 @@
-"""All records of a run cell by cell, with what humans said of the reviewed ones."""
+"""Records of a run by cell, with the human verdicts on reviewed ones."""
 
 import pytest
 from pytest_django import DjangoAssertNumQueries

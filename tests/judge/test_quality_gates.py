@@ -146,7 +146,7 @@ class TestGateResult:
 class TestReportFigures:
     @pytest.fixture
     def run(self, ana: User) -> Run:
-        """40 flagged records scored blind and 30 assisted; of 100 others 20 are sampled, 2 of them wrong."""
+        """Create 40 flagged records scored blind, 30 assisted, and 100 others: 20 are sampled, 2 wrong."""
         run = RunFactory.create()
         flagged = stratum(run, {"Pass": 200})
         others = stratum(run, {"Pass": 100}, is_flagged=False)

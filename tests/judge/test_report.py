@@ -1,4 +1,4 @@
-"""The whole report on a run's judge, as JSON and as text."""
+"""The complete report about a run's judge, as JSON and as text."""
 
 import json
 
@@ -110,7 +110,7 @@ class TestCommand:
 class TestRequirements:
     @pytest.fixture
     def run(self, ana: User) -> Run:
-        """40 blind decisions, 38 of them the judge's verdict; nothing is known of anything else."""
+        """Create 40 blind decisions, 38 equal to the judge's verdict. Other figures are undefined."""
         run = Run.objects.create(name="nightly")
         flagged = stratum(run, {"Pass": 200})
         decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)

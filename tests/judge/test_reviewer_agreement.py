@@ -1,4 +1,4 @@
-"""Reviewers against each other."""
+"""Agreement between reviewers."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def run() -> Run:
 
 
 def gave(run: Run, criterion: str | None, patterns: dict[str, int]) -> None:
-    """Patterns as they are kept: a JSON array of scores -> how many records got these."""
+    """Store score patterns: a JSON array of scores -> the number of records with these scores."""
     for pattern, records in patterns.items():
         AgreementPattern.objects.create(run=run, criterion=criterion, pattern=pattern, evaluations=records)
 

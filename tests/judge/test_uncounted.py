@@ -1,4 +1,4 @@
-"""While records of a run wait to be counted, figures about all of them are undefined, and a gate says so."""
+"""Figures about all records are undefined while records of the run wait to be counted, and a gate says so."""
 
 import json
 from collections.abc import Callable
@@ -25,14 +25,14 @@ NOT_FLAGGED = {"needs_human_review": False, "human_review_status": "Not Required
 
 
 def lines(prefix: str = "", count: int = 20, **changes: object) -> bytes:
-    """A file of so many flagged records, and as many that are not."""
+    """Return a file with this number of flagged records and as many unflagged ones."""
     names = [f"{prefix}{number}" for number in range(count)]
     flagged = [line(f"f{name}", **changes) for name in names]
     return file_of(*flagged, *(line(f"n{name}", **(NOT_FLAGGED | changes)) for name in names))
 
 
 def review(run: Run, reviewer: User) -> None:
-    """Let every flagged record turn out wrong, and of the others half of those that are sampled."""
+    """Decide all records: every flagged one and half of the sampled ones are wrong."""
     for stratum in Stratum.objects.filter(run=run):
         decided(stratum, reviewer, "Pass", "Fail", 20 if stratum.is_flagged else 10)
         if not stratum.is_flagged:
@@ -41,7 +41,7 @@ def review(run: Run, reviewer: User) -> None:
 
 @pytest.fixture
 def counted(ana: User) -> Run:
-    """A run that is reviewed and counted: two thirds of the wrong verdicts were flagged."""
+    """Create a reviewed and counted run, in which two thirds of the wrong verdicts were flagged."""
     run = bring_in(lines()).run
     review(run, ana)
     assert strata.why_not_counted(run) == ""
@@ -49,7 +49,7 @@ def counted(ana: User) -> Run:
 
 
 def first_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the run have been imported by nothing but one import that is to be counted."""
+    """Mark the only import of the run as not counted yet."""
     source = run.files.get()
     StratumCount.objects.filter(stratum__run=run).delete()
     UnindexedImport.objects.create(source=source, evaluations=source.new)
@@ -61,7 +61,7 @@ def later_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def import_of_changed_records(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a file change all verdicts, so that no number of records changes."""
+    """Import a file that changes all verdicts but no number of records."""
     monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
     bring_in(lines(aggregated_score="Fail"))
 
@@ -73,7 +73,7 @@ def partly_covered_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def small_import_behind_a_large_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a small import count the run while a large one waits: it counts what has no facets yet."""
+    """Let a small import count the run while a large one waits to be indexed."""
     later_import(run, monkeypatch)
     monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 1_000)
     bring_in(file_of(line("last")))

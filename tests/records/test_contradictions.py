@@ -1,4 +1,4 @@
-"""A record tells where it contradicts itself."""
+"""Contradictions within a record, and justifications that only praise."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Scores extracted from raw judge output: once, at import, within a budget, and read from there."""
+"""Scores are extracted from raw judge output once, at import, within a budget."""
 
 import json
 from typing import Any
@@ -51,7 +51,7 @@ def hostile(unit: str, size: int = SIZE) -> str:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every call of the extractor from here on."""
+    """Collect every call of the extractor."""
     calls: list[Any] = []
 
     def count(output: Any) -> score_extraction.Extraction:
@@ -98,7 +98,7 @@ class TestStorage:
         assert [one.criterion for one in extracted_scores.read_extracted(by_id["eval_3"]).proposals] == ["c"]
 
     def test_every_generated_record_keeps_its_four_scores(self) -> None:
-        """A twin of the real sample: 75 records whose four scores only the raw output has."""
+        """A twin of the real sample: 75 records whose four scores are in the raw output only."""
         names = ("Clarity", "Depth", "Method", "Conclusion")
         lines = []
         for number in range(75):
@@ -140,7 +140,7 @@ class TestReaders:
 
 
 class _Counting:
-    """A decoder that counts the characters it may go through."""
+    """A decoder that counts the characters it may examine."""
 
     def __init__(self, decoder: json.JSONDecoder) -> None:
         self._decoder = decoder

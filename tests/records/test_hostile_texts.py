@@ -75,7 +75,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "a value in such a line": lambda text: put_in(f'{{"x": {text}}}'.encode()),
     "a string in such a line": lambda text: put_in(json.dumps({"x": text}).encode()),
 }
-# Repeated to make a text: each begins a pattern whose end never comes.
+# Each text repeats one of these. Each begins a pattern that never ends.
 UNITS = (
     *" \"\\'{[(<`$*_~|a0\n\t",
     "\\(",
@@ -118,7 +118,7 @@ Cost = Callable[[Callable[[str], Any], str], float]
 
 
 def cpu_seconds(read: Callable[[str], Any], text: str) -> float:
-    """Return the least CPU time of a few readings: other work on the machine only ever adds to it."""
+    """Return the least CPU time of several runs, because other work on the machine only adds to it."""
 
     def once() -> float:
         begin = time.process_time()
@@ -132,7 +132,7 @@ def cpu_seconds(read: Callable[[str], Any], text: str) -> float:
 def too_costly(
     read: Callable[[str], Any], units: Iterable[str] = UNITS, cost: Cost = cpu_seconds
 ) -> dict[str, float]:
-    """Return the units that cost too much, and how often as much a text four times as long costs."""
+    """Return the units that cost too much, with the cost ratio of a text four times as long."""
     found = {}
     for unit in units:
         short, long = (cost(read, (unit * size)[:size]) for size in (SHORT, LONG))

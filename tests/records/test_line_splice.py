@@ -1,4 +1,4 @@
-"""Values replaced in a line, and every other byte kept, however the line is spelled."""
+"""Splicing replaces values in a line of any spelling, and keeps every other byte."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ plain_values = st.recursive(
 )
 decisions = st.dictionaries(st.sampled_from(HUMAN_FIELDS), plain_values)
 
-# The human_* keys as most lines have them, and what could be taken for one of them.
+# The human_* keys as most lines have them, and texts that look like them.
 USUAL_END = [f'"{name}": null' for name in HUMAN_FIELDS]
 tricky_members = st.lists(
     st.sampled_from(

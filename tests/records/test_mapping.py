@@ -1,4 +1,4 @@
-"""Lines of other tools: imported through a mapping, reviewed, and exported in the tool's own format."""
+"""Lines of other tools are imported by a mapping, reviewed, and exported in the tool's own format."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ NEEDED = {
     "created_at": "at",
 }
 
-# As the tools write them, their spacing and all.
+# Spelled and spaced as the tools write them.
 MT_BENCH = (
     b'{"question_id": 81, "model": "alpaca-13b", "judge": ["gpt-4", "single-v1"], "user_prompt": "[Rules]'
     b'\\nRate it.", "judgment": "Rather thin. Rating: [[2]]", "score": 2, "turn": 1, "tstamp": 1686945889.28}'
@@ -246,7 +246,7 @@ class TestInvalidMapping:
 
 @pytest.mark.django_db
 class TestMappedRun:
-    """From the tool's file to the same file with decisions in it."""
+    """A tool's file is exported with decisions."""
 
     @pytest.fixture
     def original(self, tmp_path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Reasons of one cause are one family, whatever particulars they name."""
+"""Reasons with the same cause are in one family, whatever particulars they name."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Responses read into parts that a page can lay out."""
+"""Responses are split into parts that a page can lay out."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One line, read and typed, or refused with the field and the reason."""
+"""A line is parsed into typed fields, or refused with field and reason."""
 
 import datetime as dt
 import json
@@ -31,7 +31,7 @@ OPTIONAL = {
 
 
 def refusal(text: bytes, limits: Limits = Limits()) -> tuple[str, str]:  # noqa: B008 (immutable)
-    """Field and reason of a line that is no record."""
+    """Return field and reason of the error for an invalid line."""
     with pytest.raises(LineError) as error:
         parse_line(text, limits)
     return error.value.field, error.value.reason

@@ -58,7 +58,7 @@ def fenced(value: Any) -> str:
 
 @pytest.fixture
 def outputs(sample: bytes) -> list[dict[str, str]]:
-    """The raw judge outputs of a sample."""
+    """Return the raw judge outputs of a sample."""
     return [json.loads(line)["raw_judge_output"] for line in sample.splitlines()]
 
 
@@ -101,7 +101,7 @@ class TestSampleOutput:
 
 
 class TestShapes:
-    """However the judge laid them out, the criteria are the same."""
+    """The criteria are the same in each layout."""
 
     @pytest.mark.parametrize(
         ("text", "steps"),

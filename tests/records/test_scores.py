@@ -1,4 +1,4 @@
-"""A score keeps its JSON type, also by way of a form."""
+"""Scores keep their JSON types, also in forms."""
 
 import json
 from typing import Any

@@ -21,7 +21,7 @@ from tests.support.work import decide
 
 A, B, C, OTHER_A = line("eval_a"), line("eval_b"), line("eval_c"), line("eval_a", task_id="4712")
 BAD, BLANK = b"no record", b""
-# A record in another version is not among them: it is no human decision, and is reported.
+# Without another version of a record: verification reports it, because it is no human decision.
 LINES = [A, B, C, BAD, b'{"cut', BLANK, b" ", b"\r"]
 BOM = b"\xef\xbb\xbf"
 
@@ -31,7 +31,7 @@ def compared(originals: list[bytes], exported: bytes) -> Comparison:
 
 
 def repeated(file: list[bytes], *earlier: list[bytes]) -> int:
-    """How many lines at the start of a file repeat one of those, the latest first; none of it is new."""
+    """Count the repeated lines of a file without new records. Earlier files come latest first."""
     held = {A: "a", OTHER_A: "a", B: "b", C: "c", BLANK: "", BAD: None}
     repeats = PrefixCounter(earlier, held.__getitem__)
     for one in file:

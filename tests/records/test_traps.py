@@ -1,4 +1,4 @@
-"""Odd lines and odd files: each has the outcome that docs/file-outcomes.md gives it, and touches no other."""
+"""Unusual lines and files have the outcomes of docs/file-outcomes.md, and affect no others."""
 
 import json
 import re
@@ -296,7 +296,7 @@ class TestAccepted:
 
 
 def as_spelled(text: bytes) -> Any:
-    """A line with its numbers as text, so that none of them is too large to be compared."""
+    """Parse a line with its numbers as text, so that numbers of any size can be compared."""
     return json.loads(text, parse_int=str, parse_float=str)
 
 

@@ -1,4 +1,4 @@
-"""Scores make a verdict by a rule, and the verifier's message is read."""
+"""Verdict rules, and parsing of the verifier's message."""
 
 import json
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Coefficients of agreement against published examples and scikit-learn, and where they say nothing."""
+"""Coefficients of agreement match published examples and scikit-learn, or are undefined."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ DIAGNOSES = [[75, 1, 4], [5, 4, 1], [0, 0, 10]]
 
 
 def table(counts: Sequence[Sequence[int]], *categories: Category) -> ConfusionMatrix:
-    """With categories in an order, unless others are given."""
+    """Build a confusion matrix, by default with ordered categories."""
     usual = tuple(Category(str(place), None, -place) for place in range(len(counts)))
     return ConfusionMatrix(categories or usual, tuple(map(tuple, counts)))
 
@@ -67,7 +67,7 @@ def tables(draw: st.DrawFn, most: int = 30) -> ConfusionMatrix:
 
 
 def pairs_of(confusion: ConfusionMatrix) -> tuple[list[int], list[int]]:
-    """The judge's scores and the human's, pair by pair."""
+    """Return the scores of judge and human, one pair per record."""
     size = range(len(confusion.categories))
     found = [cell for cell in product(size, size) for _ in range(confusion.counts[cell[0]][cell[1]])]
     return [judge for judge, _ in found], [human for _, human in found]
@@ -112,7 +112,7 @@ class TestInterval:
     def test_interval_is_close_to_the_jackknife(
         self, cells: list[int], coefficient: Callable[[ConfusionMatrix], Estimate]
     ) -> None:
-        """The variance formulas against one that needs none, for large samples."""
+        """For large samples, the variance formulas agree with the jackknife, which needs none."""
         counts = [[40 * count for count in cells[3 * row : 3 * row + 3]] for row in range(3)]
         n = sum(map(sum, counts))
         left_out = []

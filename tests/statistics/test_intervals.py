@@ -1,4 +1,4 @@
-"""Intervals against published examples, and what no interval may ever do."""
+"""Intervals match published examples, and have the properties of intervals."""
 
 import json
 from math import comb, inf
@@ -173,7 +173,7 @@ class TestStratifiedShare:
     def test_stratified_interval_covers_the_truth_at_its_level(
         self, population: list[tuple[int, float, int]]
     ) -> None:
-        """Parts as (records, share of hits, reviewed ones), drawn a thousand times, always the same ones."""
+        """Draw a thousand samples of strata (records, share of hits, reviewed) from a fixed seed."""
         chance = Random(1)
         records = [[n < size * share for n in range(size)] for size, share, _ in population]
         truth = sum(map(sum, records)) / sum(map(len, records))
@@ -319,7 +319,7 @@ class TestShareOfSum:
 
 class TestComparePairs:
     def test_p_values_are_adjusted_by_holm(self) -> None:
-        """Holm 1979: the smallest p is held against all hypotheses, the next against those that are left."""
+        """Holm 1979: the smallest p is multiplied by the number of hypotheses, the next by those left."""
         assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
         assert holm([]) == []
 

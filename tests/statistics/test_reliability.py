@@ -1,4 +1,4 @@
-"""Agreement among several people against published worked examples, and where it says nothing."""
+"""Agreement among several raters matches published examples, or is undefined."""
 
 import re
 from collections import Counter
@@ -28,7 +28,7 @@ CODERS = (
 
 
 def units(rows: Sequence[str]) -> Counter[tuple[Any, ...]]:
-    """A row for each observer, a column for each unit; a point where they did not see it."""
+    """Parse a table with a row for each observer and a column for each unit. A point means no score."""
     columns = zip(*(row.split() for row in rows), strict=True)
     return Counter(tuple(sorted(score for score in column if score != ".")) for column in columns)
 
@@ -64,7 +64,7 @@ class TestPublishedExamples:
         assert alpha(found).n == 12
 
     def test_fleiss_kappa_matches_the_example_with_fourteen_raters(self) -> None:
-        """Ten subjects into five categories: the usual example of Fleiss' kappa."""
+        """The usual example of Fleiss' kappa: ten subjects and five categories."""
         raters = "0 0 0 0 14, 0 2 6 4 2, 0 0 3 5 6, 0 3 9 2 0, 2 2 8 1 1, 7 7 0 0 0, 3 2 6 3 0, 2 5 3 2 2, "
         subjects = (map(int, subject.split()) for subject in (raters + "6 5 2 1 0, 0 2 2 3 7").split(","))
         found = Counter(
