@@ -22,7 +22,7 @@ def open_escalation(
 
 
 def decide_escalation(evaluation: Evaluation, *, actor: User) -> int | None:
-    """End the open escalation by a decision. Return its key; None if there is none."""
+    """End the open escalation by a decision. Return its key, or None without one."""
     if not evaluation.is_escalated:
         return None
     escalation = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)

@@ -1,4 +1,4 @@
-"""Audit events: what they record, that nothing changes or removes them, and that no write goes without."""
+"""Audit events: their content, their protection from changes, and one event for every write."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A file's decision against the one made here: listed side by side, settled by a lead, and then gone."""
+"""Conflicts between a decision made here and one in a file: detection, resolution and their page."""
 
 import json
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def open_conflict(evaluation_id: str = "eval_1") -> FileConflict:
 
 
 def disputed(ana: User, *names: str) -> Run:
-    """A run in which ana decided each of the records, and a file holds what carla decided."""
+    """A run in which ana decided each record, and a file has other decisions by carla."""
     bring_in(file_of(*(line(name) for name in names)))
     for name in names:
         decide(evaluation(name), ana)

@@ -1,4 +1,4 @@
-"""Two people, or sixteen, at the same moment: real connections against one database."""
+"""Concurrent claims, submits and imports, each with its own connection."""
 
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def hand_over(evaluation: Evaluation, _reviewer: User) -> None:
-    """Leave the record held, but not by the reviewer, so that they come back for another."""
+    """Leave the record claimed by somebody else, so that the reviewer claims another one."""
     Evaluation.objects.filter(pk=evaluation.pk).update(claimed_by=User.objects.get(username="other"))
 
 

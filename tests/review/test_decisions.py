@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def evaluation(ana: User) -> Evaluation:
-    """A record that ana holds."""
+    """A record that ana has claimed."""
     return claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
 
 

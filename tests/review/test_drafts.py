@@ -1,4 +1,4 @@
-"""Drafts are kept for the reviewer who holds the record, the newest of each, until submitted."""
+"""Drafts of reviewers with a claim: saving, revisions and removal."""
 
 import datetime as dt
 from typing import Any
@@ -22,7 +22,7 @@ FIELDS = [["criteria-0-name", "Clarity"], ["criteria-0-score", "No"], ["comments
 
 @pytest.fixture
 def evaluation(ana: User) -> Evaluation:
-    """A record that ana holds."""
+    """A record that ana has claimed."""
     return queue_claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
 
 

@@ -1,4 +1,4 @@
-"""Records handed to a lead: who has them meanwhile, and how they come back."""
+"""Escalations to a lead: raising, withdrawing and resolving them."""
 
 import pytest
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def evaluation(ana: User) -> Evaluation:
-    """A record that ana holds."""
+    """A record that ana has claimed."""
     return claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
 
 

@@ -1,4 +1,4 @@
-"""Independent reviews: who gets the record, what follows from them, and what stays hidden."""
+"""Independent reviews: agreement, disagreement, adjudication and visibility."""
 
 import json
 from functools import partial

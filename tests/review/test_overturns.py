@@ -1,4 +1,4 @@
-"""Which decisions count as overturned by others, with what reason; and the decisions behind a figure."""
+"""Overturned decisions, their reasons, and the decisions behind a metric."""
 
 import pytest
 from django.db import IntegrityError, connection

@@ -1,4 +1,4 @@
-"""An older version of a decision comes into force again: as a new version, by who may revise it."""
+"""Restored versions of a decision: their content, permissions and conflicts."""
 
 from uuid import uuid4
 

@@ -1,4 +1,4 @@
-"""The criteria a record brings, whatever shape the judge's scores have."""
+"""The judge's proposals for the criteria of a record, from any shape of its scores."""
 
 from typing import Any
 

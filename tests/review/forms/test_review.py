@@ -55,7 +55,7 @@ def valid(record: Evaluation, **changes: Any) -> ReviewForm:
     return form
 
 
-def test_the_form_is_filled_with_what_the_judge_said(record: Evaluation) -> None:
+def test_form_is_prefilled_with_the_judges_scores(record: Evaluation) -> None:
     form = ReviewForm(record)
     assert [(row.title, row.value, row.text) for row in form.rows] == [
         ("Clarity", "Yes", "Each step\nfollows."),
@@ -64,7 +64,7 @@ def test_the_form_is_filled_with_what_the_judge_said(record: Evaluation) -> None
     assert (form.submit_label, form.verdict_change) == ("Agree & next", "Fail")
 
 
-def test_agreeing_gives_the_judges_entries_as_they_are(record: Evaluation) -> None:
+def test_agreeing_saves_the_judges_entries_unchanged(record: Evaluation) -> None:
     form = valid(record)
     assert form.decision["scores"] == SCORES
     assert form.decision["origins"] == {"Clarity": "judge", "Depth": "judge"}
@@ -72,13 +72,13 @@ def test_agreeing_gives_the_judges_entries_as_they_are(record: Evaluation) -> No
     assert form.changes == 0
 
 
-def test_a_decision_keeps_what_the_judge_had_said_and_how_much_there_was_to_read(record: Evaluation) -> None:
+def test_decision_stores_judge_scores_and_words_to_read(record: Evaluation) -> None:
     form = valid(record, score_1="Partial")
     assert form.decision["judged"] == {"Clarity": "Yes", "Depth": "No"}
     assert form.decision["words"] == 6
 
 
-def test_what_was_read_out_of_raw_output_is_not_called_the_judges() -> None:
+def test_extracted_score_is_not_called_the_judges() -> None:
     raw = r'{"clarity": {"score": "Yes", "justification": "So \(x\)."}, "depth": {"score": "No"}}'
     record = made(parsed_rubric_scores={}, raw_judge_output={"raw_content": raw})
     form = valid(record, score_1="Partial")
@@ -87,7 +87,7 @@ def test_what_was_read_out_of_raw_output_is_not_called_the_judges() -> None:
     assert form.decision["judged"] == {"clarity": "Yes", "depth": "No"}
 
 
-def test_another_score_is_the_persons(record: Evaluation) -> None:
+def test_other_score_is_the_reviewers(record: Evaluation) -> None:
     form = valid(record, score_1="Partial", justification_1="Only\r\nhalf.")
     assert form.decision["scores"] == {
         **SCORES,
@@ -98,7 +98,7 @@ def test_another_score_is_the_persons(record: Evaluation) -> None:
     assert form.verdict_change == "Fail → Partial"
 
 
-def test_the_same_score_with_another_justification_is_still_the_judges_score(record: Evaluation) -> None:
+def test_same_score_with_other_justification_is_the_judges(record: Evaluation) -> None:
     form = valid(record, justification_1="Too shallow.")
     assert form.decision["scores"]["Depth"] == {"score": "No", "justification": "Too shallow."}
     assert form.decision["origins"]["Depth"] == "judge"
@@ -106,7 +106,7 @@ def test_the_same_score_with_another_justification_is_still_the_judges_score(rec
 
 
 @pytest.mark.parametrize("score", [4, 0.5, True, "Mostly"])
-def test_agreeing_with_a_word_of_the_judges_own_keeps_its_type(score: Any) -> None:
+def test_agreeing_keeps_the_type_of_a_score_outside_the_rubric(score: Any) -> None:
     record = made(parsed_rubric_scores={"Rigour": {"score": score, "justification": "."}})
     form = valid(record, justification_0="Quite so.")
     assert form.rows[0].value == AS_JUDGED
@@ -114,31 +114,31 @@ def test_agreeing_with_a_word_of_the_judges_own_keeps_its_type(score: Any) -> No
     assert type(form.decision["scores"]["Rigour"]["score"]) is type(score)
 
 
-def test_a_criterion_can_be_added(record: Evaluation) -> None:
+def test_criterion_can_be_added(record: Evaluation) -> None:
     form = valid(record, name_2=" Elegance ", score_2="Yes", justification_2="")
     assert form.decision["scores"]["Elegance"] == {"score": "Yes", "justification": ""}
     assert form.decision["origins"]["Elegance"] == "human"
 
 
-def test_an_added_row_nobody_wrote_into_counts_for_nothing(record: Evaluation) -> None:
+def test_blank_added_row_is_ignored(record: Evaluation) -> None:
     form = valid(record, name_2="", justification_2=" ")
     assert form.decision["scores"] == SCORES
     assert form.submit_label == "Agree & next"
 
 
-def test_a_criterion_can_be_left_out(record: Evaluation) -> None:
+def test_criterion_can_be_excluded(record: Evaluation) -> None:
     form = valid(record, removed_1="yes", score_1=None)
     assert list(form.decision["scores"]) == ["Clarity"]
     assert form.verdict_change == "Fail → Pass"
 
 
-def test_a_criterion_must_be_named(record: Evaluation) -> None:
+def test_added_criterion_needs_a_name(record: Evaluation) -> None:
     form = sent(record, name_2="", score_2="Yes")
     assert not form.is_valid()
     assert form.rows[2].errors["name"] == ["Name the criterion."]
 
 
-def test_a_criterion_must_be_scored(record: Evaluation) -> None:
+def test_criterion_needs_a_score(record: Evaluation) -> None:
     form = sent(record, score_0=None, score_1="")
     assert not form.is_valid()
     assert form.rows[0].errors["score"] == ["Choose a score."]
@@ -146,32 +146,32 @@ def test_a_criterion_must_be_scored(record: Evaluation) -> None:
     assert form.submit_label == "2 scores missing"
 
 
-def test_a_score_must_be_one_of_those_offered(record: Evaluation) -> None:
+def test_score_must_be_one_of_the_choices(record: Evaluation) -> None:
     for made_up in ("Maybe", AS_JUDGED):
         form = sent(record, score_0=made_up)
         assert not form.is_valid()
         assert form.rows[0].errors["score"] == ["Choose one of these scores: Yes, Partial, No."]
 
 
-def test_two_criteria_cannot_have_one_name(record: Evaluation) -> None:
+def test_criteria_need_different_names(record: Evaluation) -> None:
     form = sent(record, name_2=" Depth", score_2="Yes")
     assert not form.is_valid()
     assert form.rows[2].errors["name"] == ["Another criterion has this name."]
 
 
-def test_a_review_has_a_criterion(record: Evaluation) -> None:
+def test_review_needs_a_criterion(record: Evaluation) -> None:
     form = sent(record, removed_0="yes", removed_1="yes")
     assert not form.is_valid()
     assert form.non_field_errors() == ["A review needs at least one criterion with a score."]
 
 
-def test_a_form_that_does_not_speak_of_all_criteria_is_no_decision(record: Evaluation) -> None:
+def test_form_without_all_criteria_is_invalid(record: Evaluation) -> None:
     form = ReviewForm(record, {"version": "3", "submission": SUBMISSION})
     assert not form.is_valid()
     assert [row.title for row in form.rows] == ["Clarity", "Depth"]
 
 
-def test_a_null_character_is_refused_where_it_stands(record: Evaluation) -> None:
+def test_null_character_is_refused_at_its_field(record: Evaluation) -> None:
     form = sent(record, justification_1="a\x00b", name_2="c\x00d", score_2="No", comments="e\x00f")
     assert not form.is_valid()
     assert form.rows[1].errors["justification"] == ["Null characters are not allowed."]
@@ -179,7 +179,7 @@ def test_a_null_character_is_refused_where_it_stands(record: Evaluation) -> None
     assert form.errors["comments"] == ["Null characters are not allowed."]
 
 
-def test_a_text_of_megabytes_is_refused_with_its_length(record: Evaluation) -> None:
+def test_text_of_megabytes_is_refused_with_its_length(record: Evaluation) -> None:
     form = sent(record, justification_0="x" * 2_000_000, comments="y" * 2_000_000)
     assert not form.is_valid()
     assert form.rows[0].errors["justification"] == [
@@ -188,27 +188,27 @@ def test_a_text_of_megabytes_is_refused_with_its_length(record: Evaluation) -> N
     assert "comments" in form.errors
 
 
-def test_a_judges_text_of_megabytes_can_be_agreed_with() -> None:
+def test_judge_text_of_megabytes_can_be_agreed_with() -> None:
     text = "A long proof.\r\n" * 100_000
     record = made(parsed_rubric_scores={"Proof": {"score": "Yes", "justification": text}})
     assert valid(record).decision["scores"]["Proof"]["justification"] == text
     assert ReviewForm(record).is_heavy
 
 
-def test_more_rows_than_a_review_takes_are_refused(record: Evaluation) -> None:
+def test_too_many_rows_are_refused(record: Evaluation) -> None:
     rows = {f"name_{number}": f"criterion {number}" for number in range(2, MAX_CRITERIA + 1)}
     form = sent(record, **rows)
     assert not form.is_valid()
     assert form.non_field_errors() == [f"A review takes at most {MAX_CRITERIA} criteria."]
 
 
-def test_a_record_with_more_criteria_than_that_says_how_many_are_left_out() -> None:
+def test_record_with_too_many_criteria_says_how_many_are_left_out() -> None:
     many = {f"criterion {number}": {"score": "Yes"} for number in range(MAX_CRITERIA + 10)}
     form = ReviewForm(made(parsed_rubric_scores=many))
     assert (len(form.rows), form.left_out) == (MAX_CRITERIA, 10)
 
 
-def test_a_form_without_version_and_submission_is_out_of_date(record: Evaluation) -> None:
+def test_form_without_version_and_submission_is_outdated(record: Evaluation) -> None:
     for version, submission in ((None, None), ("x", "y"), ("99999999999999999999", "0"), ("-1", "")):
         form = sent(record, version=version, submission=submission)
         assert not form.is_valid()
@@ -216,20 +216,20 @@ def test_a_form_without_version_and_submission_is_out_of_date(record: Evaluation
         assert "outdated" in form.errors["version"][0]
 
 
-def test_a_record_without_any_score_starts_with_one_empty_row() -> None:
+def test_record_without_scores_starts_with_one_empty_row() -> None:
     form = ReviewForm(made(parsed_rubric_scores={}, aggregated_score=None))
     assert [(row.typed_name, row.value) for row in form.rows] == [("", "")]
     assert (form.submit_label, form.verdict_change) == ("1 score missing", "incomplete")
 
 
-def test_while_a_row_is_added_nothing_is_wrong_yet(record: Evaluation) -> None:
+def test_adding_a_row_shows_no_errors(record: Evaluation) -> None:
     form = ReviewForm(record, posted(record, name_2="Elegance", justification_2="Short."), added=1)
     assert [row.typed_name for row in form.rows] == ["Clarity", "Depth", "Elegance", ""]
     assert form.rows[2].text == "Short."
     assert not form.shows_errors
 
 
-def test_typing_on_a_record_that_was_imported_again_meets_the_new_criteria_by_name(
+def test_posted_form_of_a_reimported_record_matches_criteria_by_name(
     record: Evaluation,
 ) -> None:
     typed = posted(record, score_1="Partial")
@@ -243,7 +243,7 @@ def test_typing_on_a_record_that_was_imported_again_meets_the_new_criteria_by_na
     assert not form.is_valid()
 
 
-class TestTheRubricOfTheRun:
+class TestRunRubric:
     @pytest.fixture
     def graded(self) -> Evaluation:
         record = made(
@@ -253,13 +253,13 @@ class TestTheRubricOfTheRun:
         record.run.verdict_rule = {"kind": "mean", "pass": 3, "partial": 1}
         return record
 
-    def test_scores_keep_their_json_type(self, graded: Evaluation) -> None:
+    def test_form_scores_keep_their_json_type(self, graded: Evaluation) -> None:
         form = valid(graded, score_0="4", score_1="n/a")
         scores = form.decision["scores"]
         assert (scores["Rigour"]["score"], scores["Style"]["score"]) == (4, "n/a")
         assert form.rows[0].change == "2 → 4"
 
-    def test_criteria_that_the_record_lacks_are_blank_and_the_persons(self, graded: Evaluation) -> None:
+    def test_form_has_blank_rows_for_missing_criteria_of_the_rubric(self, graded: Evaluation) -> None:
         form = ReviewForm(graded)
         assert [(row.title, row.value) for row in form.rows] == [("Rigour", "2"), ("Style", "")]
         assert form.submit_label == "1 score missing"
@@ -267,26 +267,26 @@ class TestTheRubricOfTheRun:
         assert decided["scores"]["Style"] == {"score": 4, "justification": "Fine."}
         assert decided["origins"]["Style"] == "human"
 
-    def test_the_rule_of_the_run_makes_the_verdict(self, graded: Evaluation) -> None:
+    def test_form_verdict_follows_the_rule_of_the_run(self, graded: Evaluation) -> None:
         assert sent(graded, score_0="4", score_1="4").verdict_change == "Partial → Pass"
 
-    def test_the_script_gets_the_rule(self, graded: Evaluation) -> None:
+    def test_form_passes_the_rule_to_the_script(self, graded: Evaluation) -> None:
         assert ReviewForm(graded).rule_json == '{"kind": "mean", "pass": 3, "partial": 1}'
 
 
 class TestCauses:
-    def test_belong_to_what_was_changed(self, record: Evaluation) -> None:
+    def test_cause_counts_only_for_changed_entries(self, record: Evaluation) -> None:
         form = valid(record, score_1="Yes", cause_0="too strict", cause_1="too strict")
         assert form.decision["causes"] == {"Depth": "too strict"}
 
-    def test_may_be_that_the_score_is_right_and_the_reason_wrong(self, record: Evaluation) -> None:
+    def test_cause_may_explain_a_right_score_with_a_wrong_reason(self, record: Evaluation) -> None:
         form = valid(record, justification_1="Not for that.", cause_1="right score wrong reason")
         assert form.decision["causes"] == {"Depth": "right score wrong reason"}
 
-    def test_need_not_be_named(self, record: Evaluation) -> None:
+    def test_cause_is_optional(self, record: Evaluation) -> None:
         assert valid(record, score_1="Yes", cause_1="").decision["causes"] == {}
 
-    def test_are_those_of_the_run(self, record: Evaluation) -> None:
+    def test_form_offers_the_causes_of_the_run(self, record: Evaluation) -> None:
         record.run.causes = [["sloppy", "Sloppy"]]
         assert valid(record, score_1="Yes", cause_1="sloppy").decision["causes"] == {"Depth": "sloppy"}
         form = sent(record, score_1="Yes", cause_1="too strict")
@@ -294,7 +294,7 @@ class TestCauses:
         assert form.rows[1].errors["cause"] == ["Choose one of the causes."]
 
 
-def test_a_draft_fills_a_new_form_without_a_word_of_what_is_missing(record: Evaluation) -> None:
+def test_incomplete_draft_fills_a_new_form(record: Evaluation) -> None:
     fields = [["criteria-0-name", "Depth"], ["criteria-0-score", ""], ["comments", "I was here."]]
     form = ReviewForm(record, draft=Draft(fields=fields, revision=4))
     assert [(row.title, row.value) for row in form.rows] == [("Depth", ""), ("Clarity", "Yes")]
@@ -302,14 +302,14 @@ def test_a_draft_fills_a_new_form_without_a_word_of_what_is_missing(record: Eval
     assert form["version"].value() == record.version
 
 
-def test_which_extractor_read_the_scores_is_kept(record: Evaluation) -> None:
+def test_decision_stores_the_version_of_the_extractor(record: Evaluation) -> None:
     raw = {"raw_content": '{"clarity": {"score": "Yes", "justification": "."}}'}
     extracted = made(parsed_rubric_scores={}, raw_judge_output=raw)
     assert valid(extracted).decision["extractor"] == score_extraction.VERSION
     assert valid(record).decision["extractor"] is None
 
 
-class TestHandingToALead:
+class TestEscalationForm:
     @pytest.mark.parametrize(
         ("posted", "reason"),
         [
@@ -318,11 +318,11 @@ class TestHandingToALead:
             ({"kind": "question", "reason": "no response", "note": "Is it?"}, "question"),
         ],
     )
-    def test_takes_a_reason_or_words(self, posted: dict[str, str], reason: str) -> None:
+    def test_escalation_needs_a_reason_or_a_note(self, posted: dict[str, str], reason: str) -> None:
         form = EscalationForm(posted)
         assert form.is_valid()
         assert form.cleaned_data["reason"] == reason
 
-    def test_offers_the_reasons_in_the_order_of_their_keys(self) -> None:
+    def test_escalation_reasons_are_in_the_order_of_their_keys(self) -> None:
         values = [reason.value for reason in EscalationForm().reasons]
         assert values == ["no response", "no reference", "unreadable output", "out of my field"]
