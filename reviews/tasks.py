@@ -59,6 +59,34 @@ def _reason(error: Exception) -> str:
     return disk_full.MESSAGE if disk_full.is_disk_full(error) else describe(error)
 
 
+@contextmanager
+def _record_failure(record: Callable[[str], None]) -> Iterator[None]:
+    """Call `record` with the reason of a failure. A stop of the worker or an outage restarts the job instead.
+
+    If the disk is too full to record the failure, the job is restarted, too.
+    """
+    try:
+        with _restart_after_outage():
+            yield
+    except (JobAborted, DatabaseAway):
+        raise
+    except Exception as error:
+        try:
+            record(_reason(error))
+        except Exception as second:
+            if disk_full.is_disk_full(second):
+                raise DatabaseAway from second
+            raise
+        raise
+
+
+def _check_in(context: JobContext) -> None:
+    """Raise `JobAborted` if the worker stops, and `OSError` if the disk is nearly full."""
+    if context.should_abort():
+        raise JobAborted
+    disk_full.check_space()
+
+
 @app.task(
     name=imports_job.JOB,
     queue="import",
@@ -69,33 +97,17 @@ def _reason(error: Exception) -> str:
 )
 def import_upload(context: JobContext, import_id: int) -> None:
     """Import an uploaded file. The job is restarted after a stop of its worker or an outage."""
-    try:
-        with _restart_after_outage(), imports_job.progress_reports(import_id) as report:
-            imports_job.import_upload(import_id, _unless_stopped(context, report))
-    except (JobAborted, DatabaseAway):
-        raise
-    except importer.Cancelled:
-        imports_job.finish_cancelled(import_id)
-    except Exception as error:
-        _record(partial(imports_job.fail_upload, import_id, _reason(error)))
-        raise
-
-
-def _record(failure: Callable[[], None]) -> None:
-    """Record a failure. If the disk is too full even for that, restart the job."""
-    try:
-        failure()
-    except Exception as error:
-        if disk_full.is_disk_full(error):
-            raise DatabaseAway from error
-        raise
+    with _record_failure(partial(imports_job.fail_upload, import_id)):
+        try:
+            with imports_job.progress_reports(import_id) as report:
+                imports_job.import_upload(import_id, _unless_stopped(context, report))
+        except importer.Cancelled:
+            imports_job.finish_cancelled(import_id)
 
 
 def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.Progress:
     def progress(bytes_done: int, counts: dict[str, int]) -> None:
-        if context.should_abort():
-            raise JobAborted
-        disk_full.check_space()
+        _check_in(context)
         report(bytes_done, counts)
 
     return progress
@@ -109,20 +121,8 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
 )
 def build_export(context: JobContext, export_id: int) -> None:
     """Build the file of an export. The job is restarted after a stop of its worker or an outage."""
-
-    def check_in() -> None:
-        if context.should_abort():
-            raise JobAborted
-        disk_full.check_space()
-
-    try:
-        with _restart_after_outage():
-            jobs.build(export_id, check_in)
-    except (JobAborted, DatabaseAway):
-        raise
-    except Exception as error:
-        _record(partial(jobs.fail, export_id, _reason(error)))
-        raise
+    with _record_failure(partial(jobs.fail, export_id)):
+        jobs.build(export_id, partial(_check_in, context))
 
 
 @app.periodic(cron="*/10 * * * *")

@@ -172,12 +172,12 @@ class Server:
         """Stop the server and wait for its last process. After a minute, send SIGQUIT instead of SIGINT."""
         for how in (signal.SIGINT, signal.SIGQUIT):
             end = time.monotonic() + _STOP_TIMEOUT_SECONDS
-            told = False
+            is_signalled = False
             while self.is_alive() and time.monotonic() < end:
                 # Without an answer, the process id may belong to another program.
-                if not told and self._ping() != pq.Ping.NO_RESPONSE:
-                    os.kill(int(_lines(self.cluster / "postmaster.pid")[0]), how)
-                    told = True
+                if not is_signalled and self._ping() != pq.Ping.NO_RESPONSE:
+                    os.kill(int((self.cluster / "postmaster.pid").read_text().splitlines()[0]), how)
+                    is_signalled = True
                 time.sleep(0.02)
 
     def _make_cluster(self) -> None:
@@ -331,10 +331,6 @@ def _try_lock(lock: IO[str]) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text().splitlines()
 
 
 def _first_error(text: str) -> str:

@@ -35,7 +35,7 @@ def decision_columns(prefix: str = "") -> list[str | Expression]:
 
 
 def human_values(review: int | None, is_sampled: bool, *columns: str | None) -> dict[str, Any] | None:  # noqa: FBT001 (by their order)
-    """The five human_* values as a file has them; None where `Evaluation.keeps_line`."""
+    """Return the five human_* values as in a file, or None if the line keeps its own (`keeps_line`)."""
     values: dict[str, Any] = dict(zip(HUMAN_FIELDS, columns, strict=True))
     status = values["human_review_status"]
     if keeps_line(has_review=review is not None, is_sampled=is_sampled, status=status):

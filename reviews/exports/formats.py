@@ -110,10 +110,6 @@ def _json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
-def _as_it_is(jsonl: Iterable[bytes], _mapping: FieldMapping | None) -> Iterator[bytes]:
-    return iter(jsonl)
-
-
 # CSV: RFC 4180
 
 
@@ -267,7 +263,7 @@ class _Drain:
 
 
 _CONVERTERS: dict[str, Callable[[Iterable[bytes], FieldMapping | None], Iterator[bytes]]] = {
-    "jsonl": _as_it_is,
+    "jsonl": lambda jsonl, _mapping: iter(jsonl),
     "csv": _csv,
     "parquet": _parquet,
 }

@@ -26,10 +26,10 @@ def independent_review_lines(run: Run, reader: User | None = None) -> Iterator[b
     several = IndependentReview.objects.filter(evaluation__run=run, review__withdrawal=None).values(
         "evaluation"
     )
-    said = Review.objects.filter(
+    counted = Review.objects.filter(
         Q(independent_review__isnull=False) | Q(pk=F("evaluation__review")), withdrawal=None
     )
-    found = said.filter(run=run, evaluation__in=several).select_related("reviewer")
+    found = counted.filter(run=run, evaluation__in=several).select_related("reviewer")
     found = found.annotate(record=F("evaluation__evaluation_id"), current=F("evaluation__review"))
     found = found.order_by("evaluation__first_import__sequence", "evaluation__first_line", "version")
     found = found.annotate(withheld=_withheld(run, reader))
@@ -48,16 +48,12 @@ def _withheld(run: Run, reader: User | None) -> "ExpressionWrapper[Any]":
 
 
 def _line(review: Any) -> dict[str, Any]:
-    said = {
-        "scores": review.corrected_scores,
-        "comments": review.comments,
-        "causes": review.causes,
-    }
+    content = {"scores": review.corrected_scores, "comments": review.comments, "causes": review.causes}
     return {
         "evaluation_id": review.record,
         "reviewer": review.reviewer.username,
         "submitted_at": review.submitted_at.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        **(dict.fromkeys(said) if review.withheld else said),
+        **(dict.fromkeys(content) if review.withheld else content),
         "is_current": review.current == review.pk,
         "withheld": review.withheld,
     }

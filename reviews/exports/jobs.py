@@ -60,15 +60,7 @@ def _recorded_stream(options: ExportOptions, actor: User) -> Iterator[bytes]:
 def enqueue(options: ExportOptions, actor: User) -> Export:
     """Enqueue an export. Raises `InvalidExport`."""
     options.check()
-    export = Export.objects.create(
-        run=options.run,
-        only=options.only,
-        with_rejected=options.with_rejected,
-        only_import=options.only_import,
-        format=options.format,
-        compression=options.compression,
-        created_by=actor,
-    )
+    export = Export.objects.create(**vars(options), created_by=actor)
     ExportProgress.objects.create(export=export, bytes_to_read=_bytes_to_read(options))
     _reveal(options, actor)
     events.record(
@@ -112,11 +104,7 @@ def _build(export_id: int, check_in: Callable[[], None]) -> None:
         use_snapshot(read_only=False)
         # Keeps a second worker from building the same export. NO KEY: the progress row refers to this row
         # and must stay writable on the second connection.
-        export = (
-            Export.objects.select_for_update(of=["self"], no_key=True)
-            .select_related("run", "only_import", "created_by")
-            .get(pk=export_id)
-        )
+        export = _locked(export_id)
         if export.state != Export.State.UNFINISHED or export.sha256:
             return
         with closing(ExportOutput(export_options(export))) as output:
@@ -144,7 +132,8 @@ def _finish(export_id: int) -> None:
 
 
 def _locked(export_id: int) -> Export:
-    return Export.objects.select_for_update(of=["self"], no_key=True).get(pk=export_id)
+    locked = Export.objects.select_for_update(of=["self"], no_key=True)
+    return locked.select_related("run", "only_import", "created_by").get(pk=export_id)
 
 
 @transaction.atomic

@@ -1,7 +1,7 @@
 """An export in any format, with its receipt."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from django.utils import timezone
@@ -22,7 +22,10 @@ class InvalidExport(Exception):
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """The options of an export. `only`, `with_rejected` and `only_import` as in `jsonl.export_lines`."""
+    """The options of an export, which are columns of `Export`.
+
+    `only`, `with_rejected` and `only_import` are those of `jsonl.export_lines`.
+    """
 
     run: Run
     only: str = "all"
@@ -72,14 +75,7 @@ class ExportOptions:
 
 def export_options(export: Export) -> ExportOptions:
     """Return the options that an export was requested with."""
-    return ExportOptions(
-        run=export.run,
-        only=export.only,
-        with_rejected=export.with_rejected,
-        only_import=export.only_import,
-        format=export.format,
-        compression=export.compression,
-    )
+    return ExportOptions(**{option.name: getattr(export, option.name) for option in fields(ExportOptions)})
 
 
 class ExportOutput:

@@ -11,9 +11,8 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
-from reviews.exports import verify_receipt
-from reviews.exports.verify_export import Comparison, MatchedRecord, compare
-from reviews.exports.verify_receipt import InvalidReceipt
+from reviews.exports.verify_export import Comparison, MatchedRecord
+from reviews.exports.verify_receipt import InvalidReceipt, verify_files
 from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.status import DONE_STATUSES
@@ -91,7 +90,7 @@ class AuditLogFile:
     def _taken_apart(self, number: int, line: bytes) -> tuple[SealedEvent, bytes]:
         found = _LINE.fullmatch(line)
         if not found:
-            raise UnreadableAuditLog(f"{self._name}: line {number} is none that export_audit writes")
+            raise UnreadableAuditLog(f"{self._name}: line {number} was not written by export_audit")
         position, previous, hash_, text, digest = found.groups()
         text = b"" if text in {None, b"null"} else text
         own = bytes.fromhex(digest.decode()) if digest else event_digest(text) if text else None
@@ -110,8 +109,10 @@ class AuditLogFile:
         try:
             if "human" not in event["detail"]:
                 return None
-            told = f"event {event['id']} ({event['action']} by {event['actor_name'] or 'the program'})"
-            return LoggedDecision(told, event["record"], event["run_name"], _left(event["detail"]["human"]))
+            event_text = f"event {event['id']} ({event['action']} by {event['actor_name'] or 'the program'})"
+            return LoggedDecision(
+                event_text, event["record"], event["run_name"], _left(event["detail"]["human"])
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise UnreadableAuditLog(f"{self._name}: an event lacks something: {error}") from error
 
@@ -149,17 +150,11 @@ def verify_with_log(
     of the log at that time. Raises `UnreadableAuditLog`, `InvalidReceipt` and the errors of reading.
     """
     broken = list(audit_log.read(_head_in(receipt) if receipt else None))
+    audit_log.run = receipt["run"] if receipt else audit_log.run
     witness = partial(_unexplained, audit_log, mapping)
-    if receipt:
-        audit_log.run = receipt["run"]
-        result = verify_receipt.verify_with_receipt(
-            receipt, originals, exported, limits, mapping=mapping, witness=witness
-        )
-        if receipt["filter"]["import_id"] is None:
-            broken += _unseen(audit_log, receipt["run"])
-    else:
-        files, exported_lines = verify_receipt.line_sources(originals), verify_receipt.file_lines(exported)
-        result = compare(files, exported_lines, limits, mapping=mapping, witness=witness)
+    result = verify_files(receipt, originals, exported, limits, mapping=mapping, witness=witness)
+    if receipt and receipt["filter"]["import_id"] is None:
+        broken += _unseen(audit_log, receipt["run"])
     for problem in broken:
         result.found(problem)
     return result

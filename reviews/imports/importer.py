@@ -4,7 +4,7 @@ Lines are parsed chunk by chunk in other processes. New records are inserted by 
 reconciled (`reconcile`), and every line that did not become a new record gets a row in `import_line`.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
@@ -34,7 +34,6 @@ from reviews.search import indexing
 from reviews.storage import chunks, decompression, integrity, source_files
 from reviews.storage.chunks import BOM, OVERLONG, Chunk, ChunkLines, MeteredStream, split_lines
 from reviews.storage.copy_encoding import RowKeys
-from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.line_reader import LineReader
 from reviews.storage.unchanged_ranges import RangeMerger
@@ -181,7 +180,7 @@ class _FileImport:
         size = 0
         batches = split_batches(split_lines(stored), settings.MAX_REJECTED_LINES)
         requests = ((lines, self._request(lines)) for lines in batches)
-        with closing(_parse_ahead(requests)) as parsed_batches:
+        with closing(parser_pool.parse_ahead(requests, cores=parser_pool.usable_cores())) as parsed_batches:
             for lines, parsed in parsed_batches:
                 if lines.chunk.number == 0:
                     self._target.has_bom = lines.chunk.data.startswith(BOM)
@@ -274,16 +273,6 @@ class _FileImport:
         for line in noted:
             name = "conflicts" if line.outcome == ImportLine.Outcome.CONFLICT else str(line.outcome)
             setattr(target, name, getattr(target, name) + 1)
-
-
-def _parse_ahead(
-    requests: Iterable[tuple[ChunkLines, ParseRequest]],
-) -> Generator[tuple[ChunkLines, ParsedLines], None, None]:
-    """Parse batches of lines. Raises `ImportRefused` if parser processes died over a batch."""
-    try:
-        yield from parser_pool.parse_ahead(requests, cores=parser_pool.usable_cores())
-    except parser_pool.ParserDied as died:
-        raise ImportRefused(str(died)) from died
 
 
 def _count_repeats(repeats: PrefixCounter, lines: ChunkLines, parsed: ParsedLines, new: set[int]) -> None:

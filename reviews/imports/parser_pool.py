@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
 from reviews.storage.copy_encoding import RowKeys, content_hash, encode_line
+from reviews.storage.errors import ImportRefused
 
 # A file of fewer chunks is imported before a process has started.
 CHUNKS_WITHOUT_POOL = 4
@@ -30,7 +31,7 @@ MAX_MEMORY = 1024**3
 _T = TypeVar("_T")
 
 
-class ParserDied(Exception):
+class ParserDied(ImportRefused):
     """Two processes in a row died while parsing the same lines. The message is a sentence."""
 
 
@@ -174,7 +175,7 @@ class _Process:
         return self._process.pid
 
     def parse(self, work: ParseRequest) -> ParsedLines:
-        """Have it parse. A process that died is replaced by another, once. Raises `ProcessDied`."""
+        """Parse in the process. A process that died is replaced, once. Raises `ParserDied`."""
         try:
             return self._parse(work)
         except (BrokenPipeError, EOFError, pickle.UnpicklingError):

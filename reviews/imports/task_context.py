@@ -16,7 +16,7 @@ from reviews.database.locks import Lock
 from reviews.imports import task_entry
 from reviews.imports.importer import clean_file_name
 from reviews.imports.rejection_limit import RejectionLimit
-from reviews.imports.task_entry import Answer, Task
+from reviews.imports.task_entry import Task
 from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.records.schema import LineError
 from reviews.review import blind_scoring
@@ -102,7 +102,7 @@ class _ContextImport:
         )
         TaskAnswer.objects.filter(context__in=contexts).delete()
         answers = TaskAnswer.objects.bulk_create(
-            _answer(context, answer)
+            TaskAnswer(context=context, **answer._asdict())
             for context, task in zip(contexts, tasks, strict=True)
             for answer in task.answers
         )
@@ -140,15 +140,6 @@ class _ContextImport:
             final_answer=task.final_answer,
             metadata=task.metadata,
         )
-
-
-def _answer(context: TaskContext, answer: Answer) -> TaskAnswer:
-    return TaskAnswer(
-        context=context,
-        model_id=answer.model_id,
-        response_id=answer.response_id,
-        response=answer.response,
-    )
 
 
 def _read(entry: bytes) -> Task:

@@ -1,10 +1,15 @@
 """Arguments that several commands share: a run's name, an output file, a mapping file."""
 
 import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from django.core.management.base import CommandError
 
+from reviews.management.errors import command_errors
 from reviews.models import Run
 from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
 
@@ -20,6 +25,16 @@ def add_output(parser: argparse.ArgumentParser, more: str = "") -> None:
     )
 
 
+@contextmanager
+def open_input(name: str) -> Iterator[BinaryIO]:
+    """Open the named file, or standard input for `-`."""
+    if name == "-":
+        yield sys.stdin.buffer
+    else:
+        with Path(name).open("rb") as file:
+            yield file
+
+
 def find_run(name: str) -> Run:
     """Return the run of that name. Raises `CommandError`."""
     run = Run.objects.filter(name=name).first()
@@ -33,9 +48,8 @@ def read_mapping(name: str | None) -> FieldMapping | None:
     if name is None:
         return None
     try:
-        return parse_mapping(Path(name).read_bytes())
-    except OSError as error:
-        raise CommandError(f"{name}: {error.strerror}", returncode=2) from error
+        with command_errors(OSError):
+            return parse_mapping(Path(name).read_bytes())
     except MappingError as error:
         lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
         raise CommandError("\n".join(lines), returncode=2) from error

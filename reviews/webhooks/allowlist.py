@@ -64,7 +64,7 @@ def is_enabled() -> bool:
 
 
 def parse_target(url: str) -> WebhookTarget:
-    """Read a URL. Raises `NotAllowed` unless the list has its host and port."""
+    """Parse a URL. Raises `TargetNotAllowed` unless the list has its host and port."""
     # urlsplit silently drops line ends and tabs.
     if not url.isascii() or not url.isprintable() or " " in url:
         raise TargetNotAllowed(
@@ -97,7 +97,7 @@ def _check(target: WebhookTarget) -> None:
 
 
 def resolve_target(target: WebhookTarget) -> list[str]:
-    """The addresses of a target. Raises `NotAllowed` if one of them must not be reached."""
+    """Return the addresses of a target. Raises `TargetNotAllowed` if one of them must not be reached."""
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -155,7 +155,7 @@ def _is_local(host: str) -> bool:
 
 
 def _plain(text: str) -> Address:
-    """An address without its zone; one of IPv4 that is written as IPv6 is that of IPv4."""
+    """Parse an address without its zone. An IPv4 address written as IPv6 becomes IPv4."""
     address = ip_address(text.partition("%")[0])
     return getattr(address, "ipv4_mapped", None) or address
 

@@ -31,7 +31,7 @@ from reviews.webhooks.sender import DeliveryResult
 JOB = "reviews.tasks.deliver_message"
 REVIEWED, TEST = "run.reviewed", "test"
 SHOWN = 50
-# The arguments of `ciphers.cipher` for the secrets of webhooks.
+# The arguments of `encryption.cipher` for the secrets of webhooks.
 PURPOSE = ("reviews.webhooks.deliveries", "secret")
 # The pauses after failed attempts: ten attempts in a day.
 PAUSES = (

@@ -51,7 +51,7 @@ def test_a_file_is_built_and_downloaded_with_its_receipt(
     original.write_bytes(FILE)
     exported = save(page, "Download", tmp_path / "algebra.jsonl.gz")
     receipt = verify_receipt.read_receipt(save(page, "Receipt", tmp_path / "receipt.json"))
-    result = verify_receipt.verify_with_receipt(receipt, [original], exported, Limits())
+    result = verify_receipt.verify_files(receipt, [original], exported, Limits())
     assert (result.problems, result.identical, result.changed) == ([], 1, 1)
 
 

@@ -22,6 +22,7 @@ from cognireview.postgres import embedded
 from cognireview.postgres.embedded import CannotStart
 from cognireview.postgres.server_account import server_account
 from tests.support.commands import manage_py
+from tests.support.data_folders import copy_data_folder
 from tests.support.lines import line
 
 
@@ -127,13 +128,14 @@ class TestEmbeddedServer:
             command_line._postgres = lambda: embedded.running(Path(sys.argv[1]), disposable=True)
             command_line.run(lambda: print("running", flush=True) or time.sleep(60), needs_database=True)
         """
-        command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path)]
+        data_dir = copy_data_folder(tmp_path / "data")
+        command = [sys.executable, "-c", textwrap.dedent(code), str(data_dir)]
         with subprocess.Popen(command, cwd=BASE_DIR, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "running\n"
             process.terminate()
         assert process.returncode == 128 + signal.SIGTERM
-        assert not embedded.Server(tmp_path, server_account()).is_alive()
+        assert not embedded.Server(data_dir, server_account()).is_alive()
 
 
 def test_version_option_prints_version_of_cognireview(

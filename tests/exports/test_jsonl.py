@@ -172,9 +172,9 @@ class TestRejected:
 
     def test_exceptions_are_exported_as_json_lines(self) -> None:
         done = bring_in(self.FILE)
-        told = [json.loads(one) for one in jsonl.import_exceptions(done)]
-        assert [one["line"] for one in told] == [1, 3, 6]
-        assert told[2] == {
+        listed = [json.loads(one) for one in jsonl.import_exceptions(done)]
+        assert [one["line"] for one in listed] == [1, 3, 6]
+        assert listed[2] == {
             "line": 6,
             "outcome": "rejected",
             "field": "evaluation_id",

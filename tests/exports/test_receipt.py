@@ -192,7 +192,7 @@ class Files:
 
     def check(self) -> list[str]:
         receipt = verify_receipt.read_receipt(self.receipt)
-        return verify_receipt.verify_with_receipt(
+        return verify_receipt.verify_files(
             receipt, [*self.before, self.original], self.exported, Limits()
         ).problems
 
@@ -349,14 +349,14 @@ class TestSignature:
     def forge(self, receipt: Path) -> dict[str, Any]:
         """Change a score in the export, and adjust the receipt."""
         exported = receipt.with_name("out.jsonl")
-        told: dict[str, Any] = json.loads(receipt.read_bytes())
+        forged: dict[str, Any] = json.loads(receipt.read_bytes())
         changes = {"human_review_status": "Completed", "human_reviewer_id": "ana"}
         exported.write_bytes(file_of(splice(A, changes), B))
-        told["output"]["size"] = exported.stat().st_size
-        told["output"]["sha256"] = hashlib.sha256(exported.read_bytes()).hexdigest()
-        told["changed"] = [{"line": 1, "evaluation_id": "eval_a", "keys": [*changes]}]
-        del told["signature"]
-        return told
+        forged["output"]["size"] = exported.stat().st_size
+        forged["output"]["sha256"] = hashlib.sha256(exported.read_bytes()).hexdigest()
+        forged["changed"] = [{"line": 1, "evaluation_id": "eval_a", "keys": [*changes]}]
+        del forged["signature"]
+        return forged
 
     def test_signature_is_valid_with_the_sites_key(
         self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
@@ -376,11 +376,11 @@ class TestSignature:
         self, receipt: Path, capsysbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         signature = json.loads(receipt.read_bytes())["signature"]
-        told = self.forge(receipt)
-        receipt.write_text(json.dumps(told))
+        forged = self.forge(receipt)
+        receipt.write_text(json.dumps(forged))
         finished = self.verify(receipt, capsysbinary)
         assert (finished.status, "the receipt has no signature" in finished.err) == (1, True)
-        begin = json.dumps(told, indent=2).removesuffix("\n}").encode()
+        begin = json.dumps(forged, indent=2).removesuffix("\n}").encode()
         receipt.write_bytes(begin + SIGNATURE + json.dumps(signature).encode() + END)
         finished = self.verify(receipt, capsysbinary)
         assert (finished.status, "was changed after it was signed" in finished.err) == (1, True)

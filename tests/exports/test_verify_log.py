@@ -63,9 +63,9 @@ class Files:
 
     def problems(self, *, with_receipt: bool = False) -> list[str]:
         with self.audit_log.open("rb") as file:
-            told = AuditLogFile(file, "audit.jsonl")
+            audit_log = AuditLogFile(file, "audit.jsonl")
             receipt = self.receipt if with_receipt else None
-            return verify_with_log(told, [self.original], self.exported, Limits(), receipt).problems
+            return verify_with_log(audit_log, [self.original], self.exported, Limits(), receipt).problems
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ class TestFilesThatAreNoAuditLog:
     def test_other_file_is_not_an_audit_log(self, files: Files, text: bytes) -> None:
         files.write()
         files.audit_log.write_bytes(text)
-        with pytest.raises(UnreadableAuditLog, match="line 1 is none that export_audit writes"):
+        with pytest.raises(UnreadableAuditLog, match="line 1 was not written by export_audit"):
             files.problems()
 
     def test_truncated_line_is_refused(self, files: Files) -> None:
@@ -326,7 +326,7 @@ class TestVerifyExport:
         files.write()
         original, exported = str(files.original), str(files.exported)
         finished = manage(capsysbinary, "verify_export", original, exported, "--audit-log", original)
-        assert (finished.status, finished.err.endswith("line 1 is none that export_audit writes")) == (
+        assert (finished.status, finished.err.endswith("line 1 was not written by export_audit")) == (
             2,
             True,
         )

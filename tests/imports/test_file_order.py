@@ -84,7 +84,7 @@ def test_receipt_names_the_files_in_the_order_of_the_export(run: Run, tmp_path: 
     for path, content in zip(paths, (FIRST, SECOND, data), strict=True):
         path.write_bytes(content)
     *originals, out = paths
-    assert verify_receipt.verify_with_receipt(receipt, originals, out, Limits()).problems == []
+    assert verify_receipt.verify_files(receipt, originals, out, Limits()).problems == []
 
 
 def test_upload_that_is_imported_last_comes_last(ana: User, max: User) -> None:

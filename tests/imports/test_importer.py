@@ -118,8 +118,8 @@ class TestImport:
         settings.LIMITS = Limits(line_bytes=2000)
         done = bring_in(file_of(A, b'{"x": "%b"}' % (b"x" * 3 * chunks.BLOCK_SIZE), B))
         assert (done.lines, done.new, done.rejected) == (3, 2, 1)
-        [told] = done.listed_exceptions()
-        assert (told["line"], told["reason"]) == (
+        [listed] = done.listed_exceptions()
+        assert (listed["line"], listed["reason"]) == (
             2,
             "is longer than 2,000 bytes (COGNIREVIEW_MAX_LINE_BYTES)",
         )
@@ -127,17 +127,17 @@ class TestImport:
     def test_import_reports_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 1)
         data = [file_of(A), file_of(b""), file_of(b"no record", B)]
-        told: list[tuple[int, int, int]] = []
+        reported: list[tuple[int, int, int]] = []
         with transaction.atomic():
             importer.import_stream(
                 data,
                 run_name="run",
                 file_name="file",
                 actor=None,
-                progress=lambda size, counts: told.append((size, counts["lines"], counts["new"])),
+                progress=lambda size, counts: reported.append((size, counts["lines"], counts["new"])),
             )
         sizes = [sum(map(len, data[:end])) for end in (1, 2, 3)]
-        assert told == [(sizes[0], 1, 1), (sizes[1], 2, 1), (sizes[2], 4, 2)]
+        assert reported == [(sizes[0], 1, 1), (sizes[1], 2, 1), (sizes[2], 4, 2)]
 
     def test_import_in_chunks_and_processes_keeps_every_line_in_place(
         self, monkeypatch: pytest.MonkeyPatch
@@ -183,7 +183,7 @@ class TestStrict:
             StrictImportRefused, match=r"2 of 6 lines are invalid, so nothing was imported\."
         ) as refusal:
             bring_in(MIXED, strict=True)
-        assert [told["line"] for told in refusal.value.listed_exceptions()] == [3, 5]
+        assert [one["line"] for one in refusal.value.listed_exceptions()] == [3, 5]
         assert not Run.objects.exists()
         assert not Evaluation.objects.exists()
 
@@ -301,7 +301,7 @@ class TestUpload:
         import_upload(kept.pk)
         assert in_state(kept) == "failed"
         assert kept.error == "2 of 6 lines are invalid, so nothing was imported."
-        assert [told["line"] for told in kept.listed_exceptions()] == [3, 5]
+        assert [one["line"] for one in kept.listed_exceptions()] == [3, 5]
         assert not Evaluation.objects.exists()
         assert AuditEvent.objects.filter(action="import failed", actor=max).count() == 1
 

@@ -148,8 +148,8 @@ class TestCommand:
         finished = manage(capsysbinary, "import_context", str(file), "--run", "algebra")
         assert finished.status == 1
         assert b"  entry 2: task_id is missing" in finished.out
-        told = json.loads(manage(capsysbinary, "import_context", str(file), "--json").out)
-        assert told["exceptions"] == [{"place": 2, "field": "task_id", "reason": "is missing"}]
+        report = json.loads(manage(capsysbinary, "import_context", str(file), "--json").out)
+        assert report["exceptions"] == [{"place": 2, "field": "task_id", "reason": "is missing"}]
 
     @pytest.mark.parametrize("name", ["missing.json", "archive.zip"])
     def test_context_command_exits_with_2_if_nothing_is_imported(

@@ -72,11 +72,11 @@ class Load:
         self._bringing.bring(self._files[0])
         wait_until(_is_indexed, SECONDS_TO_INDEX, "all records can be found")
         begin = time.monotonic()
-        beside = self._import_beside_reviewers()
+        during = self._import_during_reviews()
         seconds = time.monotonic() - begin
         for reviewer in self._reviewers:
             reviewer.end()
-        self._print(alone, beside, seconds)
+        self._print(alone, during, seconds)
         wait_until(_is_indexed, SECONDS_TO_INDEX, "all records can be found")
         with self._exported.open("wb") as file:
             file.writelines(self._admin.download("export", f"runs/{RUN}/export"))
@@ -87,7 +87,7 @@ class Load:
         wait_until(_is_indexed, SECONDS_TO_INDEX, "all records can be found")
         return measured
 
-    def _import_beside_reviewers(self) -> Measured:
+    def _import_during_reviews(self) -> Measured:
         stopped = threading.Event()
         with ThreadPoolExecutor(len(self._reviewers)) as pool:
             working = [pool.submit(reviewer.work_until, stopped) for reviewer in self._reviewers]
@@ -111,11 +111,11 @@ class Load:
     def _accepted(self) -> list[Accepted]:
         return [one for reviewer in self._reviewers for one in reviewer.accepted]
 
-    def _print(self, alone: Measured, beside: Measured, seconds: float) -> None:
+    def _print(self, alone: Measured, during: Measured, seconds: float) -> None:
         count, given_back = len(self._reviewers), sum(one.given_back for one in self._reviewers)
         requests = sum(self._times.statuses.values())
         print(f"without reviewers: {alone}")  # noqa: T201
-        print(f"beside {count} reviewers: {beside}")  # noqa: T201
+        print(f"during {count} reviewers: {during}")  # noqa: T201
         for line in self._times.table():
             print(line)  # noqa: T201
         print(  # noqa: T201

@@ -35,11 +35,11 @@ def original(tmp_path: Path) -> Path:
 
 
 class TestExport:
-    def test_goes_to_standard_output(self, original: Path, capsysbinary: Capture) -> None:
+    def test_export_goes_to_standard_output(self, original: Path, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "export_run", "evaluations")
         assert (finished.status, finished.out) == (0, file_of(A, B))
 
-    def test_goes_to_a_file(self, original: Path, tmp_path: Path, capsysbinary: Capture) -> None:
+    def test_export_goes_to_a_file(self, original: Path, tmp_path: Path, capsysbinary: Capture) -> None:
         target = tmp_path / "exported.jsonl"
         target.write_bytes(b"from yesterday")
         finished = manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
@@ -50,7 +50,7 @@ class TestExport:
             "original.jsonl",
         ]
 
-    def test_goes_through_a_pipe_and_leaves_it_one(
+    def test_export_to_a_pipe_does_not_replace_the_pipe(
         self, original: Path, tmp_path: Path, capsysbinary: Capture
     ) -> None:
         pipe = tmp_path / "pipe"
@@ -61,7 +61,7 @@ class TestExport:
         os.close(reader)
         assert pipe.is_fifo()
 
-    def test_that_breaks_leaves_the_file_of_before(
+    def test_failed_export_keeps_the_previous_file(
         self, original: Path, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: object, **__: object) -> Iterator[tuple[bytes, int]]:
@@ -75,7 +75,7 @@ class TestExport:
         assert target.read_bytes() == b"from yesterday"
         assert len(list(tmp_path.iterdir())) == 2
 
-    def test_says_what_it_wrote_and_leaves_an_audit_event(
+    def test_export_reports_its_size_and_records_an_audit_event(
         self, original: Path, capsysbinary: Capture
     ) -> None:
         finished = manage(capsysbinary, "export_run", "evaluations")
@@ -94,16 +94,20 @@ class TestExport:
             "lines_left_out": 1,
         }
 
-    def test_takes_reviewed_lines_alone(self, original: Path, ana: User, capsysbinary: Capture) -> None:
+    def test_export_of_reviewed_lines_omits_others(
+        self, original: Path, ana: User, capsysbinary: Capture
+    ) -> None:
         decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
         out = manage(capsysbinary, "export_run", "evaluations", "--only", "reviewed").out
         assert out.startswith(b'{"evaluation_id": "eval_b"')
         assert out.count(b"\n") == 1
 
-    def test_keeps_rejected_lines_in_their_places(self, original: Path, capsysbinary: Capture) -> None:
+    def test_export_with_rejected_lines_keeps_their_places(
+        self, original: Path, capsysbinary: Capture
+    ) -> None:
         assert manage(capsysbinary, "export_run", "evaluations", "--with-rejected").out == FILE
 
-    def test_of_one_import_is_exactly_its_file(
+    def test_export_of_one_import_is_exactly_its_file(
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:
         first = Import.objects.get().pk
@@ -122,7 +126,7 @@ class TestExport:
             ("a.jsonl.zst", lambda data: ZstdDecompressor().decompressobj().decompress(data)),
         ],
     )
-    def test_is_compressed_where_the_name_says_so(
+    def test_export_is_compressed_according_to_the_file_name(
         self, name: str, unpack: Callable[[bytes], bytes], original: Path, capsysbinary: Capture
     ) -> None:
         target = original.with_name(name)
@@ -132,13 +136,13 @@ class TestExport:
     @pytest.mark.parametrize(
         ("name", "start"), [("csv", b'"evaluation_id","task_id",'), ("parquet", b"PAR1")]
     )
-    def test_is_a_table_on_demand(
+    def test_export_can_be_a_table(
         self, name: str, start: bytes, original: Path, capsysbinary: Capture
     ) -> None:
         out = manage(capsysbinary, "export_run", "evaluations", "--format", name).out
         assert out.startswith(start)
 
-    def test_writes_its_receipt_where_it_is_told_to(self, original: Path, capsysbinary: Capture) -> None:
+    def test_export_writes_its_receipt_to_the_given_file(self, original: Path, capsysbinary: Capture) -> None:
         target = original.with_name("receipt.json")
         finished = manage(capsysbinary, "export_run", "evaluations", "--receipt", str(target))
         receipt = json.loads(target.read_bytes())
@@ -166,7 +170,7 @@ class TestExport:
             (["evaluations", "-o", "."], ". is a folder: name a file in it."),
         ],
     )
-    def test_that_cannot_be_says_why(
+    def test_invalid_export_is_refused_with_the_reason(
         self, arguments: list[str], sentence: str, original: Path, capsysbinary: Capture
     ) -> None:
         finished = manage(capsysbinary, "export_run", *arguments)
@@ -175,17 +179,17 @@ class TestExport:
 
 
 class TestVerify:
-    def exported(self, capture: Capture, beside: Path) -> Path:
-        target = beside.with_name("exported.jsonl")
+    def exported(self, capture: Capture, source_file: Path) -> Path:
+        target = source_file.with_name("exported.jsonl")
         manage(capture, "export_run", "evaluations", "-o", str(target))
         return target
 
-    def test_says_how_many_lines_are_identical(self, original: Path, capsysbinary: Capture) -> None:
+    def test_verify_export_counts_identical_lines(self, original: Path, capsysbinary: Capture) -> None:
         exported = self.exported(capsysbinary, original)
         finished = manage(capsysbinary, "verify_export", str(original), str(exported))
         assert finished == (0, b"2 identical, 0 changed; 1 left out (no records)\n", "")
 
-    def test_says_in_which_keys_lines_changed(self, original: Path, ana: User, capsysbinary: Capture) -> None:
+    def test_verify_export_names_changed_keys(self, original: Path, ana: User, capsysbinary: Capture) -> None:
         decide(Evaluation.objects.get(evaluation_id="eval_a"), ana, comments="So.")
         exported = self.exported(capsysbinary, original)
         finished = manage(capsysbinary, "verify_export", str(original), str(exported))
@@ -195,7 +199,9 @@ class TestVerify:
             "",
         )
 
-    def test_fails_if_anything_else_differs(self, original: Path, capsysbinary: Capture) -> None:
+    def test_verify_export_fails_if_anything_else_differs(
+        self, original: Path, capsysbinary: Capture
+    ) -> None:
         exported = self.exported(capsysbinary, original)
         exported.write_bytes(exported.read_bytes().replace(b'"4711"', b'"4712"', 1))
         finished = manage(capsysbinary, "verify_export", str(original), str(exported))
@@ -205,7 +211,7 @@ class TestVerify:
             "Unexplained differences: 1",
         ]
 
-    def test_checks_the_receipt_that_was_written_beside_the_file(
+    def test_verify_export_checks_the_receipt_next_to_the_file(
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:
         decide(Evaluation.objects.get(evaluation_id="eval_a"), ana, comments="So.")
@@ -226,14 +232,16 @@ class TestVerify:
             "Unexplained differences: 1",
         ]
 
-    def test_needs_a_receipt_that_is_one(self, original: Path, capsysbinary: Capture) -> None:
+    def test_verify_export_rejects_a_file_that_is_no_receipt(
+        self, original: Path, capsysbinary: Capture
+    ) -> None:
         finished = manage(
             capsysbinary, "verify_export", str(original), str(original), "--receipt", str(original)
         )
         assert (finished.status, finished.out) == (2, b"")
         assert "is not a receipt" in finished.err
 
-    def test_unpacks_what_is_compressed(self, original: Path, capsysbinary: Capture) -> None:
+    def test_verify_export_decompresses_files(self, original: Path, capsysbinary: Capture) -> None:
         target = original.with_name("exported.jsonl.zst")
         manage(capsysbinary, "export_run", "evaluations", "-o", str(target))
         finished = manage(capsysbinary, "verify_export", str(original), str(target))
@@ -241,7 +249,7 @@ class TestVerify:
         target.write_bytes(target.read_bytes()[:-9])
         assert manage(capsysbinary, "verify_export", str(original), str(target)).status in {1, 2}
 
-    def test_takes_several_originals_in_any_form(
+    def test_verify_export_accepts_several_originals_in_any_format(
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:
         array = b"[%b, %b]" % (line("eval_c"), line("eval_d"))
@@ -254,15 +262,13 @@ class TestVerify:
         assert finished.status == 0
         assert finished.out.startswith(b"3 identical, 1 changed: ")
 
-    def test_says_of_a_file_that_no_import_takes_what_it_is(
-        self, original: Path, capsysbinary: Capture
-    ) -> None:
+    def test_verify_export_names_an_unsupported_format(self, original: Path, capsysbinary: Capture) -> None:
         archive = original.with_name("original.zip")
         archive.write_bytes(b"PK\x03\x04")
         finished = manage(capsysbinary, "verify_export", str(archive), str(original))
         assert (finished.status, finished.out) == (2, b"")
         assert finished.err.startswith(f"{archive}: The file is a ZIP archive.")
 
-    def test_names_a_file_that_is_missing(self, original: Path, capsysbinary: Capture) -> None:
+    def test_verify_export_names_a_missing_file(self, original: Path, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_export", str(original), "missing.jsonl")
         assert finished == (2, b"", "missing.jsonl: No such file or directory")

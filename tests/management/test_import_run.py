@@ -35,23 +35,23 @@ def written(path: Path, data: bytes) -> str:
     return str(path)
 
 
-def told(finished: Finished) -> list[dict[str, Any]]:
+def json_reports(finished: Finished) -> list[dict[str, Any]]:
     """The JSON objects a command printed, one for each file."""
     return [json.loads(one) for one in finished.out.splitlines()]
 
 
 class TestExitStatus:
-    def test_is_0_when_all_lines_are_accepted(self, good: str, capsysbinary: Capture) -> None:
+    def test_exit_status_is_0_if_all_lines_are_accepted(self, good: str, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "import_run", good)
         assert (finished.status, finished.err) == (0, "")
         assert Run.objects.get().name == "good"
         assert Evaluation.objects.count() == 2
 
-    def test_is_1_when_some_are_rejected_and_the_rest_is_in(self, mixed: str, capsysbinary: Capture) -> None:
+    def test_exit_status_is_1_if_some_lines_are_rejected(self, mixed: str, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "import_run", mixed).status == 1
         assert Evaluation.objects.count() == 2
 
-    def test_is_2_when_nothing_could_be_done(self, tmp_path: Path, capsysbinary: Capture) -> None:
+    def test_exit_status_is_2_if_nothing_is_imported(self, tmp_path: Path, capsysbinary: Capture) -> None:
         missing = str(tmp_path / "missing.jsonl")
         utf_16 = written(tmp_path / "utf-16.jsonl", GOOD.decode().encode("utf-16"))
         finished = manage(capsysbinary, "import_run", missing, utf_16, str(tmp_path))
@@ -60,14 +60,16 @@ class TestExitStatus:
         assert "The file is UTF-16. Save it as UTF-8 and import it again." in finished.err
         assert not Run.objects.exists()
 
-    def test_is_1_when_one_of_several_files_could_not_be_read(
+    def test_exit_status_is_1_if_one_of_several_files_cannot_be_read(
         self, good: str, tmp_path: Path, capsysbinary: Capture
     ) -> None:
         finished = manage(capsysbinary, "import_run", str(tmp_path / "missing.jsonl"), good)
         assert finished.status == 1
         assert Evaluation.objects.count() == 2
 
-    def test_is_0_when_the_same_file_comes_again(self, good: str, capsysbinary: Capture) -> None:
+    def test_exit_status_is_0_if_the_same_file_is_imported_again(
+        self, good: str, capsysbinary: Capture
+    ) -> None:
         manage(capsysbinary, "import_run", good)
         before = list(Evaluation.objects.values())
         assert manage(capsysbinary, "import_run", good).status == 0
@@ -75,7 +77,7 @@ class TestExitStatus:
 
 
 class TestReport:
-    def test_names_counts_and_bad_lines(self, mixed: str, capsysbinary: Capture) -> None:
+    def test_report_has_counts_and_invalid_lines(self, mixed: str, capsysbinary: Capture) -> None:
         out = manage(capsysbinary, "import_run", mixed).out.decode()
         assert out == (
             f"mixed.jsonl: 5 lines (run 'mixed', import {Import.objects.get().pk}): "
@@ -84,7 +86,7 @@ class TestReport:
             "  line 5: rejected: evaluation_id is already in line 1\n"
         )
 
-    def test_of_many_bad_lines_shows_the_first_and_counts_the_rest(
+    def test_report_of_many_invalid_lines_shows_the_first_and_counts_the_rest(
         self, tmp_path: Path, capsysbinary: Capture
     ) -> None:
         name = written(tmp_path / "bad.jsonl", b"no record\n" * 1234)
@@ -93,8 +95,8 @@ class TestReport:
         assert "line 21: " not in out
         assert "  and 1,214 more (--json lists all)" in out
 
-    def test_in_json_has_this_shape(self, mixed: str, capsysbinary: Capture) -> None:
-        [report] = told(manage(capsysbinary, "import_run", mixed, "--json"))
+    def test_json_report_has_the_documented_shape(self, mixed: str, capsysbinary: Capture) -> None:
+        [report] = json_reports(manage(capsysbinary, "import_run", mixed, "--json"))
         assert report == {
             "run": "mixed",
             "import": Import.objects.get().pk,
@@ -121,11 +123,11 @@ class TestReport:
             ],
         }
 
-    def test_in_json_lists_every_line_that_is_not_new_or_blank(
+    def test_json_report_lists_every_line_that_is_not_new_or_blank(
         self, mixed: str, capsysbinary: Capture
     ) -> None:
         manage(capsysbinary, "import_run", mixed)
-        [report] = told(manage(capsysbinary, "import_run", mixed, "--json"))
+        [report] = json_reports(manage(capsysbinary, "import_run", mixed, "--json"))
         assert [(one["line"], one["outcome"]) for one in report["exceptions"]] == [
             (1, "unchanged"),
             (3, "rejected"),
@@ -134,57 +136,57 @@ class TestReport:
         ]
         assert sum(report[name] for name in COUNTS) == report["lines"] == 5
 
-    def test_in_json_is_one_object_a_file(self, good: str, mixed: str, capsysbinary: Capture) -> None:
-        reports = told(manage(capsysbinary, "import_run", good, mixed, "--json"))
+    def test_json_report_is_one_object_per_file(self, good: str, mixed: str, capsysbinary: Capture) -> None:
+        reports = json_reports(manage(capsysbinary, "import_run", good, mixed, "--json"))
         assert [report["run"] for report in reports] == ["good", "mixed"]
         assert [report["new"] for report in reports] == [2, 2]
 
 
 class TestDryRun:
-    def test_says_what_would_happen_and_changes_nothing(self, mixed: str, capsysbinary: Capture) -> None:
+    def test_dry_run_reports_outcomes_and_changes_nothing(self, mixed: str, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "import_run", mixed, "--dry-run", "--json")
-        [report] = told(finished)
+        [report] = json_reports(finished)
         assert finished.status == 1
         assert (report["import"], report["new"], report["rejected"]) == (None, 2, 2)
         assert [one["line"] for one in report["exceptions"]] == [3, 5]
         for model in (Run, Import, Evaluation, AuditEvent):
             assert not model.objects.exists()
 
-    def test_says_that_nothing_was_written(self, good: str, capsysbinary: Capture) -> None:
+    def test_dry_run_reports_that_nothing_was_written(self, good: str, capsysbinary: Capture) -> None:
         assert b"(run 'good', nothing written)" in manage(capsysbinary, "import_run", good, "--dry-run").out
 
 
 class TestStrict:
-    def test_imports_nothing_if_a_line_is_bad(self, mixed: str, capsysbinary: Capture) -> None:
+    def test_strict_import_of_an_invalid_line_imports_nothing(
+        self, mixed: str, capsysbinary: Capture
+    ) -> None:
         finished = manage(capsysbinary, "import_run", mixed, "--strict", "--json")
         assert (finished.status, Evaluation.objects.exists(), Run.objects.exists()) == (2, False, False)
         assert "2 of 5 lines are invalid, so nothing was imported." in finished.err
-        [report] = told(finished)
+        [report] = json_reports(finished)
         assert (report["import"], [one["line"] for one in report["exceptions"]]) == (None, [3, 5])
 
-    def test_imports_a_file_that_is_all_good(self, good: str, capsysbinary: Capture) -> None:
+    def test_strict_import_accepts_a_valid_file(self, good: str, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "import_run", good, "--strict").status == 0
         assert Evaluation.objects.count() == 2
 
 
-class TestWhere:
-    def test_is_the_run_that_is_named(self, good: str, capsysbinary: Capture) -> None:
+class TestRunAndInput:
+    def test_import_goes_to_the_named_run(self, good: str, capsysbinary: Capture) -> None:
         manage(capsysbinary, "import_run", good, "--run", "o4 mini")
         assert Run.objects.get().name == "o4 mini"
 
-    def test_is_standard_input_for_a_dash(
-        self, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_dash_reads_standard_input(self, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GOOD)))
         assert manage(capsysbinary, "import_run", "-", "--run", "piped").status == 0
         assert Import.objects.get().counts["new"] == 2
 
-    def test_is_not_known_for_a_dash_without_a_name(self, capsysbinary: Capture) -> None:
+    def test_dash_without_a_run_name_is_refused(self, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "import_run", "-")
         assert finished.status == 2
         assert finished.err.strip() == "-: Standard input has no name: use --run NAME."
 
-    def test_is_one_run_for_several_files(self, tmp_path: Path, capsysbinary: Capture) -> None:
+    def test_several_files_go_to_one_named_run(self, tmp_path: Path, capsysbinary: Capture) -> None:
         names = [written(tmp_path / f"{name}.jsonl", file_of(line(name))) for name in ("a", "b", "c")]
         assert manage(capsysbinary, "import_run", *names, "--run", "all").status == 0
         assert Run.objects.get().evaluations.count() == 3
@@ -197,7 +199,7 @@ class Terminal(io.StringIO):
 
 class TestProgress:
     @pytest.mark.parametrize("name", ["good.jsonl", "-"])
-    def test_is_shown_on_a_terminal(
+    def test_progress_is_shown_on_a_terminal(
         self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: Capture
     ) -> None:
         written(tmp_path / "good.jsonl", GOOD)
@@ -210,13 +212,13 @@ class TestProgress:
         assert name in terminal.getvalue()
         assert "2 lines" in terminal.getvalue()
 
-    def test_is_not_shown_where_nobody_looks(self, mixed: str, capsysbinary: Capture) -> None:
+    def test_progress_is_not_shown_without_a_terminal(self, mixed: str, capsysbinary: Capture) -> None:
         assert manage(capsysbinary, "import_run", mixed).err == ""
 
 
-def test_the_sample_comes_in_whole(sample: bytes, tmp_path: Path, capsysbinary: Capture) -> None:
+def test_sample_is_imported_completely(sample: bytes, tmp_path: Path, capsysbinary: Capture) -> None:
     file = tmp_path / "sample.jsonl"
     file.write_bytes(sample)
     finished = manage(capsysbinary, "import_run", str(file), "--json")
-    [report] = told(finished)
+    [report] = json_reports(finished)
     assert (finished.status, report["lines"], report["new"], report["exceptions"]) == (0, 75, 75, [])

@@ -85,7 +85,7 @@ def check_counting_together(site: Site) -> None:
     with site.web() as (port, process):
         for _ in range(20):
             expect(ask(port, "/login/").status == 200, "The page is there.")
-        expect(_counted(_scrape(port)) == 20, "Each process tells what both counted.")
+        expect(_counted(_scrape(port)) == 20, "Each process reports the counts of both.")
         children = psutil.Process(process.pid).children()
         victim = children[0]
         os.kill(victim.pid, signal.SIGKILL)

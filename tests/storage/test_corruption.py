@@ -285,7 +285,7 @@ FRAMES: dict[str, Callable[[], object]] = {
     "two frames are swapped": swap_frames,
     "two rows are swapped": swap_rows,
     "a frame is of another file": take_frame_of_another_file,
-    "a frame was written anew": rewrite_frame,
+    "a frame was rewritten": rewrite_frame,
     "the last frame is there twice": double_last_frame,
     "a checksum is gone": lambda: change(SourceChunk, first().chunks.first, digest=None),
     "a checksum is another": lambda: change(SourceChunk, first().chunks.first, digest=bytes(32)),

@@ -58,7 +58,7 @@ def made(there: Receiver, max: User) -> deliveries.NewWebhook:
     return deliveries.add_webhook(url=there.url, run=None, actor=max)
 
 
-def told() -> list[str]:
+def notified_runs() -> list[str]:
     """Return the runs of newly enqueued messages."""
     before = set(WebhookDelivery.objects.values_list("pk", flat=True))
     deliveries.notify_reviewed_runs()
@@ -86,10 +86,10 @@ class TestRunNotification:
     def test_webhook_is_notified_once_of_the_last_decision(self, run: Run, ana: User) -> None:
         first, last = (EvaluationFactory.create(run=run) for _ in range(2))
         decide(first, ana)
-        assert told() == []
+        assert notified_runs() == []
         review = decide(last, ana)
-        assert told() == ["nightly"]
-        assert told() == []
+        assert notified_runs() == ["nightly"]
+        assert notified_runs() == []
         body = json.loads(WebhookDelivery.objects.get().body)
         counted = {"total": 2, "waiting": 0, "claimed": 0, "escalated": 0, "done": 2, "not_required": 0}
         completed = AuditEvent.objects.get(action="submit", evaluation=review.evaluation).at
@@ -104,7 +104,7 @@ class TestRunNotification:
     def test_webhook_is_notified_of_its_own_run_only(self, run: Run, ana: User) -> None:
         decide(EvaluationFactory.create(run=run), ana)
         EvaluationFactory.create(run=RunFactory.create(name="daily"))
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
 
     def test_webhook_is_not_notified_while_a_record_is_claimed_or_escalated(
         self, run: Run, ana: User, lea: User
@@ -112,9 +112,9 @@ class TestRunNotification:
         record = EvaluationFactory.create(run=run)
         asked: dict[str, Any] = {"kind": "question", "reason": "question", "note": ""}
         raised = escalations.escalate(evaluation_id=record.pk, reviewer=ana, **asked)
-        assert told() == []
+        assert notified_runs() == []
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="Nobody can.")
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
 
     def test_webhook_is_notified_when_independent_reviews_complete_a_run(
         self, run: Run, ana: User, bo: User
@@ -122,9 +122,9 @@ class TestRunNotification:
         record = EvaluationFactory.create(run=run)
         Run.objects.update(overlap_share=1)
         decide(record, ana)
-        assert told() == []
+        assert notified_runs() == []
         decide(fresh(record), bo)
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
 
     def test_webhook_is_notified_when_a_conflict_is_resolved_for_a_file(
         self, run: Run, ana: User, lea: User
@@ -142,7 +142,7 @@ class TestRunNotification:
         )
         version = fresh(record).version
         decisions.resolve_conflict(conflict_id=conflict.pk, version=version, theirs=True, actor=lea)
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
 
     @pytest.mark.parametrize("end", ["confirmed", "put back"])
     def test_webhook_is_notified_when_a_random_sample_is_confirmed_or_returned(
@@ -151,10 +151,10 @@ class TestRunNotification:
         unflagged = {"needs_human_review": False, "human_review_status": "Not Required"}
         bring_in(file_of(*(line(f"eval_{number}", **unflagged) for number in range(4))), run="nightly")
         run = Run.objects.get()
-        assert told() == []
+        assert notified_runs() == []
         Run.objects.update(sample_share=0.5)
         draws.draw_sample(run.pk)
-        assert told() == []
+        assert notified_runs() == []
         if end == "confirmed":
             for record in Evaluation.objects.filter(is_sampled=True):
                 agree(record, ana)
@@ -162,7 +162,7 @@ class TestRunNotification:
             Run.objects.update(sample_share=0)
             draws.draw_sample(run.pk)
         assert set(Evaluation.objects.values_list("human_review_status", flat=True)) == {"Not Required"}
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
 
     @pytest.mark.parametrize("again", ["reopen", "undo"])
     def test_webhook_is_notified_again_after_an_undone_decision(
@@ -170,36 +170,36 @@ class TestRunNotification:
     ) -> None:
         record = EvaluationFactory.create(run=run)
         decide(record, ana)
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
         if again == "reopen":
             decisions.reopen(evaluation_id=record.pk, actor=ana, reason="Step two.")
         else:
             decisions.undo(run=run, reviewer=ana)
         # Also if it is decided again before the job runs.
         decide(fresh(record), ana)
-        assert told() == ["nightly"]
-        assert told() == []
+        assert notified_runs() == ["nightly"]
+        assert notified_runs() == []
 
     def test_webhook_is_notified_again_after_the_run_has_grown(self, ana: User) -> None:
         bring_in(file_of(line("eval_1")), run="nightly")
         decide(Evaluation.objects.get(), ana)
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
         bring_in(file_of(line("eval_1"), line("eval_2", human_review_status="Completed")), run="nightly")
-        assert told() == []
+        assert notified_runs() == []
         bring_in(file_of(line("eval_1", aggregated_score="Fail")), run="nightly")
-        assert told() == []
+        assert notified_runs() == []
         decide(Evaluation.objects.get(evaluation_id="eval_1"), ana)
-        assert told() == ["nightly"]
+        assert notified_runs() == ["nightly"]
 
     def test_webhook_is_not_notified_of_a_run_without_queue(self) -> None:
         bring_in(file_of(line("eval_1", human_review_status="Reviewed")), run="nightly")
         RunFactory.create(name="empty")
-        assert told() == []
+        assert notified_runs() == []
 
     def test_webhook_is_not_notified_of_a_refused_file(self) -> None:
         with pytest.raises(importer.StrictImportRefused):
             bring_in(file_of(line("eval_1"), b"no record"), run="nightly", strict=True)
-        assert told() == []
+        assert notified_runs() == []
 
     def test_webhook_costs_a_decision_nothing(self, run: Run, ana: User) -> None:
         EvaluationFactory.create(run=run)

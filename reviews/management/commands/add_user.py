@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.accounts import people
 from reviews.accounts.permissions import ROLES
+from reviews.management.errors import command_errors
 from reviews.management.prompts import add_password_stdin, read_password
 
 
@@ -19,8 +20,6 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, name: str, role: str, password_stdin: bool, **__: Any) -> None:
         password = read_password(stdin=password_stdin)
-        try:
+        with command_errors(people.AccountError, status=1):
             user = people.add_user(username=name, password=password, role=role, actor=None)
-        except people.AccountError as error:
-            raise CommandError(error.reason) from error
         self.stdout.write(f"{user.username} can log in as {role}.")

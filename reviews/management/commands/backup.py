@@ -4,9 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from cognireview.operations import backup
+from reviews.management.errors import command_errors
 
 
 class Command(BaseCommand):
@@ -20,8 +21,6 @@ class Command(BaseCommand):
         parser.add_argument("file", metavar="FILE", type=Path, help="output file; - is standard output")
 
     def handle(self, *args: Any, file: Path, **options: Any) -> None:
-        try:
+        with command_errors(backup.BackupError):
             size = backup.back_up(None if str(file) == "-" else file)
-        except backup.BackupError as error:
-            raise CommandError(str(error), returncode=2) from error
         self.stderr.write(f"{file}: {size:,} bytes. Keep the secret key as well: it is not in the backup.")

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from reviews.accounts import people
 from reviews.audit import events
+from reviews.management.errors import command_errors
 from reviews.management.prompts import add_password_stdin, read_password
 from reviews.models import User
 
@@ -27,11 +28,9 @@ class Command(BaseCommand):
             raise CommandError(f"There is no user named {name!r}.")
         if not person.has_usable_password():
             raise CommandError(f"{person.username} signs in with another provider and has no password here.")
-        try:
+        with command_errors(people.AccountError, status=1):
             password = read_password(stdin=password_stdin)
             revoked = people.set_password(person=person, password=password, actor=None)
-        except people.AccountError as refused:
-            raise CommandError(refused.reason) from refused
         events.record("password set by command", actor=None, username=person.username, tokens=revoked)
         self.stdout.write(
             f"{person.username} has a new password. Their sessions have ended; API tokens revoked: {revoked}."

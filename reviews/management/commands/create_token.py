@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from reviews.accounts import api_tokens
+from reviews.management.errors import command_errors
 from reviews.models import User
 
 
@@ -24,13 +25,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, name: str, scope: str, days: int, **__: Any) -> None:
-        try:
-            person = User.objects.get(username=name)
+        person = User.objects.filter(username=name).first()
+        if person is None:
+            raise CommandError(f"There is no user named {name!r}.")
+        with command_errors(api_tokens.TokenError, status=1):
             made = api_tokens.create(person=person, scopes=scope.split(","), days=days, actor=None)
-        except User.DoesNotExist:
-            raise CommandError(f"There is no user named {name!r}.") from None
-        except api_tokens.TokenError as refused:
-            raise CommandError(refused.reason) from refused
         self.stdout.write(made.text)
         until = f"{made.token.expires_at:%Y-%m-%d}"
         self.stderr.write(f"The token acts as {person.username} until {until}. It is not shown again.")

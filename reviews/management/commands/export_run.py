@@ -11,6 +11,7 @@ from reviews.exports import formats, jsonl
 from reviews.exports.jobs import record_export
 from reviews.exports.output import ExportOptions, ExportOutput, InvalidExport
 from reviews.management.arguments import add_output, find_run
+from reviews.management.errors import command_errors
 from reviews.management.output_files import is_file, write, write_with_retry
 
 
@@ -43,10 +44,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         order = _order(options)
-        try:
+        with command_errors(InvalidExport):
             order.check()
-        except InvalidExport as reason:
-            raise CommandError(str(reason), returncode=2) from reason
         target = options["output"]
         receipt = options["receipt"] or _default_receipt(target)
         output = write_with_retry(target, lambda: ExportOutput(order))

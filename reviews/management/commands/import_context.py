@@ -3,12 +3,12 @@
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
 
 from reviews.imports.task_context import import_context
+from reviews.management.arguments import open_input
 from reviews.models import ContextImport
 from reviews.storage.chunks import read_blocks
 from reviews.storage.errors import ImportRefused
@@ -32,7 +32,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         name = options["file"]
         try:
-            done = self._import(name, options["run"])
+            with open_input(name) as file:
+                done = import_context(read_blocks(file), file_name=name, run_name=options["run"], actor=None)
         except (ImportRefused, OSError) as error:
             self.stderr.write(f"{name}: {error}")
             sys.exit(NOTHING_IMPORTED)
@@ -42,13 +43,6 @@ class Command(BaseCommand):
             self._print_text(done)
         if done.rejected_count:
             sys.exit(SOME_REJECTED)
-
-    def _import(self, name: str, run_name: str | None) -> ContextImport:
-        if name == "-":
-            blocks = read_blocks(sys.stdin.buffer)
-            return import_context(blocks, file_name=name, run_name=run_name, actor=None)
-        with Path(name).open("rb") as file:
-            return import_context(read_blocks(file), file_name=name, run_name=run_name, actor=None)
 
     def _print_json(self, done: ContextImport) -> None:
         counts = {"tasks": done.tasks, "answers": done.answers, "rejected": done.rejected_count}

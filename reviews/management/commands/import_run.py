@@ -17,7 +17,7 @@ from rich import progress as rich_progress
 from rich.console import Console
 
 from reviews.imports.importer import Progress, StrictImportRefused, import_stream
-from reviews.management.arguments import read_mapping
+from reviews.management.arguments import open_input, read_mapping
 from reviews.models import Import
 from reviews.records.mapping import FieldMapping
 from reviews.storage import decompression
@@ -59,7 +59,7 @@ class Command(BaseCommand):
 
     def _import(self, name: str, mapping: FieldMapping | None, options: dict[str, Any]) -> int:
         try:
-            with _opened(name) as file, _bar(name, file) as progress, transaction.atomic():
+            with open_input(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(
                     read_blocks(file),
                     run_name=_run_name(name, options["run"]),
@@ -123,15 +123,6 @@ def _run_name(file_name: str, given: str | None) -> str:
     if file_name == "-":
         raise ImportRefused("Standard input has no name: use --run NAME.")
     return decompression.base_name(file_name)
-
-
-@contextmanager
-def _opened(name: str) -> Iterator[BinaryIO]:
-    if name == "-":
-        yield sys.stdin.buffer
-    else:
-        with Path(name).open("rb") as file:
-            yield file
 
 
 @contextmanager

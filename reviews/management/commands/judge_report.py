@@ -12,6 +12,7 @@ from rich.console import Console
 from reviews.judge import quality_gates, report
 from reviews.judge.scope import JudgeScope
 from reviews.management.arguments import find_run
+from reviews.management.errors import command_errors
 from reviews.management.report_tables import tables
 
 
@@ -37,10 +38,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        try:
+        with command_errors(quality_gates.InvalidRequirement):
             required = [quality_gates.parse_requirement(text) for text in options["require"]]
-        except quality_gates.InvalidRequirement as error:
-            raise CommandError(str(error), returncode=2) from error
         run = find_run(options["run"])
         try:
             found = report.build_report(JudgeScope(run))

@@ -4,9 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from cognireview.operations import backup
+from reviews.management.errors import command_errors
 
 
 class Command(BaseCommand):
@@ -19,8 +20,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, file: Path, replace: bool, **options: Any) -> None:
-        try:
+        with command_errors(backup.BackupError):
             backup.restore(file, replace=replace)
-        except backup.BackupError as error:
-            raise CommandError(str(error), returncode=2) from error
         self.stdout.write(f"Restored: {', '.join(backup.contents()) or 'an empty database'}")

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier, Head
+from reviews.management.errors import command_errors
 
 SHOWN = 100
 
@@ -69,10 +70,8 @@ def _head(text: str) -> Head:
 
 
 def _heads(name: str) -> list[Head]:
-    try:
+    with command_errors(OSError):
         found = Head.find_all(Path(name).read_text(errors="replace"))
-    except OSError as error:
-        raise CommandError(f"{name}: {error.strerror}", returncode=2) from error
     if not found:
         raise CommandError(f"{name}: contains no head", returncode=2)
     return found

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
-from reviews.exports import verify_log, verify_receipt
-from reviews.exports.verify_export import Comparison, compare
-from reviews.exports.verify_log import AuditLogFile
+from reviews.exports import verify_receipt
+from reviews.exports.verify_export import Comparison
+from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, verify_with_log
+from reviews.exports.verify_receipt import UNREADABLE, InvalidReceipt
 from reviews.management.arguments import read_mapping
+from reviews.management.errors import command_errors
 
 _NOT_TRUSTED = (
     "Signer not checked: anybody can edit a receipt and sign it with another key. Pass the site's key with "
@@ -53,28 +55,18 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])
         audit_log, mapping = None, read_mapping(options["map"])
-        try:
+        with command_errors(InvalidReceipt, UnreadableAuditLog, *UNREADABLE):
             receipt = verify_receipt.read_receipt(Path(options["receipt"])) if options["receipt"] else None
             if options["audit_log"]:
                 with Path(options["audit_log"]).open("rb") as file:
                     audit_log = AuditLogFile(file, options["audit_log"])
-                    result = verify_log.verify_with_log(
+                    result = verify_with_log(
                         audit_log, originals, exported, settings.LIMITS, receipt, mapping=mapping
                     )
-            elif receipt:
-                result = verify_receipt.verify_with_receipt(
+            else:
+                result = verify_receipt.verify_files(
                     receipt, originals, exported, settings.LIMITS, mapping=mapping
                 )
-            else:
-                files, exported_lines = (
-                    verify_receipt.line_sources(originals),
-                    verify_receipt.file_lines(exported),
-                )
-                result = compare(files, exported_lines, settings.LIMITS, mapping=mapping)
-        except (verify_receipt.InvalidReceipt, verify_log.UnreadableAuditLog) as error:
-            raise CommandError(str(error), returncode=2) from error
-        except verify_receipt.UNREADABLE as error:
-            raise CommandError(_describe(error), returncode=2) from error
         if receipt:
             unsigned = verify_receipt.signature_problem(Path(options["receipt"]), options["public_key"] or "")
             if unsigned:
@@ -103,7 +95,3 @@ def _public_key(text: str) -> str:
     if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a public key of 64 hexadecimal digits")
     return text
-
-
-def _describe(error: Exception) -> str:
-    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)

@@ -14,6 +14,7 @@ from cognireview.operations.logs import JsonFormatter, TextFormatter
 from cognireview.operations.redacted_errors import describe, format_traceback, report_uncaught
 from cognireview.postgres import embedded
 from cognireview.postgres import server_log as server_log_settings
+from tests.support.data_folders import copy_data_folder
 
 MARKER = "MARKER-5d21e8"
 
@@ -21,9 +22,9 @@ MARKER = "MARKER-5d21e8"
 FAULTS = {
     "a value that exists": ("INSERT INTO thing VALUES (1, %s, '{}')", "duplicate key value"),
     "a value that is too long": ("INSERT INTO thing VALUES (2, repeat(%s, 30), '{}')", "value too long"),
-    "JSON that is none": ("INSERT INTO thing VALUES (2, '', %s)", "invalid input syntax for type json"),
-    "a number that is none": ("SELECT %s::int", "invalid input syntax for type integer"),
-    "a date that is none": ("SELECT %s::timestamptz", "invalid input syntax for type timestamp"),
+    "invalid JSON": ("INSERT INTO thing VALUES (2, '', %s)", "invalid input syntax for type json"),
+    "an invalid number": ("SELECT %s::int", "invalid input syntax for type integer"),
+    "an invalid date": ("SELECT %s::timestamptz", "invalid input syntax for type timestamp"),
     "a row that is refused": ("INSERT INTO thing VALUES (-1, %s, '{}')", "violates check constraint"),
     "a quote in the value": ("SELECT ('\"' || %s || '\" \"')::int", "invalid input syntax for type integer"),
     "a full disk": ("DO $$ BEGIN RAISE 'no space' USING ERRCODE = '53100', DETAIL = %s; END $$", "no space"),
@@ -90,8 +91,9 @@ def test_postgresql_log_has_no_values_of_our_connections(error: DatabaseError) -
 @pytest.mark.skipif(bool(settings.ENVIRONMENT.database_url), reason="the log is that of another server")
 def test_postgresql_log_has_no_statements_of_other_connections(tmp_path: Path) -> None:
     """Another program may use the database too; and the server logs how a connection ended."""
-    with embedded.running(tmp_path, disposable=True):
-        place = embedded.connection_settings(tmp_path)
+    data_dir = copy_data_folder(tmp_path / "data")
+    with embedded.running(data_dir, disposable=True):
+        place = embedded.connection_settings(data_dir)
         address = {
             "dbname": place["NAME"],
             "user": place["USER"],
@@ -107,7 +109,7 @@ def test_postgresql_log_has_no_statements_of_other_connections(tmp_path: Path) -
             execute(lambda: other.execute(f"SELECT pg_sleep(0) FROM nowhere -- {MARKER}".encode()))
             killed = "SELECT pg_terminate_backend(pg_backend_pid()) -- " + MARKER
             execute(lambda: other.execute(killed.encode()))
-    log = server_log(tmp_path)
+    log = server_log(data_dir)
     assert "duplicate key value" in log
     assert MARKER not in log
 

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: there while somebody uses it, whatever was killed before."""
+"""The embedded PostgreSQL runs while a process uses it, even after processes were killed."""
 
 import os
 import signal
@@ -14,13 +14,14 @@ import pytest
 from cognireview.environment import BASE_DIR
 from cognireview.postgres.embedded import CannotStart, Server, connection_settings, running
 from cognireview.postgres.server_account import ServerAccount, server_account
+from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a cluster in it, for tests that leave it whole; its path is an awkward one."""
+    """A folder with a cluster for tests that do not damage it. Its path has quotes and spaces."""
     path = tmp_path_factory.mktemp('it\'s a "data" folder')
     with running(path, disposable=True):
         return path
@@ -32,7 +33,7 @@ def account() -> ServerAccount:
 
 
 def ask(data_dir: Path, question: str) -> object:
-    """The answer to a query that has one."""
+    """Return the first value of a query."""
     place = connection_settings(data_dir)
     with psycopg.connect(
         dbname=place["NAME"], user=place["USER"], host=place["HOST"], port=place["PORT"]
@@ -47,7 +48,7 @@ def postmaster(data_dir: Path) -> int:
 
 
 def run_and_be_killed(data_dir: Path) -> None:
-    """Use the server in another process, which then ends as by `kill -9`."""
+    """Use the server in another process, which kills itself with SIGKILL."""
     code = """
         import os, sys
         from pathlib import Path
@@ -138,7 +139,7 @@ class TestAfterKill:
             assert ask(data_dir, "SELECT 1") == 1
 
     def test_stale_process_id_does_not_block_start(self, data_dir: Path, account: ServerAccount) -> None:
-        # PostgreSQL believes in a process of its own user: ours, or any of that account when we are root.
+        # PostgreSQL takes any process of its own account for a running server.
         with subprocess.Popen(["sleep", "60"], **account.subprocess_options) as other:
             for path in (
                 data_dir / "postgres" / "postmaster.pid",
@@ -163,7 +164,7 @@ class TestStartFailure:
 
     @pytest.fixture
     def cluster(self, tmp_path: Path, account: ServerAccount) -> Iterator[Path]:
-        """The place of a cluster that is not a whole one."""
+        """An incomplete cluster."""
         path = tmp_path / "postgres"
         path.mkdir(mode=0o700)
         (path / "PG_VERSION").write_text("18\n")
@@ -228,15 +229,14 @@ class TestStartFailure:
         assert server._last_error(0) == reason
 
     def test_server_rejects_cluster_without_databases(self, tmp_path: Path, account: ServerAccount) -> None:
-        with running(tmp_path, disposable=True):
-            pass
-        (tmp_path / "postgres" / "base").rename(tmp_path / "base")
-        (tmp_path / "postgres" / "base").mkdir(mode=0o700)
-        account.chown(tmp_path / "postgres" / "base")
-        with pytest.raises(CannotStart, match=r"cannot be used: .*FATAL") as caught, running(tmp_path):
+        data_dir = copy_data_folder(tmp_path / "data")
+        (data_dir / "postgres" / "base").rename(tmp_path / "base")
+        (data_dir / "postgres" / "base").mkdir(mode=0o700)
+        account.chown(data_dir / "postgres" / "base")
+        with pytest.raises(CannotStart, match=r"cannot be used: .*FATAL") as caught, running(data_dir):
             pass
         assert "\n" not in str(caught.value)
-        assert not Server(tmp_path, account).is_alive()
+        assert not Server(data_dir, account).is_alive()
 
     def test_server_rejects_socket_folder_open_to_others(self, tmp_path: Path) -> None:
         (tmp_path / "socket").mkdir(mode=0o777)
