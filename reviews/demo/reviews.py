@@ -17,11 +17,11 @@ from reviews.judge import measurement_settings
 from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
-from reviews.records import extracted_scores
 from reviews.records.scores import is_score
 from reviews.review import blind_scoring, decisions
-from reviews.rubric.definition import run_rubric
-from reviews.rubric.proposals import Proposal, read_proposals
+from reviews.review.decision import CriterionEntry
+from reviews.review.sheet import load_sheet
+from reviews.rubric.proposals import Proposal
 
 REVIEWED_RUN = "Demo, reviewed"
 _COUNT, _SEED = 150, 8
@@ -62,10 +62,10 @@ class _Work:
         return evaluation is not None
 
     def decide(self, evaluation: Evaluation, reviewer: User) -> None:
-        proposals = read_proposals(evaluation, run_rubric(evaluation.run))
-        words = count_words_to_read(evaluation, proposals)
+        sheet = load_sheet(evaluation)
+        words = count_words_to_read(evaluation, sheet.proposals)
         active_ms = int(words * MS_PER_WORD * self._rng.uniform(0.8, 2.5))
-        own = self._own_scores(evaluation, proposals)
+        own = self._own_scores(evaluation, sheet.proposals)
         if blind_scoring.is_hidden(evaluation, reviewer):
             blind_scoring.lock_in(
                 evaluation_id=evaluation.pk,
@@ -75,31 +75,17 @@ class _Work:
                 fields=[],
                 active_ms=active_ms,
             )
-        final = self._leaning(own, proposals)
+        final = self._leaning(own, sheet.proposals)
+        decision = sheet.build_decision(
+            [_entry(proposal, final[proposal.criterion]) for proposal in sheet.proposals], comments=""
+        )
+        decision["active_ms"], decision["keys"] = active_ms, len(sheet.proposals) + 1
         decisions.submit(
             evaluation_id=evaluation.pk,
             reviewer=reviewer,
             version=evaluation.version,
             submission=uuid.UUID(int=self._rng.getrandbits(128), version=4),
-            scores={
-                proposal.criterion: _entry(proposal, final[proposal.criterion]) for proposal in proposals
-            },
-            comments="",
-            origins={
-                proposal.criterion: _origin(proposal, final[proposal.criterion]) for proposal in proposals
-            },
-            causes={
-                proposal.criterion: _CAUSES.get(proposal.score, "other")
-                for proposal in proposals
-                if is_score(proposal.score) and proposal.score != final[proposal.criterion]
-            },
-            judged={proposal.criterion: proposal.score for proposal in proposals if is_score(proposal.score)},
-            active_ms=active_ms,
-            keys=len(proposals) + 1,
-            words=words,
-            extractor=extracted_scores.read_extracted(evaluation).version
-            if any(proposal.origin == "extracted" for proposal in proposals)
-            else None,
+            **decision,
         )
 
     def _own_scores(self, evaluation: Evaluation, proposals: Sequence[Proposal]) -> dict[str, str]:
@@ -120,11 +106,8 @@ class _Work:
         }
 
 
-def _entry(proposal: Proposal, score: Any) -> Mapping[str, Any]:
+def _entry(proposal: Proposal, score: Any) -> CriterionEntry:
     if score == proposal.score:
-        return proposal.given
-    return {"score": score, "justification": _SENTENCES.get(score, "A step is missing.")}
-
-
-def _origin(proposal: Proposal, score: Any) -> str:
-    return proposal.origin if score == proposal.score else "human"
+        return CriterionEntry(proposal.criterion, score)
+    cause = _CAUSES.get(proposal.score, "other") if is_score(proposal.score) else ""
+    return CriterionEntry(proposal.criterion, score, _SENTENCES.get(score, "A step is missing."), cause)
