@@ -17,7 +17,6 @@ from django.utils import timezone
 from reviews.accounts import people
 from reviews.accounts.encryption import hash_token
 from reviews.accounts.people import AccountError
-from reviews.accounts.permissions import ROLES
 from reviews.audit import events
 from reviews.models import OneTimeLink, User
 
@@ -41,8 +40,7 @@ def pending() -> QuerySet[OneTimeLink]:
 @transaction.atomic
 def invite(*, role: str, email: str = "", actor: User) -> NewLink:
     """Create a link for a new person to join with a role. Raises `AccountError`."""
-    if role not in ROLES:
-        raise AccountError(f"Choose one of the roles {', '.join(ROLES)}.", "role")
+    people.check_role(role)
     if email:
         _check_email(email)
     made = _create(

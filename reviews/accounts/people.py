@@ -62,7 +62,7 @@ def add_user(
     Without a password, the person can log in by the provider only. `columns` sets e-mail address and names;
     `detail` goes into the audit event. Raises `AccountError`.
     """
-    _check_role(role)
+    check_role(role)
     lock_accounts()
     user = User(username=username, **columns)
     _check_username(user)
@@ -106,7 +106,7 @@ def needs_first_admin() -> bool:
 @transaction.atomic
 def change_role(*, person: User, role: str, actor: User) -> None:
     """Change a person's role. Raises `AccountError`, also if no admin would be left."""
-    _check_role(role)
+    check_role(role)
     lock_accounts()
     if role != "admin":
         _check_not_last_admin(person)
@@ -187,7 +187,8 @@ def lock_accounts() -> None:
     locks.acquire(Lock.ACCOUNTS)
 
 
-def _check_role(role: str) -> None:
+def check_role(role: str) -> None:
+    """Raise `AccountError` unless the role exists."""
     if role not in ROLES:
         raise AccountError(f"Choose one of the roles {', '.join(ROLES)}.", "role")
 

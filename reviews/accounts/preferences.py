@@ -73,15 +73,9 @@ def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]
     if reasons:
         raise InvalidShortcuts(reasons)
     user.theme, user.has_shortcuts = theme, has_shortcuts
-    user.shortcuts = {
-        command.name: keys[command.name] for command in COMMANDS if _differs_from_default(command, keys)
-    }
+    user.shortcuts = {name: keys[name] for name, default, _ in COMMANDS if keys[name] != default}
     user.save(update_fields=["theme", "has_shortcuts", "shortcuts"])
     events.record("preferences", actor=user, theme=theme, has_shortcuts=has_shortcuts, keys=user.shortcuts)
-
-
-def _differs_from_default(command: Command, keys: Mapping[str, str]) -> bool:
-    return keys[command.name] != command.key
 
 
 def _invalid_keys(keys: Mapping[str, str]) -> dict[str, str]:

@@ -5,7 +5,6 @@ from itertools import groupby
 
 from django.db.models import Count
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from reviews.dashboard import reviewer_activity, spot_checks
 from reviews.dashboard.drilldown import list_decisions, list_overturned
@@ -205,7 +204,7 @@ def _overriding(of: CriterionOverrides, scope: DashboardFilters) -> str:
         return ""
     asked = DecisionFilter(criterion=of.criterion, human_said=OTHER_SCORE).parts
     who = {"reviewer": of.reviewer.username} if of.reviewer else {}
-    return f"{reverse('judge-decisions', args=[run.pk])}?{urlencode(asked | who)}"
+    return reverse("judge-decisions", args=[run.pk], query=asked | who)
 
 
 def days(scope: DashboardFilters) -> Table:

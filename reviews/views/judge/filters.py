@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 from django.http import QueryDict
 from django.urls import reverse
-from django.utils.http import urlencode
 
 from reviews.judge import scope
 from reviews.judge.scope import FILTERS, NO_MODEL, JudgeScope, ScopeChoices
@@ -45,9 +44,7 @@ class JudgeFilters(NamedTuple):
 
     def address(self, place: str, *arguments: str, **more: str) -> str:
         """Return a URL of the run that keeps the chosen filters and adds parameters."""
-        path = reverse(place, args=[self.scope.run.pk, *arguments])
-        query = urlencode(self.chosen | more)
-        return f"{path}?{query}" if query else path
+        return reverse(place, args=[self.scope.run.pk, *arguments], query=self.chosen | more)
 
     def idle(self, narrows: tuple[str, ...]) -> list[str]:
         """Describe the chosen filters that a page with the given filters does not apply."""

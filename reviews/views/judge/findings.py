@@ -1,7 +1,6 @@
 """Build the tables about flags, missed errors, models and causes."""
 
 from collections.abc import Iterable
-from urllib.parse import urlencode
 
 from django.urls import reverse
 
@@ -84,7 +83,7 @@ def _minutes(family: FlagReason) -> Cell:
 
 def _run_list(run: Run, **filters: str) -> str:
     """Return the URL of the run's record list with filters."""
-    return f"{reverse('run', args=[run.pk])}?{urlencode(filters)}"
+    return reverse("run", args=[run.pk], query=filters)
 
 
 def flag_figures(found: MissedErrors) -> list[tuple[Column, Cell]]:

@@ -7,7 +7,6 @@ in every form as the field `queue`.
 import datetime as dt
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlencode
 
 from django.db.models import Q
 from django.http import HttpResponse
@@ -67,10 +66,9 @@ def iso(moment: dt.datetime | None) -> str:
     return moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
 
 
-def address(record: Evaluation, query: str) -> str:
-    """Return the URL of a record's page that keeps the filters."""
-    place = reverse("evaluation", args=[record.pk])
-    return f"{place}?{urlencode({'queue': query})}" if query else place
+def address(page: str, pk: int, query: str) -> str:
+    """Return the URL of the page of a record or a queue that keeps the filters."""
+    return reverse(page, args=[pk], query={"queue": query} if query else None)
 
 
 def go_on(request: Request, run: Run) -> HttpResponse:
@@ -82,7 +80,7 @@ def go_on(request: Request, run: Run) -> HttpResponse:
 
 def show(request: Request, record: Evaluation) -> HttpResponse:
     """Respond to a POST with the screen of a record: directly for htmx, otherwise by a redirect."""
-    place = address(record, working_filters(request).query_string)
+    place = address("evaluation", record.pk, working_filters(request).query_string)
     if not request.htmx:
         return SeeOther(place)
     response = record_screen(request, load(request, record.pk))
@@ -92,9 +90,7 @@ def show(request: Request, record: Evaluation) -> HttpResponse:
 
 def show_queue(request: Request, run: Run) -> HttpResponse:
     """Respond to a POST with the queue page: directly for htmx, otherwise by a redirect."""
-    query = working_filters(request).query_string
-    place = reverse("review", args=[run.pk])
-    place = f"{place}?{urlencode({'queue': query})}" if query else place
+    place = address("review", run.pk, working_filters(request).query_string)
     if not request.htmx:
         return SeeOther(place)
     response = queue_screen(request, run)
@@ -134,7 +130,7 @@ def record_screen(
     query = working_filters(request).query_string
     context = {
         **access(request, record),
-        "url": address(record, query),
+        "url": address("evaluation", record.pk, query),
         "progress": progress.run_progress(record.run),
         "query": query,
         "problem": problem,
