@@ -53,6 +53,7 @@ OPEN_FILES = ("management.", "exports.verify_receipt", "queue.next_record", "dem
 NAME_COLUMNS = {
     "accounts.one_time_links": "the columns of a link",
     "dashboard.reviewer_activity": "the fields of a selection",
+    "exports.jobs": "the fields of ExportOptions",
     "exports.line_plan": "the human_* columns",
     "imports.jobs": "the columns of a job's progress",
     "judge.scope": "the fields of a scope",
