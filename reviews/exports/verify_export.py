@@ -46,15 +46,6 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedLine:
-    """A line of the export whose human_* values differ from the original."""
-
-    line: int
-    evaluation_id: str
-    keys: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class MatchedRecord:
     """A line of the originals, matched with its line in the export."""
 
@@ -82,7 +73,7 @@ def compare(
     *,
     mapping: FieldMapping | None = None,
     may_go: Callable[[int], bool] = lambda _line: False,
-    changes: Callable[[ChangedLine], None] = lambda _change: None,
+    changes: Callable[[MatchedRecord], None] = lambda _change: None,
     witness: Callable[[MatchedRecord], Iterable[str]] = lambda _met: (),
 ) -> Comparison:
     """Compare an export with the original files of its run, in the order of their imports.
@@ -112,7 +103,7 @@ def compare(
             met = _meet(source, export, record, held, result)
         if met.evaluation_id:
             if met.keys:
-                changes(ChangedLine(met.line, record, met.keys))
+                changes(met)
             for problem in witness(met):
                 result.found(problem)
         ids.add(record)

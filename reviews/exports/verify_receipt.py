@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from reviews.exports.receipt import END, RECEIPT_VERSION, SIGNATURE, signed_message
-from reviews.exports.verify_export import ChangedLine, Comparison, FileLines, MatchedRecord, compare
+from reviews.exports.verify_export import Comparison, FileLines, MatchedRecord, compare
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits
 from reviews.storage import decompression
@@ -145,11 +145,11 @@ class _Expected:
         self._listed = (entry for entry in receipt["changed"] if entry["keys"])
         self.problems: list[str] = []
 
-    def meet(self, change: ChangedLine) -> None:
+    def meet(self, change: MatchedRecord) -> None:
         entry = next(self._listed, None)
-        listed = entry and ChangedLine(entry["line"], entry["evaluation_id"], entry["keys"])
-        if listed != change and not self.problems:
-            expected = f"line {listed.line} ({', '.join(listed.keys)})" if listed else "no more changes"
+        listed = entry and (entry["line"], entry["evaluation_id"], entry["keys"])
+        if listed != (change.line, change.evaluation_id, change.keys) and not self.problems:
+            expected = f"line {entry['line']} ({', '.join(entry['keys'])})" if entry else "no more changes"
             self.problems.append(
                 f"line {change.line} of the export has changed in {', '.join(change.keys)},"
                 f" but the receipt lists {expected}"

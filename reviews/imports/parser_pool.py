@@ -176,16 +176,14 @@ class _Process:
 
     def parse(self, work: ParseRequest) -> ParsedLines:
         """Parse in the process. A process that died is replaced, once. Raises `ParserDied`."""
-        try:
-            return self._parse(work)
-        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
-            self.close()
-            self._start()
-        try:
-            return self._parse(work)
-        except (BrokenPipeError, EOFError, pickle.UnpicklingError):
-            self.close()
-            raise ParserDied(_death_over(work, self._process.returncode)) from None
+        for _ in range(2):
+            try:
+                return self._parse(work)
+            except (BrokenPipeError, EOFError, pickle.UnpicklingError):
+                self.close()
+                status = self._process.returncode
+                self._start()
+        raise ParserDied(_death_over(work, status))
 
     def _parse(self, work: ParseRequest) -> ParsedLines:
         assert self._process.stdin
