@@ -1,4 +1,4 @@
-"""A real browser against the real site: Chromium as the machine has it, driven by Playwright."""
+"""Browser tests: the installed Chromium, driven by Playwright, against a live server."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from tests.support.factories import EvaluationFactory, RunFactory
 PASSWORD = "a password for tests"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
-# Chromium would look for hosts of its own, which no test needs.
+# Keep Chromium from contacting hosts of its own.
 SWITCHES = [
     "--no-sandbox",
     "--disable-gpu",
@@ -37,30 +37,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Last, because Playwright's event loop stays in the main thread to the end of the session.
     """
-    items.sort(key=is_for_the_browser)
-    for item in filter(is_for_the_browser, items):
+    items.sort(key=is_browser_test)
+    for item in filter(is_browser_test, items):
         item.add_marker(pytest.mark.slow)
     if CHROMIUM or os.environ.get("CI"):
         return
     skip = pytest.mark.skip(reason="no Chromium on this machine (Debian: apt-get install chromium)")
-    for item in filter(is_for_the_browser, items):
+    for item in filter(is_browser_test, items):
         item.add_marker(skip)
 
 
-def is_for_the_browser(item: pytest.Item) -> bool:
+def is_browser_test(item: pytest.Item) -> bool:
     return item.path.parent == Path(__file__).parent
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _orm_beside_playwright() -> Iterator[None]:
-    """Let tests use the ORM: Playwright's sync API runs an event loop in their thread, which Django minds."""
+def _allow_orm() -> Iterator[None]:
+    """Allow the ORM in the thread of Playwright's event loop, which Django would refuse."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield
 
 
 @pytest.fixture(autouse=True)
-def _links_lead_here(live_server: LiveServer, settings: LazySettings) -> None:
+def _public_url(live_server: LiveServer, settings: LazySettings) -> None:
     settings.PUBLIC_URL = live_server.url
 
 
@@ -117,7 +117,7 @@ def _busy_connections() -> int:
 
 
 def log_in(page: Page, url: str, person: User) -> None:
-    """Log in on the login page, as a person does."""
+    """Log in with the form of the login page."""
     person.set_password(PASSWORD)
     person.save(update_fields=["password"])
     page.goto(f"{url}/login/")
@@ -135,7 +135,7 @@ def people(ana: User, bo: User, lea: User, max: User, eve: User) -> dict[str, Us
 
 @pytest.fixture
 def algebra(db: None) -> Run:
-    """A run of three records of one task, of which the judge failed each for its depth."""
+    """A run with three records of one task, each failed by the judge for its depth."""
     run = RunFactory.create(name="Algebra")
     for model in ("a-model", "b-model", "c-model"):
         EvaluationFactory.create(run=run, task_id="7", model_id=model, parsed_rubric_scores=SCORES)

@@ -1,4 +1,4 @@
-"""What tests do and look for on the review screen."""
+"""Helpers for tests of the review screen."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from reviews.models import Evaluation, Review
 
-# In the order in which PostgreSQL keeps their names.
+# In the order in which PostgreSQL stores the names.
 SCORES = {
     "depth": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\)."},
     "rigour": {"score": "Yes", "justification": "Each step follows."},
@@ -17,12 +17,12 @@ SCORES = {
 
 
 def heading(page: Page, model: str) -> None:
-    """The record of this model is on the screen."""
+    """Expect the record of this model on the screen."""
     expect(page.get_by_role("heading", level=1)).to_contain_text(f"Task 7 · {model}")
 
 
 def is_at(page: Page, model: str) -> None:
-    """The address is that of this model's record."""
+    """Expect the address of this model's record."""
     expect(page).to_have_url(re.compile(rf"/evaluations/{record(model).pk}/$"))
 
 
@@ -35,12 +35,12 @@ def verdict(page: Page, words: str) -> None:
 
 
 def settle(page: Page) -> None:
-    """Let the moment pass in which a key may have been meant for the record before."""
+    """Wait until the screen accepts keys: it ignores those meant for the record before."""
     page.wait_for_timeout(350)
 
 
 def press(page: Page, *keys: str) -> int:
-    """Press keys one after the other, the first when the screen takes it; returns how many."""
+    """Press keys one after the other once the screen accepts them. Return their number."""
     settle(page)
     for key in keys:
         page.keyboard.press(key)
@@ -48,7 +48,7 @@ def press(page: Page, *keys: str) -> int:
 
 
 def saved(page: Page, model: str) -> Review:
-    """The review in force of this model's record, once the page says that it is saved."""
+    """Wait until the page says that this model's record is saved, and return its current decision."""
     expect(page.get_by_role("status")).to_contain_text(f"Saved Task 7 · {model}")
     return Review.objects.get(evaluation=record(model))
 
@@ -63,7 +63,7 @@ def scores_of(review: Review) -> dict[str, Any]:
 
 
 def words_of(review: Review) -> list[Any]:
-    """The scores alone, in the order of the criteria."""
+    """Return the scores in the order of the criteria."""
     return [entry["score"] for entry in scores_of(review).values()]
 
 

@@ -1,7 +1,7 @@
-"""What there is to see: every page of the site, in each of its states, through the eyes of who sees it.
+"""Every page of the site in each of its states, for the accessibility tests.
 
-A new page is a new line in `SIGHTS`: the name of its address, who looks, and a function that makes the state
-and returns the argument of the address, a key or a token. What is no page stands in `NO_PAGES`.
+Add each new page to `SIGHTS`: the name of its URL, the visitor, and a function that creates the state and
+returns the argument of the URL, a key or a token. URLs that are not pages belong in `NO_PAGES`.
 """
 
 from collections.abc import Callable
@@ -58,25 +58,25 @@ MODEL = "openai/o4-mini"
 
 
 def nothing() -> None:
-    """The address takes nothing, and there is nothing yet."""
+    """Create nothing, for a URL without argument."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """A page in a state: its address (a name, or a path), who looks, and what makes the state.
+    """A page in a state."""
 
-    `state` returns the argument the address takes, if any. `then` is what the person does on the page before
-    we look.
-    """
-
+    #: Name of a URL, or a path.
     address: str
+    #: Username of the visitor.
     who: str
+    #: Creates the state, and returns the argument of the URL if it has one.
     state: Callable[[], int | str | None] = nothing
     query: str = ""
+    #: Actions on the page before the checks.
     then: Callable[[Page], object] = lambda _: None
 
     def prepare(self) -> str:
-        """Make the state and return the path of the page."""
+        """Create the state and return the path of the page."""
         argument = self.state()
         if self.address.startswith("/"):
             return self.address
@@ -84,7 +84,7 @@ class Sight:
 
 
 def run() -> int:
-    """A run with what a run may hold: waiting, held, reviewed, stale and disputed records, and a bad line."""
+    """A run with waiting, claimed, reviewed and outdated records, a conflict, and an invalid line."""
     bo = User.objects.get(username="bo")
     lines = [line(f"eval_{n}", task_id=str(n)) for n in range(5)]
     made = bring_in(file_of(*lines, b"no record"), run=f"Algebra {LONG}").run
@@ -102,15 +102,15 @@ def run() -> int:
 
 
 def saved_view() -> int:
-    """The run, with a list of lea's under a name."""
+    """The run, with a shared view of lea."""
     made = Run.objects.get(pk=run())
     lea = User.objects.get(username="lea")
     saved_views.save(run=made, owner=lea, name=LONG[:100], query="verdict=Pass", is_shared=True)
     return made.pk
 
 
-def changed_list() -> int:
-    """The run, with its waiting records put first."""
+def bulk_changed_run() -> int:
+    """The run, with priority for its waiting records."""
     made = Run.objects.get(pk=run())
     order = bulk_changes.BulkOrder(
         made,
@@ -123,7 +123,7 @@ def changed_list() -> int:
 
 
 def the(number: int) -> Callable[[], int]:
-    """A record of that run: 1 is stale, 2 reviewed, 3 waits, 4 is held by bo."""
+    """A record of that run: 1 is outdated, 2 reviewed, 3 waiting, 4 claimed by bo."""
 
     def record() -> int:
         run()
@@ -133,7 +133,7 @@ def the(number: int) -> Callable[[], int]:
 
 
 def own_record() -> int:
-    """A record of which everything is long or strange, held by ana."""
+    """A record with long and unusual values, claimed by ana."""
     record = EvaluationFactory.create(
         task_id=LONG,
         model_id=LONG,
@@ -153,7 +153,7 @@ def own_record() -> int:
 
 
 def independent_review(answer: str, *names: str) -> int:
-    """The record of which everything is long, for two people; those of these names gave it other scores."""
+    """The long record with overlap; each of these people submitted different scores."""
     record = Evaluation.objects.get(pk=own_record())
     Run.objects.update(overlap_share=1)
     claims.clear_claim(record)
@@ -168,7 +168,7 @@ def independent_review(answer: str, *names: str) -> int:
 
 
 def disagreement() -> int:
-    """Two independent reviews on a record differ, and lea has it."""
+    """A record claimed by lea, with two independent reviews that disagree."""
     record = independent_review("I find", "ana", "bo")
     with transaction.atomic():
         claims.claim(evaluation_id=record, reviewer=User.objects.get(username="lea"))
@@ -176,7 +176,7 @@ def disagreement() -> int:
 
 
 def late_independent_review() -> int:
-    """Bo's independent review came after ana's decision, and differs."""
+    """Bo's independent review follows ana's decision and disagrees."""
     run()
     record = Evaluation.objects.get(evaluation_id="eval_3")
     decide(record, User.objects.get(username="ana"))
@@ -187,24 +187,24 @@ def late_independent_review() -> int:
 
 
 def submit_too_late(page: Page) -> None:
-    """Somebody else decides the record while it is on the screen."""
+    """Submit a record that somebody else has just decided."""
     record = Evaluation.objects.get(claimed_by__username="ana")
     claims.clear_claim(record)
     decide(record, User.objects.get(username="bo"))
-    # The form by itself: an answer of 409 to a script stands in the console as an error.
+    # Without htmx: the console would report the 409 of a script as an error.
     page.route("**/draft/", lambda route: route.fulfill(status=204))
     page.locator("#review-form").evaluate("form => HTMLFormElement.prototype.submit.call(form)")
     page.get_by_text("Submit as independent review").wait_for()
 
 
 def new_webhook() -> int:
-    """An address that is told of a run, and was sent nothing yet."""
+    """A webhook for a run, without deliveries."""
     url = f"https://hooks.example.org/{LONG}"
     return Webhook.objects.create(url=url, run=Run.objects.get(pk=run()), created_by=the_person("max")).pk
 
 
 def webhook() -> int:
-    """The same after a message that arrived at the third attempt, one that is tried, and one given up."""
+    """The same with a message delivered at the third attempt, one waiting, and one given up."""
     made = Webhook.objects.get(pk=new_webhook())
     for state, event in (("delivered", "run.reviewed"), ("waiting", "test"), ("given up", "run.reviewed")):
         delivery = made.deliveries.create(
@@ -222,13 +222,13 @@ def webhook() -> int:
 
 
 def all_webhooks() -> None:
-    """Two of them: of a run, with messages, and of every run."""
+    """A webhook for a run, with deliveries, and one for every run."""
     webhook()
     Webhook.objects.create(url="https://hooks.example.org/", created_by=the_person("max"))
 
 
 def independent_reviews_list() -> int:
-    """The escalations of a run of which one is a disagreement."""
+    """A run whose escalations include a disagreement."""
     return Evaluation.objects.get(pk=independent_review("I find", "ana", "bo")).run_id
 
 
@@ -237,7 +237,7 @@ def independent_reviews_to_export() -> int:
 
 
 def changed_record() -> int:
-    """Ana's record with a draft in it: a score that is not the judge's, and why."""
+    """Ana's record with a draft: an override and its cause."""
     record = own_record()
     ana = User.objects.get(username="ana")
     fields = [["criteria-0-name", LONG], ["criteria-0-score", "Yes"], ["criteria-0-cause", "too strict"]]
@@ -246,29 +246,29 @@ def changed_record() -> int:
 
 
 def blind_record() -> int:
-    """Ana's record, scored before the judge's scores are shown."""
+    """Ana's record, in blind review."""
     record = own_record()
     Run.objects.update(blind_share=1)
     return record
 
 
-def commit_all(page: Page) -> None:
+def lock_in(page: Page) -> None:
     page.wait_for_timeout(350)
     page.keyboard.press("Shift+N")
     page.keyboard.press("a")
     page.get_by_text("Your scores vs the judge's").wait_for()
 
 
-def asked_record() -> int:
-    """Ana asks a lead about her record."""
+def escalated_record() -> int:
+    """Ana's record, escalated with a question."""
     record, ana = own_record(), User.objects.get(username="ana")
     escalations.escalate(evaluation_id=record, reviewer=ana, kind="question", reason="question", note=LONG)
     return record
 
 
 def history() -> int:
-    """A run in which ana decided, skipped and asked."""
-    record = Evaluation.objects.get(pk=asked_record())
+    """A run in which ana decided, skipped and escalated."""
+    record = Evaluation.objects.get(pk=escalated_record())
     ana = User.objects.get(username="ana")
     decided, skipped = (EvaluationFactory.create(run=record.run, task_id=LONG) for _ in range(2))
     decide(decided, ana)
@@ -276,8 +276,8 @@ def history() -> int:
     return record.run_id
 
 
-def desk() -> None:
-    """Work of ana, decisions of bo, one of them reopened by a lead, and a record that ana holds."""
+def reviewed_runs() -> None:
+    """Decisions of bo, one of them reopened by lea, and a record claimed by ana."""
     run()
     own_record()
     judged = {"Clarity": "No", LONG: "Yes"}
@@ -287,17 +287,17 @@ def desk() -> None:
     decisions.reopen(evaluation_id=record.pk, actor=lea, reason=f"See {LONG}.")
 
 
-def person_at_work() -> int:
-    desk()
+def reviewer_with_decisions() -> int:
+    reviewed_runs()
     return User.objects.get(username="bo").pk
 
 
-def person_without_work() -> int:
+def reviewer_without_decisions() -> int:
     return User.objects.get(username="bo").pk
 
 
 def judged_run() -> int:
-    """A run with decisions of every kind that pages about its judge tell apart."""
+    """A run with decisions of every kind that the judge pages distinguish."""
     made = RunFactory.create(name=f"Judged {LONG}")
     ana, bo = the_person("ana"), the_person("bo")
     kinds: list[dict[str, Any]] = [
@@ -325,7 +325,7 @@ def judged_run() -> int:
 
 
 def decided_blind(record: Evaluation, person: User) -> None:
-    """What the person scored before they saw the judge's scores."""
+    """Lock in blind scores of a person."""
     of = {"source_import": record.source_import, "source_line": record.source_line}
     BlindScores.objects.create(evaluation=record, reviewer=person, scores={LONG: "Yes"}, **of)
 
@@ -364,7 +364,7 @@ def decided_record() -> int:
 
 
 def eventful_record() -> int:
-    """What ana decided and a lead revised, after a file had changed it and ana had asked."""
+    """A re-imported record that ana escalated and decided, and lea revised."""
     bring_in(file_of(line("eval_1")), run=f"Algebra {LONG}")
     bring_in(
         file_of(line("eval_1", aggregated_score="Fail", verification_message=LONG)), run=f"Algebra {LONG}"
@@ -490,27 +490,27 @@ def the_person(name: str) -> User:
     return User.objects.get(username=name)
 
 
-def log_in_half(page: Page) -> None:
+def enter_password(page: Page) -> None:
     page.get_by_label("Username").fill("ana")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in", exact=True).click()
     page.get_by_role("heading", name="Second factor").wait_for()
 
 
-def prove(page: Page) -> None:
+def confirm_identity(page: Page) -> None:
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("heading", name="Confirm your identity").wait_for(state="detached")
 
 
-def make_codes(page: Page) -> None:
+def create_codes(page: Page) -> None:
     page.get_by_role("button", name="Create new codes").click()
-    prove(page)
+    confirm_identity(page)
 
 
 def invite(page: Page) -> None:
     page.get_by_role("button", name="Create invitation").click()
-    prove(page)
+    confirm_identity(page)
 
 
 def choose_a_file_and_pause(page: Page) -> None:
@@ -539,31 +539,31 @@ def submit_nothing(page: Page) -> None:
     page.locator("[aria-invalid]").first.wait_for()
 
 
-def save_more_than_all(page: Page) -> None:
+def save_invalid_share(page: Page) -> None:
     page.get_by_label("Blind review (%)").fill("101")
     page.get_by_role("button", name="Save").click()
     page.get_by_text("Enter a share from 0 to 100%").wait_for()
 
 
-def save_a_mean_of_nothing(page: Page) -> None:
+def save_invalid_mean(page: Page) -> None:
     page.get_by_label("Mean of all scores").check()
     page.get_by_role("button", name="Save").click()
     page.locator(".errorlist").first.wait_for()
 
 
-def hand_over_without_a_word(page: Page) -> None:
+def escalate_without_reason(page: Page) -> None:
     page.get_by_role("button", name="Send").click()
     page.locator(".errorlist").first.wait_for()
 
 
-def restore_without_a_word(page: Page) -> None:
+def restore_without_reason(page: Page) -> None:
     page.get_by_text("Restore version 1").click()
     page.get_by_label("Reason for restoring it").fill(" ")
     page.get_by_role("button", name="Restore").click()
     page.get_by_role("alert").wait_for()
 
 
-def take_one_key_twice(page: Page) -> None:
+def assign_a_key_twice(page: Page) -> None:
     page.get_by_label("Skip (moves to the end of your queue)").fill("a")
     page.get_by_role("button", name="Save").click()
     page.locator(".errorlist").first.wait_for()
@@ -577,25 +577,25 @@ def log_in_without_cookies(page: Page) -> None:
     page.get_by_role("heading", name="This form is out of date").wait_for()
 
 
-def ask_what_a_figure_is(page: Page) -> None:
+def open_help_of_figure(page: Page) -> None:
     page.get_by_role("button", name="What is “Faster than reading time”?").click()
 
 
-def ask_what_kappa_is(page: Page) -> None:
+def open_help_of_kappa(page: Page) -> None:
     page.get_by_role("button", name="What is “Kappa”?").first.click()
 
 
-def reopen_without_a_word(page: Page) -> None:
+def reopen_without_reason(page: Page) -> None:
     page.get_by_role("button", name="Reopen").click()
     page.get_by_text("Enter the reason for reopening").wait_for()
 
 
-def answer_without_a_word(page: Page) -> None:
+def answer_with_nothing(page: Page) -> None:
     page.get_by_role("button", name="Answer and return to queue").first.click()
     page.get_by_text("Enter an answer").wait_for()
 
 
-def add_a_webhook_nowhere(page: Page) -> None:
+def add_refused_webhook(page: Page) -> None:
     page.get_by_label("URL").fill(f"https://{LONG}/")
     page.get_by_role("button", name="Add").click()
     page.get_by_label("Password").fill(PASSWORD)
@@ -617,26 +617,26 @@ SIGHTS = {
     "account, with a token": Sight("account", "ana", token),
     "api": Sight("api", "ana", then=open_everything),
     "account, all set up": Sight("account", "ana", second_factor),
-    "recovery codes": Sight("account", "ana", second_factor, then=make_codes),
-    "authenticator app": Sight("add-app", "ana", then=prove),
-    "passkey": Sight("add-passkey", "ana", then=prove),
-    "is it you": Sight("reauthenticate", "ana"),
-    "is it you, nothing typed": Sight("reauthenticate", "ana", then=submit_nothing),
-    "second factor": Sight("second-factor", "nobody", second_factor, then=log_in_half),
+    "recovery codes": Sight("account", "ana", second_factor, then=create_codes),
+    "authenticator app": Sight("add-app", "ana", then=confirm_identity),
+    "passkey": Sight("add-passkey", "ana", then=confirm_identity),
+    "confirm identity": Sight("reauthenticate", "ana"),
+    "confirm identity, nothing typed": Sight("reauthenticate", "ana", then=submit_nothing),
+    "second factor": Sight("second-factor", "nobody", second_factor, then=enter_password),
     "join": Sight("join", "nobody", invitation),
     "join, nothing typed": Sight("join", "nobody", invitation, then=submit_nothing),
     "join, over": Sight("join", "nobody", lambda: "0" * 40),
     "new password": Sight("new-password", "nobody", new_password),
     "people": Sight("people", "max", all_people),
-    "people, a link to hand over": Sight("people", "max", then=invite),
+    "people, invitation link": Sight("people", "max", then=invite),
     "person": Sight("person", "max", person),
     "webhooks, off": Sight("webhooks", "max"),
     "webhooks": Sight("webhooks", "max", all_webhooks),
-    "webhooks, refused": Sight("webhooks", "max", then=add_a_webhook_nowhere),
+    "webhooks, refused": Sight("webhooks", "max", then=add_refused_webhook),
     "webhook": Sight("webhook", "max", webhook),
     "webhook, nothing sent": Sight("webhook", "max", new_webhook),
     "no such page": Sight("/nothing/", "ana"),
-    "the address of a form": Sight("/logout/", "ana"),
+    "address of a form": Sight("/logout/", "ana"),
     "no role": Sight("runs", "eve"),
     "not allowed": Sight("export", "ana", run),
     "runs, none yet": Sight("runs", "ana"),
@@ -655,22 +655,22 @@ SIGHTS = {
         then=open_everything,
     ),
     "run, filtered to nothing": Sight("run", "ana", run, query=f"?verdict=Partial&task={LONG}"),
-    "change of many records": Sight(
-        "bulk-change", "lea", changed_list, query="?kind=assign&to=bo&list=verdict%3DPass"
+    "bulk actions": Sight(
+        "bulk-change", "lea", bulk_changed_run, query="?kind=assign&to=bo&list=verdict%3DPass"
     ),
     "run, empty": Sight("run", "max", empty_run),
     "run settings": Sight("run-settings", "lea", run),
-    "run settings, refused": Sight("run-settings", "lea", run, then=save_a_mean_of_nothing),
+    "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
     "claim length": Sight("run-claim-length", "lea", run),
-    "run measures": Sight("run-measurement", "lea", run),
-    "run measures, refused": Sight("run-measurement", "lea", run, then=save_more_than_all),
+    "sampling settings": Sight("run-measurement", "lea", run),
+    "sampling settings, refused": Sight("run-measurement", "lea", run, then=save_invalid_share),
     "conflicts": Sight("conflicts", "lea", run),
     "conflicts, none": Sight("conflicts", "lea", empty_run),
     "import": Sight("import", "max", finished_import),
     "import, repeated": Sight("import", "max", repeated_import),
     "import, refused": Sight("import", "max", refused_import),
     "import, waiting": Sight("import", "max", unfinished_import()),
-    "import, under way": Sight(
+    "import, running": Sight(
         "import",
         "max",
         unfinished_import(
@@ -688,50 +688,50 @@ SIGHTS = {
     "review, some left": Sight("review", "ana", run),
     "review, none left": Sight("review", "ana", reviewed_run),
     "record, waiting": Sight("evaluation", "ana", the(3)),
-    "record, one's own": Sight("evaluation", "ana", own_record),
-    "record, one's own, all opened": Sight("evaluation", "ana", own_record, then=open_everything),
-    "record, one's own, keys": Sight(
+    "record, claimed": Sight("evaluation", "ana", own_record),
+    "record, claimed, all opened": Sight("evaluation", "ana", own_record, then=open_everything),
+    "record, claimed, keys": Sight(
         "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("?")
     ),
-    "record, one's own, changed": Sight("evaluation", "ana", changed_record),
+    "record, claimed, changed": Sight("evaluation", "ana", changed_record),
     "record, blind": Sight("evaluation", "ana", blind_record),
     "record, blind, all opened": Sight("evaluation", "ana", blind_record, then=open_everything),
-    "record, blind, of another": Sight("evaluation", "lea", blind_record),
-    "record, blind, committed": Sight("evaluation", "ana", blind_record, then=commit_all),
-    "record, one's own, to a lead": Sight(
+    "record, blind, claimed by another": Sight("evaluation", "lea", blind_record),
+    "record, blind, locked in": Sight("evaluation", "ana", blind_record, then=lock_in),
+    "record, claimed, escalation dialog": Sight(
         "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("x")
     ),
-    "record, with a lead": Sight("evaluation", "ana", asked_record),
-    "record, with a lead, for a lead": Sight("evaluation", "lea", asked_record),
+    "record, escalated": Sight("evaluation", "ana", escalated_record),
+    "record, escalated, for a lead": Sight("evaluation", "lea", escalated_record),
     "record, to revise": Sight("revise", "ana", decided_record),
-    "record, to a lead": Sight("escalate", "ana", own_record),
-    "record, to a lead, nothing typed": Sight("escalate", "ana", own_record, then=hand_over_without_a_word),
-    "history": Sight("recent", "ana", history),
-    "history, none": Sight("recent", "ana", empty_run),
+    "escalation": Sight("escalate", "ana", own_record),
+    "escalation, nothing typed": Sight("escalate", "ana", own_record, then=escalate_without_reason),
+    "my reviews": Sight("recent", "ana", history),
+    "my reviews, none": Sight("recent", "ana", empty_run),
     "record history": Sight("record-history", "lea", eventful_record, then=open_everything),
     "record history, for a reviewer": Sight("record-history", "ana", eventful_record),
     "record history, nothing older": Sight("record-history", "ana", the(3), query="?after=0.0"),
-    "record history, refused": Sight("record-history", "lea", eventful_record, then=restore_without_a_word),
-    "desk": Sight("dashboard", "lea", desk),
-    "desk, nothing yet": Sight("dashboard", "lea"),
-    "desk, what a figure is": Sight("dashboard", "lea", desk, then=ask_what_a_figure_is),
-    "desk, days that are none": Sight("dashboard", "lea", query="?first=yesterday&run=0"),
-    "figures of a reviewer": Sight("reviewer-activity", "lea", person_at_work),
-    "figures of a reviewer, none": Sight("reviewer-activity", "lea", person_without_work),
-    "one's own figures": Sight("my-activity", "ana", desk),
-    "decisions": Sight("decisions", "lea", desk),
+    "record history, refused": Sight("record-history", "lea", eventful_record, then=restore_without_reason),
+    "dashboard": Sight("dashboard", "lea", reviewed_runs),
+    "dashboard, nothing yet": Sight("dashboard", "lea"),
+    "dashboard, help of a figure": Sight("dashboard", "lea", reviewed_runs, then=open_help_of_figure),
+    "dashboard, invalid days": Sight("dashboard", "lea", query="?first=yesterday&run=0"),
+    "activity of a reviewer": Sight("reviewer-activity", "lea", reviewer_with_decisions),
+    "activity of a reviewer, none": Sight("reviewer-activity", "lea", reviewer_without_decisions),
+    "my activity": Sight("my-activity", "ana", reviewed_runs),
+    "decisions": Sight("decisions", "lea", reviewed_runs),
     "decisions, none": Sight("decisions", "lea", query="?signal=fast"),
     "run, judge measured": Sight("run", "lea", judged_run),
     "judge": Sight("judge", "lea", judged_run, then=open_everything),
     "judge, a criterion by model": Sight("judge", "lea", judged_run, query=f"?of={LONG}&model={MODEL}"),
-    "judge, what a figure is": Sight("judge", "lea", judged_run, then=ask_what_kappa_is),
+    "judge, help of a figure": Sight("judge", "lea", judged_run, then=open_help_of_kappa),
     "judge, nothing yet": Sight("judge", "lea", empty_run, query="?model=nobody"),
-    "judge, reasons": Sight("judge-flag-precision", "lea", judged_run),
-    "judge, misses": Sight("judge-missed-errors", "lea", judged_run),
-    "judge, misses, nothing yet": Sight("judge-missed-errors", "lea", empty_run),
+    "judge, flag reasons": Sight("judge-flag-precision", "lea", judged_run),
+    "judge, missed errors": Sight("judge-missed-errors", "lea", judged_run),
+    "judge, missed errors, nothing yet": Sight("judge-missed-errors", "lea", empty_run),
     "judge, models": Sight("judge-leaderboard", "lea", judged_run),
-    "judge, defects": Sight("judge-error-analysis", "lea", judged_run, then=open_everything),
-    "judge, defects, none": Sight("judge-error-analysis", "lea", empty_run),
+    "judge, failure modes": Sight("judge-error-analysis", "lea", judged_run, then=open_everything),
+    "judge, failure modes, none": Sight("judge-error-analysis", "lea", empty_run),
     "judge, report": Sight("judge-report", "lea", judged_run),
     "judge, report, nothing yet": Sight("judge-report", "lea", empty_run),
     "judge, decisions": Sight("judge-decisions", "lea", judged_run, query="?cause=too+strict"),
@@ -739,36 +739,34 @@ SIGHTS = {
     "spot checks": Sight("spot-checks", "lea", spot_checks_drawn),
     "spot checks, none": Sight("spot-checks", "lea"),
     "spot check": Sight("spot-check", "lea", spot_check),
-    "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_a_word),
+    "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_reason),
     "escalations": Sight("open-escalations", "lea", history),
-    "escalations, independent reviews that differ": Sight(
-        "open-escalations", "lea", independent_reviews_list
-    ),
+    "escalations, disagreement": Sight("open-escalations", "lea", independent_reviews_list),
     "escalations, none": Sight("open-escalations", "lea", empty_run),
-    "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_without_a_word),
+    "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_with_nothing),
     "task context": Sight("task-context", "max"),
     "mappings, none": Sight("mappings", "max"),
     "mappings": Sight("mappings", "max", mapped_run, then=open_mapping),
     "mappings, refused": Sight("mappings", "max", then=map_without_a_field),
     "preferences": Sight("preferences", "ana"),
-    "preferences, refused": Sight("preferences", "ana", then=take_one_key_twice),
+    "preferences, refused": Sight("preferences", "ana", then=assign_a_key_twice),
     "record, not parsed": Sight("evaluation", "ana", unparsed_record),
-    "record, held by another": Sight("evaluation", "lea", the(4)),
+    "record, claimed by another": Sight("evaluation", "lea", the(4)),
     "record, reviewed": Sight("evaluation", "ana", the(2)),
-    "record, independent reviews that differ": Sight("evaluation", "lea", disagreement),
-    "record, independent reviews that differ, for a reviewer": Sight("evaluation", "bo", disagreement),
-    "record, an independent review given": Sight(
+    "record, disagreement": Sight("evaluation", "lea", disagreement),
+    "record, disagreement, for a reviewer": Sight("evaluation", "bo", disagreement),
+    "record, independent review submitted": Sight(
         "evaluation", "ana", partial(independent_review, "I find", "ana")
     ),
-    "record, an independent review given, for a lead": Sight(
+    "record, independent review submitted, for a lead": Sight(
         "evaluation", "lea", partial(independent_review, "I find", "ana")
     ),
-    "record, an independent review that came late": Sight("evaluation", "lea", late_independent_review),
+    "record, late independent review": Sight("evaluation", "lea", late_independent_review),
     "record, decided meanwhile": Sight("evaluation", "ana", own_record, then=submit_too_late),
     "export, with independent reviews": Sight("export", "lea", independent_reviews_to_export),
-    "record, stale": Sight("evaluation", "ana", the(1)),
+    "record, outdated": Sight("evaluation", "ana", the(1)),
 }
-# They answer with a file, or with the page that a form leads to.
+# They answer with a file, or redirect after a form.
 NO_PAGES = {
     "add-webhook",
     "remove-webhook",

@@ -19,13 +19,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # From npm, by the build (hatch_build.py); `uv sync --reinstall-package cognireview` fetches it again.
 AXE = settings.BASE_DIR / "tests" / "vendor" / "axe-core" / "axe.min.js"
 ALL_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-# Colours take axe most of its time, and no colour depends on the width of the window.
+# Colours take most of the time, and no colour depends on the width of the window.
 COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 ALL_BUT_COLOURS = ALL_RULES | {"rules": {rule: {"enabled": False} for rule in COLOURS["runOnly"]}}
 # The looks to check each state of a page in; the others are checked in its first state.
 EVERYDAY = ("light", "dark")
 WINDOWS = [{"width": 1280, "height": 800}, {"width": 320, "height": 700}]
-# Name -> the theme a person chose (`User.Theme`), and what their system says it likes.
+# Name -> the chosen theme (`User.Theme`) and the emulated preferences of the system.
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "light": ("system", {"color_scheme": "light"}),
     "dark": ("system", {"color_scheme": "dark"}),

@@ -1,4 +1,4 @@
-"""Accounts as people use them: every way in, every way out, and what an admin does about others."""
+"""Accounts in a browser: login, second factors, sessions, administration, single sign-on."""
 
 import base64
 import hashlib
@@ -36,14 +36,14 @@ def url(live_server: LiveServer) -> str:
 
 @pytest.fixture
 def other(browser: Browser) -> Iterator[Page]:
-    """A page of another browser."""
+    """A page in another browser context."""
     context = browser.new_context()
     yield context.new_page()
     context.close()
 
 
 def code_of(secret: str) -> str:
-    """The code an authenticator app shows for a secret now (RFC 6238)."""
+    """Return the current code of an authenticator app (RFC 6238)."""
     moment = struct.pack(">Q", int(time.time()) // 30)
     digest = hmac.digest(base64.b32decode(secret), moment, hashlib.sha1)
     number = int.from_bytes(digest[digest[-1] & 15 :][:4]) & 0x7FFFFFFF
@@ -51,7 +51,7 @@ def code_of(secret: str) -> str:
 
 
 def give_authenticator(page: Page) -> None:
-    """A device that makes passkeys and says yes to everything."""
+    """Attach a virtual authenticator that confirms everything."""
     session = page.context.new_cdp_session(page)
     session.send("WebAuthn.enable")
     options = {"protocol": "ctap2", "transport": "internal", "automaticPresenceSimulation": True}
@@ -64,7 +64,7 @@ def press(page: Page, name: str) -> None:
 
 
 def prove(page: Page) -> None:
-    """Say once more who one is."""
+    """Confirm the identity with the password."""
     expect(page.get_by_role("heading", level=1)).to_have_text("Confirm your identity")
     page.get_by_label("Password").fill(PASSWORD)
     press(page, "Continue")
@@ -82,7 +82,7 @@ def logged_in(page: Page) -> None:
 
 
 def set_up_app(page: Page, url: str) -> tuple[str, list[str]]:
-    """The secret, and the recovery codes."""
+    """Return the secret and the recovery codes."""
     page.goto(f"{url}/account/")
     page.get_by_role("link", name="Set up app").click()
     prove(page)
@@ -95,8 +95,8 @@ def set_up_app(page: Page, url: str) -> tuple[str, list[str]]:
     return secret, page.get_by_label("Recovery codes").get_by_role("listitem").all_inner_texts()
 
 
-class TestLoggingIn:
-    def test_is_stopped_after_five_failures_and_says_until_when(
+class TestLogin:
+    def test_login_is_blocked_after_five_failures_and_says_until_when(
         self, page: Page, url: str, ana: User
     ) -> None:
         for _ in range(5):
@@ -107,7 +107,7 @@ class TestLoggingIn:
         actions = list(AuditEvent.objects.order_by("pk").values_list("action", flat=True))
         assert actions == ["login failed"] * 5 + ["login locked"]
 
-    def test_leads_a_deactivated_person_to_a_page_that_says_so(self, page: Page, url: str, ana: User) -> None:
+    def test_login_of_deactivated_person_explains_it(self, page: Page, url: str, ana: User) -> None:
         ana.is_active = False
         ana.set_password(PASSWORD)
         ana.save()
@@ -115,8 +115,8 @@ class TestLoggingIn:
         expect(page.get_by_role("heading", level=1)).to_have_text("Your account is deactivated")
 
 
-class TestAnAuthenticatorApp:
-    def test_is_asked_for_at_the_next_login_and_a_recovery_code_does_once(
+class TestAuthenticatorApp:
+    def test_app_is_required_at_login_and_recovery_code_works_once(
         self, page: Page, url: str, ana: User
     ) -> None:
         log_in(page, url, ana)
@@ -142,7 +142,7 @@ class TestAnAuthenticatorApp:
         expect(page.get_by_text("This code is wrong")).to_be_visible()
         assert secret not in str(list(ana.authenticator_set.values_list("data", flat=True)))
 
-    def test_can_be_removed_again(self, page: Page, url: str, ana: User) -> None:
+    def test_app_can_be_removed(self, page: Page, url: str, ana: User) -> None:
         log_in(page, url, ana)
         set_up_app(page, url)
         page.get_by_role("link", name="I saved them").click()
@@ -150,7 +150,7 @@ class TestAnAuthenticatorApp:
         expect(page.get_by_role("link", name="Set up app")).to_be_visible()
         assert not ana.authenticator_set.exists()
 
-    def test_gets_new_recovery_codes(self, page: Page, url: str, ana: User) -> None:
+    def test_new_recovery_codes_replace_the_old_ones(self, page: Page, url: str, ana: User) -> None:
         log_in(page, url, ana)
         _, codes = set_up_app(page, url)
         page.get_by_role("link", name="I saved them").click()
@@ -160,8 +160,10 @@ class TestAnAuthenticatorApp:
         assert not set(codes) & set(listed.all_inner_texts())
 
 
-class TestAPasskey:
-    def test_is_a_way_in_by_itself_and_can_be_removed(self, page: Page, url: str, ana: User) -> None:
+class TestPasskey:
+    def test_passkey_logs_in_without_password_and_can_be_removed(
+        self, page: Page, url: str, ana: User
+    ) -> None:
         give_authenticator(page)
         log_in(page, url, ana)
         page.goto(f"{url}/account/")
@@ -181,7 +183,9 @@ class TestAPasskey:
         prove(page)
         expect(page.get_by_text("Passkeys: none")).to_be_visible()
 
-    def test_can_be_the_second_factor_and_prove_who_one_is(self, page: Page, url: str, ana: User) -> None:
+    def test_passkey_works_as_second_factor_and_for_reauthentication(
+        self, page: Page, url: str, ana: User
+    ) -> None:
         give_authenticator(page)
         log_in(page, url, ana)
         page.goto(f"{url}/account/passkeys/add/")
@@ -201,9 +205,7 @@ class TestAPasskey:
 
 
 class TestSessions:
-    def test_are_listed_and_end_one_by_one_or_all_but_this(
-        self, page: Page, other: Page, url: str, ana: User
-    ) -> None:
+    def test_sessions_are_listed_and_can_be_ended(self, page: Page, other: Page, url: str, ana: User) -> None:
         log_in(page, url, ana)
         enter_password(other, url, ana)
         logged_in(other)
@@ -222,7 +224,9 @@ class TestSessions:
         other.reload()
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
 
-    def test_elsewhere_end_with_the_old_password(self, page: Page, other: Page, url: str, ana: User) -> None:
+    def test_other_sessions_end_when_the_password_changes(
+        self, page: Page, other: Page, url: str, ana: User
+    ) -> None:
         log_in(page, url, ana)
         enter_password(other, url, ana)
         logged_in(other)
@@ -237,10 +241,8 @@ class TestSessions:
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
 
 
-class TestAnAdmin:
-    def test_invites_somebody_by_a_link_that_works_once(
-        self, page: Page, other: Page, url: str, max: User
-    ) -> None:
+class TestAdmin:
+    def test_invitation_link_works_once(self, page: Page, other: Page, url: str, max: User) -> None:
         log_in(page, url, max)
         page.get_by_role("link", name="People").click()
         page.get_by_label("Role").select_option("lead")
@@ -260,7 +262,7 @@ class TestAnAdmin:
         other.goto(link)
         expect(other.get_by_role("heading", level=1)).to_have_text("This link no longer works")
 
-    def test_withdraws_an_invitation(self, page: Page, other: Page, url: str, max: User) -> None:
+    def test_invitation_can_be_withdrawn(self, page: Page, other: Page, url: str, max: User) -> None:
         log_in(page, url, max)
         page.goto(f"{url}/people/")
         press(page, "Create invitation")
@@ -272,7 +274,9 @@ class TestAnAdmin:
         other.goto(link)
         expect(other.get_by_role("heading", level=1)).to_have_text("This link no longer works")
 
-    def test_changes_a_role_at_once(self, page: Page, other: Page, url: str, max: User, ana: User) -> None:
+    def test_role_change_applies_at_once(
+        self, page: Page, other: Page, url: str, max: User, ana: User
+    ) -> None:
         log_in(other, url, ana)
         log_in(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
@@ -283,7 +287,7 @@ class TestAnAdmin:
         other.reload()
         expect(other.get_by_role("link", name="People")).to_be_visible()
 
-    def test_gives_a_link_to_choose_a_new_password(
+    def test_password_link_lets_a_person_choose_a_new_password(
         self, page: Page, other: Page, url: str, max: User, ana: User
     ) -> None:
         log_in(page, url, max)
@@ -298,7 +302,7 @@ class TestAnAdmin:
         enter_password(other, url, ana, GOOD)
         logged_in(other)
 
-    def test_takes_off_a_lost_second_factor(
+    def test_lost_second_factor_can_be_reset(
         self, page: Page, other: Page, url: str, max: User, ana: User
     ) -> None:
         log_in(other, url, ana)
@@ -312,7 +316,7 @@ class TestAnAdmin:
         enter_password(other, url, ana)
         logged_in(other)
 
-    def test_deactivates_somebody_who_is_out_at_once_and_holds_nothing(
+    def test_deactivation_logs_the_person_out_and_releases_claims(
         self, page: Page, other: Page, url: str, max: User, ana: User
     ) -> None:
         decided = decide(EvaluationFactory.create(), ana).evaluation
@@ -341,7 +345,7 @@ class TestAnAdmin:
         enter_password(other, url, ana)
         logged_in(other)
 
-    def test_cannot_deactivate_the_last_admin(self, page: Page, url: str, max: User) -> None:
+    def test_last_admin_cannot_be_deactivated(self, page: Page, url: str, max: User) -> None:
         log_in(page, url, max)
         page.goto(f"{url}/people/{max.pk}/")
         press(page, "Deactivate")
@@ -353,7 +357,7 @@ class TestAnAdmin:
 
 @pytest.fixture
 def provider(settings: LazySettings) -> Iterator[Provider]:
-    """A provider as the environment would name it: judges review, heads lead."""
+    """Configure a provider: the group `judges` reviews, `heads` leads."""
     with oidc_provider.running() as running:
         environment = Environment(
             oidc_issuer=running.issuer,
@@ -379,8 +383,8 @@ def come_in(page: Page, url: str) -> Callable[[], None]:
     return go
 
 
-class TestAProvider:
-    def test_brings_somebody_in_with_the_role_of_their_group(
+class TestSingleSignOn:
+    def test_single_sign_on_gives_the_role_of_the_group(
         self, page: Page, provider: Provider, come_in: Callable[[], None]
     ) -> None:
         provider.claims |= {"groups": ["staff", "judges"], "given_name": "Ana", "family_name": "Soto"}
@@ -389,7 +393,7 @@ class TestAProvider:
         ana = User.objects.get(username="ana")
         assert (role_of(ana), ana.name, ana.has_usable_password()) == ("reviewer", "Ana Soto", False)
 
-    def test_changes_the_role_at_the_next_login(
+    def test_single_sign_on_updates_the_role_at_login(
         self, page: Page, provider: Provider, come_in: Callable[[], None]
     ) -> None:
         provider.claims["groups"] = ["judges"]
@@ -400,7 +404,7 @@ class TestAProvider:
         logged_in(page)
         assert role_of(User.objects.get()) == "lead"
 
-    def test_gives_no_access_without_a_group_that_has_a_role(
+    def test_single_sign_on_gives_no_access_without_a_known_group(
         self, page: Page, provider: Provider, come_in: Callable[[], None]
     ) -> None:
         provider.claims["groups"] = ["staff"]
@@ -408,7 +412,7 @@ class TestAProvider:
         expect(page.get_by_text("None of your groups has access to CogniReview")).to_be_visible()
         assert not User.objects.exists()
 
-    def test_takes_all_access_with_the_last_such_group(
+    def test_single_sign_on_removes_access_with_the_last_group(
         self, page: Page, other: Page, url: str, provider: Provider, come_in: Callable[[], None]
     ) -> None:
         provider.claims["groups"] = ["judges"]
@@ -424,7 +428,7 @@ class TestAProvider:
         expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
         assert role_of(User.objects.get()) == ""
 
-    def test_does_not_take_over_an_account_of_the_same_name(
+    def test_single_sign_on_never_takes_over_an_account_of_the_same_name(
         self, page: Page, provider: Provider, come_in: Callable[[], None], ana: User
     ) -> None:
         provider.claims |= {"groups": ["judges"], "preferred_username": "ANA"}
@@ -432,7 +436,7 @@ class TestAProvider:
         expect(page.get_by_text("This username is already taken.")).to_be_visible()
         assert User.objects.get() == ana
 
-    def test_that_signs_with_another_key_is_not_believed(
+    def test_single_sign_on_rejects_a_foreign_signature(
         self, page: Page, provider: Provider, come_in: Callable[[], None]
     ) -> None:
         provider.claims["groups"] = ["judges"]
@@ -441,7 +445,7 @@ class TestAProvider:
         expect(page.get_by_role("heading", level=1)).to_have_text("Login failed")
         assert not User.objects.exists()
 
-    def test_that_does_not_answer_is_no_error_of_ours(
+    def test_single_sign_on_explains_an_unreachable_provider(
         self, page: Page, provider: Provider, come_in: Callable[[], None], settings: LazySettings
     ) -> None:
         ours: dict[str, Any] = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
@@ -450,14 +454,14 @@ class TestAProvider:
         come_in()
         expect(page.get_by_role("heading", level=1)).to_have_text("Login failed")
 
-    def test_that_is_left_leads_back_to_the_login(
+    def test_single_sign_on_returns_to_login_if_cancelled(
         self, page: Page, provider: Provider, come_in: Callable[[], None]
     ) -> None:
         provider.refuses = "access_denied"
         come_in()
         expect(page.get_by_text("You did not log in.")).to_be_visible()
 
-    def test_lets_nobody_in_who_was_deactivated(
+    def test_single_sign_on_rejects_deactivated_people(
         self, page: Page, provider: Provider, come_in: Callable[[], None], max: User
     ) -> None:
         provider.claims["groups"] = ["judges"]

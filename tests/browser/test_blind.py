@@ -1,4 +1,4 @@
-"""Blind scoring by keys: four scores, A to lock in, A to submit, and nothing typed is lost."""
+"""Blind review by keyboard: score, lock in, submit."""
 
 import re
 
@@ -17,7 +17,7 @@ SPARE = "document.querySelector('#prefetched').content.firstElementChild"
 
 @pytest.fixture
 def blind(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
-    """Ana at her first record, of a run in which all are scored blind. The judge has No, Yes, Yes, Yes."""
+    """Ana at her first record in a run with only blind reviews. The judge's scores: No, Yes, Yes, Yes."""
     Run.objects.update(blind_share=1)
     Evaluation.objects.update(structured_model_response={"response": {"final_answer": "54"}})
     log_in(page, live_server.url, ana)
@@ -31,7 +31,7 @@ def is_revealed(page: Page) -> None:
     expect(page.get_by_text("Blind review: the judge's scores are hidden")).to_be_hidden()
 
 
-def test_four_scores_a_key_to_commit_and_one_to_submit(blind: Page) -> None:
+def test_blind_review_takes_four_scores_one_key_to_lock_in_and_one_to_submit(blind: Page) -> None:
     label(blind, "4 scores missing")
     press(blind, "y", "n", "n", "y")
     label(blind, "Lock in my scores")
@@ -58,7 +58,7 @@ def test_four_scores_a_key_to_commit_and_one_to_submit(blind: Page) -> None:
     assert 0 < given.active_ms < review.active_ms
 
 
-def test_the_next_record_is_at_hand_and_tells_nothing(blind: Page) -> None:
+def test_prefetched_blind_record_contains_no_judge_scores(blind: Page) -> None:
     blind.wait_for_function(f"() => {SPARE}")
     held = blind.evaluate(f"{SPARE}.outerHTML")
     assert "b-model" in held
@@ -69,19 +69,19 @@ def test_the_next_record_is_at_hand_and_tells_nothing(blind: Page) -> None:
     assert "b-model" in blind.evaluate(f"{SPARE}.outerHTML")
 
 
-def test_a_before_all_are_scored_goes_to_the_first_that_is_missing(blind: Page) -> None:
+def test_lock_in_key_goes_to_the_first_missing_score(blind: Page) -> None:
     press(blind, "y", "a")
     expect(blind.get_by_role("group", name="rigour")).to_be_focused()
     assert not BlindScores.objects.exists()
 
 
-def test_there_is_no_raw_output_to_turn_to(blind: Page) -> None:
+def test_blind_record_has_no_raw_output(blind: Page) -> None:
     press(blind, "r")
     expect(blind.get_by_role("region", name="Raw judge output")).to_have_count(0)
     expect(blind.get_by_role("region", name="Model response")).to_be_visible()
 
 
-def test_after_the_reveal_one_may_change_a_score_and_say_why_the_judge_is_wrong(blind: Page) -> None:
+def test_scores_and_causes_can_be_changed_after_the_reveal(blind: Page) -> None:
     press(blind, "y", "y", "y", "y", "a")
     is_revealed(blind)
     label(blind, "Submit 1 change")
@@ -92,7 +92,7 @@ def test_after_the_reveal_one_may_change_a_score_and_say_why_the_judge_is_wrong(
     assert scores_of(review)["clarity"] == SCORES["clarity"]
 
 
-def test_what_is_typed_blind_survives_a_reload_and_the_commit(blind: Page) -> None:
+def test_blind_draft_survives_reload_and_lock_in(blind: Page) -> None:
     press(blind, "y", "n")
     blind.keyboard.press("c")
     blind.keyboard.type("Seen twice.")
@@ -110,7 +110,7 @@ def test_what_is_typed_blind_survives_a_reload_and_the_commit(blind: Page) -> No
     label(blind, "Submit 2 changes")
 
 
-def test_a_commit_that_does_not_go_through_leaves_everything_as_it_was(blind: Page) -> None:
+def test_failed_lock_in_changes_nothing(blind: Page) -> None:
     def fail(route: Route) -> None:
         route.abort()
 

@@ -1,4 +1,4 @@
-"""Nothing that was entered is lost: to a cut network, a closed tab, the end of a login, another person."""
+"""Drafts survive a lost network, a closed tab, an expired session and another reviewer's claim."""
 
 import re
 from datetime import timedelta
@@ -25,7 +25,7 @@ def comment_in(draft: Draft) -> str:
     return dict(draft.fields)["comments"]
 
 
-def test_what_is_entered_is_saved_meanwhile_and_the_page_says_when(screen: Page) -> None:
+def test_draft_is_saved_while_typing_and_shows_the_time(screen: Page) -> None:
     draft_is(screen, "clean")
     press(screen, "y", "Escape")
     draft_is(screen, "saved")
@@ -41,7 +41,7 @@ def test_what_is_entered_is_saved_meanwhile_and_the_page_says_when(screen: Page)
     assert not Draft.objects.exists()
 
 
-def test_what_was_typed_survives_a_reload_and_can_be_discarded(screen: Page) -> None:
+def test_draft_survives_reload_and_can_be_discarded(screen: Page) -> None:
     press(screen, "y", "Escape")
     screen.get_by_role("button", name="Add criterion").click()
     screen.keyboard.type("brevity")
@@ -59,8 +59,8 @@ def test_what_was_typed_survives_a_reload_and_can_be_discarded(screen: Page) -> 
     assert not Draft.objects.exists()
 
 
-def test_a_page_made_before_the_last_save_arrived_shows_what_was_saved(screen: Page) -> None:
-    """A reload asks for the page while the old one is still at work."""
+def test_page_rendered_before_the_last_save_restores_the_draft(screen: Page) -> None:
+    """A reload requests the page while the old one is still saving."""
     press(screen, "y", "Escape")
     draft_is(screen, "saved")
     older = screen.request.get(screen.url).text()
@@ -71,7 +71,7 @@ def test_a_page_made_before_the_last_save_arrived_shows_what_was_saved(screen: P
     expect(screen.get_by_label("Comment")).to_have_value("Saved while the page was made.")
 
 
-def test_a_network_that_is_cut_while_typing_loses_nothing(screen: Page) -> None:
+def test_draft_survives_lost_network(screen: Page) -> None:
     press(screen, "y", "Escape")
     draft_is(screen, "saved")
     settle(screen)
@@ -91,7 +91,7 @@ def test_a_network_that_is_cut_while_typing_loses_nothing(screen: Page) -> None:
     assert saved(screen, "a-model").comments == "Typed in a tunnel."
 
 
-def test_what_the_server_never_got_is_there_when_the_tab_was_closed(screen: Page) -> None:
+def test_unsent_draft_is_restored_after_closing_the_tab(screen: Page) -> None:
     screen.route("**/draft/", lambda route: route.abort())
     press(screen, "2", "n", "3")
     comment(screen, "Closed too early.")
@@ -109,7 +109,7 @@ def test_what_the_server_never_got_is_there_when_the_tab_was_closed(screen: Page
     other.close()
 
 
-def test_a_server_that_fails_for_a_while_gets_the_draft_later(screen: Page) -> None:
+def test_draft_is_retried_after_server_errors(screen: Page) -> None:
     answers = iter([500, 503])
 
     def fail(route: Route) -> None:
@@ -123,7 +123,7 @@ def test_a_server_that_fails_for_a_while_gets_the_draft_later(screen: Page) -> N
     assert dict(Draft.objects.get().fields)["criteria-0-score"] == "Yes"
 
 
-def test_what_was_typed_survives_that_another_was_first(screen: Page, ana: User, bo: User) -> None:
+def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: User) -> None:
     first = record("a-model")
     claims.release(evaluation_id=first.pk, actor=ana)
     claims.claim(evaluation_id=first.pk, reviewer=bo)
@@ -164,7 +164,7 @@ def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:
     assert until > soon + timedelta(minutes=5)
 
 
-def test_a_login_that_is_over_loses_nothing(screen: Page) -> None:
+def test_draft_survives_expired_session(screen: Page) -> None:
     press(screen, "y", "Escape")
     draft_is(screen, "saved")
     Session.objects.all().delete()
@@ -183,7 +183,7 @@ def test_a_login_that_is_over_loses_nothing(screen: Page) -> None:
     assert not Review.objects.exists()
 
 
-def test_of_two_tabs_the_one_behind_is_told_and_saves_nothing_over_the_other(screen: Page) -> None:
+def test_outdated_tab_warns_and_keeps_the_newer_draft(screen: Page) -> None:
     other = screen.context.new_page()
     other.goto(screen.url)
     heading(other, "a-model")

@@ -1,4 +1,4 @@
-"""The panes of the evidence: one at a time, without script, and typeset when they are seen."""
+"""The panes of the evidence, with and without scripts."""
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -31,12 +31,12 @@ def screen(page: Page, live_server: LiveServer, ana: User, record: Evaluation) -
 
 
 def pane(page: Page, name: str) -> None:
-    """Expect this pane, and no other."""
+    """Expect only this pane to be visible."""
     expect(page.locator(".pane:visible")).to_have_count(1)
     expect(page.get_by_role("region", name=name)).to_be_visible()
 
 
-def test_one_pane_is_shown_at_a_time(screen: Page) -> None:
+def test_evidence_shows_one_pane_at_a_time(screen: Page) -> None:
     pane(screen, "Compare")
     for name, region in (
         ("Question", "Question"),
@@ -47,14 +47,14 @@ def test_one_pane_is_shown_at_a_time(screen: Page) -> None:
         pane(screen, region)
 
 
-def test_with_room_the_question_stands_beside_the_others(screen: Page) -> None:
+def test_question_is_shown_next_to_other_panes_on_wide_screens(screen: Page) -> None:
     screen.set_viewport_size({"width": 1920, "height": 1080})
     expect(screen.get_by_role("region", name="Question")).to_be_visible()
     expect(screen.get_by_role("region", name="Compare")).to_be_visible()
     expect(screen.get_by_role("radio", name="Question")).to_be_hidden()
 
 
-def test_formulas_are_typeset_when_they_are_seen(screen: Page) -> None:
+def test_formulas_are_typeset_when_visible(screen: Page) -> None:
     question = screen.get_by_role("region", name="Question", include_hidden=True)
     expect(screen.locator(".comparison .always .katex").first).to_be_visible()
     assert question.locator(".katex").count() == 0
@@ -62,7 +62,7 @@ def test_formulas_are_typeset_when_they_are_seen(screen: Page) -> None:
     expect(question.locator(".katex").first).to_be_visible()
 
 
-def test_formulas_can_be_read_as_their_source(screen: Page) -> None:
+def test_formula_source_can_be_shown(screen: Page) -> None:
     answer = screen.locator(".comparison .always .marked .math").first
     expect(answer.locator(".katex").first).to_be_visible()
     screen.keyboard.press("m")
@@ -71,7 +71,7 @@ def test_formulas_can_be_read_as_their_source(screen: Page) -> None:
     expect(answer.locator(".katex").first).to_be_visible()
 
 
-def test_differences_are_marked_when_they_are_asked_for(screen: Page) -> None:
+def test_differences_are_highlighted_on_request(screen: Page) -> None:
     steps = screen.get_by_role("region", name="Steps")
     expect(screen.get_by_role("region", name="Final answer").locator("del")).to_be_visible()
     expect(steps.locator("del")).to_be_hidden()
@@ -81,7 +81,7 @@ def test_differences_are_marked_when_they_are_asked_for(screen: Page) -> None:
     assert steps.locator(".katex ins, .katex del").count() == 0
 
 
-def test_panes_and_differences_need_no_script(
+def test_panes_and_differences_work_without_scripts(
     browser: Browser, live_server: LiveServer, screen: Page, record: Evaluation
 ) -> None:
     context = browser.new_context(

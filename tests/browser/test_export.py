@@ -1,4 +1,4 @@
-"""An export in a real browser: asked for, followed to its end, downloaded with its receipt."""
+"""An export in a browser, from the form to the download."""
 
 from pathlib import Path
 
@@ -20,19 +20,19 @@ FILE = file_of(line("eval_a"), line("eval_b"))
 
 
 def build() -> None:
-    """What the job does, elsewhere."""
+    """Run the export job in another thread."""
     together(lambda: jobs.build(Export.objects.get().pk))
 
 
 def save(page: Page, name: str, path: Path) -> Path:
-    """Click a link and save what it leads to."""
+    """Click a link and save the download."""
     with page.expect_download() as started:
         page.get_by_role("link", name=name).click()
     started.value.save_as(path)
     return path
 
 
-def test_a_file_is_built_and_downloaded_with_its_receipt(
+def test_export_is_built_and_downloaded_with_its_receipt(
     page: Page, live_server: LiveServer, lea: User, ana: User, tmp_path: Path
 ) -> None:
     run = bring_in(FILE, run="algebra").run
@@ -55,7 +55,7 @@ def test_a_file_is_built_and_downloaded_with_its_receipt(
     assert (result.problems, result.identical, result.changed) == ([], 1, 1)
 
 
-def test_nothing_reaches_over_the_side(page: Page, live_server: LiveServer, lea: User) -> None:
+def test_export_page_does_not_scroll_sideways(page: Page, live_server: LiveServer, lea: User) -> None:
     run = bring_in(FILE, run="a" * 200).run
     log_in(page, live_server.url, lea)
     for width in (320, 1280):

@@ -1,4 +1,4 @@
-"""Second independent reviews in a browser: two people differ, a lead decides; and one who came too late."""
+"""Independent reviews in a browser: adjudication, and a late submit."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,13 +17,13 @@ OTHER = SCORES | {"depth": {"score": "Yes", "justification": r"It ends with \(\f
 
 @pytest.fixture
 def independent_review(algebra: Run, bo: User) -> Run:
-    """Each record is for two people, and bo has given an independent review on the first."""
+    """Two reviewers per record; bo has reviewed the first."""
     Run.objects.update(overlap_share=1)
     decide(record("a-model"), bo, scores=OTHER)
     return algebra
 
 
-def test_independent_reviews_that_differ_are_decided_by_a_lead(
+def test_lead_adjudicates_disagreeing_reviews(
     page: Page, live_server: LiveServer, independent_review: Run, ana: User, lea: User
 ) -> None:
     log_in(page, live_server.url, ana)
@@ -51,7 +51,7 @@ def test_independent_reviews_that_differ_are_decided_by_a_lead(
     assert (review.reviewer, words_of(review)) == (lea, ["Yes", "Yes", "Yes", "Yes"])
 
 
-def test_who_comes_too_late_sends_a_second_independent_review(screen: Page, bo: User) -> None:
+def test_late_submit_becomes_an_independent_review(screen: Page, bo: User) -> None:
     heading(screen, "a-model")
     seen = record("a-model")
     claims.clear_claim(seen)

@@ -1,4 +1,4 @@
-"""The judge's pages in a real browser: from a count to its records, and on paper."""
+"""The judge pages in a browser: links from counts to records, and the printed report."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def judged(page: Page, live_server: LiveServer, lea: User, ana: User) -> Page:
-    """The page of a run of which ana corrected one score."""
+    """The page of a run in which ana changed one score."""
     run = Run.objects.create(name="Algebra")
     record = EvaluationFactory.create(run=run, task_id="7", model_id="o1")
     decide(record, ana, judged={"Clarity": "Yes", "Conclusion Accuracy": "Yes"})
@@ -23,14 +23,14 @@ def judged(page: Page, live_server: LiveServer, lea: User, ana: User) -> Page:
     return page
 
 
-def test_a_count_leads_to_its_records(judged: Page) -> None:
+def test_count_links_to_its_records(judged: Page) -> None:
     judged.get_by_role("link", name="View details").click()
     judged.get_by_role("link", name="1 record: judge Yes, human No").click()
     expect(judged.get_by_role("heading", level=1)).to_have_text("Conclusion Accuracy: judge Yes, human No")
     expect(judged.get_by_role("rowheader", name="Task 7 · o1")).to_be_visible()
 
 
-def test_a_report_on_paper_says_what_nobody_can_press(judged: Page) -> None:
+def test_printed_report_explains_undefined_values(judged: Page) -> None:
     judged.get_by_role("link", name="Judge accuracy").click()
     judged.get_by_role("link", name="Report").click()
     question = judged.get_by_role("button", name="What is “Kappa”?").first

@@ -1,4 +1,4 @@
-"""A day by keyboard alone; `test_accessibility` sees that Tab reaches all that can be used on every page."""
+"""Reviewing by keyboard alone. `test_accessibility` checks that Tab reaches all controls of every page."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def tab_to(page: Page, name: str, *, exact: bool = False) -> None:
-    """Press Tab until something with this name, or with it in its name, has the focus."""
+    """Press Tab until a link or button with this name has the focus; a part of it suffices unless exact."""
     link = page.get_by_role("link", name=name, exact=exact)
     wanted = page.locator(":focus").and_(link.or_(page.get_by_role("button", name=name, exact=exact)))
     for _ in range(60):
@@ -22,7 +22,9 @@ def tab_to(page: Page, name: str, *, exact: bool = False) -> None:
     pytest.fail(f"No Tab leads to {name}.")
 
 
-def test_a_day_goes_by_without_a_mouse(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> None:
+def test_reviewing_works_by_keyboard_alone(
+    page: Page, live_server: LiveServer, ana: User, algebra: Run
+) -> None:
     ana.set_password(PASSWORD)
     ana.save(update_fields=["password"])
     page.goto(f"{live_server.url}/login/")

@@ -1,4 +1,4 @@
-"""How many keys a decision takes, and that keys are commands only where and as a person wants them."""
+"""Keyboard shortcuts of the review screen: the number of keys per decision, and where keys are commands."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def numbers(db: None) -> int:
-    """A record whose scores are numbers, from 5 to 1, and whose verdict is their mean."""
+    """A record with scores from 5 to 1 and the mean as verdict."""
     run = RunFactory.create(
         rubric={"criteria": ["depth", "clarity"], "scores": [5, 4, 3, 2, 1]},
         verdict_rule={"kind": "mean", "pass": 4, "partial": 2.5},
@@ -34,16 +34,16 @@ def numbers(db: None) -> int:
     return EvaluationFactory.create(run=run, parsed_rubric_scores=scores, aggregated_score=None).pk
 
 
-# The eight counts
+# Number of keys
 
 
-def test_to_agree_takes_one_key(screen: Page) -> None:
+def test_agreeing_takes_one_key(screen: Page) -> None:
     assert press(screen, "a") == 1
     heading(screen, "b-model")
     assert saved(screen, "a-model").corrected_scores == SCORES
 
 
-def test_to_flip_one_with_a_preset_cause_takes_four_keys(screen: Page) -> None:
+def test_override_with_cause_takes_four_keys(screen: Page) -> None:
     assert press(screen, "2", "n", "3", "a") == 4
     heading(screen, "b-model")
     review = saved(screen, "a-model")
@@ -51,7 +51,7 @@ def test_to_flip_one_with_a_preset_cause_takes_four_keys(screen: Page) -> None:
     assert review.causes == {"rigour": "misread answer"}
 
 
-def test_to_flip_one_with_a_typed_reason_takes_three_keys_and_the_text(screen: Page) -> None:
+def test_override_with_typed_reason_takes_three_keys_and_the_text(screen: Page) -> None:
     keys = press(screen, "2", "n")
     screen.keyboard.type("The third step is wrong.")
     assert keys + press(screen, "Control+Enter") == 3
@@ -60,19 +60,19 @@ def test_to_flip_one_with_a_typed_reason_takes_three_keys_and_the_text(screen: P
     assert review.causes == {}
 
 
-def test_all_no_takes_two_keys(screen: Page) -> None:
+def test_scoring_all_no_takes_two_keys(screen: Page) -> None:
     assert press(screen, "Shift+N", "a") == 2
     assert words_of(saved(screen, "a-model")) == ["No"] * 4
 
 
-def test_four_scores_by_hand_take_five_keys(screen: Page) -> None:
+def test_scoring_four_criteria_takes_five_keys(screen: Page) -> None:
     assert press(screen, "y", "n", "n", "y", "a") == 5
     review = saved(screen, "a-model")
     assert words_of(review) == ["Yes", "No", "No", "Yes"]
     assert review.causes == {}
 
 
-def test_four_scores_by_hand_take_five_keys_where_the_judge_gave_none(screen: Page) -> None:
+def test_scoring_four_criteria_without_judge_scores_takes_five_keys(screen: Page) -> None:
     Run.objects.update(rubric={"criteria": list(SCORES), "scores": ["Yes", "Partial", "No"]})
     Evaluation.objects.filter(model_id="b-model").update(parsed_rubric_scores={}, aggregated_score=None)
     press(screen, "s")
@@ -82,13 +82,13 @@ def test_four_scores_by_hand_take_five_keys_where_the_judge_gave_none(screen: Pa
     assert words_of(saved(screen, "b-model")) == ["Yes", "No", "No", "Yes"]
 
 
-def test_to_skip_takes_one_key(screen: Page) -> None:
+def test_skipping_takes_one_key(screen: Page) -> None:
     assert press(screen, "s") == 1
     heading(screen, "b-model")
     assert Skip.objects.get().evaluation == record("a-model")
 
 
-def test_to_undo_takes_one_key_and_brings_back_what_was_submitted(screen: Page) -> None:
+def test_undo_takes_one_key_and_restores_the_submitted_scores(screen: Page) -> None:
     press(screen, "2", "n", "3", "a")
     saved(screen, "a-model")
     assert press(screen, "u") == 1
@@ -100,7 +100,7 @@ def test_to_undo_takes_one_key_and_brings_back_what_was_submitted(screen: Page) 
     assert record("a-model").in_queue
 
 
-def test_an_undo_waits_for_the_submit_that_is_on_its_way(screen: Page) -> None:
+def test_undo_waits_for_a_running_submit(screen: Page) -> None:
     settle(screen)
     screen.keyboard.press("a")
     screen.keyboard.press("u")
@@ -108,38 +108,38 @@ def test_an_undo_waits_for_the_submit_that_is_on_its_way(screen: Page) -> None:
     heading(screen, "a-model")
 
 
-def test_a_comment_takes_two_keys_and_the_text(screen: Page) -> None:
+def test_commenting_takes_two_keys_and_the_text(screen: Page) -> None:
     keys = press(screen, "c")
     screen.keyboard.type("Yes: assess again.")
     assert keys + press(screen, "Control+Enter") == 2
     assert saved(screen, "a-model").comments == "Yes: assess again."
 
 
-# After a score that is not the judge's
+# After an override
 
 
-def test_esc_leaves_the_cause_open_and_digits_are_criteria_again(screen: Page) -> None:
+def test_escape_skips_the_cause_and_digits_select_criteria_again(screen: Page) -> None:
     press(screen, "2", "n", "Escape", "1", "y", "Escape", "a")
     review = saved(screen, "a-model")
     assert words_of(review) == ["Yes", "No", "Yes", "Yes"]
     assert review.causes == {}
 
 
-def test_a_move_back_corrects_the_score_just_given(screen: Page) -> None:
+def test_moving_back_allows_correcting_the_last_score(screen: Page) -> None:
     press(screen, "2", "n", "k", "p", "1", "a")
     review = saved(screen, "a-model")
     assert words_of(review) == ["No", "Partial", "Yes", "Yes"]
     assert review.causes == {"rigour": "too strict"}
 
 
-def test_space_begins_a_text_that_starts_with_a_digit_or_a_score(screen: Page) -> None:
+def test_space_starts_a_reason_that_begins_with_a_digit_or_score_key(screen: Page) -> None:
     press(screen, "2", "n", " ")
     screen.keyboard.type("2 is not prime.")
     press(screen, "Control+Enter")
     assert scores_of(saved(screen, "a-model"))["rigour"]["justification"] == "2 is not prime."
 
 
-def test_a_cause_is_taken_back_by_its_last_choice(screen: Page) -> None:
+def test_cause_can_be_removed(screen: Page) -> None:
     press(screen, "2", "n", "3", "2")
     rigour = screen.get_by_role("group", name="rigour")
     rigour.get_by_role("radio", name="None").click()
@@ -148,17 +148,17 @@ def test_a_cause_is_taken_back_by_its_last_choice(screen: Page) -> None:
     assert saved(screen, "a-model").causes == {}
 
 
-def test_a_click_on_a_score_waits_for_a_cause_too(screen: Page) -> None:
+def test_clicked_override_waits_for_a_cause(screen: Page) -> None:
     settle(screen)
     screen.get_by_role("group", name="depth").get_by_role("radio", name="Yes").click()
     press(screen, "0", "a")
     assert saved(screen, "a-model").causes == {"depth": "rubric unclear"}
 
 
-# A key does not do what it is not meant for
+# Keys that are ignored
 
 
-def test_a_key_held_down_decides_one_record(screen: Page) -> None:
+def test_repeating_key_submits_one_record(screen: Page) -> None:
     settle(screen)
     for _ in range(6):
         screen.keyboard.down("a")
@@ -170,7 +170,7 @@ def test_a_key_held_down_decides_one_record(screen: Page) -> None:
     assert Review.objects.count() == 1
 
 
-def test_a_key_meant_for_the_last_record_does_not_decide_the_next(screen: Page) -> None:
+def test_late_key_does_not_submit_the_next_record(screen: Page) -> None:
     has_it = "() => document.querySelector('#prefetched').content.firstElementChild"
     screen.wait_for_function(f"{has_it} !== null")
     screen.evaluate(f"({has_it})().dataset.guard = 60000")
@@ -181,7 +181,7 @@ def test_a_key_meant_for_the_last_record_does_not_decide_the_next(screen: Page) 
     assert not Skip.objects.exists()
 
 
-def test_letters_in_a_text_are_no_commands(screen: Page) -> None:
+def test_letters_in_text_fields_are_not_commands(screen: Page) -> None:
     press(screen, "c")
     screen.keyboard.type("skip, please")
     heading(screen, "a-model")
@@ -191,10 +191,10 @@ def test_letters_in_a_text_are_no_commands(screen: Page) -> None:
     assert Draft.objects.get().fields[-1] == ["comments", "skip, please"]
 
 
-# To a lead, and back
+# Escalations
 
 
-def test_cannot_judge_takes_three_keys_and_is_taken_back(screen: Page, live_server: LiveServer) -> None:
+def test_escalating_takes_three_keys_and_can_be_withdrawn(screen: Page, live_server: LiveServer) -> None:
     assert press(screen, "x", "1", "Enter") == 3
     heading(screen, "b-model")
     raised = Escalation.objects.get()
@@ -209,7 +209,7 @@ def test_cannot_judge_takes_three_keys_and_is_taken_back(screen: Page, live_serv
     assert record("a-model").claimed_by == raised.raised_by
 
 
-def test_a_question_to_a_lead_is_typed_at_once(screen: Page) -> None:
+def test_question_dialog_focuses_the_note(screen: Page) -> None:
     press(screen, "f")
     screen.keyboard.type("Is 1/2 the same as 0.5 here?")
     press(screen, "Control+Enter")
@@ -218,7 +218,7 @@ def test_a_question_to_a_lead_is_typed_at_once(screen: Page) -> None:
     assert (raised.kind, raised.note) == ("question", "Is 1/2 the same as 0.5 here?")
 
 
-def test_to_hand_over_without_a_reason_is_told_in_the_dialog(screen: Page) -> None:
+def test_escalation_without_reason_shows_the_error_in_the_dialog(screen: Page) -> None:
     press(screen, "x", "Enter")
     expect(screen.get_by_role("dialog")).to_contain_text("Choose a reason, or write one.")
     press(screen, "2", "Enter")
@@ -226,10 +226,10 @@ def test_to_hand_over_without_a_reason_is_told_in_the_dialog(screen: Page) -> No
     assert Escalation.objects.get().reason == "no reference"
 
 
-# Looking around
+# Views
 
 
-def test_shift_j_and_k_look_at_the_neighbours_and_submit_nothing(screen: Page) -> None:
+def test_shift_j_and_k_view_neighbouring_records_without_submitting(screen: Page) -> None:
     press(screen, "Shift+J")
     heading(screen, "b-model")
     expect(screen.locator("#review-form")).to_have_count(0)
@@ -238,7 +238,7 @@ def test_shift_j_and_k_look_at_the_neighbours_and_submit_nothing(screen: Page) -
     assert not Review.objects.exists()
 
 
-def test_g_and_a_letter_go_to_the_pages_beside(screen: Page, live_server: LiveServer) -> None:
+def test_g_and_a_letter_open_other_pages(screen: Page, live_server: LiveServer) -> None:
     press(screen, "g", "q")
     expect(screen.get_by_role("heading", name="Algebra")).to_be_visible()
     screen.go_back()
@@ -249,7 +249,7 @@ def test_g_and_a_letter_go_to_the_pages_beside(screen: Page, live_server: LiveSe
     expect(screen).to_have_url(f"{live_server.url}/")
 
 
-def test_keys_show_the_raw_output_the_differences_and_another_layout(screen: Page) -> None:
+def test_keys_toggle_raw_output_differences_and_layout(screen: Page) -> None:
     Evaluation.objects.filter(model_id="b-model").update(
         structured_model_response={"final_answer": "1/2", "steps": ["Halve it."]},
         structured_ideal_response={"final_answer": "2", "steps": ["Double it."]},
@@ -275,7 +275,7 @@ def test_keys_show_the_raw_output_the_differences_and_another_layout(screen: Pag
     assert screen.evaluate(width) > narrow
 
 
-def test_formulas_are_shown_as_their_source_and_back(screen: Page) -> None:
+def test_key_toggles_formula_source(screen: Page) -> None:
     first = screen.get_by_role("group", name="depth")
     expect(first.locator(".katex math")).to_have_count(1)
     press(screen, "m")
@@ -285,7 +285,7 @@ def test_formulas_are_shown_as_their_source_and_back(screen: Page) -> None:
     expect(first.locator(".katex math")).to_have_count(1)
 
 
-def test_the_sheet_of_keys_opens_and_closes(screen: Page) -> None:
+def test_shortcut_sheet_opens_and_closes(screen: Page) -> None:
     press(screen, "?")
     expect(screen.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     press(screen, "s", "Escape")
@@ -293,10 +293,10 @@ def test_the_sheet_of_keys_opens_and_closes(screen: Page) -> None:
     heading(screen, "a-model")
 
 
-# Off, and otherwise
+# Preferences
 
 
-def test_keys_that_are_off_do_nothing_and_are_not_printed(screen: Page, live_server: LiveServer) -> None:
+def test_disabled_shortcuts_do_nothing_and_are_not_shown(screen: Page, live_server: LiveServer) -> None:
     screen.goto(f"{live_server.url}/preferences/")
     screen.get_by_role("checkbox", name="Single-key shortcuts").uncheck()
     screen.get_by_role("button", name="Save").click()
@@ -316,7 +316,7 @@ def test_keys_that_are_off_do_nothing_and_are_not_printed(screen: Page, live_ser
     assert review.causes == {}
 
 
-def test_a_key_is_given_to_another_command(screen: Page, live_server: LiveServer) -> None:
+def test_shortcut_can_be_reassigned(screen: Page, live_server: LiveServer) -> None:
     screen.goto(f"{live_server.url}/preferences/")
     screen.get_by_label("Skip (moves to the end of your queue)").fill("b")
     screen.get_by_role("button", name="Save").click()
@@ -329,7 +329,7 @@ def test_a_key_is_given_to_another_command(screen: Page, live_server: LiveServer
     assert Skip.objects.count() == 1
 
 
-def test_numbers_are_scored_with_letters(
+def test_numeric_scores_have_letter_keys(
     page: Page, live_server: LiveServer, ana: User, numbers: int
 ) -> None:
     log_in(page, live_server.url, ana)

@@ -1,4 +1,4 @@
-"""The record to come is fetched ahead: shown at once on submit, given back when it is not wanted."""
+"""Prefetching: the next record is shown at once on submit, and released if it is not needed."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from tests.browser.screen import heading, is_at, press, record, saved, settle, w
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# From the key to the first frame that has the next record, in milliseconds.
+# Milliseconds from the key press to the first frame with the next record.
 _WATCH = """() => {
     window.painted = new Promise((resolve) => {
         let pressed = 0;
@@ -27,14 +27,14 @@ _WATCH = """() => {
 }"""
 
 
-def wait_for_the_spare(page: Page, model: str) -> None:
-    """Until the page has fetched the next record."""
+def wait_for_prefetch(page: Page, model: str) -> None:
+    """Wait until the page has prefetched the record of this model."""
     has_it = "pk => document.querySelector('#prefetched').content.firstElementChild?.dataset.pk === pk"
     page.wait_for_function(has_it, arg=str(record(model).pk))
 
 
-def test_the_next_record_is_held_for_a_short_while_only(screen: Page, ana: User) -> None:
-    wait_for_the_spare(screen, "b-model")
+def test_prefetched_record_is_claimed_briefly(screen: Page, ana: User) -> None:
+    wait_for_prefetch(screen, "b-model")
     spare, shown = record("b-model"), record("a-model")
     assert spare.claimed_by == ana
     assert spare.claimed_until is not None
@@ -42,10 +42,10 @@ def test_the_next_record_is_held_for_a_short_while_only(screen: Page, ana: User)
     assert spare.claimed_until < shown.claimed_until
 
 
-def test_the_next_record_is_painted_while_the_submit_is_on_its_way(
+def test_next_record_is_painted_before_the_submit_completes(
     screen: Page, record_property: Callable[[str, object], None]
 ) -> None:
-    wait_for_the_spare(screen, "b-model")
+    wait_for_prefetch(screen, "b-model")
     settle(screen)
     held: list[Route] = []
 
@@ -65,9 +65,9 @@ def test_the_next_record_is_painted_while_the_submit_is_on_its_way(
     expect(screen.locator("#progress")).to_contain_text("2 of 3 left")
 
 
-def test_a_whole_queue_goes_by_and_no_record_is_left_held(screen: Page) -> None:
+def test_whole_queue_leaves_no_record_claimed(screen: Page) -> None:
     for model, after in (("a-model", "b-model"), ("b-model", "c-model")):
-        wait_for_the_spare(screen, after)
+        wait_for_prefetch(screen, after)
         press(screen, "a")
         heading(screen, after)
         saved(screen, model)
@@ -78,8 +78,8 @@ def test_a_whole_queue_goes_by_and_no_record_is_left_held(screen: Page) -> None:
 
 
 @pytest.mark.parametrize("failure", ["network", "server"])
-def test_the_old_record_comes_back_when_its_submit_fails(screen: Page, failure: str) -> None:
-    wait_for_the_spare(screen, "b-model")
+def test_failed_submit_shows_the_old_record_again(screen: Page, failure: str) -> None:
+    wait_for_prefetch(screen, "b-model")
 
     def fail(route: Route) -> None:
         route.abort() if failure == "network" else route.fulfill(status=500)
@@ -97,8 +97,8 @@ def test_the_old_record_comes_back_when_its_submit_fails(screen: Page, failure: 
     assert words_of(saved(screen, "a-model")) == ["No", "No", "Yes", "Yes"]
 
 
-def test_the_old_record_comes_back_when_another_has_it(screen: Page, ana: User, bo: User) -> None:
-    wait_for_the_spare(screen, "b-model")
+def test_refused_submit_shows_the_old_record_again(screen: Page, ana: User, bo: User) -> None:
+    wait_for_prefetch(screen, "b-model")
     first = record("a-model")
     claims.release(evaluation_id=first.pk, actor=ana)
     claims.claim(evaluation_id=first.pk, reviewer=bo)
@@ -109,10 +109,8 @@ def test_the_old_record_comes_back_when_another_has_it(screen: Page, ana: User, 
     expect(depth.get_by_role("radio", name="Yes")).to_be_checked()
 
 
-def test_another_record_takes_the_place_of_a_spare_that_somebody_took(
-    screen: Page, ana: User, bo: User
-) -> None:
-    wait_for_the_spare(screen, "b-model")
+def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: User, bo: User) -> None:
+    wait_for_prefetch(screen, "b-model")
     spare = record("b-model")
     claims.release(evaluation_id=spare.pk, actor=ana)
     claims.claim(evaluation_id=spare.pk, reviewer=bo)
@@ -122,8 +120,8 @@ def test_another_record_takes_the_place_of_a_spare_that_somebody_took(
     is_at(screen, "c-model")
 
 
-def test_a_page_that_goes_away_gives_the_spare_back(screen: Page) -> None:
-    wait_for_the_spare(screen, "b-model")
+def test_leaving_the_page_releases_the_prefetched_record(screen: Page) -> None:
+    wait_for_prefetch(screen, "b-model")
     screen.get_by_role("link", name="Runs").click()
     screen.get_by_role("heading", name="Runs").wait_for()
     screen.wait_for_timeout(200)

@@ -1,4 +1,4 @@
-"""The database goes away under somebody who reviews: they are told, and go on where they were."""
+"""A database outage during a review."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,9 +10,7 @@ from tests.browser.screen import press, saved
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_message_says_so_and_what_was_entered_goes_through_later(
-    screen: Page, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_review_survives_a_database_outage(screen: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     press(screen, "y", "Escape")
     screen.keyboard.press("c")
     screen.keyboard.type("I was here.")

@@ -1,4 +1,4 @@
-"""The history of a record: what happened is there to read, and an older decision is restored from it."""
+"""The record history in a browser: restoring an older version."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,12 +17,12 @@ OTHER_SCORES = SCORES | {"clarity": {"score": "No", "justification": r"Where is 
 
 @pytest.fixture
 def revised(algebra: Run, bo: User, lea: User) -> Evaluation:
-    """Decided by bo, and otherwise by lea."""
+    """A record decided by bo, then revised by lea."""
     first = decide(algebra.evaluations.earliest("pk"), bo, scores=SCORES)
     return decide(first.evaluation, lea, by=revise, scores=OTHER_SCORES).evaluation
 
 
-def test_a_lead_restores_an_older_version(
+def test_lead_restores_an_older_version(
     page: Page, live_server: LiveServer, lea: User, revised: Evaluation
 ) -> None:
     log_in(page, live_server.url, lea)
@@ -42,7 +42,7 @@ def test_a_lead_restores_an_older_version(
     assert revised.human_corrected_scores == SCORES
 
 
-def test_a_refused_button_says_why_and_does_nothing(
+def test_refused_button_explains_itself_and_does_nothing(
     page: Page, live_server: LiveServer, bo: User, revised: Evaluation
 ) -> None:
     log_in(page, live_server.url, bo)

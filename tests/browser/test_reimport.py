@@ -1,4 +1,4 @@
-"""A file comes again: a lead settles what it contradicts, a reviewer goes on from what it changed."""
+"""A re-import: a lead resolves conflicts, and a reviewer resubmits outdated decisions."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ THEIRS: dict[str, Any] = {
 
 @pytest.fixture
 def reviewed(bo: User) -> list[Evaluation]:
-    """Two records that bo reviewed."""
+    """Two records reviewed by bo."""
     bring_in(file_of(line("eval_1"), line("eval_2")), run="Algebra")
     evaluations = list(Evaluation.objects.order_by("pk"))
     for evaluation in evaluations:
@@ -31,7 +31,7 @@ def reviewed(bo: User) -> list[Evaluation]:
     return evaluations
 
 
-def test_a_lead_settles_conflicts_one_by_one_and_together(
+def test_lead_resolves_conflicts_one_by_one_and_together(
     page: Page, live_server: LiveServer, lea: User, reviewed: list[Evaluation]
 ) -> None:
     bring_in(file_of(line("eval_1", **THEIRS), line("eval_2", **THEIRS)), run="Algebra")
@@ -48,7 +48,7 @@ def test_a_lead_settles_conflicts_one_by_one_and_together(
     assert list(people) == ["carla", "bo"]
 
 
-def test_a_reviewer_goes_on_from_a_stale_review(
+def test_reviewer_resubmits_an_outdated_decision(
     page: Page, live_server: LiveServer, ana: User, reviewed: list[Evaluation]
 ) -> None:
     judged = {"Clarity": {"score": "No", "justification": r"Ends with \(\frac{1}{3}\)."}}

@@ -1,4 +1,4 @@
-"""The review screen by keyboard and by mouse, as a person meets it in a real browser."""
+"""The review screen by keyboard and mouse."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -9,7 +9,7 @@ from tests.browser.screen import SCORES, heading, is_at, label, press, saved, sc
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_next_record_is_there_in_every_way(screen: Page) -> None:
+def test_next_record_updates_title_address_and_focus(screen: Page) -> None:
     heading(screen, "a-model")
     label(screen, "Agree & next")
     press(screen, "a")
@@ -21,14 +21,14 @@ def test_the_next_record_is_there_in_every_way(screen: Page) -> None:
     assert Review.objects.get().corrected_scores == SCORES
 
 
-def test_a_text_field_that_was_made_taller_leaves_no_style_behind(screen: Page) -> None:
+def test_resized_text_field_leaves_no_inline_style(screen: Page) -> None:
     screen.evaluate("document.querySelector('#comments').style.height = '9rem'")
     press(screen, "a")
     heading(screen, "b-model")
     assert screen.get_by_label("Comment").get_attribute("style") is None
 
 
-def test_keys_score_and_the_screen_says_what_changes(screen: Page) -> None:
+def test_score_keys_update_changes_and_verdict(screen: Page) -> None:
     first = screen.get_by_role("group", name="depth")
     press(screen, "y")
     expect(first.get_by_role("radio", name="Yes")).to_be_checked()
@@ -52,7 +52,7 @@ def test_keys_score_and_the_screen_says_what_changes(screen: Page) -> None:
     assert review.origins == {"depth": "judge", "rigour": "human", "clarity": "human", "elegance": "human"}
 
 
-def test_a_review_says_how_long_it_took_and_how_many_keys(screen: Page) -> None:
+def test_submit_records_active_time_and_keys(screen: Page) -> None:
     press(screen, "2", "n", "3", "a")
     review = saved(screen, "a-model")
     assert review.keys == 4
@@ -60,14 +60,14 @@ def test_a_review_says_how_long_it_took_and_how_many_keys(screen: Page) -> None:
     assert 350 <= review.active_ms < 60_000
 
 
-def test_a_click_scores_too(screen: Page) -> None:
+def test_click_sets_a_score(screen: Page) -> None:
     screen.get_by_role("group", name="depth").get_by_role("radio", name="Partial").click()
     label(screen, "Submit 1 change")
     screen.get_by_role("button", name="Submit 1 change").click()
     heading(screen, "b-model")
 
 
-def test_a_criterion_is_added_and_its_mistake_is_told(screen: Page) -> None:
+def test_added_criterion_shows_its_error(screen: Page) -> None:
     screen.get_by_role("button", name="Add criterion").click()
     screen.keyboard.type("clarity")
     screen.keyboard.press("Enter")
@@ -84,12 +84,12 @@ def test_a_criterion_is_added_and_its_mistake_is_told(screen: Page) -> None:
     assert scores_of(review)["brevity"] == {"score": "Partial", "justification": ""}
 
 
-def test_formulas_are_set_and_what_is_none_stays_readable(screen: Page) -> None:
+def test_formulas_are_typeset_and_invalid_ones_stay_readable(screen: Page) -> None:
     expect(screen.get_by_role("group", name="depth").locator(".katex math")).to_have_count(1)
     expect(screen.locator(".math-error")).to_have_text(r"\undefined{x}")
 
 
-def test_nothing_reaches_over_the_side(screen: Page) -> None:
+def test_review_screen_does_not_scroll_sideways(screen: Page) -> None:
     screen.get_by_role("button", name="Add criterion").click()
     for width in (320, 768, 1024, 1280, 1920):
         screen.set_viewport_size({"width": width, "height": 800})

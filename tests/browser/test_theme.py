@@ -1,4 +1,4 @@
-"""The theme somebody chose holds whatever the system prefers, and from the first paint on."""
+"""The chosen theme overrides the system's, from the first paint."""
 
 import pytest
 from playwright.sync_api import Page
@@ -16,7 +16,7 @@ THEMES = {
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_a_theme_is_in_the_page_itself(
+def test_chosen_theme_applies_at_first_paint(
     theme: User.Theme, page: Page, live_server: LiveServer, ana: User
 ) -> None:
     ana.theme = theme

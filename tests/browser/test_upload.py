@@ -1,4 +1,4 @@
-"""The upload of a large file: in pieces, past a cut connection, a pause and a closed page."""
+"""Chunked uploads: lost connections, pause, resume, cancel."""
 
 import hashlib
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """A file of a little more than one piece."""
+    """A file slightly larger than one chunk."""
     path = tmp_path / "algebra.jsonl"
     with path.open("wb") as file:
         number = 0
@@ -29,7 +29,7 @@ def large(tmp_path: Path) -> Path:
 
 
 class Cable:
-    """Counts the pieces that are sent and, while it is cut, lets none through but the first."""
+    """Counts the chunks sent. While cut, only the first chunk goes through."""
 
     def __init__(self, page: Page, *, cuts: int) -> None:
         self.offsets: list[int] = []
@@ -61,7 +61,7 @@ def expect_import_of(page: Page, file: Path) -> None:
     )
 
 
-def test_an_upload_goes_on_after_its_connection_was_cut(
+def test_upload_resumes_after_a_lost_connection(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
     log_in(page, live_server.url, max)
@@ -71,7 +71,7 @@ def test_an_upload_goes_on_after_its_connection_was_cut(
     assert cable.offsets == [0, PIECE, PIECE, PIECE]
 
 
-def test_an_upload_goes_on_when_the_file_is_chosen_again_on_another_page(
+def test_upload_resumes_when_the_file_is_chosen_again(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
     log_in(page, live_server.url, max)
@@ -88,7 +88,7 @@ def test_an_upload_goes_on_when_the_file_is_chosen_again_on_another_page(
     assert cable.offsets == [PIECE]
 
 
-def test_an_upload_can_be_paused_and_gone_on_with(
+def test_upload_can_be_paused_and_resumed(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
     log_in(page, live_server.url, max)
@@ -101,7 +101,7 @@ def test_an_upload_can_be_paused_and_gone_on_with(
     expect_import_of(page, large)
 
 
-def test_an_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: User, large: Path) -> None:
+def test_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: User, large: Path) -> None:
     log_in(page, live_server.url, max)
     Cable(page, cuts=1000)
     choose(page, live_server.url, large)
@@ -112,7 +112,7 @@ def test_an_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: Us
     assert not Upload.objects.exists()
 
 
-def test_a_file_that_is_refused_is_told_why_beside_the_form(
+def test_refused_file_shows_the_reason_at_the_form(
     page: Page, live_server: LiveServer, max: User, tmp_path: Path
 ) -> None:
     file = tmp_path / "wide.jsonl"

@@ -1,4 +1,4 @@
-"""One record's way through the program, as a reviewer and an admin take it."""
+"""Import, review and export of one record."""
 
 from pathlib import Path
 
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def original(db: None, sample: bytes, tmp_path: Path) -> Path:
-    """A sample, imported into the run `sample`."""
+    """A sample file, imported into the run `sample`."""
     path = tmp_path / "original.jsonl"
     path.write_bytes(sample)
     bring_in(sample, run="sample")
     return path
 
 
-def test_a_record_is_reviewed_with_keyboard_and_mouse_and_nothing_else_changes(
+def test_import_review_and_export_change_only_the_reviewed_line(
     page: Page, live_server: LiveServer, ana: User, original: Path
 ) -> None:
     log_in(page, live_server.url, ana)
