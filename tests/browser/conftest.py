@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import LazySettings
+from django.conf import LazySettings, settings
 from django.db import connection
+from django.test import Client
 from playwright.sync_api import ConsoleMessage, Error, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -116,15 +117,33 @@ def _busy_connections() -> int:
         return int(cursor.fetchone()[0])
 
 
+def start_session(page: Page, url: str, person: User) -> None:
+    """Log a person in without the login page."""
+    client = Client()
+    client.force_login(person)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": url}])
+
+
+def open_runs(page: Page, url: str, person: User) -> None:
+    """Open the list of runs as a person."""
+    start_session(page, url, person)
+    page.goto(url)
+
+
 def log_in(page: Page, url: str, person: User) -> None:
     """Log in with the form of the login page."""
-    person.set_password(PASSWORD)
-    person.save(update_fields=["password"])
+    set_password(person)
     page.goto(f"{url}/login/")
     page.get_by_label("Name").fill(person.username)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("button", name="Log out").wait_for()
+
+
+def set_password(person: User) -> None:
+    person.set_password(PASSWORD)
+    person.save(update_fields=["password"])
 
 
 @pytest.fixture
@@ -145,7 +164,7 @@ def algebra(db: None) -> Run:
 @pytest.fixture
 def screen(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
     """Ana at her first record."""
-    log_in(page, live_server.url, ana)
+    open_runs(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     return page

@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
 from reviews.urls import pages
-from tests.browser.conftest import checked
+from tests.browser.conftest import checked, start_session
 from tests.browser.sights import NO_PAGES, SIGHTS
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,14 +113,6 @@ def errors(page: Page) -> Iterator[list[str]]:
     page.remove_listener("console", listen)
 
 
-def enter(page: Page, url: str, person: User) -> None:
-    """Log in without the login page."""
-    client = Client()
-    client.force_login(person)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": url}])
-
-
 def problems(page: Page, look: str) -> list[str]:
     """Check the current page in a look: all rules at both widths in the light one, else its colours."""
     theme, liking = LOOKS[look]
@@ -197,7 +188,7 @@ def test_page_is_accessible(
 ) -> None:
     sight = SIGHTS[name]
     if sight.who in people:
-        enter(page, live_server.url, people[sight.who])
+        start_session(page, live_server.url, people[sight.who])
     page.goto(live_server.url + sight.prepare())
     sight.then(page)
     page.evaluate(AXE.read_text())

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import BlindScores, Evaluation, Run, User
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 from tests.browser.screen import SCORES, heading, is_at, label, press, saved, scores_of, verdict, words_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,7 +20,7 @@ def blind(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
     """Ana at her first record in a run with only blind reviews. The judge's scores: No, Yes, Yes, Yes."""
     Run.objects.update(blind_share=1)
     Evaluation.objects.update(structured_model_response={"response": {"final_answer": "54"}})
-    log_in(page, live_server.url, ana)
+    open_runs(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
     expect(page.get_by_text("Blind review: the judge's scores are hidden")).to_be_visible()
     return page

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Review, Run, SpotCheck, User
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide
 
@@ -18,7 +18,7 @@ def dashboard(page: Page, live_server: LiveServer, lea: User, ana: User, bo: Use
     run = Run.objects.create(name="Algebra")
     for reviewer in (ana, ana, bo):
         decide(EvaluationFactory.create(run=run), reviewer)
-    log_in(page, live_server.url, lea)
+    open_runs(page, live_server.url, lea)
     page.get_by_role("link", name="Dashboard", exact=True).click()
     return page
 

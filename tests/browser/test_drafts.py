@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from reviews.models import Draft, Evaluation, Review, User
 from reviews.queue import claims
-from tests.browser.conftest import PASSWORD
+from tests.browser.conftest import PASSWORD, set_password
 from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -164,7 +164,8 @@ def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:
     assert until > soon + timedelta(minutes=5)
 
 
-def test_draft_survives_expired_session(screen: Page) -> None:
+def test_draft_survives_expired_session(screen: Page, ana: User) -> None:
+    set_password(ana)
     press(screen, "y", "Escape")
     draft_is(screen, "saved")
     Session.objects.all().delete()

@@ -5,7 +5,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, User
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory
 
@@ -24,7 +24,7 @@ def record(db: None) -> Evaluation:
 
 @pytest.fixture
 def screen(page: Page, live_server: LiveServer, ana: User, record: Evaluation) -> Page:
-    log_in(page, live_server.url, ana)
+    open_runs(page, live_server.url, ana)
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{live_server.url}/evaluations/{record.pk}/")
     return page

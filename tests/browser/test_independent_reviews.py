@@ -6,7 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Escalation, Run, User
 from reviews.queue import claims
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 from tests.browser.screen import SCORES, heading, label, press, record, words_of
 from tests.support.work import decide
 
@@ -26,7 +26,7 @@ def independent_review(algebra: Run, bo: User) -> Run:
 def test_lead_adjudicates_disagreeing_reviews(
     page: Page, live_server: LiveServer, independent_review: Run, ana: User, lea: User
 ) -> None:
-    log_in(page, live_server.url, ana)
+    open_runs(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
     heading(page, "a-model")
     press(page, "a")
@@ -67,4 +67,4 @@ def test_late_submit_becomes_an_independent_review(screen: Page, bo: User) -> No
 
 def log_in_instead(page: Page, live_server: LiveServer, person: User) -> None:
     page.get_by_role("button", name="Log out").click()
-    log_in(page, live_server.url, person)
+    open_runs(page, live_server.url, person)

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Review, Run, User
-from tests.browser.conftest import PASSWORD
+from tests.browser.conftest import PASSWORD, set_password
 from tests.browser.screen import heading, saved
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,8 +25,7 @@ def tab_to(page: Page, name: str, *, exact: bool = False) -> None:
 def test_reviewing_works_by_keyboard_alone(
     page: Page, live_server: LiveServer, ana: User, algebra: Run
 ) -> None:
-    ana.set_password(PASSWORD)
-    ana.save(update_fields=["password"])
+    set_password(ana)
     page.goto(f"{live_server.url}/login/")
     page.get_by_label("Name").focus()
     page.keyboard.type("ana")

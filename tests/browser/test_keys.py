@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Draft, Escalation, Evaluation, Review, Run, Skip, User
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 from tests.browser.screen import (
     SCORES,
     heading,
@@ -332,7 +332,7 @@ def test_shortcut_can_be_reassigned(screen: Page, live_server: LiveServer) -> No
 def test_numeric_scores_have_letter_keys(
     page: Page, live_server: LiveServer, ana: User, numbers: int
 ) -> None:
-    log_in(page, live_server.url, ana)
+    open_runs(page, live_server.url, ana)
     page.goto(f"{live_server.url}/evaluations/{numbers}/")
     page.get_by_role("button", name="Review this").click()
     verdict(page, "Partial")

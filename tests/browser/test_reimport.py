@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Review, User
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 from tests.support.lines import bring_in, file_of, line
 from tests.support.work import decide
 
@@ -35,7 +35,7 @@ def test_lead_resolves_conflicts_one_by_one_and_together(
     page: Page, live_server: LiveServer, lea: User, reviewed: list[Evaluation]
 ) -> None:
     bring_in(file_of(line("eval_1", **THEIRS), line("eval_2", **THEIRS)), run="Algebra")
-    log_in(page, live_server.url, lea)
+    open_runs(page, live_server.url, lea)
     page.get_by_role("link", name="Algebra", exact=True).click()
     page.get_by_role("link", name="Resolve conflicts").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("2 conflicts")
@@ -54,7 +54,7 @@ def test_reviewer_resubmits_an_outdated_decision(
     judged = {"Clarity": {"score": "No", "justification": r"Ends with \(\frac{1}{3}\)."}}
     newer = line("eval_1", parsed_rubric_scores=judged, aggregated_score="Fail")
     bring_in(file_of(newer), run="Algebra")
-    log_in(page, live_server.url, ana)
+    open_runs(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
     changes = page.get_by_role("region", name="Changed since the decision by bo")
     expect(changes.locator("ins").first).to_contain_text("No")

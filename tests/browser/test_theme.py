@@ -5,7 +5,7 @@ from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 
 THEMES = {
     User.Theme.SYSTEM: "rgb(246, 245, 242)",
@@ -22,6 +22,6 @@ def test_chosen_theme_applies_at_first_paint(
     ana.theme = theme
     ana.save(update_fields=["theme"])
     page.emulate_media(color_scheme="light")
-    log_in(page, live_server.url, ana)
+    open_runs(page, live_server.url, ana)
     background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert background == THEMES[theme]

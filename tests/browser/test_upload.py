@@ -8,7 +8,7 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Import, Upload, User
-from tests.browser.conftest import log_in
+from tests.browser.conftest import open_runs
 from tests.support.lines import line
 
 PIECE = 16 * 1024**2
@@ -64,7 +64,7 @@ def expect_import_of(page: Page, file: Path) -> None:
 def test_upload_resumes_after_a_lost_connection(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
-    log_in(page, live_server.url, max)
+    open_runs(page, live_server.url, max)
     cable = Cable(page, cuts=2)
     choose(page, live_server.url, large)
     expect_import_of(page, large)
@@ -74,7 +74,7 @@ def test_upload_resumes_after_a_lost_connection(
 def test_upload_resumes_when_the_file_is_chosen_again(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
-    log_in(page, live_server.url, max)
+    open_runs(page, live_server.url, max)
     cable = Cable(page, cuts=1000)
     choose(page, live_server.url, large)
     page.get_by_role("button", name="Pause").wait_for()
@@ -91,7 +91,7 @@ def test_upload_resumes_when_the_file_is_chosen_again(
 def test_upload_can_be_paused_and_resumed(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
-    log_in(page, live_server.url, max)
+    open_runs(page, live_server.url, max)
     cable = Cable(page, cuts=1000)
     choose(page, live_server.url, large)
     page.get_by_role("button", name="Pause").click()
@@ -102,7 +102,7 @@ def test_upload_can_be_paused_and_resumed(
 
 
 def test_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: User, large: Path) -> None:
-    log_in(page, live_server.url, max)
+    open_runs(page, live_server.url, max)
     Cable(page, cuts=1000)
     choose(page, live_server.url, large)
     while not Upload.objects.filter(offset=PIECE).exists():
@@ -117,7 +117,7 @@ def test_refused_file_shows_the_reason_at_the_form(
 ) -> None:
     file = tmp_path / "wide.jsonl"
     file.write_bytes("{}".encode("utf-16"))
-    log_in(page, live_server.url, max)
+    open_runs(page, live_server.url, max)
     choose(page, live_server.url, file)
     expect(page.get_by_text("The file is UTF-16.")).to_be_visible()
     expect(page.get_by_label("JSONL file")).to_be_visible()

@@ -66,7 +66,7 @@ class TestRecordHistory:
         assert f'href="?after={after}"' in text(response)
         older = text(as_bo.get(url("record-history", record), {"after": after}))
         assert "added this record" in older
-        assert ">Latest</a>" in older
+        assert ">First page</a>" in older
 
     def test_history_escapes_record_texts(self, as_bo: Client, ana: User) -> None:
         first = decide(EvaluationFactory.create(), ana, comments="<b>one</b>")
