@@ -16,9 +16,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
 from tests.browser.screen import SCORES
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
 
-PASSWORD = "a password for tests"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 # Keep Chromium from contacting hosts of its own.
@@ -133,17 +132,11 @@ def open_runs(page: Page, url: str, person: User) -> None:
 
 def log_in(page: Page, url: str, person: User) -> None:
     """Log in with the form of the login page."""
-    set_password(person)
     page.goto(f"{url}/login/")
     page.get_by_label("Name").fill(person.username)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
     page.get_by_role("button", name="Log out").wait_for()
-
-
-def set_password(person: User) -> None:
-    person.set_password(PASSWORD)
-    person.save(update_fields=["password"])
 
 
 @pytest.fixture

@@ -36,6 +36,9 @@ def verdict(page: Page, words: str) -> None:
 
 def settle(page: Page) -> None:
     """Wait until the screen accepts keys: it ignores those meant for the record before."""
+    shown = page.locator("#show-keys")
+    if shown.count():
+        shown.wait_for()  # the script shows this button when it starts with a screen
     page.wait_for_timeout(350)
 
 

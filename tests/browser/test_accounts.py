@@ -19,9 +19,9 @@ from reviews.accounts import people
 from reviews.accounts.permissions import role_of
 from reviews.models import AuditEvent, Evaluation, User
 from reviews.queue import claims
-from tests.browser.conftest import PASSWORD, log_in
+from tests.browser.conftest import log_in
 from tests.support import oidc_provider
-from tests.support.factories import EvaluationFactory
+from tests.support.factories import PASSWORD, EvaluationFactory
 from tests.support.oidc_provider import Provider
 from tests.support.work import decide
 
@@ -109,7 +109,6 @@ class TestLogin:
 
     def test_login_of_deactivated_person_explains_it(self, page: Page, url: str, ana: User) -> None:
         ana.is_active = False
-        ana.set_password(PASSWORD)
         ana.save()
         enter_password(page, url, ana)
         expect(page.get_by_role("heading", level=1)).to_have_text("Your account is deactivated")

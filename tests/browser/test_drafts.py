@@ -10,8 +10,8 @@ from playwright.sync_api import Page, Route, expect
 
 from reviews.models import Draft, Evaluation, Review, User
 from reviews.queue import claims
-from tests.browser.conftest import PASSWORD, set_password
 from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
+from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -164,8 +164,7 @@ def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:
     assert until > soon + timedelta(minutes=5)
 
 
-def test_draft_survives_expired_session(screen: Page, ana: User) -> None:
-    set_password(ana)
+def test_draft_survives_expired_session(screen: Page) -> None:
     press(screen, "y", "Escape")
     draft_is(screen, "saved")
     Session.objects.all().delete()

@@ -5,8 +5,8 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Review, Run, User
-from tests.browser.conftest import PASSWORD, set_password
 from tests.browser.screen import heading, saved
+from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,7 +25,6 @@ def tab_to(page: Page, name: str, *, exact: bool = False) -> None:
 def test_reviewing_works_by_keyboard_alone(
     page: Page, live_server: LiveServer, ana: User, algebra: Run
 ) -> None:
-    set_password(ana)
     page.goto(f"{live_server.url}/login/")
     page.get_by_label("Name").focus()
     page.keyboard.type("ana")
