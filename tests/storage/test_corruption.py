@@ -337,34 +337,33 @@ ROWS: dict[str, Callable[[], object]] = {
 
 
 class TestChangedStorage:
-    @pytest.mark.parametrize("name", [*FRAMES, *ROWS])
-    def test_changed_storage_is_found_and_never_exported(
-        self, name: str, run: Run, expected: dict[str, bytes]
-    ) -> None:
-        with undone():
-            (FRAMES | ROWS)[name]()
-            failed, faults = check_all(run, expected)
-        assert faults
-        assert failed
-        assert all("import " in fault and fault.endswith(".") for fault in faults)
+    def test_changed_storage_is_found_and_never_exported(self, run: Run, expected: dict[str, bytes]) -> None:
+        for name, damage in (FRAMES | ROWS).items():
+            with undone():
+                damage()
+                failed, faults = check_all(run, expected)
+            assert faults, name
+            assert failed, name
+            assert all("import " in fault and fault.endswith(".") for fault in faults), name
 
-    @pytest.mark.parametrize("name", FRAMES)
     def test_damaged_frames_are_repaired_from_the_original_file(
-        self, name: str, run: Run, expected: dict[str, bytes], tmp_path: Path, capsysbinary: Capture
+        self, run: Run, expected: dict[str, bytes], tmp_path: Path, capsysbinary: Capture
     ) -> None:
-        number = first().pk
-        FRAMES[name]()
-        original = tmp_path / "original.jsonl"
-        original.write_bytes(SECOND)
-        other = manage(capsysbinary, "repair_import", str(number), str(original))
-        assert other.status == 2
-        assert "This is another file" in other.err
+        number = str(first().pk)
+        original, other = tmp_path / "original.jsonl", tmp_path / "other.jsonl"
         original.write_bytes(FIRST)
-        assert manage(capsysbinary, "repair_import", str(number), str(original)).status == 0
-        if name == "a frame is of another import":
-            SourceChunk.objects.filter(source__run__name="another", number=9).delete()
-        assert check_all(run, expected) == (0, [])
-        assert AuditEvent.objects.filter(action="repair import", source=number).exists()
+        other.write_bytes(SECOND)
+        for name, damage in FRAMES.items():
+            with undone():
+                damage()
+                refused = manage(capsysbinary, "repair_import", number, str(other))
+                assert refused.status == 2, name
+                assert "This is another file" in refused.err
+                assert manage(capsysbinary, "repair_import", number, str(original)).status == 0, name
+                if name == "a frame is of another import":
+                    SourceChunk.objects.filter(source__run__name="another", number=9).delete()
+                assert check_all(run, expected) == (0, []), name
+                assert AuditEvent.objects.filter(action="repair import", source=number).exists(), name
 
 
 class TestRepair:
