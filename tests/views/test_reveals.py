@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 SECRET = "Only ana thinks that it is deep."
 SCORES = {"Clarity": {"score": "Yes", "justification": SECRET}}
-ASSISTED = "your later reviews in this run count as assisted."
+ASSISTED = "your reviews in this run no longer count as blind."
 
 
 def seal_events() -> None:
