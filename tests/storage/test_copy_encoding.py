@@ -129,7 +129,7 @@ def bad_lines() -> list[bytes]:
     return [
         rejected.text
         for trap, lines in REJECTED.items()
-        if trap != "an id that stands in an earlier line"
+        if trap != "an id of an earlier line"
         for rejected in lines
     ]
 
