@@ -349,21 +349,21 @@ class TestChangedStorage:
     def test_damaged_frames_are_repaired_from_the_original_file(
         self, run: Run, expected: dict[str, bytes], tmp_path: Path, capsysbinary: Capture
     ) -> None:
-        number = str(first().pk)
+        source = first()
         original, other = tmp_path / "original.jsonl", tmp_path / "other.jsonl"
         original.write_bytes(FIRST)
         other.write_bytes(SECOND)
         for name, damage in FRAMES.items():
             with undone():
                 damage()
-                refused = manage(capsysbinary, "repair_import", number, str(other))
+                refused = manage(capsysbinary, "repair_import", str(source.pk), str(other))
                 assert refused.status == 2, name
                 assert "This is another file" in refused.err
-                assert manage(capsysbinary, "repair_import", number, str(original)).status == 0, name
+                assert manage(capsysbinary, "repair_import", str(source.pk), str(original)).status == 0, name
                 if name == "a frame is of another import":
                     SourceChunk.objects.filter(source__run__name="another", number=9).delete()
                 assert check_all(run, expected) == (0, []), name
-                assert AuditEvent.objects.filter(action="repair import", source=number).exists(), name
+                assert AuditEvent.objects.filter(action="repair import", source=source).exists(), name
 
 
 class TestRepair:

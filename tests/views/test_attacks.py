@@ -155,7 +155,7 @@ class TestEveryParameter:
             assert ask(client, method, address(name, record)).status_code < 500
             names = sorted(asked)
             heard += len(names)
-            for odd in self.ODD:
+            for odd in self.ODD if names else ():
                 response = ask(client, method, address(name, record), data=dict.fromkeys(names, odd))
                 assert response.status_code < 500, (name, odd)
         assert heard > 40
@@ -383,7 +383,7 @@ class TestGuessing:
         assert seen[-1] == 429
         response = client.post(reverse(name), {**posted, field: PASSWORD})
         assert response.status_code == 429
-        assert "There have been too many attempts" in text(response)
+        assert "Too many attempts from your network." in text(response)
 
     def test_token_prefix_does_not_help_guessing(self, ana: User) -> None:
         """Tokens are found by hash, so a correct prefix is no better than any other text."""
