@@ -207,6 +207,15 @@ def test_templates_compile() -> None:
         get_template(name)
 
 
+def test_templates_include_and_extend_existing_templates() -> None:
+    named = {
+        (name, re.sub("#.*", "", other))
+        for name, source in sources().items()
+        for other in re.findall(r"{%\s*(?:include|extends)\s+\"([^\"]+)\"", source)
+    }
+    assert {(name, other) for name, other in named if other not in sources()} == set()
+
+
 def test_templates_have_no_inline_script_or_style() -> None:
     html = {
         name: re.sub(r"{%.*?%}|{{.*?}}|{#.*?#}", "", source, flags=re.DOTALL)

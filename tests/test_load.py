@@ -1,7 +1,5 @@
-"""Small versions of the load and fault tests, and tests of their checks."""
+"""The checks of the load and fault tests find what they look for."""
 
-import subprocess
-import sys
 import uuid
 from pathlib import Path
 
@@ -9,7 +7,6 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from cognireview.environment import BASE_DIR
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.models import Evaluation, Export, Import, Review, User
 from reviews.queue import claims
@@ -18,28 +15,6 @@ from tests.load.reviewer import Accepted
 from tests.load.reviewers import after
 from tests.support.lines import bring_in, file_of, line, take_out
 from tests.support.work import SCORES, agree, decide
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["reviewers", "--records=400", "--reviewers=3"],
-        ["kill", "--records=1500", "--reviewers=3", "--kills=1", "--pause=2"],
-    ],
-    ids=["reviewers", "kill"],
-)
-def test_small_load_test_finds_no_problems(arguments: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.load", *arguments],
-        cwd=BASE_DIR,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["Everything holds."]), done.stderr
-
 
 KEY = "ana-1"
 DATA = file_of(line("eval_1"), line("eval_2"))
