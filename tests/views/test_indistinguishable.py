@@ -157,7 +157,9 @@ class World:
 
     def queries(self) -> Iterator[list[tuple[str, str]]]:
         """Return every filter with every existing value, and every word of a secret text."""
-        occurring = RunFacet.objects.filter(run=self.run).values_list("name", "value").order_by("name", "value")
+        occurring = (
+            RunFacet.objects.filter(run=self.run).values_list("name", "value").order_by("name", "value")
+        )
         fixed = [(name, value) for name, one in FILTERS.items() for value in one.options]
         typed = [("created-from", "2025-01-01"), ("reviewed-until", "2030-01-01")]
         people = [
