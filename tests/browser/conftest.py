@@ -11,7 +11,7 @@ import pytest
 from django.conf import LazySettings, settings
 from django.db import connection
 from django.test import Client
-from playwright.sync_api import ConsoleMessage, Error, Page, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
@@ -67,6 +67,28 @@ def _public_url(live_server: LiveServer, settings: LazySettings) -> None:
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": SWITCHES}
+
+
+@pytest.fixture(scope="session")
+def shared_context(browser: Browser) -> Iterator[BrowserContext]:
+    """One context for all tests: a new one would load every script and style again."""
+    context = browser.new_context()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def context(shared_context: BrowserContext, live_server: LiveServer) -> Iterator[BrowserContext]:
+    """The shared context. Afterwards it is logged out and has no stored data and no pages."""
+    yield shared_context
+    shared_context.set_offline(False)
+    shared_context.clear_cookies()
+    for page in shared_context.pages:
+        session = shared_context.new_cdp_session(page)
+        session.send(
+            "Storage.clearDataForOrigin", {"origin": live_server.url, "storageTypes": "local_storage"}
+        )
+        page.close()
 
 
 @pytest.fixture
