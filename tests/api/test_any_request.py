@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
@@ -87,7 +87,13 @@ def program(max: User) -> Program:
 def test_no_request_causes_a_server_error(program: Program) -> None:
     statuses = set()
 
+    def plain(path: str) -> dict[str, Any]:
+        return {"method": "GET", "path": path, "body": b"", "kind": "", "Idempotency_Key": "1"}
+
     @examples(max_examples=60)
+    @example(plain("runs/one"))
+    @example(plain("runs/no-such-run"))
+    @example(plain("evaluations?run=one&sort=no-such-order"))
     @given(requests())
     def ask(request: dict[str, Any]) -> None:
         answer = program.ask(**request)
