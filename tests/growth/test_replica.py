@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,9 @@ class Standby:
         try:
             yield
         finally:
-            self.place.ask("SELECT pg_wal_replay_resume()::text")
+            # What is replayed from here on may cancel this very query.
+            with suppress(psycopg.errors.SerializationFailure):
+                self.place.ask("SELECT pg_wal_replay_resume()::text")
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
