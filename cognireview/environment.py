@@ -203,7 +203,7 @@ class Environment(BaseSettings):
     mail_from: str = Field("cognireview@localhost", description="Sender address of mail.")
     oidc_issuer: str = Field(
         "",
-        description="Issuer URL of an OpenID Connect provider for single sign-on. If unset, there is none.",
+        description="Issuer URL of an OpenID Connect provider for single sign-on. Unset: no single sign-on.",
     )
     oidc_client_id: str = Field(
         "", description="Client id of this site at the provider.", validate_default=True

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test import override_settings
+from django.test import Client, override_settings
 from hypothesis import settings as examples
 
 from cognireview.operations import outage
@@ -181,3 +181,29 @@ def max(db: None) -> User:  # noqa: A001 the person, not the function
 def eve(db: None) -> User:
     """A person without a role."""
     return UserFactory.create(username="eve")
+
+
+@pytest.fixture
+def as_ana(client: Client, ana: User) -> Client:
+    client.force_login(ana)
+    return client
+
+
+@pytest.fixture
+def as_max(client: Client, max: User) -> Client:
+    client.force_login(max)
+    return client
+
+
+@pytest.fixture
+def as_bo(bo: User) -> Client:
+    client = Client()
+    client.force_login(bo)
+    return client
+
+
+@pytest.fixture
+def as_lea(lea: User) -> Client:
+    client = Client()
+    client.force_login(lea)
+    return client

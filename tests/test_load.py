@@ -1,4 +1,4 @@
-"""The checks of the load and fault tests find what they look for."""
+"""Tests of the checks that end the load and fault tests."""
 
 import uuid
 from pathlib import Path

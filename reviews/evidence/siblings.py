@@ -26,9 +26,9 @@ class Sibling:
     pk: int
     model: str
     judge: str
-    #: The judge's verdict; empty if there is none or it is hidden.
+    #: The judge's verdict; empty if missing or hidden.
     judged: str
-    #: The verdict of the current decision; empty if there is none or it is hidden.
+    #: The verdict of the current decision; empty if missing or hidden.
     decided: str
     status: str
     #: Whether it is the record on the page.

@@ -9,8 +9,8 @@ from django.db import connection
 from django.utils import timezone
 
 from reviews.models import Evaluation, FileConflict, Review, User
-from reviews.records import reason_families
 from reviews.records.conflicts import Conflict
+from reviews.records.reason_families import reason_family
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review.decision import Decision
 from reviews.rubric.definition import run_rubric
@@ -77,13 +77,7 @@ def add(
     rule = run_rubric(evaluation.run).rule
     compared = compare_with_judge(judged, scores, causes, rule, evaluation.aggregated_score)
     basis = _load_basis(evaluation, reviewer)
-    before: dict[str, Any] = {
-        "review": evaluation.review_id,
-        "is_outdated": evaluation.is_outdated,
-        "escalation": escalation,
-    }
-    if independent_reviews:
-        before["independent_reviews"] = [*independent_reviews]
+    before = _state_to_restore(evaluation, escalation, independent_reviews)
     return Review.objects.create(
         evaluation=evaluation,
         run=evaluation.run,
@@ -103,17 +97,27 @@ def add(
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
         stratum_id=basis.stratum,
-        families=sorted(
-            {reason_families.reason_family(str(reason)).key for reason in evaluation.review_reasons}
-        ),
+        families=sorted({reason_family(str(reason)).key for reason in evaluation.review_reasons}),
         is_sampled=evaluation.is_sampled,
         blind_scores=basis.blind_scores,
         blind_verdict=None if basis.blind_scores is None else rule.aggregate(basis.blind_scores.values()),
         submission=submission,
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
-        before=evaluation.human | before,
+        before=before,
     )
+
+
+def _state_to_restore(
+    evaluation: Evaluation, escalation: int | None, independent_reviews: Sequence[int]
+) -> dict[str, Any]:
+    """Return the values that undoing the next decision restores."""
+    state = evaluation.human | {
+        "review": evaluation.review_id,
+        "is_outdated": evaluation.is_outdated,
+        "escalation": escalation,
+    }
+    return state | ({"independent_reviews": [*independent_reviews]} if independent_reviews else {})
 
 
 def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Review | None:

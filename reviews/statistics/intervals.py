@@ -97,7 +97,7 @@ class StratifiedEstimate:
 
     @property
     def note(self) -> str:
-        """Say what is not covered, or return an empty string."""
+        """Return a sentence about the records that are not covered, or an empty string."""
         if not self.uncovered:
             return ""
         largest = sorted(self.uncovered, key=lambda part: -part.population)

@@ -53,7 +53,7 @@ class Standby:
         try:
             yield
         finally:
-            # What is replayed from here on may cancel this very query.
+            # The replay that starts here may cancel this query.
             with suppress(psycopg.errors.SerializationFailure):
                 self.place.ask("SELECT pg_wal_replay_resume()::text")
 

@@ -215,11 +215,6 @@ def test_import_that_waits_for_a_lead_sees_the_resolution(ana: User, lea: User) 
 
 
 class TestPage:
-    @pytest.fixture
-    def as_lea(self, client: Client, lea: User) -> Client:
-        client.force_login(lea)
-        return client
-
     def settle(self, client: Client, run: Run, **posted: Any) -> str:
         return text(client.post(reverse("resolve-conflicts", args=[run.pk]), posted, follow=True))
 

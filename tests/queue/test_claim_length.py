@@ -72,11 +72,6 @@ def test_last_sign_of_life_is_when_the_claim_was_renewed(ana: User, lea: User) -
 
 
 class TestPage:
-    @pytest.fixture
-    def as_lea(self, client: Client, lea: User) -> Client:
-        client.force_login(lea)
-        return client
-
     def test_lead_sets_the_length(self, as_lea: Client) -> None:
         run = RunFactory.create()
         posted = as_lea.post(reverse("run-claim-length", args=[run.pk]), {"minutes": "45"}, follow=True)

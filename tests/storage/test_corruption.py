@@ -73,20 +73,6 @@ def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-@pytest.fixture
-def as_lea(lea: User) -> Client:
-    client = Client()
-    client.force_login(lea)
-    return client
-
-
-@pytest.fixture
-def as_ana(ana: User) -> Client:
-    client = Client()
-    client.force_login(ana)
-    return client
-
-
 def first() -> Import:
     return Import.objects.order_by("pk")[0]
 

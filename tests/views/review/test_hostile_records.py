@@ -221,13 +221,6 @@ def happened() -> Iterator[list[tuple[str, str]]]:
 PAGES = [name for name, methods in ACCESS.items() if methods.get("get", (0,) * 5)[4] in {200, 404}]
 
 
-@pytest.fixture
-def as_max(max: User) -> Client:
-    client = Client()
-    client.force_login(max)
-    return client
-
-
 def places(record: Evaluation) -> Iterator[str]:
     """Return every address for the waiting record, and the record addresses for the others."""
     for name in PAGES:

@@ -16,12 +16,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def as_lea(client: Client, lea: User) -> Client:
-    client.force_login(lea)
-    return client
-
-
-@pytest.fixture
 def run() -> Run:
     return RunFactory.create(name="Algebra")
 
