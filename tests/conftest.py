@@ -22,9 +22,10 @@ from tests.support.audit_check import AuditCheck
 from tests.support.factories import UserFactory
 from tests.support.template_database import test_database_from_template
 
-# The duration of an example depends on the machine.
-examples.register_profile("patient", deadline=None)
-examples.load_profile("patient")
+# The duration of an example depends on the machine. `--hypothesis-profile=thorough` tries more examples.
+examples.register_profile("short", deadline=None, max_examples=25)
+examples.register_profile("thorough", deadline=None, max_examples=1_000)
+examples.load_profile("short")
 
 # With PYTHONDONTWRITEBYTECODE, cache bytecode elsewhere: `manage.py` would mostly compile at each start.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):

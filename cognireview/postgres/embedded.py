@@ -169,14 +169,19 @@ class Server:
                 self.start()
 
     def stop(self) -> None:
-        """Stop the server and wait for its last process. After a minute, send SIGQUIT instead of SIGINT."""
+        """Stop the server and wait for its last process.
+
+        SIGQUIT stops it without a checkpoint. It is sent after a minute, and to a server in crash recovery, which
+        may never stop after SIGINT. The next start replays the log.
+        """
         for how in (signal.SIGINT, signal.SIGQUIT):
             end = time.monotonic() + _STOP_TIMEOUT_SECONDS
             is_signalled = False
             while self.is_alive() and time.monotonic() < end:
                 # Without an answer, the process id may belong to another program.
-                if not is_signalled and self._ping() != pq.Ping.NO_RESPONSE:
-                    os.kill(int((self.cluster / "postmaster.pid").read_text().splitlines()[0]), how)
+                if not is_signalled and (answer := self._ping()) != pq.Ping.NO_RESPONSE:
+                    pid = int((self.cluster / "postmaster.pid").read_text().splitlines()[0])
+                    os.kill(pid, signal.SIGQUIT if answer == pq.Ping.REJECT else how)
                     is_signalled = True
                 time.sleep(0.02)
 

@@ -18,7 +18,8 @@ from reviews.models import Run, User
 from tests.browser.screen import SCORES
 from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# The headless shell does the same with half the work.
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 # Keep Chromium from contacting hosts of its own.
 SWITCHES = [
@@ -42,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.slow)
     if CHROMIUM or os.environ.get("CI"):
         return
-    skip = pytest.mark.skip(reason="no Chromium on this machine (Debian: apt-get install chromium)")
+    skip = pytest.mark.skip(reason="no Chromium on this machine (Debian: apt-get install chromium-headless-shell)")
     for item in filter(is_browser_test, items):
         item.add_marker(skip)
 

@@ -21,7 +21,10 @@ from tests.support.work import SCORES, decide
 pytestmark = pytest.mark.django_db
 
 DESK = "/dashboard/"
-TODAY = f"{timezone.now():%Y-%m-%d}"
+
+
+def today() -> str:
+    return f"{timezone.now():%Y-%m-%d}"
 
 
 @pytest.fixture
@@ -92,7 +95,7 @@ class TestDashboard:
         assert [row["done"] for row in table(here, "reviewers")] == ["1"]
         assert [row["run"] for row in table(here, "runs")] == ["Algebra"]
         assert table(as_lea.get(DESK, {"last": "2020-01-01"}), "reviewers") == []
-        assert [row["done"] for row in table(as_lea.get(DESK, {"first": TODAY}), "reviewers")] == ["2"]
+        assert [row["done"] for row in table(as_lea.get(DESK, {"first": today()}), "reviewers")] == ["2"]
 
     @pytest.mark.parametrize(
         "query",
@@ -250,9 +253,9 @@ class TestMyActivity:
 class TestReviewerActivity:
     def test_reviewer_page_links_figures_to_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
-        response = as_lea.get(url("reviewer-activity", ana), {"run": str(algebra.pk), "first": TODAY})
+        response = as_lea.get(url("reviewer-activity", ana), {"run": str(algebra.pk), "first": today()})
         place = {column.name: cell for column, cell in response.context["figures"]}["done"].url
-        assert place == reverse("decisions") + f"?run={algebra.pk}&first={TODAY}&reviewer=ana"
+        assert place == reverse("decisions") + f"?run={algebra.pk}&first={today()}&reviewer=ana"
         assert len(as_lea.get(place).context["table"].lines) == 1
         assert "Spot check" in text(response)
 
@@ -277,5 +280,5 @@ def test_dashboard_days_are_utc_days(as_lea: Client, ana: User, algebra: Run) ->
     done(algebra, ana)
     tomorrow = timezone.now() + dt.timedelta(days=1)
     found = table(as_lea.get(DESK), "days")
-    assert [(row["day"], row["done"], row["reviewers"]) for row in found] == [(TODAY, "1", "1")]
+    assert [(row["day"], row["done"], row["reviewers"]) for row in found] == [(today(), "1", "1")]
     assert table(as_lea.get(DESK, {"first": f"{tomorrow:%Y-%m-%d}"}), "days") == []
