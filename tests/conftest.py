@@ -1,7 +1,9 @@
 """Shared fixtures: a private PostgreSQL server, the known people, and checks that apply to every test."""
 
 import fcntl
+import gc
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,9 +29,11 @@ examples.register_profile("short", deadline=None, max_examples=25)
 examples.register_profile("thorough", deadline=None, max_examples=1_000)
 examples.load_profile("short")
 
-# With PYTHONDONTWRITEBYTECODE, cache bytecode elsewhere: `manage.py` would mostly compile at each start.
+# With PYTHONDONTWRITEBYTECODE, cache bytecode elsewhere: each start of `manage.py` and of pytest would mostly
+# compile.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(settings.DATA_DIR / "tests" / "bytecode"))
+    sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
 
 # For pytest-django: an undefined template variable fails the test.
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
@@ -53,9 +57,19 @@ END $$
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Run the whole suite with a process per core. Single tests start sooner in this process."""
+    """Run the whole suite in several processes. Single tests start sooner in this process.
+
+    One more than there are cores, because tests in a browser often wait.
+    """
     is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    return (os.cpu_count() or 1) if is_whole else 0
+    has_browser_tests = config.option.markexpr != "not slow"
+    return (os.cpu_count() or 1) + has_browser_tests if is_whole else 0
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking through all modules and tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
