@@ -21,6 +21,7 @@ from reviews.database.locks import Lock
 from reviews.imports import parser_pool
 from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines
 from reviews.imports.bulk_update import apply_updates
+from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.parser_pool import ParsedLines, ParseRequest
 from reviews.imports.reconcile import IncomingRecord, KnownRecord, Reconciled, find_known_records, reconcile
 from reviews.imports.rejection_limit import RejectionLimit, split_batches
@@ -57,13 +58,15 @@ _WRITTEN = """
 class StrictImportRefused(Exception):
     """A strict import has rejected lines, so nothing was imported."""
 
-    def __init__(self, source: Import, import_lines: list[ImportLine]) -> None:
+    def __init__(self, source: Import, import_lines: list[ImportLine], groups: list[LineGroup]) -> None:
         super().__init__(
             f"{source.rejected:,} of {source.lines:,} lines are invalid, so nothing was imported."
         )
         self.source = source
         #: The rejected lines, unsaved.
         self.import_lines = import_lines
+        #: The same lines, grouped.
+        self.groups = groups
 
     def listed_exceptions(self) -> Iterator[dict[str, Any]]:
         """As `Import.listed_exceptions`."""
@@ -134,7 +137,7 @@ def clean_file_name(name: str) -> str:
 def _finish(done: Import, totals: ContentTotals) -> None:
     """Complete an import, or raise `StrictImportRefused`."""
     if done.strict and done.rejected:
-        raise StrictImportRefused(done, list(done.exceptions.order_by("line")))
+        raise StrictImportRefused(done, list(done.exceptions.order_by("line")), group_exceptions(done))
     _check_written(done)
     # A trigger assigns the import's place among the run's files. `Lock.IMPORT` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()

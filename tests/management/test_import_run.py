@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reviews.management.commands import import_run
 from reviews.models import AuditEvent, Evaluation, Import, Run
 from tests.support.commands import Finished, manage
 from tests.support.lines import file_of, line
@@ -86,14 +87,27 @@ class TestReport:
             "  line 5: rejected: evaluation_id is already in line 1\n"
         )
 
-    def test_report_of_many_invalid_lines_shows_the_first_and_counts_the_rest(
-        self, tmp_path: Path, capsysbinary: Capture
+    @pytest.mark.parametrize("options", [[], ["--dry-run"], ["--strict"]])
+    def test_report_groups_invalid_lines_with_the_same_reason(
+        self, options: list[str], tmp_path: Path, capsysbinary: Capture
     ) -> None:
-        name = written(tmp_path / "bad.jsonl", b"no record\n" * 1234)
-        out = manage(capsysbinary, "import_run", name).out.decode()
-        assert "line 20: " in out
-        assert "line 21: " not in out
-        assert "  and 1,214 more (--json lists all)" in out
+        name = written(tmp_path / "bad.jsonl", b"no record\n" * 1234 + line(task_id=True))
+        out = manage(capsysbinary, "import_run", name, *options).out.decode()
+        assert out.splitlines()[1:] == [
+            "  1,234 lines (1, 2, 3, …): rejected: is not JSON: Expecting value, at character 1",
+            "  line 1235: rejected: task_id is a boolean, but takes a string or a number",
+        ]
+
+    def test_report_counts_lines_of_groups_that_are_not_shown(
+        self, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(import_run, "SHOWN_GROUPS", 1)
+        bad = (*[b"no record"] * 4, line(task_id=True), line(model_id=True))
+        out = manage(capsysbinary, "import_run", written(tmp_path / "bad.jsonl", file_of(*bad))).out
+        assert out.decode().splitlines()[1:] == [
+            "  4 lines (1, 2, 3, …): rejected: is not JSON: Expecting value, at character 1",
+            "  and 2 more lines with other reasons (--json lists all)",
+        ]
 
     def test_json_report_has_the_documented_shape(self, mixed: str, capsysbinary: Capture) -> None:
         [report] = json_reports(manage(capsysbinary, "import_run", mixed, "--json"))

@@ -7,7 +7,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,6 +15,7 @@ from django.db import transaction
 from rich import progress as rich_progress
 from rich.console import Console
 
+from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import Progress, StrictImportRefused, import_stream
 from reviews.management.arguments import open_input, read_mapping
 from reviews.models import Import
@@ -26,7 +26,7 @@ from reviews.storage.corruption import CorruptData
 from reviews.storage.errors import ImportRefused
 
 ACCEPTED, SOME_REJECTED, NOTHING_IMPORTED = 0, 1, 2
-SHOWN = 20
+SHOWN_GROUPS = 20
 
 
 class Command(BaseCommand):
@@ -70,26 +70,33 @@ class Command(BaseCommand):
                     progress=progress,
                 )
                 exceptions = done.listed_exceptions()
+                groups = group_exceptions(done, most=SHOWN_GROUPS)
                 if options["dry_run"]:
                     exceptions = iter(list(exceptions))
                     transaction.set_rollback(True)
         except StrictImportRefused as refusal:
             self.stderr.write(f"{name}: {refusal}")
-            self._report(refusal.source, iter(refusal.listed_exceptions()), options, kept=False)
+            self._report(refusal.source, refusal.listed_exceptions(), refusal.groups, options, kept=False)
             return NOTHING_IMPORTED
         except (ImportRefused, CorruptData, OSError) as error:
             self.stderr.write(f"{name}: {error}")
             return NOTHING_IMPORTED
-        self._report(done, exceptions, options, kept=not options["dry_run"])
+        self._report(done, exceptions, groups, options, kept=not options["dry_run"])
         return SOME_REJECTED if done.rejected else ACCEPTED
 
     def _report(
-        self, done: Import, exceptions: Iterator[dict[str, Any]], options: dict[str, Any], *, kept: bool
+        self,
+        done: Import,
+        exceptions: Iterator[dict[str, Any]],
+        groups: list[LineGroup],
+        options: dict[str, Any],
+        *,
+        kept: bool,
     ) -> None:
         if options["json"]:
             self._print_json(done, exceptions, kept=kept)
         else:
-            self._print_text(done, exceptions, kept=kept)
+            self._print_text(done, groups, kept=kept)
 
     def _print_json(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
         head = {"run": done.run.name, "import": done.pk if kept else None, **done.counts}
@@ -99,7 +106,7 @@ class Command(BaseCommand):
             self.stdout.write((", " if number else "") + json.dumps(exception), ending="")
         self.stdout.write("]}")
 
-    def _print_text(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
+    def _print_text(self, done: Import, groups: list[LineGroup], *, kept: bool) -> None:
         counts = ", ".join(
             f"{number:,} {outcome}" for outcome, number in done.counts.items() if outcome != "lines"
         )
@@ -107,14 +114,20 @@ class Command(BaseCommand):
             f"run {done.run.name!r}, import {done.pk}" if kept else f"run {done.run.name!r}, nothing written"
         )
         self.stdout.write(f"{done.file_name}: {done.lines:,} lines ({where}): {counts}")
-        listed = (line for line in exceptions if line["outcome"] in {"rejected", "conflict"})
-        for exception in islice(listed, SHOWN):
-            place = f"  line {exception['line']}"
-            field = f"{exception['field']} " if exception["field"] else ""
-            self.stdout.write(f"{place}: {exception['outcome']}: {field}{exception['reason']}")
-        more = done.rejected + done.conflicts - SHOWN
+        for group in groups:
+            field = f"{group.field} " if group.field else ""
+            self.stdout.write(f"  {_lines(group)}: {group.outcome}: {field}{group.reason}")
+        more = done.rejected + done.conflicts + done.updated - sum(group.count for group in groups)
         if more > 0:
-            self.stdout.write(f"  and {more:,} more (--json lists all)")
+            self.stdout.write(f"  and {more:,} more lines with other reasons (--json lists all)")
+
+
+def _lines(group: LineGroup) -> str:
+    """Return how many lines a group has, and the first line numbers."""
+    numbers = ", ".join(map(str, group.examples))
+    if group.count == 1:
+        return f"line {numbers}"
+    return f"{group.count:,} lines ({numbers}{', …' if group.more else ''})"
 
 
 def _run_name(file_name: str, given: str | None) -> str:

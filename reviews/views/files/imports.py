@@ -15,10 +15,10 @@ from reviews.exports import jsonl
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.imports import jobs
+from reviews.imports.exception_groups import group_exceptions
 from reviews.models import Export, Import, ImportLine, ImportProgress
 from reviews.views.parts import render_part
 
-SHOWN_EXCEPTIONS = 100
 Outcome = ImportLine.Outcome
 
 
@@ -28,15 +28,14 @@ def import_page(request: Request, pk: int) -> HttpResponse:
     check(request.user, "review_evaluation")
     source = get_object_or_404(Import.objects.select_related("run", "created_by", "progress"), pk=pk)
     to_read = _outcomes_worth_reading(source)
-    lines = source.exceptions.filter(outcome__in=to_read).order_by("outcome", "line")
-    exceptions = list(lines[:SHOWN_EXCEPTIONS])
+    groups = group_exceptions(source, to_read)
     context = {
         "source": source,
         **_progress(source),
         "unfinished": source.state in Import.UNFINISHED,
         "seconds_to_next_look": poll_seconds(source),
-        "exceptions": exceptions,
-        "more_exceptions": sum(to_read.values()) - len(exceptions),
+        "exception_groups": groups,
+        "more_exceptions": sum(to_read.values()) - sum(group.count for group in groups),
         "may_import": can(request.user, "import_file"),
         "can_retry": jobs.can_retry(source),
         "may_download_lines": can(request.user, "export_run"),

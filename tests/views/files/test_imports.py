@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reviews.imports import jobs
+from reviews.imports.exception_groups import MAX_GROUPS
 from reviews.models import Import, ImportLine, ImportProgress, User
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, line
@@ -122,7 +123,8 @@ class TestFinishedImport:
     def test_finished_import_lists_lines_with_issues(self, as_ana: Client, max: User) -> None:
         bad = line("e-1", review_reasons="late")
         page = text(as_ana.get(address(imported(max, line("e-0"), bad))))
-        assert '<td class="number">2</td>' in page
+        assert '<td class="number">1</td>' in page
+        assert '<td class="small nowrap">2</td>' in page
         assert "review_reasons" in page
         assert "is a string, but takes an array of strings" in page
 
@@ -130,13 +132,28 @@ class TestFinishedImport:
         imported(max, *(line(f"e-{n}") for n in range(120)))
         source = imported(max, *(line(f"e-{n}") for n in range(120)), b"no record")
         response = as_ana.get(address(source))
-        assert [exception.line for exception in response.context["exceptions"]] == [121]
+        assert [group.examples for group in response.context["exception_groups"]] == [[121]]
         assert "unchanged</span>" not in text(response)
 
-    def test_finished_import_lists_the_first_hundred_lines(self, as_ana: Client, max: User) -> None:
-        page = text(as_ana.get(address(imported(max, *[b"no record"] * 103))))
-        assert page.count('class="badge fail"') == 100
-        assert "3 more are in the download" in page
+    def test_finished_import_groups_lines_with_the_same_reason(self, as_ana: Client, max: User) -> None:
+        page = text(as_ana.get(address(imported(max, *[b"no record"] * 1_003))))
+        assert page.count('class="badge fail"') == 1
+        assert '<td class="number">1,003</td>' in page
+        assert "1, 2, 3 and 1,000 more" in page
+        assert reverse("import-exceptions", args=[Import.objects.get().pk]) in page
+
+    def test_finished_import_counts_lines_of_groups_that_are_not_listed(
+        self, as_ana: Client, max: User
+    ) -> None:
+        source = imported(max, line("e-1"))
+        ImportLine.objects.bulk_create(
+            ImportLine(source=source, line=2 + n, outcome="rejected", reason="is wrong" + n * "!")
+            for n in range(MAX_GROUPS + 3)
+        )
+        Import.objects.filter(pk=source.pk).update(rejected=MAX_GROUPS + 3)
+        page = text(as_ana.get(address(source)))
+        assert page.count('class="badge fail"') == MAX_GROUPS
+        assert "3 more lines with other reasons are in the full list." in page
 
     def test_failed_strict_import_says_that_nothing_was_imported(self, as_ana: Client, max: User) -> None:
         page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))
