@@ -42,14 +42,14 @@ class LineGroup(NamedTuple):
     #: The common reason, in which an ellipsis replaces values that differ.
     reason: str
     #: How many lines are in the group.
-    count: int
+    size: int
     #: The first line numbers.
     examples: list[int]
 
     @property
     def more(self) -> int:
         """How many lines are in the group after the examples."""
-        return self.count - len(self.examples)
+        return self.size - len(self.examples)
 
 
 def group_exceptions(

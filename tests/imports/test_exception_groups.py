@@ -43,7 +43,7 @@ def test_lines_with_the_same_reason_are_one_group() -> None:
 )
 def test_reasons_that_differ_in_values_are_one_group(first: str, second: str, common: str) -> None:
     [group] = group_exceptions(with_lines(first, second, first))
-    assert (group.reason, group.count, group.examples, group.more) == (common, 3, [1, 2, 3], 0)
+    assert (group.reason, group.size, group.examples, group.more) == (common, 3, [1, 2, 3], 0)
 
 
 def test_identical_reasons_keep_their_values() -> None:
@@ -65,7 +65,7 @@ def test_fields_and_outcomes_are_separate_groups() -> None:
         ("updated", "model_id", [1, 2]),
     ]
     [updated] = group_exceptions(done, ["updated"])
-    assert updated.count == 2
+    assert updated.size == 2
 
 
 def test_unchanged_lines_are_in_no_group() -> None:
@@ -81,7 +81,7 @@ def test_lines_of_other_imports_are_in_no_group() -> None:
 def test_largest_groups_are_first_and_their_number_is_limited() -> None:
     source = with_lines("one", "two", "three", "two")
     groups = group_exceptions(source, most=2)
-    assert [(group.reason, group.count) for group in groups] == [("two", 2), ("one", 1)]
+    assert [(group.reason, group.size) for group in groups] == [("two", 2), ("one", 1)]
 
 
 def test_groups_are_one_query(
@@ -96,4 +96,4 @@ def test_refused_strict_import_has_groups() -> None:
     with pytest.raises(StrictImportRefused) as caught:
         bring_in(file_of(line("a"), b"no record", b"no record"), strict=True)
     [group] = caught.value.groups
-    assert (group.outcome, group.count, group.examples) == ("rejected", 2, [2, 3])
+    assert (group.outcome, group.size, group.examples) == ("rejected", 2, [2, 3])

@@ -117,7 +117,7 @@ class Command(BaseCommand):
         for group in groups:
             field = f"{group.field} " if group.field else ""
             self.stdout.write(f"  {_lines(group)}: {group.outcome}: {field}{group.reason}")
-        more = done.rejected + done.conflicts + done.updated - sum(group.count for group in groups)
+        more = done.rejected + done.conflicts + done.updated - sum(group.size for group in groups)
         if more > 0:
             self.stdout.write(f"  and {more:,} more lines with other reasons (--json lists all)")
 
@@ -125,9 +125,9 @@ class Command(BaseCommand):
 def _lines(group: LineGroup) -> str:
     """Return how many lines a group has, and the first line numbers."""
     numbers = ", ".join(map(str, group.examples))
-    if group.count == 1:
+    if group.size == 1:
         return f"line {numbers}"
-    return f"{group.count:,} lines ({numbers}{', …' if group.more else ''})"
+    return f"{group.size:,} lines ({numbers}{', …' if group.more else ''})"
 
 
 def _run_name(file_name: str, given: str | None) -> str:

@@ -35,7 +35,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
         "unfinished": source.state in Import.UNFINISHED,
         "seconds_to_next_look": poll_seconds(source),
         "exception_groups": groups,
-        "more_exceptions": sum(to_read.values()) - sum(group.count for group in groups),
+        "more_exceptions": sum(to_read.values()) - sum(group.size for group in groups),
         "may_import": can(request.user, "import_file"),
         "can_retry": jobs.can_retry(source),
         "may_download_lines": can(request.user, "export_run"),
