@@ -13,7 +13,7 @@ from reviews.queue import claims
 from tests.load import imports, invariants, recounts
 from tests.load.reviewer import Accepted
 from tests.load.reviewers import after
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import SCORES, agree, decide
 
 KEY = "ana-1"
@@ -39,11 +39,11 @@ def brought(folder: Path) -> Path:
 class TestChecks:
     @pytest.fixture(autouse=True)
     def _imported_file(self) -> None:
-        bring_in(DATA)
+        import_data(DATA)
 
     def test_checks_find_nothing_after_a_correct_run(self, ana: User, tmp_path: Path) -> None:
         accepted, original, exported = decided(ana), brought(tmp_path), tmp_path / "exported.jsonl"
-        exported.write_bytes(take_out())
+        exported.write_bytes(export_data())
         assert list(after([accepted], [original], once=True)) == []
         assert list(invariants.check_export([original], exported, [accepted])) == []
 

@@ -23,7 +23,7 @@ from cognireview.operations.secret_key import read_or_create
 from reviews.accounts import api_tokens
 from reviews.imports import jobs, uploads
 from reviews.models import Evaluation, Import, ImportLine, Upload, User
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.test_architecture import MODULES, calls, place, tree
 
 SECURITY = (BASE_DIR / "SECURITY.md").read_text()
@@ -183,11 +183,11 @@ def import_by_api(data: bytes, max: User) -> None:
 
 
 def import_as_array(data: bytes, max: User) -> None:
-    bring_in(b"[%b]" % data.strip().replace(b"\n", b","))
+    import_data(b"[%b]" % data.strip().replace(b"\n", b","))
 
 
 IMPORT_PATHS: dict[str, Callable[[bytes, User], object]] = {
-    "command": lambda data, _: bring_in(data),
+    "command": lambda data, _: import_data(data),
     "form": import_by_form,
     "upload in parts": import_in_parts,
     "API": import_by_api,

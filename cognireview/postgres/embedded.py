@@ -171,8 +171,8 @@ class Server:
     def stop(self) -> None:
         """Stop the server and wait for its last process.
 
-        SIGQUIT stops it without a checkpoint. It is sent after a minute, and to a server in crash recovery, which
-        may never stop after SIGINT. The next start replays the log.
+        SIGQUIT stops it without a checkpoint. It is sent after a minute, and to a server in crash
+        recovery, which may never stop after SIGINT. The next start replays the log.
         """
         for how in (signal.SIGINT, signal.SIGQUIT):
             end = time.monotonic() + _STOP_TIMEOUT_SECONDS

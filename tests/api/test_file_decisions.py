@@ -6,7 +6,7 @@ import pytest
 
 from reviews.models import Evaluation, Run, User
 from tests.api.conftest import Program
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -20,7 +20,7 @@ HUMAN = {
 
 @pytest.fixture
 def record(ana: User) -> Evaluation:
-    bring_in(file_of(line("a", **HUMAN)))
+    import_data(file_of(line("a", **HUMAN)))
     return Evaluation.objects.get()
 
 
@@ -88,7 +88,7 @@ def test_file_justification_remains_with_its_score(
 
 def test_criterion_only_in_file_is_not_dropped_silently(of_ana: Program) -> None:
     scores = {"Clarity": {"score": "No"}, "Style": {"score": "Perhaps", "weight": 2}}
-    bring_in(file_of(line("a", human_corrected_scores=scores)))
+    import_data(file_of(line("a", human_corrected_scores=scores)))
     claim(of_ana)
     refused = review(of_ana)
     assert refused.status_code == 422
@@ -100,7 +100,7 @@ def test_criterion_only_in_file_is_not_dropped_silently(of_ana: Program) -> None
 
 @pytest.mark.parametrize("entry", ["No", None, [1], {"score": ["No"]}, {"justification": 5}, 10**30, {}])
 def test_odd_file_entries_are_shown_and_replaceable(entry: Any, of_ana: Program) -> None:
-    bring_in(file_of(line("a", human_corrected_scores={"Clarity": entry, "Style": entry})))
+    import_data(file_of(line("a", human_corrected_scores={"Clarity": entry, "Style": entry})))
     assert claim(of_ana)["file_decision"]["corrected_scores"].keys() == {"Clarity", "Style"}
     sent = {"Clarity": {"score": "Yes"}, "Style": None}
     assert review(of_ana, corrected_scores=sent).status_code == 200
@@ -121,7 +121,7 @@ def test_blind_record_shows_file_decision_after_lock_in(record: Evaluation, of_a
 def test_comments_of_reopened_decision_remain(record: Evaluation, of_ana: Program) -> None:
     claim(of_ana)
     review(of_ana, comments="Mine.")
-    bring_in(file_of(line("a", **HUMAN, aggregated_score="Fail")))
+    import_data(file_of(line("a", **HUMAN, aggregated_score="Fail")))
     assert claim(of_ana)["decision"]["comments"] == "Mine."
     again = {"corrected_scores": {"Clarity": {"score": "Yes"}}}
     answer = of_ana.ask("PUT", "evaluations/a/review?run=evaluations", again, Idempotency_Key="two")

@@ -19,7 +19,7 @@ from tests.api.conftest import Program
 from tests.audit.test_log import seal
 from tests.records.test_mapping import MAPPINGS, MT_BENCH
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +56,7 @@ class TestMapping:
         assert not Run.objects.exists()
 
     def test_mapping_of_run_with_records_cannot_change(self, of_max: Program) -> None:
-        bring_in(file_of(line()), run="bench")
+        import_data(file_of(line()), run="bench")
         answer = self.send(of_max, MAPPING.read_bytes())
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["field"] == "mapping"
@@ -83,7 +83,7 @@ class TestImport:
         assert of_max.get("runs/new run/export?only=reviewed").getvalue() == TWO.splitlines(keepends=True)[1]
 
     def test_import_lists_rejected_lines(self, of_max: Program) -> None:
-        bring_in(file_of(line("a")), run="new run")
+        import_data(file_of(line("a")), run="new run")
         key = self.bring(of_max, file_of(line("a"), b"no record", line("c")))
         rejects = [json.loads(each) for each in of_max.get(f"imports/{key}/rejects").getvalue().splitlines()]
         assert rejects == [{"line": 2, "outcome": "rejected", "field": "", "reason": ANY}]
@@ -180,8 +180,8 @@ class TestImport:
 
 class TestRuns:
     def test_runs_have_their_counts(self, of_ana: Program) -> None:
-        bring_in(TWO, run="one")
-        bring_in(file_of(line("c")), run="a/b")
+        import_data(TWO, run="one")
+        import_data(file_of(line("c")), run="a/b")
         assert [run["name"] for run in of_ana.get("runs").json()] == ["a/b", "one"]
         told = of_ana.get("runs/a/b").json()
         del told["created_at"]
@@ -197,15 +197,15 @@ class TestRuns:
 
 class TestExport:
     def test_export_has_length_and_audit_events(self, of_lea: Program) -> None:
-        bring_in(TWO)
+        import_data(TWO)
         answer = of_lea.get("runs/evaluations/export")
-        assert answer.getvalue() == take_out() == TWO
+        assert answer.getvalue() == export_data() == TWO
         assert answer["Content-Length"] == str(len(TWO))
         whole, begun = AuditEvent.objects.filter(action__startswith="export")
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
 
     def test_export_rejects_unknown_parameter(self, of_lea: Program) -> None:
-        bring_in(TWO)
+        import_data(TWO)
         answer = of_lea.get("runs/evaluations/export?ony=reviewed")
         assert answer.status_code == 422
         assert answer.json()["errors"] == [{"field": "ony", "reason": "Unknown parameter."}]
@@ -217,7 +217,7 @@ class TestExport:
             yield line("eval_1") + b"\n", 1
             raise OperationalError("server closed the connection unexpectedly")
 
-        bring_in(TWO)
+        import_data(TWO)
         monkeypatch.setattr(jsonl, "_run_blocks", broken)
         of_lea._client.raise_request_exception = False
         answer = of_lea.get("runs/evaluations/export")
@@ -227,7 +227,7 @@ class TestExport:
         ]
 
     def test_export_rejects_unknown_value(self, of_lea: Program) -> None:
-        bring_in(TWO)
+        import_data(TWO)
         answer = of_lea.get("runs/evaluations/export?only=best")
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["field"] == "only"
@@ -237,7 +237,7 @@ class TestReport:
     def test_report_equals_output_of_command(
         self, of_lea: Program, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        bring_in(TWO)
+        import_data(TWO)
         told = of_lea.get("runs/evaluations/report").json()
         printed = json.loads(manage(capfdbinary, "judge_report", "evaluations", "--json").out)
         assert told.pop("at") <= printed.pop("at")
@@ -245,7 +245,7 @@ class TestReport:
         assert told["requirements"] == []
 
     def test_report_has_outcomes_of_requirements(self, of_lea: Program) -> None:
-        bring_in(TWO)
+        import_data(TWO)
         query = urlencode({"require": ["blind flagged kappa of A&B >= 0.6", "miss_rate <= 0.1"]}, doseq=True)
         told = of_lea.get(f"runs/evaluations/report?{query}").json()["requirements"]
         assert [each["require"] for each in told] == [
@@ -256,7 +256,7 @@ class TestReport:
 
     @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
     def test_report_rejects_invalid_requirement(self, query: str, of_lea: Program) -> None:
-        bring_in(TWO)
+        import_data(TWO)
         answer = of_lea.get(f"runs/evaluations/report?{query}")
         assert answer.status_code == 422
         assert answer.json()["errors"][0]["field"] == "require"
@@ -264,7 +264,7 @@ class TestReport:
 
 class TestAudit:
     def test_audit_log_starts_after_a_position(self, of_lea: Program) -> None:
-        bring_in(TWO)
+        import_data(TWO)
         seal()
         told = [json.loads(each) for each in of_lea.get("audit").getvalue().splitlines()]
         assert [event["position"] for event in told] == list(range(1, len(told) + 1))
@@ -276,8 +276,8 @@ class TestAudit:
         assert of_lea.get(f"audit?after={after}").status_code == 422
 
     def test_audit_log_of_run_has_digests_of_other_events(self, of_lea: Program) -> None:
-        bring_in(TWO, run="one")
-        bring_in(file_of(line("c")), run="other")
+        import_data(TWO, run="one")
+        import_data(file_of(line("c")), run="other")
         seal()
         told = [json.loads(each) for each in of_lea.get("audit?run=other").getvalue().splitlines()]
         runs = {each["event"]["run_name"] for each in told if "event" in each}

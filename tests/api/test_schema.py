@@ -29,7 +29,7 @@ from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
 from tests.records.test_mapping import MAPPINGS
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -74,9 +74,9 @@ REACHED: dict[str, set[int]] = {
 @pytest.fixture
 def operations(max: User, ana: User) -> dict[str, Operation]:
     """The operations, with runs that have a record in each state and a blind record."""
-    bring_in(file_of(line("imported"), b"no record"), run="imported")
+    import_data(file_of(line("imported"), b"no record"), run="imported")
     lines = (line(key, parsed_rubric_scores=SCORES, aggregated_score="Fail") for key in RECORDS[:-1])
-    bring_in(file_of(*lines), run="one")
+    import_data(file_of(*lines), run="one")
     made = {one.evaluation_id: one for one in Evaluation.objects.filter(run__name="one")}
     blind = RunFactory.create(name="blind", blind_share=1)
     RunFactory.create(name="empty")

@@ -36,11 +36,11 @@ def import_against_copy(bench: Bench) -> Iterator[Figure]:
     """Compare the importer with COPY of the same preformatted rows into the same table."""
     file, rows = bench.file(RECORDS), bench.folder / "rows"
     database.empty()
-    done = database.bring_in(file)
+    done = database.import_path(file)
     database.save_rows(rows)
 
     def importing() -> None:
-        database.bring_in(file)
+        database.import_path(file)
 
     def copying() -> None:
         with transaction.atomic():
@@ -58,7 +58,7 @@ def import_into_large_table(bench: Bench) -> Iterator[Figure]:
     others, file = bench.file(RECORDS), bench.file(RECORDS, seed=1)
     small = settings.DATABASES["default"]["NAME"]
     database.empty()
-    database.bring_in(others, run="others")
+    database.import_path(others, run="others")
     database.multiply(9)
     database.copy_database(LARGE)
     database.empty()
@@ -66,7 +66,7 @@ def import_into_large_table(bench: Bench) -> Iterator[Figure]:
     def into(name: str) -> Callable[[], None]:
         def importing() -> None:
             with database.using(name):
-                database.bring_in(file)
+                database.import_path(file)
 
         return importing
 
@@ -83,7 +83,7 @@ def import_into_large_table(bench: Bench) -> Iterator[Figure]:
 def export_against_zstd(bench: Bench) -> Iterator[Figure]:
     """Compare the exporter with zstd alone on the same frames, both into a pipe."""
     database.empty()
-    done = database.bring_in(bench.file(RECORDS))
+    done = database.import_path(bench.file(RECORDS))
     frames = [bytes(frame) for frame in done.chunks.order_by("number").values_list("frame", flat=True)]
 
     def exporting() -> None:

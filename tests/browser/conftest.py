@@ -43,7 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.slow)
     if CHROMIUM or os.environ.get("CI"):
         return
-    skip = pytest.mark.skip(reason="no Chromium on this machine (Debian: apt-get install chromium-headless-shell)")
+    skip = pytest.mark.skip(
+        reason="no Chromium on this machine (Debian: apt-get install chromium-headless-shell)"
+    )
     for item in filter(is_browser_test, items):
         item.add_marker(skip)
 

@@ -49,7 +49,7 @@ from tests.support.factories import (
     RunFactory,
     UserFactory,
 )
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import decide
 
@@ -87,13 +87,13 @@ def run() -> int:
     """A run with waiting, claimed, reviewed and outdated records, a conflict, and an invalid line."""
     bo = User.objects.get(username="bo")
     lines = [line(f"eval_{n}", task_id=str(n)) for n in range(5)]
-    made = bring_in(file_of(*lines, b"no record"), run=f"Algebra {LONG}").run
+    made = import_data(file_of(*lines, b"no record"), run=f"Algebra {LONG}").run
     records = list(Evaluation.objects.order_by("pk"))
     for record in records[:3]:
         decide(record, bo, comments=r"Compare with \(\frac{1}{2}\).")
     theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla", "human_corrected_scores": {}}
     newer = {"aggregated_score": "Fail"}
-    bring_in(
+    import_data(
         file_of(line("eval_0", task_id="0", **theirs), line("eval_1", task_id="1", **newer)), run=made.name
     )
     with transaction.atomic():
@@ -365,8 +365,8 @@ def decided_record() -> int:
 
 def eventful_record() -> int:
     """A re-imported record that ana escalated and decided, and lea revised."""
-    bring_in(file_of(line("eval_1")), run=f"Algebra {LONG}")
-    bring_in(
+    import_data(file_of(line("eval_1")), run=f"Algebra {LONG}")
+    import_data(
         file_of(line("eval_1", aggregated_score="Fail", verification_message=LONG)), run=f"Algebra {LONG}"
     )
     record, ana, lea = Evaluation.objects.get(), *(User.objects.get(username=name) for name in ("ana", "lea"))

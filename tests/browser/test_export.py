@@ -10,7 +10,7 @@ from reviews.exports import jobs, verify_receipt
 from reviews.models import Evaluation, Export, User
 from reviews.records.schema import Limits
 from tests.browser.conftest import open_runs
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import decide
 
@@ -35,7 +35,7 @@ def save(page: Page, name: str, path: Path) -> Path:
 def test_export_is_built_and_downloaded_with_its_receipt(
     page: Page, live_server: LiveServer, lea: User, ana: User, tmp_path: Path
 ) -> None:
-    run = bring_in(FILE, run="algebra").run
+    run = import_data(FILE, run="algebra").run
     decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
     open_runs(page, live_server.url, lea)
     page.goto(f"{live_server.url}/runs/{run.pk}/")
@@ -56,7 +56,7 @@ def test_export_is_built_and_downloaded_with_its_receipt(
 
 
 def test_export_page_does_not_scroll_sideways(page: Page, live_server: LiveServer, lea: User) -> None:
-    run = bring_in(FILE, run="a" * 200).run
+    run = import_data(FILE, run="a" * 200).run
     open_runs(page, live_server.url, lea)
     for width in (320, 1280):
         page.set_viewport_size({"width": width, "height": 800})

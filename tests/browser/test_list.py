@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.models import Run, User
 from reviews.search import indexing
 from tests.browser.conftest import open_runs
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,7 +19,7 @@ def listed(page: Page, live_server: LiveServer, lea: User) -> Page:
     """Lea's list of a run with two records of o1 and one of gpt-4o."""
     models = {"a": "o1", "b": "o1", "c": "gpt-4o"}
     lines = (line(name, task_id=name, model_id=model) for name, model in models.items())
-    indexing.index_import(bring_in(file_of(*lines)))
+    indexing.index_import(import_data(file_of(*lines)))
     open_runs(page, live_server.url, lea)
     page.goto(f"{live_server.url}/runs/{Run.objects.get().pk}/")
     return page

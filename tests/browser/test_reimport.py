@@ -8,7 +8,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Review, User
 from tests.browser.conftest import open_runs
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +24,7 @@ THEIRS: dict[str, Any] = {
 @pytest.fixture
 def reviewed(bo: User) -> list[Evaluation]:
     """Two records reviewed by bo."""
-    bring_in(file_of(line("eval_1"), line("eval_2")), run="Algebra")
+    import_data(file_of(line("eval_1"), line("eval_2")), run="Algebra")
     evaluations = list(Evaluation.objects.order_by("pk"))
     for evaluation in evaluations:
         decide(evaluation, bo, scores=OURS)
@@ -34,7 +34,7 @@ def reviewed(bo: User) -> list[Evaluation]:
 def test_lead_resolves_conflicts_one_by_one_and_together(
     page: Page, live_server: LiveServer, lea: User, reviewed: list[Evaluation]
 ) -> None:
-    bring_in(file_of(line("eval_1", **THEIRS), line("eval_2", **THEIRS)), run="Algebra")
+    import_data(file_of(line("eval_1", **THEIRS), line("eval_2", **THEIRS)), run="Algebra")
     open_runs(page, live_server.url, lea)
     page.get_by_role("link", name="Algebra", exact=True).click()
     page.get_by_role("link", name="Resolve conflicts").click()
@@ -53,7 +53,7 @@ def test_reviewer_resubmits_an_outdated_decision(
 ) -> None:
     judged = {"Clarity": {"score": "No", "justification": r"Ends with \(\frac{1}{3}\)."}}
     newer = line("eval_1", parsed_rubric_scores=judged, aggregated_score="Fail")
-    bring_in(file_of(newer), run="Algebra")
+    import_data(file_of(newer), run="Algebra")
     open_runs(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
     changes = page.get_by_role("region", name="Changed since the decision by bo")

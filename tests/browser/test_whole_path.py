@@ -12,7 +12,7 @@ from reviews.exports.verify_export import compare
 from reviews.models import Evaluation, User
 from reviews.records.schema import HUMAN_FIELDS
 from tests.browser.conftest import log_in
-from tests.support.lines import bring_in
+from tests.support.lines import import_data
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,7 +22,7 @@ def original(db: None, sample: bytes, tmp_path: Path) -> Path:
     """A sample file, imported into the run `sample`."""
     path = tmp_path / "original.jsonl"
     path.write_bytes(sample)
-    bring_in(sample, run="sample")
+    import_data(sample, run="sample")
     return path
 
 

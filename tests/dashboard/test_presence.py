@@ -9,7 +9,7 @@ from reviews.models import Draft, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.review import drafts
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import decide, end_claim, evaluations, held_until
+from tests.support.work import claim_expiry, decide, end_claim, evaluations
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ class TestActiveReviewers:
         last = claims.claim(evaluation_id=first.pk, reviewer=ana)
         [present] = active_reviewers()
         assert (present.reviewer, present.claims) == (ana, [second, first])
-        assert present.last_seen == held_until(last) - settings.CLAIM_LENGTH
+        assert present.last_seen == claim_expiry(last) - settings.CLAIM_LENGTH
 
     def test_reviewer_with_a_recent_decision_is_active(self, run: Run, ana: User) -> None:
         review = decide(evaluations(run, tasks=["1"])[0], ana)

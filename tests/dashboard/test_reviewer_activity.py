@@ -24,7 +24,7 @@ from reviews.records.conflicts import Conflict
 from reviews.records.scores import score_of
 from reviews.review import decisions, escalations
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide, evaluations, restore_version
 
 pytestmark = pytest.mark.django_db
@@ -271,18 +271,18 @@ class Work:
     def __init__(self, seed: int, people: list[User]) -> None:
         self.chance = random.Random(seed)
         self.people = people
-        self.bring_in()
+        self.reimport()
 
     def go_on(self) -> None:
         """Take one random action. Rejected actions change nothing."""
-        often, seldom = [self.submit, self.restore], [self.revise, self.undo, self.reopen, self.bring_in]
+        often, seldom = [self.submit, self.restore], [self.revise, self.undo, self.reopen, self.reimport]
         action = self.chance.choice([*often * 3, *seldom])
         with suppress(Conflict, Denied):
             action()
 
-    def bring_in(self) -> None:
+    def reimport(self) -> None:
         lines = [line(f"eval_{n}", parsed_rubric_scores=self.scores()) for n in range(4)]
-        bring_in(file_of(*lines))
+        import_data(file_of(*lines))
 
     def scores(self) -> dict[str, Any]:
         names = self.chance.sample(["Clarity", "Rigor", "Results"], self.chance.randrange(1, 4))

@@ -13,7 +13,7 @@ from reviews.exports.output import ExportOptions
 from reviews.imports import importer
 from reviews.imports import jobs as import_jobs
 from reviews.models import Evaluation, Import, ImportLine, Run, User
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 # Four of these are more than a piece of a file.
 LONG = "long " * 60_000
@@ -35,7 +35,7 @@ def elsewhere() -> Iterator[ThreadPoolExecutor]:
 @pytest.fixture
 def abandoned(elsewhere: ThreadPoolExecutor) -> Iterator[bytes]:
     """An export that was begun in another thread and is in the middle of its transaction."""
-    bring_in(DATA)
+    import_data(DATA)
     blocks = jsonl.export_lines(Run.objects.get())
     elsewhere.submit(next, blocks).result()
     return blocks
@@ -82,7 +82,7 @@ class TestAbandonedGenerator:
 
 @pytest.mark.django_db(transaction=True)
 def test_export_of_a_stopped_job_ends_its_transaction(max: User) -> None:
-    bring_in(DATA)
+    import_data(DATA)
     export = jobs.enqueue(ExportOptions(Run.objects.get()), max)
 
     def stop() -> None:
@@ -98,7 +98,7 @@ def test_export_of_a_stopped_job_ends_its_transaction(max: User) -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("model", [ImportLine, Evaluation])
 def test_import_that_lost_rows_fails_completely(model: type[ImportLine | Evaluation], max: User) -> None:
-    bring_in(file_of(line("eval_1")))
+    import_data(file_of(line("eval_1")))
     data = file_of(line("eval_1"), line("eval_2"))
     upload = import_jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max

@@ -16,7 +16,7 @@ from reviews.exports import jobs, jsonl, output, stored_files
 from reviews.exports.output import ExportOptions, InvalidExport
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
 from tests.support.factories import ImportFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import decide
 
@@ -30,7 +30,7 @@ Kind = ExportPart.Kind
 @pytest.fixture
 def run(db: None) -> Run:
     """Return the run `evaluations` with one file."""
-    return bring_in(FILE).run
+    return import_data(FILE).run
 
 
 def built(order: ExportOptions, actor: User) -> Export:
@@ -98,16 +98,16 @@ class TestFileOfOneImport:
         ],
     )
     def test_export_of_one_import_is_verbatim(self, data: bytes) -> None:
-        assert self.file_of_import(bring_in(data)) == data
+        assert self.file_of_import(import_data(data)) == data
 
     def test_export_of_one_import_has_its_own_lines_only(self) -> None:
         files = [file_of(A, B), file_of(A, B, C), file_of(line("eval_b", x=1), C)[:-1], file_of(A)]
-        imports = [bring_in(data) for data in files]
+        imports = [import_data(data) for data in files]
         assert [self.file_of_import(source) for source in imports] == files
 
     def test_decision_is_exported_in_every_import_with_the_record(self, ana: User) -> None:
         respelled = line("eval_a", x=1)
-        imports = [bring_in(file_of(A, B)), bring_in(file_of(B, respelled))]
+        imports = [import_data(file_of(A, B)), import_data(file_of(B, respelled))]
         decide(Evaluation.objects.get(evaluation_id="eval_a"), ana)
         first, second = map(self.file_of_import, imports)
         assert first.endswith(file_of(B))
@@ -117,13 +117,13 @@ class TestFileOfOneImport:
         assert decided[1] == decided[0] | {"x": 1}
 
     def test_reviewed_lines_of_one_import_can_be_exported(self, ana: User) -> None:
-        source = bring_in(file_of(A, b"no record", B))
+        source = import_data(file_of(A, b"no record", B))
         decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
         [only] = self.file_of_import(source, only="reviewed").splitlines()
         assert json.loads(only)["evaluation_id"] == "eval_b"
 
     def test_table_of_one_import_has_its_records(self) -> None:
-        table = self.file_of_import(bring_in(FILE), format="csv")
+        table = self.file_of_import(import_data(FILE), format="csv")
         assert [row[:8] for row in table.split(b"\r\n")[1:]] == [b'"eval_a"', b'"eval_b"', b""]
 
 
@@ -234,7 +234,7 @@ class TestConcurrency:
         call_command("procrastinate", "worker", wait=False, listen_notify=False)
 
     def test_worker_builds_an_enqueued_export(self, lea: User) -> None:
-        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(import_data(FILE).run), lea)
         self.work()
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
@@ -244,7 +244,7 @@ class TestConcurrency:
             raise ZeroDivisionError("a bug")
 
         monkeypatch.setattr(jsonl, "_run_blocks", broken)
-        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(import_data(FILE).run), lea)
         self.work()
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
@@ -265,20 +265,20 @@ class TestConcurrency:
             together(look)
 
         monkeypatch.setattr(jsonl, "_run_blocks", blocks)
-        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(import_data(FILE).run), lea)
         jobs.build(export.pk)
         assert seen == [(1000, 0)]
 
     def test_concurrent_workers_build_one_file(self, lea: User) -> None:
-        export = jobs.enqueue(ExportOptions(bring_in(FILE).run), lea)
+        export = jobs.enqueue(ExportOptions(import_data(FILE).run), lea)
         together(*[lambda: jobs.build(export.pk)] * 2, expecting=Exception)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
         assert AuditEvent.objects.filter(action="export").count() == 1
 
     def test_export_is_a_snapshot_of_its_start(self, ana: User, lea: User) -> None:
-        run = bring_in(file_of(A)).run
-        bring_in(file_of(B))
+        run = import_data(file_of(A)).run
+        import_data(file_of(B))
         export = jobs.enqueue(ExportOptions(run), lea)
         inner = jsonl.export_lines
 

@@ -19,7 +19,7 @@ from reviews.storage.chunks import BOM
 from reviews.storage.integrity import ContentTotals
 from tests.support.factories import UserFactory
 from tests.support.json_texts import json_texts, strings
-from tests.support.lines import RECORD, bring_in, file_of, line, take_out
+from tests.support.lines import RECORD, export_data, file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import decide
 
@@ -53,9 +53,9 @@ def small_blocks(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
 
 class TestUnreviewed:
     def test_sample_is_exported_with_its_sha_256(self, sample: bytes) -> None:
-        done = bring_in(sample)
+        done = import_data(sample)
         assert (done.new, done.rejected, done.lines) == (75, 0, 75)
-        assert hashlib.sha256(take_out()).hexdigest() == done.sha256
+        assert hashlib.sha256(export_data()).hexdigest() == done.sha256
 
     @pytest.mark.parametrize(
         "data",
@@ -71,8 +71,8 @@ class TestUnreviewed:
         ],
     )
     def test_unreviewed_file_is_exported_verbatim(self, data: bytes) -> None:
-        bring_in(data)
-        assert take_out() == data
+        import_data(data)
+        assert export_data() == data
 
     @examples(max_examples=12)
     @given(
@@ -98,21 +98,21 @@ class TestUnreviewed:
         text = b"{%b}" % comma.join([*members, b'"evaluation_id":"eval_1"'])
         Evaluation.objects.all().delete()
         run = str(Run.objects.count())
-        done = bring_in(file_of(text), run=run)
-        assert (done.new, take_out(run=run)) == (1, file_of(text))
+        done = import_data(file_of(text), run=run)
+        assert (done.new, export_data(run=run)) == (1, file_of(text))
 
     def test_file_of_many_chunks_is_exported_verbatim(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
         data = file_of(*(line(f"eval_{number}") for number in range(50)))
-        assert bring_in(data).chunks.count() > 10
-        assert take_out() == data
+        assert import_data(data).chunks.count() > 10
+        assert export_data() == data
 
 
 class TestReviewed:
     def test_reviewed_line_has_its_decision_and_is_otherwise_verbatim(self, ana: User) -> None:
-        bring_in(file_of(A, B, C))
+        import_data(file_of(A, B, C))
         decided = review(B, ana)
-        assert take_out() == file_of(A, decided, C)
+        assert export_data() == file_of(A, decided, C)
         human = {name: json.loads(decided)[name] for name in HUMAN_FIELDS}
         human["human_review_timestamp"] = dt.datetime.fromisoformat(human["human_review_timestamp"])
         assert Evaluation.objects.values(*HUMAN_FIELDS).get(evaluation_id="eval_b") == human
@@ -126,32 +126,32 @@ class TestReviewed:
         raw = {"raw_content": json.dumps({"Zeta, in the text": {}, "Rigor": {}, "Eta": {}}, indent=1)}
         record = {"raw_judge_output": raw, "parsed_rubric_scores": {name: {} for name in parsed}}
         spelled = {key: json.dumps(value, ensure_ascii=ascii_only).encode() for key, value in record.items()}
-        bring_in(file_of(line("eval_a", **spelled)))
+        import_data(file_of(line("eval_a", **spelled)))
         order = [*parsed, "Zeta, in the text", "Eta", "A", "New"]
         scores = {name: {"score": "Yes", "justification": ""} for name in reversed(order)}
         decide(Evaluation.objects.get(), ana, scores=scores, origins={})
-        assert list(json.loads(take_out())["human_corrected_scores"]) == order
+        assert list(json.loads(export_data())["human_corrected_scores"]) == order
 
     def test_reviewed_file_keeps_its_byte_order_mark_and_line_ends(self, ana: User) -> None:
-        bring_in(BOM + b"%b\r\n%b" % (A, B))
+        import_data(BOM + b"%b\r\n%b" % (A, B))
         decided = review(A, ana), review(B, ana)
-        assert take_out() == BOM + b"%b\r\n%b" % decided
+        assert export_data() == BOM + b"%b\r\n%b" % decided
 
     def test_reviewed_lines_can_be_exported_alone(self, ana: User) -> None:
         done_before = line("eval_d", human_review_status="Reviewed", human_reviewer_id="carla")
-        bring_in(file_of(A, B, b"", b"no record", done_before))
+        import_data(file_of(A, B, b"", b"no record", done_before))
         decided = review(B, ana)
-        assert take_out(only="reviewed") == file_of(decided, done_before)
+        assert export_data(only="reviewed") == file_of(decided, done_before)
 
     def test_reviewed_lines_are_empty_before_the_first_review(self) -> None:
-        bring_in(file_of(A, line("eval_b", human_review_status="Not Required")))
-        assert take_out(only="reviewed") == b""
+        import_data(file_of(A, line("eval_b", human_review_status="Not Required")))
+        assert export_data(only="reviewed") == b""
 
     def test_reviewed_lines_come_from_every_import(self, ana: User) -> None:
-        bring_in(A)
-        bring_in(file_of(B))
+        import_data(A)
+        import_data(file_of(B))
         first, second = review(A, ana), review(B, ana)
-        assert take_out(only="reviewed") == file_of(first, second)
+        assert export_data(only="reviewed") == file_of(first, second)
 
 
 class TestRejected:
@@ -159,19 +159,19 @@ class TestRejected:
     FILE = file_of(BAD[0], B, BAD[1], A, b"", BAD[2])
 
     def test_rejected_lines_are_omitted(self) -> None:
-        bring_in(self.FILE)
-        assert take_out() == file_of(B, A, b"")
+        import_data(self.FILE)
+        assert export_data() == file_of(B, A, b"")
 
     def test_rejected_lines_are_kept_in_place_on_request(self) -> None:
-        bring_in(self.FILE)
-        assert take_out(with_rejected=True) == self.FILE
+        import_data(self.FILE)
+        assert export_data(with_rejected=True) == self.FILE
 
     def test_rejected_lines_can_be_downloaded_and_corrected(self) -> None:
-        done = bring_in(self.FILE)
+        done = import_data(self.FILE)
         assert b"".join(jsonl.rejected_lines(done)) == file_of(*self.BAD)
 
     def test_exceptions_are_exported_as_json_lines(self) -> None:
-        done = bring_in(self.FILE)
+        done = import_data(self.FILE)
         listed = [json.loads(one) for one in jsonl.import_exceptions(done)]
         assert [one["line"] for one in listed] == [1, 3, 6]
         assert listed[2] == {
@@ -182,8 +182,8 @@ class TestRejected:
         }
 
     def test_truncated_last_line_leaves_a_complete_file(self) -> None:
-        bring_in(file_of(A) + B[:100])
-        assert take_out() == file_of(A)
+        import_data(file_of(A) + B[:100])
+        assert export_data() == file_of(A)
 
     @pytest.mark.usefixtures("small_blocks")
     @pytest.mark.parametrize("length", [1990, 2001, 3001, 9000])
@@ -191,44 +191,44 @@ class TestRejected:
     def test_line_of_many_chunks_is_one_line(self, length: int, end: bytes, ana: User) -> None:
         big = b'{"x": "%b"}' % (b"x" * length)
         data = file_of(A, b"", big, B) + big + end
-        done = bring_in(data)
+        done = import_data(data)
         assert (done.lines, done.new, done.rejected, done.blank) == (5, 2, 2, 1)
-        assert take_out() == file_of(A, b"", B)
-        assert take_out(with_rejected=True) == data
+        assert export_data() == file_of(A, b"", B)
+        assert export_data(with_rejected=True) == data
         assert b"".join(jsonl.rejected_lines(done)) == file_of(big) + big + end
         decided = review(B, ana)
-        assert take_out() == file_of(A, b"", decided)
+        assert export_data() == file_of(A, b"", decided)
 
 
 class TestSeveralImports:
     def test_several_imports_are_exported_in_order(self) -> None:
         for data in (file_of(A), BOM + file_of(B)[:-1], file_of(C)):
-            bring_in(data)
-        assert take_out() == file_of(A, B, C)
+            import_data(data)
+        assert export_data() == file_of(A, B, C)
 
     def test_failed_and_queued_imports_are_not_exported(self) -> None:
-        bring_in(file_of(A))
+        import_data(file_of(A))
         for state in (Import.State.FAILED, Import.State.QUEUED):
             failed = Import.objects.create(run=Run.objects.get(), file_name="b.jsonl", state=state)
             for _ in source_files.store_chunks(
                 failed, chunks.cut_chunks([file_of(B)], line_bytes=10_000), ContentTotals()
             ):
                 pass
-        assert take_out() == file_of(A)
+        assert export_data() == file_of(A)
 
     def test_imports_of_other_runs_are_not_exported(self) -> None:
-        bring_in(file_of(A), run="first")
-        bring_in(file_of(B), run="second")
-        assert (take_out(run="first"), take_out(run="second")) == (file_of(A), file_of(B))
+        import_data(file_of(A), run="first")
+        import_data(file_of(B), run="second")
+        assert (export_data(run="first"), export_data(run="second")) == (file_of(A), file_of(B))
 
 
 @pytest.mark.django_db(transaction=True)
 def test_streamed_export_is_a_snapshot_of_its_start() -> None:
     ana = UserFactory.create(username="ana", role="reviewer")
     for data in (file_of(A), file_of(B)):
-        bring_in(data)
+        import_data(data)
     export = jsonl.export_lines(Run.objects.get())
     first = next(export)
     together(lambda: review(B, ana))
     assert first + b"".join(export) == file_of(A, B)
-    assert take_out() != file_of(A, B)
+    assert export_data() != file_of(A, B)

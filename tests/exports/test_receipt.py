@@ -21,7 +21,7 @@ from reviews.records.line_splice import splice
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.storage.chunks import BOM
 from tests.support.commands import Finished, manage
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +43,7 @@ def review(evaluation_id: str, reviewer: User) -> None:
 
 class TestReceipt:
     def test_receipt_names_inputs_and_output(self) -> None:
-        done = bring_in(file_of(A, B))
+        done = import_data(file_of(A, B))
         data, receipt = exported()
         assert (receipt["receipt"], receipt["run"]) == (1, "evaluations")
         assert receipt["program"].startswith("CogniReview 0.")
@@ -69,14 +69,14 @@ class TestReceipt:
         assert (receipt["changed"], receipt["left_out"]) == ([], [])
 
     def test_receipt_distinguishes_file_and_uncompressed_content(self) -> None:
-        done = bring_in(file_of(A))
+        done = import_data(file_of(A))
         data, receipt = exported(compression="gzip")
         output = receipt["output"]
         assert output["sha256"] == hashlib.sha256(data).hexdigest()
         assert output["unpacked"] == {"size": done.size, "sha256": done.sha256}
 
     def test_receipt_lists_each_changed_line_by_its_output_number(self, ana: User) -> None:
-        bring_in(file_of(b"no record", A, b"", B, C))
+        import_data(file_of(b"no record", A, b"", B, C))
         review("eval_a", ana)
         review("eval_c", ana)
         _, receipt = exported()
@@ -87,8 +87,8 @@ class TestReceipt:
         ]
 
     def test_receipt_lists_omitted_lines(self) -> None:
-        first = bring_in(file_of(b"no record", b"nor this", A, line("eval_a")))
-        second = bring_in(file_of(A, B))
+        first = import_data(file_of(b"no record", b"nor this", A, line("eval_a")))
+        second = import_data(file_of(A, B))
         _, receipt = exported()
         assert receipt["left_out"] == [
             {"import_id": first.pk, "first_line": 1, "last_line": 2},
@@ -98,8 +98,8 @@ class TestReceipt:
         assert receipt["lines_left_out"] == 4
 
     def test_receipt_accounts_for_every_line(self, ana: User) -> None:
-        bring_in(file_of(A, b"no record", b"", B))
-        bring_in(file_of(B, C, b"", A))
+        import_data(file_of(A, b"no record", b"", B))
+        import_data(file_of(B, C, b"", A))
         review("eval_b", ana)
         for only in ("all", "reviewed"):
             _, receipt = exported(only=only)
@@ -107,8 +107,8 @@ class TestReceipt:
             assert receipt["output"]["lines"] + receipt["lines_left_out"] == lines == 8
 
     def test_receipt_names_the_source_of_a_moved_line(self) -> None:
-        bring_in(file_of(A, B))
-        later = bring_in(file_of(A, line("eval_b", aggregated_score="Fail")))
+        import_data(file_of(A, B))
+        later = import_data(file_of(A, line("eval_b", aggregated_score="Fail")))
         _, receipt = exported()
         assert receipt["changed"] == [
             {
@@ -120,16 +120,16 @@ class TestReceipt:
         ]
 
     def test_receipt_counts_lines_across_a_missing_final_line_end(self, ana: User) -> None:
-        bring_in(file_of(A)[:-1])
-        bring_in(file_of(B, C)[:-1])
+        import_data(file_of(A)[:-1])
+        import_data(file_of(B, C)[:-1])
         review("eval_c", ana)
         data, receipt = exported()
         assert receipt["output"]["lines"] == len(data.splitlines()) == 3
         assert [entry["line"] for entry in receipt["changed"]] == [3]
 
     def test_receipt_of_one_import_covers_its_lines(self, ana: User) -> None:
-        bring_in(file_of(A, B))
-        second = bring_in(file_of(C, B, A))
+        import_data(file_of(A, B))
+        second = import_data(file_of(C, B, A))
         review("eval_b", ana)
         _, receipt = exported(only_import=second)
         assert receipt["filter"]["import_id"] == second.pk
@@ -147,8 +147,8 @@ def keys_of(value: Any) -> set[str]:
 
 
 def test_receipt_keys_are_documented(ana: User) -> None:
-    bring_in(file_of(b"no record", A))
-    bring_in(file_of(line("eval_a", aggregated_score="Fail")))
+    import_data(file_of(b"no record", A))
+    import_data(file_of(line("eval_a", aggregated_score="Fail")))
     review("eval_a", ana)
     _, receipt = exported()
     section = (BASE_DIR / "docs" / "exports.md").read_text().partition("## The receipt")[2]
@@ -200,7 +200,7 @@ class Files:
 class TestCheck:
     @pytest.fixture
     def kept(self, ana: User) -> Import:
-        done = bring_in(file_of(A, b"no record", B, C))
+        done = import_data(file_of(A, b"no record", B, C))
         review("eval_a", ana)
         review("eval_c", ana)
         return done
@@ -250,16 +250,16 @@ class TestCheck:
         self, pack: Callable[[bytes], bytes], ana: User, tmp_path: Path
     ) -> None:
         array = pack(b"[\n  %b,\n  7,\n  %b\n]\n" % (A, B))
-        bring_in(array)
+        import_data(array)
         review("eval_b", ana)
         files = Files(tmp_path)
         files.write(array)
         assert files.check() == []
 
     def test_latest_of_grown_files_is_verified(self, ana: User, tmp_path: Path) -> None:
-        bring_in(file_of(A, B))
+        import_data(file_of(A, B))
         grown = file_of(A, line("eval_b", aggregated_score="Fail"), C)
-        bring_in(grown)
+        import_data(grown)
         review("eval_c", ana)
         files = Files(tmp_path)
         files.write(grown)
@@ -270,7 +270,7 @@ class TestCheck:
     def test_all_files_of_a_run_are_verified(self, end: bytes, only: str, ana: User, tmp_path: Path) -> None:
         first, second = file_of(A, b"no record", B)[:-1] + end, BOM + file_of(A, C)[:-1] + end
         for data in (first, second):
-            bring_in(data)
+            import_data(data)
         for evaluation_id in ("eval_a", "eval_c"):
             review(evaluation_id, ana)
         files = Files(tmp_path)
@@ -334,7 +334,7 @@ class TestSignature:
 
     @pytest.fixture
     def receipt(self, tmp_path: Path) -> Path:
-        bring_in(file_of(A, B))
+        import_data(file_of(A, B))
         output = ExportOutput(ExportOptions(Run.objects.get()))
         (tmp_path / "original.jsonl").write_bytes(file_of(A, B))
         (tmp_path / "out.jsonl").write_bytes(b"".join(output))

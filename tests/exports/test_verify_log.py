@@ -19,7 +19,7 @@ from reviews.records.schema import Limits
 from reviews.review import decisions as review_decisions
 from reviews.review import escalations, independent_reviews
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ class Files:
         self.audit_log = folder / "audit.jsonl"
         self.receipt: dict[str, Any] = {}
         self.original.write_bytes(FILE)
-        bring_in(FILE)
+        import_data(FILE)
 
     def write(self, **order: Any) -> None:
         """Write the current state of all files."""
@@ -111,7 +111,7 @@ def closed(ana: User, lea: User) -> None:
 def settled_for_the_file(ana: User, lea: User) -> None:
     decide(record(), ana)
     theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
-    bring_in(file_of(splice(A, theirs)))
+    import_data(file_of(splice(A, theirs)))
     conflict = record().conflicts.get()
     review_decisions.resolve_conflict(
         conflict_id=conflict.pk, version=record().version, theirs=True, actor=lea
@@ -163,7 +163,7 @@ class TestVerified:
     def test_audit_log_explains_new_evidence(self, files: Files, ana: User) -> None:
         decide(record("eval_b"), ana)
         newer = file_of(A, b"no record", line("eval_b", aggregated_score="Fail"), C)
-        bring_in(newer)
+        import_data(newer)
         files.original.write_bytes(newer)
         files.write()
         assert b'"Needs Review", "human_reviewer_id": "ana"' in files.exported.read_bytes()
@@ -185,7 +185,7 @@ class TestVerified:
     def test_same_record_decided_in_two_runs_needs_a_receipt(self, files: Files, ana: User) -> None:
         decide(record(), ana)
         files.write()
-        bring_in(FILE, run="other")
+        import_data(FILE, run="other")
         decide(Evaluation.objects.get(run__name="other", evaluation_id="eval_a"), ana)
         files.write_audit_log()
         assert files.problems(with_receipt=True) == []
@@ -193,7 +193,7 @@ class TestVerified:
             files.problems()
 
     def test_audit_log_of_the_run_is_sufficient(self, files: Files, ana: User) -> None:
-        bring_in(file_of(line("eval_x")), run="other")
+        import_data(file_of(line("eval_x")), run="other")
         decide(record("eval_x"), ana)
         decide(record("eval_a"), ana)
         run = Run.objects.get(name="evaluations")

@@ -43,7 +43,7 @@ class Program:
         assert answer.status_code < 500, answer.text
         return answer
 
-    def bring_in(self, site: Server, run: str, data: bytes) -> int:
+    def upload(self, site: Server, run: str, data: bytes) -> int:
         """Upload a file and return the id of its import."""
         kind = {"Content-Type": "application/x-ndjson"}
         answer = self.ask(site, "POST", f"runs/{run}/imports", data=data, headers=kind)

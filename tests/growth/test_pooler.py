@@ -13,7 +13,7 @@ from reviews.models import Review, Run
 from tests.growth.programs import Browser, Program, scored, undecided
 from tests.support import servers
 from tests.support.commands import manage_py
-from tests.support.lines import take_out
+from tests.support.lines import export_data
 from tests.support.servers import PGBOUNCER, Place, Server
 
 needs_pgbouncer = pytest.mark.skipif(
@@ -51,11 +51,11 @@ def test_concurrent_reviews_and_jobs_through_a_pooler_export_the_right_file(
     connection.close()
     admin, lead = Program("max", "admin", "import"), Program("lea", "lead", "export")
     first, *later = scored(4, 40)
-    admin.wait_for(site, admin.bring_in(site, "first", first))
+    admin.wait_for(site, admin.upload(site, "first", first))
     reviewers = [Program(f"reviewer{number}", "reviewer", "review", "read") for number in range(5)]
     with ThreadPoolExecutor(8) as pool:
         reviewing = [pool.submit(one.review_all, "first", site) for one in reviewers]
-        others = [pool.submit(admin.bring_in, site, f"later{n}", file) for n, file in enumerate(later)]
+        others = [pool.submit(admin.upload, site, f"later{n}", file) for n, file in enumerate(later)]
         while not all(future.done() for future in reviewing):
             assert lead.ask(site, "GET", "runs/first/export").content.count(b"\n") == 40
             assert int(database.ask(_CONNECTIONS.format(database.name))) <= POOL + 1
@@ -65,14 +65,14 @@ def test_concurrent_reviews_and_jobs_through_a_pooler_export_the_right_file(
     assert len(decided) == len(set(decided)) == Review.objects.count() == 40
     data = lead.ask(site, "GET", "runs/first/export").content
     assert undecided(data) == first != data
-    assert [take_out(run=f"later{n}") for n in range(len(later))] == later
+    assert [export_data(run=f"later{n}") for n in range(len(later))] == later
 
 
 @needs_pgbouncer
 def test_pages_and_export_jobs_work_through_a_pooler(site: Server) -> None:
     admin = Program("max", "admin", "import")
     [file] = scored(1, 30)
-    admin.wait_for(site, admin.bring_in(site, "evaluations", file))
+    admin.wait_for(site, admin.upload(site, "evaluations", file))
     run = Run.objects.get()
     lea = Browser(Program("lea", "lead", "read").person)
     assert "Log out" in lea.log_in(site).text

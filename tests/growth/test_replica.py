@@ -27,7 +27,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Export, Run, User
 from tests.support import servers
 from tests.support.commands import manage_py
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.servers import Place
 from tests.support.waiting import eventually
 from tests.support.work import decide
@@ -120,7 +120,7 @@ def _not_left_aside(standby: Standby) -> None:
 @pytest.fixture
 def run(db: None) -> Run:
     for file in FILES:
-        bring_in(file)
+        import_data(file)
     return Run.objects.get()
 
 

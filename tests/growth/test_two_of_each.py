@@ -13,7 +13,7 @@ import pytest
 from reviews.models import Import, Review, Run
 from tests.growth.programs import Browser, Program, scored, undecided
 from tests.support import servers
-from tests.support.lines import take_out
+from tests.support.lines import export_data
 from tests.support.servers import Place, Server
 from tests.support.waiting import eventually
 
@@ -52,7 +52,7 @@ def two(database: Place, folder: Path) -> Iterator[Servers]:
 def test_reviewers_and_jobs_on_both_decide_each_record_once(two: Servers) -> None:
     admin, lead = Program("max", "admin", "import"), Program("lea", "lead", "export")
     files = scored(2, RECORDS)
-    imports = [admin.bring_in(two.sites[n % 2], f"run{n}", file) for n, file in enumerate(files)]
+    imports = [admin.upload(two.sites[n % 2], f"run{n}", file) for n, file in enumerate(files)]
     for number in imports:
         admin.wait_for(two.sites[1 - number % 2], number)
     people = [Program(f"reviewer{number}", "reviewer", "review", "read") for number in range(6)]
@@ -73,14 +73,14 @@ def test_jobs_of_both_workers_run_once(two: Servers) -> None:
     admin, lea = Program("max", "admin", "import"), Browser(Program("lea", "lead", "read").person)
     files = scored(4, RECORDS)
     for number, file in enumerate(files):
-        admin.bring_in(two.sites[number % 2], f"run{number}", file)
+        admin.upload(two.sites[number % 2], f"run{number}", file)
     lea.log_in(two.sites[0])
     assert eventually(lambda: not Import.objects.exclude(state=Import.State.DONE).exists())
     runs = list(Run.objects.order_by("name"))
     pages = [lea.export(two.sites[run.pk % 2], run) for run in runs]
     # The web server that sends an export is not the one that ordered it.
     sent = [lea.download(two.sites[1 - run.pk % 2], page) for run, page in zip(runs, pages, strict=True)]
-    assert sent == [take_out(run=run.name) for run in runs] == files
+    assert sent == [export_data(run=run.name) for run in runs] == files
     for job in JOBS:
         assert sum(started(worker, job) for worker in two.workers) == len(files)
 
@@ -91,7 +91,7 @@ def test_each_worker_imports_and_exports_while_the_other_is_paused(two: Servers,
     for number, file in enumerate(scored(2, RECORDS)):
         site, other_site = two.sites[number], two.sites[1 - number]
         with paused(two.workers[1 - number], database):
-            admin.wait_for(site, admin.bring_in(site, f"run{number}", file))
+            admin.wait_for(site, admin.upload(site, f"run{number}", file))
             page = lea.export(site, Run.objects.get(name=f"run{number}"))
             assert lea.download(other_site, page) == file
     for job in JOBS:

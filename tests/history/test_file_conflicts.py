@@ -18,7 +18,7 @@ from reviews.records.conflicts import Conflict
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions
 from reviews.views.files import conflicts as views
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
 from tests.support.threads import start_and_wait_for_lock
 from tests.support.work import SCORES, decide
@@ -45,10 +45,10 @@ def open_conflict(evaluation_id: str = "eval_1") -> FileConflict:
 
 def disputed(ana: User, *names: str) -> Run:
     """A run in which ana decided each record, and a file has other decisions by carla."""
-    bring_in(file_of(*(line(name) for name in names)))
+    import_data(file_of(*(line(name) for name in names)))
     for name in names:
         decide(evaluation(name), ana)
-    bring_in(file_of(*(line(name, **CARLA) for name in names)))
+    import_data(file_of(*(line(name, **CARLA) for name in names)))
     return Run.objects.get()
 
 
@@ -74,37 +74,37 @@ class TestOpenConflict:
 
     def test_open_conflict_leaves_the_current_decision(self, run: Run) -> None:
         assert evaluation().human_reviewer_id == "ana"
-        assert b'"human_reviewer_id": "ana"' in take_out()
+        assert b'"human_reviewer_id": "ana"' in export_data()
 
     def test_open_conflict_is_unchanged_by_the_same_file(self, run: Run) -> None:
         before = open_conflict()
-        assert bring_in(file_of(line(**CARLA))).conflicts == 1
+        assert import_data(file_of(line(**CARLA))).conflicts == 1
         assert open_conflict() == before
 
     def test_newer_file_replaces_an_open_conflict(self, run: Run) -> None:
         before = open_conflict()
-        bring_in(file_of(b"", line(**CARLA | {"human_review_comments": "Seen again."})))
+        import_data(file_of(b"", line(**CARLA | {"human_review_comments": "Seen again."})))
         before.refresh_from_db()
         assert before.outcome == Outcome.REPLACED
         assert open_conflict().human["human_review_comments"] == "Seen again."
         assert open_conflict().line == 2
 
     def test_export_older_than_a_decision_opens_a_conflict(self, ana: User, bo: User) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decide(evaluation(), ana)
-        exported = take_out()
-        bring_in(file_of(line(task_id="4712")))
+        exported = export_data()
+        import_data(file_of(line(task_id="4712")))
         decide(evaluation(), bo)
-        assert bring_in(exported).conflicts == 1
+        assert import_data(exported).conflicts == 1
         assert evaluation().human_reviewer_id == "bo"
 
 
 class TestImportedDecisionKept:
     def test_kept_imported_decision_is_current(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
-        exported = json.loads(take_out())
+        exported = json.loads(export_data())
         assert {name: exported[name] for name in HUMAN_FIELDS} == CARLA
-        assert take_out() == file_of(line(**CARLA))
+        assert export_data() == file_of(line(**CARLA))
 
     def test_kept_imported_decision_is_a_version_by_the_lead(self, run: Run, lea: User) -> None:
         conflict = open_conflict()
@@ -116,23 +116,23 @@ class TestImportedDecisionKept:
 
     def test_same_file_is_unchanged_after_its_decision_was_kept(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
-        assert bring_in(file_of(line(**CARLA))).unchanged == 1
+        assert import_data(file_of(line(**CARLA))).unchanged == 1
         assert file_conflicts.count_open(run) == 0
 
     def test_new_evidence_makes_a_kept_imported_decision_outdated(self, run: Run, lea: User) -> None:
         settle(lea, theirs=True)
-        bring_in(file_of(line(task_id="4712")))
+        import_data(file_of(line(task_id="4712")))
         assert (evaluation().is_outdated, evaluation().human_reviewer_id) == (True, "carla")
 
     def test_outdated_imported_decision_without_reviewer_is_readable(
         self, ana: User, lea: User, client: Client
     ) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decide(evaluation(), ana)
-        bring_in(file_of(line(human_review_status="Reviewed")))
+        import_data(file_of(line(human_review_status="Reviewed")))
         settle(lea, theirs=True)
-        assert json.loads(take_out())["human_review_timestamp"] is None
-        again = bring_in(file_of(line(task_id="4712")))
+        assert json.loads(export_data())["human_review_timestamp"] is None
+        again = import_data(file_of(line(task_id="4712")))
         [told] = again.listed_exceptions()
         assert told["reason"] == "taken from the file: the review by nobody named is kept, but outdated"
         client.force_login(ana)
@@ -142,31 +142,31 @@ class TestImportedDecisionKept:
     def test_file_that_undoes_its_kept_decision_returns_the_record_to_the_queue(
         self, ana: User, lea: User
     ) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decide(evaluation(), ana)
-        bring_in(file_of(line(human_review_comments="Not so.")))
+        import_data(file_of(line(human_review_comments="Not so.")))
         settle(lea, theirs=True)
         assert evaluation().in_queue
-        assert take_out() == file_of(line(human_review_comments="Not so."))
+        assert export_data() == file_of(line(human_review_comments="Not so."))
 
 
 class TestOwnDecisionKept:
     def test_keeping_own_decision_changes_nothing(self, run: Run, lea: User) -> None:
-        before = take_out()
+        before = export_data()
         settle(lea, theirs=False)
-        assert take_out() == before
+        assert export_data() == before
         assert Review.objects.count() == 1
 
     def test_same_file_is_no_conflict_after_own_decision_was_kept(self, run: Run, lea: User) -> None:
         settle(lea, theirs=False)
-        again = bring_in(file_of(line(**CARLA)))
+        again = import_data(file_of(line(**CARLA)))
         [told] = again.listed_exceptions()
         assert told["reason"] == "has a decision that a lead has rejected: the review made here is kept"
         assert (again.unchanged, file_conflicts.count_open(run)) == (1, 0)
 
     def test_other_decision_in_a_file_is_a_new_conflict(self, run: Run, lea: User) -> None:
         settle(lea, theirs=False)
-        again = bring_in(file_of(line(**CARLA | {"human_reviewer_id": "kim"})))
+        again = import_data(file_of(line(**CARLA | {"human_reviewer_id": "kim"})))
         assert (again.conflicts, file_conflicts.count_open(run)) == (1, 1)
 
 
@@ -194,7 +194,7 @@ class TestResolution:
 
     def test_resolution_is_refused_if_the_record_has_changed(self, run: Run, lea: User) -> None:
         version = evaluation().version
-        bring_in(file_of(line(task_id="4712", **CARLA)))
+        import_data(file_of(line(task_id="4712", **CARLA)))
         with pytest.raises(Conflict, match="has changed since"):
             settle(lea, theirs=True, version=version)
         assert evaluation().human_reviewer_id == "ana"
@@ -209,7 +209,7 @@ def test_import_that_waits_for_a_lead_sees_the_resolution(ana: User, lea: User) 
     run = disputed(ana, "eval_1")
     with transaction.atomic():
         settle(lea, theirs=False)
-        waiting = start_and_wait_for_lock(lambda: bring_in(file_of(line(**CARLA))))
+        waiting = start_and_wait_for_lock(lambda: import_data(file_of(line(**CARLA))))
     assert waiting.result().unchanged == 1
     assert file_conflicts.count_open(run) == 0
 
@@ -240,11 +240,11 @@ class TestPage:
 
     def test_page_escapes_text_of_a_file(self, as_lea: Client, ana: User) -> None:
         evil = "<img src=x onerror=alert(1)>"
-        bring_in(file_of(line(task_id=evil, model_id=evil)))
+        import_data(file_of(line(task_id=evil, model_id=evil)))
         decide(evaluation(), ana)
         scores = {evil: {"score": evil, "justification": evil}, "B": 3, "C": {"score": [evil]}}
         human = {"human_corrected_scores": scores, "human_reviewer_id": evil, "human_review_comments": evil}
-        bring_in(file_of(line(task_id=evil, model_id=evil, **human)))
+        import_data(file_of(line(task_id=evil, model_id=evil, **human)))
         response = as_lea.get(reverse("conflicts", args=[Run.objects.get().pk]))
         assert response.status_code == 200
         assert "<img src=x" not in text(response)

@@ -15,7 +15,7 @@ from reviews.review import escalations
 from reviews.review.decisions import reopen, revise, undo
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import SCORES, decide, end_claim, restore_version
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ OTHER_SCORES = SCORES | {"Clarity": {"score": "No", "justification": "Each step 
 @pytest.fixture
 def record() -> Evaluation:
     """From a kept file."""
-    bring_in(file_of(line("eval_1")))
+    import_data(file_of(line("eval_1")))
     return Evaluation.objects.get()
 
 
@@ -215,7 +215,7 @@ class TestDecisions:
 
     def test_reopening_shows_the_version_of_a_decision_in_a_file(self, lea: User) -> None:
         theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
-        bring_in(file_of(line("eval_1", **theirs, human_corrected_scores=SCORES)))
+        import_data(file_of(line("eval_1", **theirs, human_corrected_scores=SCORES)))
         record = Evaluation.objects.get()
         reopen(evaluation_id=record.pk, actor=lea, reason="Check it")
         reopened = entries(record)[0]
@@ -225,9 +225,9 @@ class TestDecisions:
 
 class TestFiles:
     def test_import_shows_its_changes(self, record: Evaluation) -> None:
-        bring_in(file_of(line("eval_1", aggregated_score="Fail")))
-        bring_in(file_of(line("eval_1", aggregated_score="Fail")))
-        bring_in(file_of(line("eval_1", aggregated_score="Partial")))
+        import_data(file_of(line("eval_1", aggregated_score="Fail")))
+        import_data(file_of(line("eval_1", aggregated_score="Fail")))
+        import_data(file_of(line("eval_1", aggregated_score="Partial")))
         third, second, first, _brought = entries(record)
         assert first.what == "changed it in line 1"
         assert shown(first) == {"aggregated_score": "[-Pass-][+Fail+]"}
@@ -249,7 +249,7 @@ class TestPages:
         for score in ("Fail", "Partial", "Pass"):
             claims.claim(evaluation_id=record.pk, reviewer=ana)
             claims.release(evaluation_id=record.pk, actor=ana)
-            bring_in(file_of(line("eval_1", aggregated_score=score)))
+            import_data(file_of(line("eval_1", aggregated_score=score)))
             bulk_changes.apply(
                 BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=ana), lea
             )
@@ -270,7 +270,7 @@ class TestPages:
         self, record: Evaluation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for score in ("Fail", "Partial"):
-            bring_in(file_of(line("eval_1", aggregated_score=score, verification_message=score)))
+            import_data(file_of(line("eval_1", aggregated_score=score, verification_message=score)))
         monkeypatch.setattr(timeline, "_MOST_CHANGES", 2)
         first = page(record)
         second = page(record, first.next_after)
@@ -294,7 +294,7 @@ class TestPages:
             return len(queries)
 
         decide(record, ana)
-        bring_in(file_of(line("eval_1", aggregated_score="Fail")))
+        import_data(file_of(line("eval_1", aggregated_score="Fail")))
         few = cost()
         for _ in range(15):
             claims.skip(evaluation_id=record.pk, reviewer=ana)

@@ -24,7 +24,7 @@ from reviews.records.schema import HUMAN_FIELDS
 from tests.records.test_traps import ACCEPTED, AFTER, BEFORE, cases
 from tests.support.factories import EvaluationFactory, UserFactory
 from tests.support.json_texts import json_texts, objects, strings, texts
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import filled_in, text
 from tests.support.work import decide
 
@@ -37,7 +37,7 @@ class TestStoredRecords:
 
     @pytest.fixture
     def evaluation(self, odd: bytes) -> Evaluation:
-        bring_in(file_of(BEFORE, odd, AFTER))
+        import_data(file_of(BEFORE, odd, AFTER))
         return Evaluation.objects.get(first_line=2)
 
     def test_run_with_unusual_records_can_be_listed(
@@ -119,9 +119,9 @@ class TestAnyFile:
         data = file_of(*lines, *(extra.encode() for extra in held))
         data = data if ends else data.removesuffix(b"\n")
         with transaction.atomic():
-            done = bring_in(data)
+            done = import_data(data)
             assert done.new == sum(bool(extra) for extra in held)
-            assert take_out(with_rejected=True) == data
+            assert export_data(with_rejected=True) == data
             transaction.set_rollback(True)
 
     @examples(max_examples=15)
@@ -137,14 +137,14 @@ class TestAnyFile:
         scores = json.loads(json.dumps(scores).replace(r"\u0000", ""))
         data = file_of(BEFORE, line(x=extra.encode(), **human), AFTER)
         with transaction.atomic():
-            bring_in(data)
+            import_data(data)
             decide(
                 Evaluation.objects.get(evaluation_id="eval_1"),
                 UserFactory.create(username="ana", role="reviewer"),
                 scores=scores,
                 comments=comments,
             )
-            result = compare([lambda: BytesIO(data)], BytesIO(take_out()))
+            result = compare([lambda: BytesIO(data)], BytesIO(export_data()))
             assert (result.problems, result.identical, result.changed) == ([], 2, 1)
             transaction.set_rollback(True)
 

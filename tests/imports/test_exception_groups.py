@@ -10,7 +10,7 @@ from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import StrictImportRefused
 from reviews.models import Import, ImportLine
 from tests.support.factories import ImportFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ def with_lines(*reasons: str, outcome: str = "rejected", field: str = "") -> Imp
 
 
 def test_lines_with_the_same_reason_are_one_group() -> None:
-    done = bring_in(file_of(line("a"), *[line("a")] * 75))
+    done = import_data(file_of(line("a"), *[line("a")] * 75))
     assert group_exceptions(done) == [
         LineGroup("rejected", "evaluation_id", "is already in line 1", 75, [2, 3, 4])
     ]
@@ -52,8 +52,8 @@ def test_identical_reasons_keep_their_values() -> None:
 
 
 def test_fields_and_outcomes_are_separate_groups() -> None:
-    bring_in(file_of(line("a"), line("b")))
-    done = bring_in(
+    import_data(file_of(line("a"), line("b")))
+    done = import_data(
         file_of(
             line("a", model_id="other"), line("b", model_id="other"), line(task_id=True), line(model_id=True)
         )
@@ -69,8 +69,8 @@ def test_fields_and_outcomes_are_separate_groups() -> None:
 
 
 def test_unchanged_lines_are_in_no_group() -> None:
-    bring_in(file_of(line("a")))
-    assert group_exceptions(bring_in(file_of(line("a")))) == []
+    import_data(file_of(line("a")))
+    assert group_exceptions(import_data(file_of(line("a")))) == []
 
 
 def test_lines_of_other_imports_are_in_no_group() -> None:
@@ -94,6 +94,6 @@ def test_groups_are_one_query(
 
 def test_refused_strict_import_has_groups() -> None:
     with pytest.raises(StrictImportRefused) as caught:
-        bring_in(file_of(line("a"), b"no record", b"no record"), strict=True)
+        import_data(file_of(line("a"), b"no record", b"no record"), strict=True)
     [group] = caught.value.groups
     assert (group.outcome, group.size, group.examples) == ("rejected", 2, [2, 3])

@@ -18,7 +18,7 @@ from reviews.models import Import, Run, User
 from reviews.records.schema import Limits
 from tests.exports.test_receipt import exported
 from tests.support.factories import ImportFactory
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -42,9 +42,9 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 @pytest.fixture
 def run(set_clock: Callable[[int], None]) -> Run:
     """Import two files. Between them the clock goes back by an hour."""
-    run = bring_in(FIRST).run
+    run = import_data(FIRST).run
     set_clock(-3600)
-    bring_in(SECOND)
+    import_data(SECOND)
     first, second = Import.objects.order_by("pk")
     assert first.finished_at
     assert second.finished_at
@@ -54,27 +54,27 @@ def run(set_clock: Callable[[int], None]) -> Run:
 
 def test_clock_that_steps_back_leaves_the_order_of_an_export(run: Run) -> None:
     assert [kept.sequence for kept in run.files] == [1, 2]
-    assert take_out() == FIRST + SECOND
+    assert export_data() == FIRST + SECOND
 
 
 def test_clock_that_is_set_in_the_table_leaves_the_order_of_an_export(run: Run) -> None:
     for kept in run.files:
         Import.objects.filter(pk=kept.pk).update(finished_at=timezone.now() - dt.timedelta(days=kept.pk))
-    assert take_out() == FIRST + SECOND
+    assert export_data() == FIRST + SECOND
 
 
 def test_export_of_files_with_clocks_in_reverse_is_verified(run: Run, ana: User) -> None:
     [record] = run.evaluations.filter(evaluation_id="eval_c")
     decide(record, ana)
     originals = [partial(BytesIO, data) for data in (FIRST, SECOND)]
-    found = compare(originals, BytesIO(take_out()), Limits())
+    found = compare(originals, BytesIO(export_data()), Limits())
     assert found.problems == []
 
 
 def test_file_that_grew_repeats_the_file_it_began_with(run: Run, set_clock: Callable[[int], None]) -> None:
     set_clock(-7200)
-    assert bring_in(GROWN).repeated_lines == 2
-    assert take_out() == FIRST + SECOND + file_of(line("eval_d"))
+    assert import_data(GROWN).repeated_lines == 2
+    assert export_data() == FIRST + SECOND + file_of(line("eval_d"))
 
 
 def test_receipt_names_the_files_in_the_order_of_the_export(run: Run, tmp_path: Path) -> None:
@@ -91,11 +91,11 @@ def test_upload_that_is_imported_last_comes_last(ana: User, max: User) -> None:
     early = jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[FIRST], strict=False, actor=max
     )
-    bring_in(SECOND)
+    import_data(SECOND)
     jobs.import_upload(early.pk)
     early.refresh_from_db()
     assert early.sequence == 2
-    assert take_out() == SECOND + FIRST
+    assert export_data() == SECOND + FIRST
 
 
 def test_only_finished_imports_have_a_place() -> None:
@@ -131,7 +131,7 @@ def test_history_of_a_record_keeps_the_order_of_its_files(
 ) -> None:
     for hours, score in ((-2, "Fail"), (-3, "Partial")):
         set_clock(hours * 3600)
-        bring_in(file_of(line("eval_a", aggregated_score=score)))
+        import_data(file_of(line("eval_a", aggregated_score=score)))
     record = run.evaluations.get(evaluation_id="eval_a")
     monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
     found, after = [], ""

@@ -21,7 +21,7 @@ from reviews.models import AuditEvent, Evaluation, Import, ImportLine, Run, Sour
 from reviews.records.schema import Limits
 from reviews.storage import chunks, source_files
 from reviews.storage.errors import ImportRefused
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -46,7 +46,7 @@ def in_state(kept: Import) -> str:
 
 class TestImport:
     def test_import_accounts_for_every_line(self) -> None:
-        done = bring_in(MIXED)
+        done = import_data(MIXED)
         assert done.counts == {
             "lines": 6,
             "new": 3,
@@ -72,13 +72,13 @@ class TestImport:
         ]
 
     def test_import_records_its_file(self) -> None:
-        done = bring_in(MIXED)
+        done = import_data(MIXED)
         assert (done.size, done.sha256) == (len(MIXED), hashlib.sha256(MIXED).hexdigest())
         assert (done.state, done.file_name, done.run.name) == ("done", "evaluations.jsonl", "evaluations")
         assert done.finished_at
 
     def test_import_stores_the_place_of_each_record(self) -> None:
-        done = bring_in(MIXED)
+        done = import_data(MIXED)
         places = Evaluation.objects.values_list("evaluation_id", "first_line", "source_line", "source_import")
         assert set(places) == {
             ("eval_a", 1, 1, done.pk),
@@ -87,7 +87,7 @@ class TestImport:
         }
 
     def test_import_leaves_an_audit_event(self) -> None:
-        done = bring_in(MIXED)
+        done = import_data(MIXED)
         event = AuditEvent.objects.get(action="import")
         assert (event.source, event.run, event.actor) == (done, done.run, None)
         assert event.detail == {"sha256": done.sha256, "counts": done.counts}
@@ -101,22 +101,22 @@ class TestImport:
     def test_import_counts_add_up_to_the_lines(self, lines: list[bytes]) -> None:
         with transaction.atomic():
             for data in (file_of(*lines), file_of(*reversed(lines)), b"\n".join(lines)):
-                counts = bring_in(data).counts
+                counts = import_data(data).counts
                 assert counts["lines"] == len(BytesIO(data).readlines())
                 assert sum(counts.values()) == 2 * counts["lines"]
             transaction.set_rollback(True)
 
     def test_import_of_an_empty_file_is_done(self) -> None:
-        done = bring_in(b"")
+        done = import_data(b"")
         assert (done.state, set(done.counts.values())) == ("done", {0})
 
     def test_import_of_invalid_lines_lists_them_all(self) -> None:
-        done = bring_in(b"no record\n" * 9_000)
+        done = import_data(b"no record\n" * 9_000)
         assert (done.lines, done.rejected, done.exceptions.count()) == (9_000, 9_000, 9_000)
 
     def test_overlong_line_is_rejected_by_its_number(self, settings: Settings) -> None:
         settings.LIMITS = Limits(line_bytes=2000)
-        done = bring_in(file_of(A, b'{"x": "%b"}' % (b"x" * 3 * chunks.BLOCK_SIZE), B))
+        done = import_data(file_of(A, b'{"x": "%b"}' % (b"x" * 3 * chunks.BLOCK_SIZE), B))
         assert (done.lines, done.new, done.rejected) == (3, 2, 1)
         [listed] = done.listed_exceptions()
         assert (listed["line"], listed["reason"]) == (
@@ -145,7 +145,7 @@ class TestImport:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
         monkeypatch.setattr(parser_pool, "usable_cores", lambda: 2)
         data = file_of(*(part for number in range(40) for part in (line(f"eval_{number}"), b"no record")))
-        done = bring_in(data)
+        done = import_data(data)
         assert (done.new, done.rejected, done.chunks.count() > parser_pool.CHUNKS_WITHOUT_POOL) == (
             40,
             40,
@@ -153,8 +153,8 @@ class TestImport:
         )
         places = Evaluation.objects.values_list("evaluation_id", "first_line", "source_line")
         assert set(places) == {(f"eval_{number}", 1 + 2 * number, 1 + 2 * number) for number in range(40)}
-        assert take_out() == file_of(*(line(f"eval_{number}") for number in range(40)))
-        assert bring_in(data).unchanged == 40
+        assert export_data() == file_of(*(line(f"eval_{number}") for number in range(40)))
+        assert import_data(data).unchanged == 40
 
     def test_cancelled_import_leaves_nothing(self) -> None:
         def cancel(size: int, counts: dict[str, int]) -> None:
@@ -169,20 +169,20 @@ class TestImport:
     def test_failed_import_leaves_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         breaks_at_the_second_piece(monkeypatch)
         with pytest.raises(ConnectionError):
-            bring_in(file_of(A, B, C))
+            import_data(file_of(A, B, C))
         for model in (Run, Import, SourceChunk, Evaluation, ImportLine, AuditEvent):
             assert not model.objects.exists()
 
 
 class TestStrict:
     def test_strict_import_accepts_a_valid_file(self) -> None:
-        assert bring_in(file_of(A, b"", B), strict=True).new == 2
+        assert import_data(file_of(A, b"", B), strict=True).new == 2
 
     def test_strict_import_with_an_invalid_line_imports_nothing(self) -> None:
         with pytest.raises(
             StrictImportRefused, match=r"2 of 6 lines are invalid, so nothing was imported\."
         ) as refusal:
-            bring_in(MIXED, strict=True)
+            import_data(MIXED, strict=True)
         assert [one["line"] for one in refusal.value.listed_exceptions()] == [3, 5]
         assert not Run.objects.exists()
         assert not Evaluation.objects.exists()
@@ -202,16 +202,16 @@ class TestRefused:
     )
     def test_invalid_run_name_is_refused(self, name: str, reason: str) -> None:
         with pytest.raises(ImportRefused) as refusal:
-            bring_in(file_of(A), run=name)
+            import_data(file_of(A), run=name)
         assert str(refusal.value) == reason
 
     def test_utf_16_file_is_refused_and_leaves_nothing(self) -> None:
         with pytest.raises(ImportRefused, match="UTF-16"):
-            bring_in(file_of(A).decode().encode("utf-16"))
+            import_data(file_of(A).decode().encode("utf-16"))
         assert not Run.objects.exists()
 
     def test_run_name_with_spaces_is_the_existing_run(self) -> None:
-        assert bring_in(file_of(A), run="o4 mini").run == bring_in(file_of(B), run=" o4 mini ").run
+        assert import_data(file_of(A), run="o4 mini").run == import_data(file_of(B), run=" o4 mini ").run
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ class TestUpload:
             "rejected": 2,
             "blank": 1,
         }
-        assert take_out() == file_of(A, b"", B, C)
+        assert export_data() == file_of(A, b"", B, C)
         assert AuditEvent.objects.filter(action="import", actor=max, source=kept).count() == 1
 
     def test_upload_is_imported_once_by_a_repeated_job(self, max: User) -> None:
@@ -324,7 +324,7 @@ class TestUpload:
         again = upload(file_of(A, B, C), max)
         import_upload(again.pk)
         assert (in_state(again), again.new) == ("done", 3)
-        assert take_out() == file_of(A, B, C)
+        assert export_data() == file_of(A, B, C)
 
     def test_finished_upload_cannot_fail(self, max: User) -> None:
         kept = upload(file_of(A), max)

@@ -15,7 +15,7 @@ from reviews.queue import claims
 from reviews.records.schema import Limits
 from reviews.review import decisions
 from tests.support.factories import UserFactory
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import start_and_wait_for_lock
 from tests.support.work import decide
 
@@ -40,60 +40,60 @@ def outcomes(done: Import) -> list[tuple[int, str, str, str]]:
 
 class TestUnchangedLine:
     def test_same_bytes_change_nothing(self) -> None:
-        bring_in(file_of(*THREE))
+        import_data(file_of(*THREE))
         before = list(Evaluation.objects.order_by("pk").values())
-        again = bring_in(file_of(*THREE))
+        again = import_data(file_of(*THREE))
         assert outcomes(again) == [(n, "unchanged", "", "the same bytes as before") for n in (1, 2, 3)]
         assert list(Evaluation.objects.order_by("pk").values()) == before
-        assert take_out() == file_of(*THREE)
+        assert export_data() == file_of(*THREE)
 
     def test_respelled_line_is_exported_as_respelled(self) -> None:
-        bring_in(file_of(*THREE))
-        again = bring_in(file_of(respelled("eval_2")))
+        import_data(file_of(*THREE))
+        again = import_data(file_of(respelled("eval_2")))
         assert outcomes(again) == [(1, "updated", "", "has the same values, spelled differently")]
         assert evaluation("eval_2").version == 1
-        assert take_out() == file_of(THREE[0], respelled("eval_2"), THREE[2])
+        assert export_data() == file_of(THREE[0], respelled("eval_2"), THREE[2])
 
     def test_respelled_line_keeps_the_review(self, ana: User) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decide(evaluation(), ana)
-        bring_in(file_of(respelled("eval_1")))
+        import_data(file_of(respelled("eval_1")))
         assert evaluation().human_reviewer_id == "ana"
-        exported = take_out()
+        exported = export_data()
         assert exported.startswith(respelled("eval_1")[:40])
         assert b'"human_reviewer_id": "ana"' in exported
 
     def test_boolean_differs_from_a_number(self) -> None:
-        bring_in(file_of(line(parsed_rubric_scores={"Clarity": {"score": 1}})))
-        bring_in(file_of(line(parsed_rubric_scores={"Clarity": {"score": True}})))
+        import_data(file_of(line(parsed_rubric_scores={"Clarity": {"score": 1}})))
+        import_data(file_of(line(parsed_rubric_scores={"Clarity": {"score": True}})))
         assert evaluation().parsed_rubric_scores["Clarity"]["score"] is True
         assert evaluation().version == 2
 
 
 class TestNewerEvidence:
     def test_new_evidence_is_accepted_and_increases_the_version(self) -> None:
-        bring_in(file_of(*THREE))
+        import_data(file_of(*THREE))
         newer = line("eval_2", aggregated_score="Fail", run="b")
-        again = bring_in(file_of(newer))
+        again = import_data(file_of(newer))
         assert outcomes(again) == [(1, "updated", "", "aggregated_score, extra taken from the file")]
         assert evaluation("eval_2").aggregated_score == "Fail"
         assert evaluation("eval_2").extra == {"run": "b"}
         assert evaluation("eval_2").version == 2
 
     def test_new_evidence_is_exported_at_the_first_place_of_the_record(self) -> None:
-        bring_in(file_of(*THREE))
+        import_data(file_of(*THREE))
         newer = [line(name, aggregated_score="Fail") for name in ("eval_3", "eval_1")]
-        bring_in(file_of(*newer))
-        assert take_out() == file_of(newer[1], THREE[1], newer[0])
+        import_data(file_of(*newer))
+        assert export_data() == file_of(newer[1], THREE[1], newer[0])
 
     def test_new_evidence_in_one_field_names_it(self) -> None:
-        bring_in(file_of(line()))
-        again = bring_in(file_of(line(task_id=4712)))
+        import_data(file_of(line()))
+        again = import_data(file_of(line(task_id=4712)))
         assert outcomes(again) == [(1, "updated", "task_id", "taken from the file")]
 
     def test_new_evidence_in_every_field_is_accepted(self) -> None:
-        bring_in(file_of(line(human_review_status="Pending")))
-        again = bring_in(
+        import_data(file_of(line(human_review_status="Pending")))
+        again = import_data(
             file_of(
                 line(
                     **dict.fromkeys(("task_id", "model_id", "response_id", "ideal_response_id"), "other"),
@@ -115,17 +115,17 @@ class TestNewerEvidence:
         queries = []
         for count in (3, 30):
             names = [f"eval_{count}_{n}" for n in range(count)]
-            bring_in(file_of(*(line(name) for name in names)), run=str(count))
+            import_data(file_of(*(line(name) for name in names)), run=str(count))
             with CaptureQueriesContext(connection) as captured:
-                again = bring_in(file_of(*(line(name, task_id="4712") for name in names)), run=str(count))
+                again = import_data(file_of(*(line(name, task_id="4712") for name in names)), run=str(count))
             assert again.updated == count
             queries.append(len(captured))
         assert queries[0] == queries[1]
 
     def test_new_evidence_is_compared_with_lines_over_todays_limit(self, settings: Settings) -> None:
-        bring_in(file_of(line(task_id="x" * 60)))
+        import_data(file_of(line(task_id="x" * 60)))
         settings.LIMITS = Limits(id_bytes=40)
-        assert bring_in(file_of(line(task_id="4712"))).updated == 1
+        assert import_data(file_of(line(task_id="4712"))).updated == 1
 
 
 class TestNewerEvidenceAfterReview:
@@ -135,19 +135,19 @@ class TestNewerEvidenceAfterReview:
 
     @pytest.fixture
     def reviewed(self, ana: User) -> Evaluation:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decide(evaluation(), ana, comments="Checked.")
         return evaluation()
 
     def test_new_evidence_for_a_reviewed_record_is_accepted_and_reported(self, reviewed: Evaluation) -> None:
-        again = bring_in(file_of(self.NEWER))
+        again = import_data(file_of(self.NEWER))
         sentence = "task_id, model_id taken from the file: the review by ana is kept, but outdated"
         assert outcomes(again) == [(1, "updated", "", sentence)]
         assert (evaluation().task_id, evaluation().is_outdated) == ("4712", True)
         assert evaluation().version == reviewed.version + 1
 
     def test_new_evidence_returns_a_reviewed_record_to_the_queue(self, reviewed: Evaluation) -> None:
-        bring_in(file_of(self.NEWER))
+        import_data(file_of(self.NEWER))
         assert evaluation().human_review_status == "Needs Review"
         kept = ("human_reviewer_id", "human_review_timestamp", "human_corrected_scores", "review_id")
         assert [getattr(evaluation(), name) for name in kept] == [getattr(reviewed, name) for name in kept]
@@ -155,43 +155,43 @@ class TestNewerEvidenceAfterReview:
 
     def test_new_evidence_is_exported_with_the_outdated_review(self, reviewed: Evaluation) -> None:
         """A record with unreviewed evidence never counts as done."""
-        before = json.loads(take_out())
-        bring_in(file_of(self.NEWER))
-        exported = json.loads(take_out())
+        before = json.loads(export_data())
+        import_data(file_of(self.NEWER))
+        exported = json.loads(export_data())
         assert exported == before | {
             "task_id": "4712", "model_id": "other", "human_review_status": "Needs Review",
         }  # fmt: skip
-        assert take_out(only="reviewed") == b""
+        assert export_data(only="reviewed") == b""
 
     def test_outdated_review_counts_again_after_a_new_decision(self, reviewed: Evaluation, bo: User) -> None:
-        bring_in(file_of(self.NEWER))
+        import_data(file_of(self.NEWER))
         review = decide(evaluation(), bo)
         assert (review.version, evaluation().review, evaluation().is_outdated) == (2, review, False)
-        assert json.loads(take_out())["human_reviewer_id"] == "bo"
-        assert bring_in(file_of(self.NEWER)).unchanged == 1
+        assert json.loads(export_data())["human_reviewer_id"] == "bo"
+        assert import_data(file_of(self.NEWER)).unchanged == 1
 
     def test_new_evidence_may_be_imported_repeatedly(self, reviewed: Evaluation) -> None:
         for number in range(3):
-            assert bring_in(file_of(line(task_id=f"again {number}"))).updated == 1
+            assert import_data(file_of(line(task_id=f"again {number}"))).updated == 1
         assert (evaluation().is_outdated, evaluation().human_reviewer_id) == (True, "ana")
 
     def test_respelled_evidence_keeps_the_review(self, reviewed: Evaluation) -> None:
-        bring_in(file_of(self.NEWER))
-        again = bring_in(file_of(self.NEWER.replace(b'"4712"', rb'"\u0034712"')))
+        import_data(file_of(self.NEWER))
+        again = import_data(file_of(self.NEWER.replace(b'"4712"', rb'"\u0034712"')))
         assert (again.updated, evaluation().is_outdated) == (1, True)
 
     @pytest.mark.parametrize("when", ["before", "after"])
     def test_our_own_export_is_no_conflict(self, reviewed: Evaluation, when: str) -> None:
-        before = take_out()
-        bring_in(file_of(self.NEWER))
-        exported = take_out()
-        again = bring_in(before if when == "before" else exported)
+        before = export_data()
+        import_data(file_of(self.NEWER))
+        exported = export_data()
+        again = import_data(before if when == "before" else exported)
         assert again.conflicts == 0
         assert evaluation().is_outdated
         assert evaluation().human_corrected_scores == reviewed.human_corrected_scores
 
     def test_new_evidence_with_another_decision_is_a_conflict(self, reviewed: Evaluation) -> None:
-        again = bring_in(file_of(line(task_id="4712", human_review_comments="Not so.")))
+        again = import_data(file_of(line(task_id="4712", human_review_comments="Not so.")))
         sentence = (
             "task_id, human_review_comments changed in the file: its evidence is taken, "
             "the review by ana is kept until a lead resolves the conflict"
@@ -203,40 +203,40 @@ class TestNewerEvidenceAfterReview:
 
 class TestImportedHumanValues:
     def test_human_values_of_a_file_are_accepted_without_a_review_here(self) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decided = line(
             human_review_status="Reviewed",
             human_reviewer_id="carla",
             human_review_timestamp="2026-11-19T10:00:00Z",
             human_corrected_scores={"Clarity": {"score": "No"}},
         )
-        again = bring_in(file_of(decided))
+        again = import_data(file_of(decided))
         assert again.updated == 1
         assert (evaluation().human_review_status, evaluation().human_reviewer_id) == ("Reviewed", "carla")
-        assert take_out() == file_of(decided)
+        assert export_data() == file_of(decided)
 
     def test_different_human_values_are_a_conflict(self, ana: User) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decide(evaluation(), ana)
-        again = bring_in(file_of(line(human_review_comments="Not so.")))
+        again = import_data(file_of(line(human_review_comments="Not so.")))
         sentence = "changed in the file: the review by ana is kept until a lead resolves the conflict"
         assert outcomes(again) == [(1, "conflict", "human_review_comments", sentence)]
         assert (again.conflicts, evaluation().human_review_comments) == (1, None)
 
     def test_exported_human_values_are_the_current_decision(self, ana: User) -> None:
-        bring_in(file_of(THREE[0], b"", THREE[1], b"no record", THREE[2], b"", b""))
+        import_data(file_of(THREE[0], b"", THREE[1], b"no record", THREE[2], b"", b""))
         decide(
             evaluation("eval_2"), ana, comments="Zähler und Nenner ≠ vertauscht", scores={"A": {"score": 0.1}}
         )
-        exported = take_out()
+        exported = export_data()
         before = evaluation("eval_2")
-        again = bring_in(exported)
+        again = import_data(exported)
         assert (again.unchanged, again.blank, again.lines) == (3, 3, 6)
         assert outcomes(again)[1] == (3, "unchanged", "", "has the current decision")
         assert Evaluation.objects.filter(pk=before.pk).values().get() == {
             field.attname: getattr(before, field.attname) for field in Evaluation._meta.concrete_fields
         }
-        assert take_out() == exported
+        assert export_data() == exported
 
     @pytest.mark.parametrize(
         ("comment", "outcome"), [(b"null", "unchanged"), (b'"Not so."', "conflict")], ids=["same", "another"]
@@ -244,13 +244,13 @@ class TestImportedHumanValues:
     def test_exported_human_values_of_a_reopened_record_are_unchanged(
         self, ana: User, lea: User, comment: bytes, outcome: str
     ) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         decide(evaluation(), ana)
-        exported = take_out().replace(
+        exported = export_data().replace(
             b'"human_review_comments": null', b'"human_review_comments": ' + comment
         )
         decisions.reopen(evaluation_id=evaluation().pk, actor=lea, reason="Look again.")
-        again = bring_in(exported)
+        again = import_data(exported)
         assert [found for _, found, _, _ in outcomes(again)] == [outcome]
         kept = evaluation()
         assert (kept.human_review_status, kept.human_review_comments) == ("Needs Review", None)
@@ -258,30 +258,30 @@ class TestImportedHumanValues:
 
 class TestTakenId:
     def test_repeated_id_names_its_first_line(self) -> None:
-        done = bring_in(file_of(line("eval_1"), b"", line("eval_2"), line("eval_1", task_id="other")))
+        done = import_data(file_of(line("eval_1"), b"", line("eval_2"), line("eval_1", task_id="other")))
         assert outcomes(done) == [(4, "rejected", "evaluation_id", "is already in line 1")]
         assert evaluation().task_id == "4711"
 
     def test_repeated_id_is_rejected_each_time(self) -> None:
-        bring_in(file_of(line()))
-        again = bring_in(file_of(line(task_id="b"), line(), line(task_id="c")))
+        import_data(file_of(line()))
+        again = import_data(file_of(line(task_id="b"), line(), line(task_id="c")))
         assert [outcome for _, outcome, _, _ in outcomes(again)] == ["updated", "rejected", "rejected"]
         assert {reason for _, _, _, reason in outcomes(again)[1:]} == {"is already in line 1"}
 
     def test_id_of_a_rejected_line_is_free(self) -> None:
-        done = bring_in(file_of(line(task_id=True), line()))
+        done = import_data(file_of(line(task_id=True), line()))
         assert (done.new, done.rejected) == (1, 1)
 
     def test_same_id_in_another_run_is_another_record(self) -> None:
-        bring_in(file_of(line()), run="first")
+        import_data(file_of(line()), run="first")
         second = file_of(line(task_id="other"), line("eval_2"))
-        done = bring_in(second, run="second")
+        done = import_data(second, run="second")
         assert (done.new, outcomes(done)) == (2, [])
         assert Evaluation.objects.get(run__name="first").task_id == "4711"
-        assert (take_out(run="first"), take_out(run="second")) == (file_of(line()), second)
-        again = bring_in(file_of(line(task_id="changed")), run="first")
+        assert (export_data(run="first"), export_data(run="second")) == (file_of(line()), second)
+        again = import_data(file_of(line(task_id="changed")), run="first")
         assert again.updated == 1
-        assert take_out(run="second") == second
+        assert export_data(run="second") == second
 
 
 def crlf(*lines: bytes) -> bytes:
@@ -313,13 +313,13 @@ class TestGrownFile:
         ],
     )
     def test_grown_file_is_exported_as_it_is_now(self, before: bytes, after: bytes) -> None:
-        bring_in(before)
-        assert take_out() in {before, before.rpartition(b"\n")[0] + b"\n"}
-        grown = bring_in(after)
+        import_data(before)
+        assert export_data() in {before, before.rpartition(b"\n")[0] + b"\n"}
+        grown = import_data(after)
         assert grown.conflicts == grown.rejected == 0
-        assert take_out() == after
-        assert bring_in(after).new == 0
-        assert take_out() == after
+        assert export_data() == after
+        assert import_data(after).new == 0
+        assert export_data() == after
 
     @examples(max_examples=10, deadline=None)
     @given(
@@ -333,44 +333,44 @@ class TestGrownFile:
     def test_grown_file_has_the_same_records_as_one_import(self, lines: list[bytes], size: int) -> None:
         data = file_of(*lines)
         with transaction.atomic():
-            bring_in(data, run="at once")
-            at_once = take_out(run="at once")
+            import_data(data, run="at once")
+            at_once = export_data(run="at once")
             transaction.set_rollback(True)
         with transaction.atomic():
-            bring_in(data[:size], run="grown")
-            bring_in(data, run="grown")
-            grown = take_out(run="grown")
+            import_data(data[:size], run="grown")
+            import_data(data, run="grown")
+            grown = export_data(run="grown")
             transaction.set_rollback(True)
         assert grown == at_once
 
     def test_grown_file_may_contain_a_line_rejected_by_narrower_limits(self, settings: Settings) -> None:
         lines = [THREE[0], line("x" * 60), THREE[2]]
         settings.LIMITS = Limits(id_bytes=40)
-        bring_in(file_of(*lines))
+        import_data(file_of(*lines))
         settings.LIMITS = Limits()
-        assert bring_in(file_of(*lines)).new == 1
-        assert sorted(take_out().splitlines()) == sorted(lines)
+        assert import_data(file_of(*lines)).new == 1
+        assert sorted(export_data().splitlines()) == sorted(lines)
 
     def test_grown_file_is_recognized_after_another_file(self) -> None:
         first, second = file_of(THREE[0], b""), file_of(THREE[1], b"")
         for data in (first, second, first, second):
-            bring_in(data)
-        assert take_out() == first + second
+            import_data(data)
+        assert export_data() == first + second
 
     def test_grown_file_keeps_rejected_lines_in_place_once(self) -> None:
         before = file_of(THREE[0], b"no record", THREE[1])
-        bring_in(before)
-        bring_in(before + file_of(THREE[2], b"none either"))
-        assert take_out(with_rejected=True) == before + file_of(THREE[2], b"none either")
+        import_data(before)
+        import_data(before + file_of(THREE[2], b"none either"))
+        assert export_data(with_rejected=True) == before + file_of(THREE[2], b"none either")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_review_is_not_overwritten_by_an_import() -> None:
     ana = UserFactory.create(username="ana", role="reviewer")
-    bring_in(file_of(line()))
+    import_data(file_of(line()))
     with transaction.atomic():
         decide(evaluation(), ana)
-        waiting = start_and_wait_for_lock(lambda: bring_in(file_of(line(task_id="4712"))))
+        waiting = start_and_wait_for_lock(lambda: import_data(file_of(line(task_id="4712"))))
     assert waiting.result().updated == 1
     assert (evaluation().human_reviewer_id, evaluation().is_outdated) == ("ana", True)
 
@@ -378,8 +378,8 @@ def test_concurrent_review_is_not_overwritten_by_an_import() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_imports_of_one_file_run_one_after_the_other() -> None:
     with transaction.atomic():
-        bring_in(file_of(*THREE, b""))
-        second = start_and_wait_for_lock(lambda: bring_in(file_of(*THREE, b"")))
+        import_data(file_of(*THREE, b""))
+        second = start_and_wait_for_lock(lambda: import_data(file_of(*THREE, b"")))
     assert (second.result().new, second.result().unchanged) == (0, 3)
-    assert take_out() == file_of(*THREE, b"")
+    assert export_data() == file_of(*THREE, b"")
     assert Run.objects.count() == 1

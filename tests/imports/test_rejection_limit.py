@@ -17,7 +17,7 @@ from reviews.storage import chunks, copy_encoding
 from reviews.storage.chunks import Chunk, ChunkLines
 from reviews.storage.errors import ImportRefused
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -64,7 +64,7 @@ class TestNoRecords:
         self, data: bytes, pack: Any, parsed_lines: list[int]
     ) -> None:
         with pytest.raises(TooManyRejections, match=SENTENCE):
-            bring_in(pack(data))
+            import_data(pack(data))
         assert len(parsed_lines) == 10_000
         assert not Run.objects.exists()
         assert not ImportLine.objects.exists()
@@ -109,13 +109,13 @@ class TestNoRecords:
 
     def test_repeated_record_stops_at_the_limit(self) -> None:
         with pytest.raises(TooManyRejections, match="line 2: evaluation_id: is already in line 1"):
-            bring_in(gzip.compress(file_of(line()) * 20_000))
+            import_data(gzip.compress(file_of(line()) * 20_000))
 
     def test_millions_of_blank_lines_stop_the_import(self, max: User) -> None:
         with pytest.raises(TooManyRejections, match="1,000,000 of its lines are blank"):
             received(gzip.compress(b"\n" * 3_000_000), max)
         with pytest.raises(TooManyRejections, match="of its lines are blank"):
-            bring_in(gzip.compress(file_of(line()) + b"\n" * 3_000_000))
+            import_data(gzip.compress(file_of(line()) + b"\n" * 3_000_000))
 
     @pytest.mark.parametrize("entry", ["0", "{}"])
     @pytest.mark.parametrize("shape", ["[{{}},{}]", "{}\n"])
@@ -135,15 +135,15 @@ class TestRecordsAmongBadLines:
     def test_invalid_lines_among_records_are_all_accounted_for(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 100
         good = [line(f"eval_{number}") for number in range(60)]
-        done = bring_in(file_of(*good, *[b"0"] * 2_000, line("eval_last")))
+        done = import_data(file_of(*good, *[b"0"] * 2_000, line("eval_last")))
         assert (done.new, done.rejected, done.lines) == (61, 2_000, 2_061)
         assert done.exceptions.count() == 2_000
 
     def test_file_with_invalid_lines_can_be_imported_again(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 100
         data = file_of(*(line(f"eval_{number}") for number in range(300)), *[b"0"] * 150)
-        bring_in(data)
-        done = bring_in(data)
+        import_data(data)
+        done = import_data(data)
         assert (done.unchanged, done.rejected) == (300, 150)
 
     def test_one_rejection_below_the_limit_is_accepted(self) -> None:

@@ -8,7 +8,7 @@ from reviews.models import Evaluation, FacetCount, Run, StratumCount
 from reviews.search import indexing, strata
 from reviews.search.filters import Filters
 from tests.support import contexts
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -22,7 +22,7 @@ RAW = '{"evaluation": {"Clarity": {"score": "%s", "justification": "It skips ste
 
 def facts_of(*lines: bytes) -> DataSummary:
     """Summarise a run with these lines."""
-    return data_summary.summarize_data(bring_in(file_of(*lines)).run)
+    return data_summary.summarize_data(import_data(file_of(*lines)).run)
 
 
 def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
@@ -96,7 +96,7 @@ class TestDataSummary:
 
     def test_summary_is_limited_to_its_run(self) -> None:
         facts_of(line("a", **NO_REFERENCE))
-        bring_in(file_of(line("b", **MATCH)), run="another")
+        import_data(file_of(line("b", **MATCH)), run="another")
         assert (
             data_summary.summarize_data(Run.objects.get(name="another")).records_of(
                 "verified", "no reference"

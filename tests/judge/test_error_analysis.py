@@ -12,7 +12,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.review import decisions
 from tests.support import contexts
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +27,7 @@ def decided(
     name: str, reviewer: User, causes: dict[str, str], *, comments: str = "", **record: Any
 ) -> Evaluation:
     """Create a record in which the reviewer overrides each criterion that has a cause."""
-    bring_in(file_of(line(name, parsed_rubric_scores=JUDGED, **record)))
+    import_data(file_of(line(name, parsed_rubric_scores=JUDGED, **record)))
     evaluation = Evaluation.objects.get(evaluation_id=name)
     scores = {criterion: dict(entry) for criterion, entry in JUDGED.items()}
     for criterion in causes:
@@ -98,7 +98,7 @@ class TestExample:
         assert (example.human_justification, example.comment) == ("Rigor is Yes.", "Half is right.")
 
     def test_kept_justification_is_not_quoted_as_the_reviewers(self, ana: User) -> None:
-        bring_in(file_of(line("a", parsed_rubric_scores=JUDGED)))
+        import_data(file_of(line("a", parsed_rubric_scores=JUDGED)))
         decide(
             Evaluation.objects.get(),
             ana,
@@ -113,7 +113,7 @@ class TestExample:
     def test_changed_record_is_not_quoted(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
         judged = {"Clarity": JUDGED["Clarity"], "Rigor": {"score": "No", "justification": "Another reason."}}
-        bring_in(file_of(line("a", parsed_rubric_scores=judged)))
+        import_data(file_of(line("a", parsed_rubric_scores=judged)))
         [example] = found().templates[0].causes[0].examples
         assert (example.judge_score, example.judge_justification) == ("No", "")
         assert examples() == []
@@ -159,7 +159,7 @@ class TestMarkdown:
         assert r"\[x\](javascript:1) \| \# \<b\>" in text
 
     def test_markdown_without_causes_says_so(self) -> None:
-        bring_in(file_of(line("a")))
+        import_data(file_of(line("a")))
         assert self.text().endswith("No reviewer has named a cause yet.\n")
 
 

@@ -9,7 +9,7 @@ from reviews.models import Evaluation, FacetCount, ReasonCount, Run, User
 from reviews.review import decisions
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def counted(
 
 class TestFlagReason:
     def test_flag_reason_counts_outcomes_of_its_records(self, ana: User) -> None:
-        done = bring_in(
+        done = import_data(
             file_of(
                 line("a", review_reasons=["Parsing failed at line 3", "Sampled"]),
                 line("b", review_reasons=["Parsing failed at line 9"]),
@@ -71,7 +71,7 @@ class TestFlagReason:
         assert (sampled.title, sampled.flagged, sampled.reviewed, sampled.changed) == ("Sampled", 1, 1, 1)
 
     def test_flag_reason_counts_current_decisions(self, ana: User) -> None:
-        done = bring_in(file_of(line("a")))
+        done = import_data(file_of(line("a")))
         decide(
             Evaluation.objects.get(),
             ana,

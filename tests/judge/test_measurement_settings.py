@@ -12,7 +12,7 @@ from reviews.models import AuditEvent, Evaluation, Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings
 from tests.support.factories import UserFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import agree
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status"
 def run() -> Run:
     """Create three flagged records, one without a model response, and ten unflagged ones."""
     flagged = [line("f0"), line("f1"), line("f2", structured_model_response=None)]
-    bring_in(file_of(*flagged, *(line(f"u{number}", **CALM) for number in range(10))))
+    import_data(file_of(*flagged, *(line(f"u{number}", **CALM) for number in range(10))))
     return Run.objects.get()
 
 
@@ -109,7 +109,7 @@ class TestShareDescriptions:
         assert measurement_settings.describe_shares(changed).sample.endswith("Drawn so far: 2 (1 decided).")
 
     def test_descriptions_name_obstacles(self, lea: User) -> None:
-        bring_in(file_of(line("f0", structured_model_response=None)))
+        import_data(file_of(line("f0", structured_model_response=None)))
         changed = configure(Run.objects.get(), lea, blind_share=0.5, overlap_share=0.5)
         reach = measurement_settings.describe_shares(changed)
         assert reach.blind == ""
@@ -118,7 +118,7 @@ class TestShareDescriptions:
         assert people.startswith("2 people are to review the same record and only 1 person can.")
 
     def test_sample_description_explains_a_larger_sample(self, lea: User) -> None:
-        bring_in(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
+        import_data(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
         reach = measurement_settings.describe_shares(configure(Run.objects.get(), lea, sample_share=0.25))
         assert reach.sample == (
             "25% of 4 records that are not flagged: 4. The number is higher because at least one is drawn "
@@ -130,7 +130,7 @@ class TestShareDescriptions:
         assert reach.blind == reach.sample == "This run has no records yet."
 
     def test_shares_of_zero_have_no_obstacles(self, lea: User) -> None:
-        bring_in(file_of(line("f0", structured_model_response=None)))
+        import_data(file_of(line("f0", structured_model_response=None)))
         assert measurement_settings.describe_shares(Run.objects.get()).obstacles == ()
 
 

@@ -8,7 +8,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.population import decided, stratum
 from tests.support.work import decide
 
@@ -138,7 +138,7 @@ class TestSampledDecisions:
     def test_confirmed_and_corrected_samples_give_a_miss_rate(self, ana: User) -> None:
         """Compute the miss rate from an imported file with two unflagged records, one of them wrong."""
         other = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
-        run = bring_in(file_of(line("a", **other), line("b", **other), line("c"))).run
+        run = import_data(file_of(line("a", **other), line("b", **other), line("c"))).run
         for name, score in (("a", "Yes"), ("b", "No")):
             Evaluation.objects.filter(evaluation_id=name).update(
                 is_sampled=True, human_review_status="Needs Review"

@@ -9,7 +9,7 @@ from reviews.judge import report
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.population import decided, stratum
 from tests.support.work import decide
 
@@ -27,7 +27,7 @@ PARTS = (
 
 def reviewed(reviewer: User) -> Run:
     """A run of three records, one of which has a decision."""
-    run = bring_in(file_of(line("a"), line("b"), line("c", model_id="o1"))).run
+    run = import_data(file_of(line("a"), line("b"), line("c", model_id="o1"))).run
     decide(
         Evaluation.objects.get(evaluation_id="a"),
         reviewer,
@@ -63,7 +63,7 @@ class TestReport:
             report.build_report(JudgeScope(run)).as_json()
 
     def test_report_of_the_sample_admits_thin_data(self, sample: bytes) -> None:
-        bring_in(sample, run="sample")
+        import_data(sample, run="sample")
         found = report.build_report(JudgeScope(Run.objects.get()))
         assert found.data.records_of("verified", "no reference") == 49
         assert found.data.records_of("contradiction", "verifier") == 11
@@ -94,7 +94,7 @@ class TestCommand:
     def test_judge_command_strips_terminal_escapes_from_texts(
         self, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        bring_in(file_of(line("a", model_id="[bold]\x1b[2Jo1")))
+        import_data(file_of(line("a", model_id="[bold]\x1b[2Jo1")))
         text = manage(capfdbinary, "judge_report", "evaluations").out.decode()
         assert "\x1b" not in text
         assert "[bold]" in text

@@ -13,7 +13,7 @@ from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, Uni
 from reviews.search import indexing, strata
 from tests.api.conftest import program_of
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text, url
 from tests.support.population import decided
 
@@ -42,7 +42,7 @@ def review(run: Run, reviewer: User) -> None:
 @pytest.fixture
 def counted(ana: User) -> Run:
     """Create a reviewed and counted run, in which two thirds of the wrong verdicts were flagged."""
-    run = bring_in(lines()).run
+    run = import_data(lines()).run
     review(run, ana)
     assert strata.why_not_counted(run) == ""
     return run
@@ -57,13 +57,13 @@ def first_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def later_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
-    bring_in(lines("more"))
+    import_data(lines("more"))
 
 
 def import_of_changed_records(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Import a file that changes all verdicts but no number of records."""
     monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
-    bring_in(lines(aggregated_score="Fail"))
+    import_data(lines(aggregated_score="Fail"))
 
 
 def partly_covered_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +76,7 @@ def small_import_behind_a_large_one(run: Run, monkeypatch: pytest.MonkeyPatch) -
     """Let a small import count the run while a large one waits to be indexed."""
     later_import(run, monkeypatch)
     monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 1_000)
-    bring_in(file_of(line("last")))
+    import_data(file_of(line("last")))
 
 
 def failed_job(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,7 +215,7 @@ def test_figures_are_defined_once_all_records_are_counted(
 
 def test_uncounted_run_does_not_affect_another_run(counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
-    bring_in(file_of(line("b")), run="another")
+    import_data(file_of(line("b")), run="another")
     assert strata.why_not_counted(counted) == ""
     assert strata.why_not_counted(Run.objects.get(name="another")) == strata.NOT_COUNTED
     assert strata.why_not_counted(Run.objects.create(name="empty")) == ""

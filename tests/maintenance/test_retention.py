@@ -23,7 +23,7 @@ from reviews.imports import uploads
 from reviews.maintenance import retention
 from reviews.maintenance.retention import RULES
 from reviews.models import AuditEvent, Export, ImportLine, OneTimeLink, Upload, UploadPart, User
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 DAY = dt.timedelta(days=1)
 pytestmark = pytest.mark.django_db
@@ -129,7 +129,7 @@ class TestLinks:
 
 class TestFiles:
     def test_export_retention_is_a_setting(self, max: User, settings: LazySettings) -> None:
-        run = bring_in(file_of(line())).run
+        run = import_data(file_of(line())).run
         export = jobs.enqueue(ExportOptions(run), max)
         jobs.build(export.pk)
         Export.objects.update(finished_at=ago(3 * DAY))

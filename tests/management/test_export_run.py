@@ -14,7 +14,7 @@ from reviews.exports import jsonl, signing
 from reviews.models import AuditEvent, Evaluation, Import, User
 from reviews.records.schema import HUMAN_FIELDS
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ Capture = pytest.CaptureFixture[bytes]
 @pytest.fixture
 def original(tmp_path: Path) -> Path:
     """The file of the run `evaluations`, which is imported."""
-    bring_in(FILE)
+    import_data(FILE)
     path = tmp_path / "original.jsonl"
     path.write_bytes(FILE)
     return path
@@ -111,7 +111,7 @@ class TestExport:
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:
         first = Import.objects.get().pk
-        bring_in(file_of(line("eval_a", aggregated_score="Fail"), line("eval_c")))
+        import_data(file_of(line("eval_a", aggregated_score="Fail"), line("eval_c")))
         finished = manage(capsysbinary, "export_run", "evaluations", "--import", str(first))
         assert finished.out == FILE
         decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
@@ -253,7 +253,7 @@ class TestVerify:
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:
         array = b"[%b, %b]" % (line("eval_c"), line("eval_d"))
-        bring_in(array)
+        import_data(array)
         decide(Evaluation.objects.get(evaluation_id="eval_d"), ana)
         exported = self.exported(capsysbinary, original)
         second = original.with_name("second.json.gz")

@@ -13,7 +13,7 @@ from reviews.models import AuditEvent, Run, User
 from reviews.queue import claims
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length, renewal_interval
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import held_until
+from tests.support.work import claim_expiry
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def test_claim_lasts_as_long_as_its_run_says(ana: User, lea: User) -> None:
     evaluation = EvaluationFactory.create(run=configured(lea, 120))
     before = timezone.now()
     claimed = claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-    assert before <= held_until(claimed) - dt.timedelta(hours=2) <= timezone.now()
+    assert before <= claim_expiry(claimed) - dt.timedelta(hours=2) <= timezone.now()
 
 
 def test_renewal_has_the_new_length(ana: User, lea: User) -> None:

@@ -15,7 +15,7 @@ from reviews.models import AuditEvent, Evaluation, Run, Skip, User
 from reviews.queue import claims
 from reviews.records.conflicts import RecordUnavailable
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import decide, end_claim, evaluations, held_until
+from tests.support.work import claim_expiry, decide, end_claim, evaluations
 
 pytestmark = pytest.mark.django_db
 
@@ -77,7 +77,7 @@ class TestClaimNext:
         first = claims.claim_next(run=run, reviewer=ana)
         again = claims.claim_next(run=run, reviewer=ana)
         assert first == again
-        assert held_until(again) > held_until(first)
+        assert claim_expiry(again) > claim_expiry(first)
         assert names("claim") == ["ana"]
 
     def test_claim_next_returns_the_record_that_was_claimed_last(self, run: Run, ana: User) -> None:
@@ -105,7 +105,7 @@ class TestClaimNext:
         evaluations(run, tasks=["1"])
         before = timezone.now()
         claimed = claims.claim_next(run=run, reviewer=ana)
-        assert before <= held_until(claimed) - dt.timedelta(hours=2) <= timezone.now()
+        assert before <= claim_expiry(claimed) - dt.timedelta(hours=2) <= timezone.now()
 
     def test_person_without_a_role_cannot_claim_the_next_record(self, run: Run, eve: User) -> None:
         evaluations(run, tasks=["1"])
@@ -192,7 +192,7 @@ class TestPrefetch:
         prefetched = self.prefetch(current, ana)
         assert (prefetched.task_id, prefetched.claimed_by) == ("1", ana)
         assert prefetched != current
-        assert held_until(prefetched) <= timezone.now() + settings.CLAIM_LENGTH / 3 < held_until(current)
+        assert claim_expiry(prefetched) <= timezone.now() + settings.CLAIM_LENGTH / 3 < claim_expiry(current)
 
     def test_prefetching_twice_returns_the_same_record_and_leaves_one_event(
         self, current: Evaluation, ana: User
@@ -207,7 +207,7 @@ class TestPrefetch:
         decide(current, ana)
         following = claims.claim_next(run=current.run, reviewer=ana)
         assert following == prefetched
-        assert held_until(following) > held_until(prefetched)
+        assert claim_expiry(following) > claim_expiry(prefetched)
 
     def test_prefetched_record_fulfils_the_condition(self, current: Evaluation, ana: User) -> None:
         self.prefetch(current, ana)
@@ -308,7 +308,7 @@ class TestRenew:
     def test_renewal_extends_the_claim(self, ana: User) -> None:
         evaluation = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         until = claims.renew(evaluation_id=evaluation.pk, reviewer=ana)
-        assert until > held_until(evaluation)
+        assert until > claim_expiry(evaluation)
         evaluation.refresh_from_db()
         assert evaluation.claimed_until == until
 
@@ -324,7 +324,7 @@ class TestRenew:
         assert claims.expired_claim_notice(evaluation, ana) == ""
         end_claim(evaluation)
         evaluation.refresh_from_db()
-        ended = f"{held_until(evaluation):%H:%M} UTC"
+        ended = f"{claim_expiry(evaluation):%H:%M} UTC"
         sentence = f"Your claim expired at {ended}. Nobody else opened this record, so it is yours again."
         assert claims.expired_claim_notice(evaluation, ana) == sentence
         assert claims.expired_claim_notice(evaluation, bo) == ""

@@ -23,7 +23,7 @@ from reviews.exports import formats
 from reviews.models import Evaluation
 from reviews.records.schema import FIELDS
 from tests.support.factories import UserFactory
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -67,13 +67,13 @@ def exports(
     """A run with two decisions, exported in each format."""
     folder = tmp_path_factory.mktemp("exports")
     with django_db_blocker.unblock(), transaction.atomic():
-        bring_in(LINES)
+        import_data(LINES)
         ana = UserFactory.create(username="ana", role="reviewer")
         of_disagreed = {"Clarity": score("No"), "Depth": score(3)}
         for key, scores in (("disagreed", of_disagreed), ("agreed", {"Clarity": score("Yes")})):
             origins = dict.fromkeys(scores, "human")
             decide(Evaluation.objects.get(evaluation_id=key), ana, scores=scores, origins=origins)
-        data = take_out()
+        data = export_data()
         transaction.set_rollback(True)
     paths = {name: folder / f"evaluations.{name}" for name in formats.ENDINGS}
     for name, path in paths.items():

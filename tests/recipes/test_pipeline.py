@@ -18,7 +18,7 @@ from cognireview.environment import BASE_DIR
 from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.population import decided, stratum
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -91,7 +91,7 @@ class TestPush:
         source = Import.objects.get()
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"Import {source.pk}: 3 lines, 3 new\n"
-        assert take_out(run="a/b & c") == data
+        assert export_data(run="a/b & c") == data
 
     def test_push_lists_each_rejected_line(self, recipe: Recipe, tmp_path: Path) -> None:
         packed = gzip.compress(file_of(line("a"), line("b", task_id=True), rb'{"backslash": "\\n"}'))
@@ -131,7 +131,7 @@ class TestGate:
     @pytest.fixture(autouse=True)
     def _run(self, ana: User) -> None:
         """Create 40 blind decisions, 38 of which agree with the judge's verdict."""
-        flagged = stratum(bring_in(file_of(line()), run=RUN).run, {"Pass": 200})
+        flagged = stratum(import_data(file_of(line()), run=RUN).run, {"Pass": 200})
         decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
         decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
 

@@ -18,7 +18,7 @@ from reviews.records.score_extraction import (
     WORK_PER_CHARACTER,
     raw_text,
 )
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -65,7 +65,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 class TestStorage:
     def test_import_stores_scores_with_place_repairs_and_version(self) -> None:
         raw = json.dumps(READABLE).replace("\\\\", "\\")
-        bring_in(file_of(unparsed(raw)))
+        import_data(file_of(unparsed(raw)))
         record = Evaluation.objects.get()
         assert record.extracted_scores is not None
         assert record.extracted_scores["version"] == VERSION
@@ -76,22 +76,22 @@ class TestStorage:
         assert extracted_scores.read_extracted(record).proposals[0].repairs
 
     def test_record_with_parsed_scores_costs_nothing(self, counted: list[Any]) -> None:
-        bring_in(file_of(line()))
+        import_data(file_of(line()))
         assert Evaluation.objects.get().extracted_scores is None
         assert counted == []
 
     @pytest.mark.parametrize("spelled", ["1e2", "100.0", "-0", "1E-300", "123456789012345678"])
     def test_stored_score_is_the_number_that_was_read(self, spelled: str) -> None:
-        bring_in(file_of(unparsed(f'{{"a": {{"score": {spelled}}}}}')))
+        import_data(file_of(unparsed(f'{{"a": {{"score": {spelled}}}}}')))
         [proposal] = extracted_scores.read_extracted(Evaluation.objects.get()).proposals
         assert proposal.score == json.loads(spelled)
 
     def test_changed_line_is_extracted_again(self) -> None:
-        bring_in(file_of(unparsed('{"a": {"score": "Yes"}}'), unparsed("{}", "eval_2"), line("eval_3")))
+        import_data(file_of(unparsed('{"a": {"score": "Yes"}}'), unparsed("{}", "eval_2"), line("eval_3")))
         again = file_of(
             unparsed('{"b": {"score": "No"}}'), line("eval_2"), unparsed('{"c": {"score": "No"}}', "eval_3")
         )
-        assert bring_in(again).updated == 3
+        assert import_data(again).updated == 3
         by_id = {one.evaluation_id: one for one in Evaluation.objects.all()}
         assert [one.criterion for one in extracted_scores.read_extracted(by_id["eval_1"]).proposals] == ["b"]
         assert by_id["eval_2"].extracted_scores is None
@@ -107,14 +107,16 @@ class TestStorage:
             }
             text = f"```json\n{json.dumps({'evaluation': scores}, indent=2)}\n```"
             lines.append(unparsed(text.replace("\\\\", "\\") if number % 10 == 0 else text, f"eval_{number}"))
-        bring_in(file_of(*lines))
+        import_data(file_of(*lines))
         found = [extracted_scores.read_extracted(record).proposals for record in Evaluation.objects.all()]
         assert [len(proposals) for proposals in found] == [4] * 75
 
 
 class TestReaders:
     def test_pages_and_siblings_do_not_extract_scores_again(self, ana: User, counted: list[Any]) -> None:
-        bring_in(file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(21))))
+        import_data(
+            file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(21)))
+        )
         assert len(counted) == 21
         record = Evaluation.objects.order_by("pk").last()
         assert record
@@ -126,12 +128,14 @@ class TestReaders:
         assert len(counted) == 21
 
     def test_verdict_of_every_sibling_is_known(self) -> None:
-        bring_in(file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(40))))
+        import_data(
+            file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(40)))
+        )
         [answer] = siblings.find_siblings(Evaluation.objects.latest("pk")).answers
         assert [one.judged for one in answer.siblings] == ["Fail"] * 40
 
     def test_record_beyond_the_budget_says_so_on_its_page(self, ana: User) -> None:
-        bring_in(file_of(unparsed(hostile(UNITS[0])), line("eval_2")))
+        import_data(file_of(unparsed(hostile(UNITS[0])), line("eval_2")))
         client = Client()
         client.force_login(ana)
         cut, parsed = Evaluation.objects.order_by("pk")

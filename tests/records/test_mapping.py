@@ -16,7 +16,7 @@ from reviews.records.schema import Limits, LineError, Record
 from reviews.storage.copy_encoding import RowKeys, encode_line
 from tests.support.commands import Finished, manage
 from tests.support.json_texts import json_texts
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
 Capture = pytest.CaptureFixture[bytes]
@@ -262,7 +262,7 @@ class TestMappedRun:
         self, original: Path, capsysbinary: Capture
     ) -> None:
         assert self.bring(capsysbinary, original).status == 1
-        assert take_out(with_rejected=True) == original.read_bytes()
+        assert export_data(with_rejected=True) == original.read_bytes()
 
     @pytest.mark.django_db(transaction=True)  # events are sealed at commit
     def test_decisions_are_appended_to_the_mapped_line(
@@ -306,7 +306,7 @@ class TestMappedRun:
         record = Evaluation.objects.get(human_review_status="Needs Review")
         decide(record, ana, scores={"Rating": {"score": 5, "justification": ""}}, origins={"Rating": "human"})
         original.write_bytes(original.read_bytes().replace(b"Rather thin", b"Too thin", 1))
-        done = bring_in(original.read_bytes())  # by the mapping of the run
+        done = import_data(original.read_bytes())  # by the mapping of the run
         assert (done.updated, done.unchanged, done.rejected) == (1, 1, 1)
         record.refresh_from_db()
         assert record.is_outdated
@@ -332,7 +332,7 @@ class TestMappedRun:
                 [MT_BENCH], run_name="evaluations", file_name="a.jsonl", actor=None, mapping=how
             )
             assert (done.new, done.rejected) == (new, 1 - new)
-        assert take_out() == MT_BENCH
+        assert export_data() == MT_BENCH
         assert AuditEvent.objects.filter(action="map run").count() == 2
 
     def test_mapped_dry_run_stores_nothing(self, original: Path, capsysbinary: Capture) -> None:
@@ -341,9 +341,9 @@ class TestMappedRun:
         assert not Run.objects.exists()
 
     def test_run_of_plain_records_accepts_no_mapping(self, original: Path, capsysbinary: Capture) -> None:
-        bring_in(file_of(line("eval_a")))
+        import_data(file_of(line("eval_a")))
         assert self.bring(capsysbinary, original).status == 2
-        assert take_out() == file_of(line("eval_a"))
+        assert export_data() == file_of(line("eval_a"))
 
     def test_import_with_an_invalid_mapping_reports_every_problem(
         self, original: Path, tmp_path: Path, capsysbinary: Capture

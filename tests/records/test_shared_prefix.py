@@ -16,7 +16,7 @@ from reviews.models import Evaluation, Import, Run, User
 from reviews.records.schema import Limits
 from reviews.records.shared_prefix import PrefixCounter
 from tests.support.factories import UserFactory
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
 A, B, C, OTHER_A = line("eval_a"), line("eval_b"), line("eval_c"), line("eval_a", task_id="4712")
@@ -92,12 +92,12 @@ class TestExport:
     ) -> None:
         files = [BOM * bom + file_of(*lines)[: None if ended else -1] for bom, lines, ended in shapes]
         with transaction.atomic():
-            lines = sum(bring_in(file).lines for file in files)
+            lines = sum(import_data(file).lines for file in files)
             ana = UserFactory.create(role="reviewer")
             for evaluation in Evaluation.objects.filter(evaluation_id="eval_a"):
                 decide(evaluation, ana)
             tally = ExportTally()
-            exported = take_out(with_rejected=with_rejected, tally=tally)
+            exported = export_data(with_rejected=with_rejected, tally=tally)
             transaction.set_rollback(True)
         result = compared(files, exported)
         if BOM not in files:
@@ -108,15 +108,15 @@ class TestExport:
     def test_export_of_a_file_imported_twice_is_that_file(self) -> None:
         data = file_of(A, BLANK, BAD, B, BLANK)
         for _ in range(2):
-            bring_in(data)
-        assert take_out(with_rejected=True) == data
+            import_data(data)
+        assert export_data(with_rejected=True) == data
 
     def test_export_contains_lines_too_long_to_compare(self, settings: pytest.FixtureRequest) -> None:
         settings.LIMITS = Limits(line_bytes=2_000)  # type: ignore[attr-defined]
         files = [file_of(A, end * 3_000, BLANK) for end in (b"x", b"y")]
         for file in files:
-            bring_in(file)
-        exported = take_out(with_rejected=True)
+            import_data(file)
+        exported = export_data(with_rejected=True)
         assert exported == file_of(A, b"x" * 3_000, BLANK, b"y" * 3_000, BLANK)
         originals = [partial(BytesIO, file) for file in files]
         assert compare(originals, BytesIO(exported), Limits(line_bytes=2_000)).holds
@@ -127,11 +127,11 @@ class TestExport:
             sent_first = jobs.enqueue_import(
                 run_name="evaluations", file_name="slow.jsonl", blocks=[slow], strict=False, actor=max
             )
-        bring_in(quick)
+        import_data(quick)
         jobs.import_upload(sent_first.pk)
         assert [done.file_name for done in Run.objects.get().files] == ["evaluations.jsonl", "slow.jsonl"]
         assert Import.objects.get(pk=sent_first.pk).repeated_lines == 2
-        exported = take_out()
+        exported = export_data()
         assert exported == file_of(A, BLANK, C, B)
         assert compared([quick, slow], exported).problems == []
 

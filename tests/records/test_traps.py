@@ -15,7 +15,7 @@ from reviews.models import Evaluation, Import, Run, User
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.storage.chunks import BOM
 from reviews.storage.errors import ImportRefused
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -243,19 +243,19 @@ def outcome(done: Import) -> dict[str, int]:
 @pytest.mark.parametrize("trap", cases(REJECTED))
 class TestRejected:
     def test_rejected_line_is_listed_and_others_are_imported(self, trap: Rejected) -> None:
-        done = bring_in(file_of(BEFORE, trap.text, AFTER))
+        done = import_data(file_of(BEFORE, trap.text, AFTER))
         assert outcome(done) == {"lines": 3, "new": 2, "rejected": 1}
         [told] = done.listed_exceptions()
         assert (told["line"], told["outcome"], told["field"]) == (2, "rejected", trap.field)
         assert told["reason"].startswith(trap.reason)
-        assert take_out() == file_of(BEFORE, AFTER)
-        assert take_out(with_rejected=True) == file_of(BEFORE, trap.text, AFTER)
+        assert export_data() == file_of(BEFORE, AFTER)
+        assert export_data(with_rejected=True) == file_of(BEFORE, trap.text, AFTER)
 
     def test_other_lines_can_be_reviewed_after_a_rejected_one(self, trap: Rejected, ana: User) -> None:
         data = file_of(BEFORE, trap.text, AFTER)
-        bring_in(data)
+        import_data(data)
         decide(Evaluation.objects.get(evaluation_id="eval_after"), ana)
-        result = compare([lambda: BytesIO(data)], BytesIO(take_out()))
+        result = compare([lambda: BytesIO(data)], BytesIO(export_data()))
         assert (result.problems, result.identical, result.changed, result.left_out) == ([], 1, 1, 1)
 
 
@@ -264,18 +264,18 @@ class TestAccepted:
     @pytest.fixture
     def evaluation(self, text: bytes) -> Evaluation:
         """The record of the odd line, imported between two others."""
-        done = bring_in(file_of(BEFORE, text, AFTER))
+        done = import_data(file_of(BEFORE, text, AFTER))
         assert outcome(done) == {"lines": 3, "new": 3}
         return Evaluation.objects.get(first_line=2)
 
     def test_accepted_line_is_exported_unchanged(self, text: bytes, evaluation: Evaluation) -> None:
-        assert take_out() == file_of(BEFORE, text, AFTER)
+        assert export_data() == file_of(BEFORE, text, AFTER)
 
     def test_reviewed_line_differs_in_human_values_only(
         self, text: bytes, evaluation: Evaluation, ana: User
     ) -> None:
         review = decide(evaluation, ana, comments="\u2028 \\frac")
-        exported = take_out()
+        exported = export_data()
         result = compare([lambda: BytesIO(file_of(BEFORE, text, AFTER))], BytesIO(exported))
         assert (result.problems, result.identical, result.changed) == ([], 2, 1)
         decided = as_spelled(exported.split(b"\n")[1])
@@ -287,12 +287,12 @@ class TestAccepted:
     def test_reimported_line_is_unchanged_before_and_after_a_review(
         self, text: bytes, evaluation: Evaluation, ana: User
     ) -> None:
-        assert bring_in(file_of(BEFORE, text, AFTER)).unchanged == 3
+        assert import_data(file_of(BEFORE, text, AFTER)).unchanged == 3
         decide(evaluation, ana)
-        exported = take_out()
+        exported = export_data()
         for data in (file_of(BEFORE, text, AFTER), exported):
-            assert bring_in(data).unchanged == 3
-        assert take_out() == exported
+            assert import_data(data).unchanged == 3
+        assert export_data() == exported
 
 
 def as_spelled(text: bytes) -> Any:
@@ -304,20 +304,20 @@ class TestFiles:
     @pytest.mark.parametrize("case", cases(FILES))
     def test_file_has_the_documented_outcome(self, case: tuple[bytes, dict[str, int], bytes]) -> None:
         data, counts, exported = case
-        assert outcome(bring_in(data)) == counts
-        assert take_out() == exported
+        assert outcome(import_data(data)) == counts
+        assert export_data() == exported
 
     @pytest.mark.parametrize("data", cases(UTF_16))
     def test_utf_16_file_is_refused(self, data: bytes) -> None:
         with pytest.raises(ImportRefused, match="UTF-16"):
-            bring_in(data)
+            import_data(data)
         assert not Run.objects.exists()
 
     def test_truncated_file_is_completed_by_the_next_import(self) -> None:
         whole = file_of(BEFORE, AFTER)
-        bring_in(whole[:-10])
-        assert outcome(bring_in(whole)) == {"lines": 2, "new": 1, "unchanged": 1}
-        assert take_out() == whole
+        import_data(whole[:-10])
+        assert outcome(import_data(whole)) == {"lines": 2, "new": 1, "unchanged": 1}
+        assert export_data() == whole
 
 
 def documented() -> dict[str, str]:

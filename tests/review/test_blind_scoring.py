@@ -28,7 +28,7 @@ from reviews.review import blind_scoring, decisions, drafts, escalations
 from reviews.review.blind_scoring import BlindFeasibility
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import decide, end_claim
 
@@ -117,8 +117,8 @@ class TestHidden:
 
     def test_record_reopened_by_a_file_hides_nothing(self, ana: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
-        bring_in(file_of(line("eval_1", human_review_status="Completed")), run="algebra")
-        bring_in(file_of(line("eval_1", human_review_status="Needs Review")), run="algebra")
+        import_data(file_of(line("eval_1", human_review_status="Completed")), run="algebra")
+        import_data(file_of(line("eval_1", human_review_status="Needs Review")), run="algebra")
         record = Evaluation.objects.get()
         assert record.in_queue
         assert not blind_scoring.is_hidden(record, ana)
@@ -226,10 +226,10 @@ class TestLockIn:
 
     def test_locked_in_scores_belong_to_their_evidence(self, ana: User, bo: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
-        bring_in(file_of(line("eval_1")), run="algebra")
+        import_data(file_of(line("eval_1")), run="algebra")
         record = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
         commit(record, ana)
-        bring_in(file_of(line("eval_1", aggregated_score="Fail")), run="algebra")
+        import_data(file_of(line("eval_1", aggregated_score="Fail")), run="algebra")
         record.refresh_from_db()
         # Ana knows the judge's earlier scores, so her review now is assisted.
         assert not blind_scoring.is_hidden(record, ana)
@@ -281,9 +281,9 @@ class TestHidingChanges:
         self, ana: User, bo: User
     ) -> None:
         Run.objects.create(name="algebra", blind_share=1)
-        bring_in(file_of(line("eval_1", structured_model_response=None)), run="algebra")
+        import_data(file_of(line("eval_1", structured_model_response=None)), run="algebra")
         claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
-        bring_in(file_of(line("eval_1")), run="algebra")
+        import_data(file_of(line("eval_1")), run="algebra")
         record = Evaluation.objects.get()
         assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
 
@@ -342,20 +342,20 @@ class TestBlindDecision:
 
 class TestBlindFeasibility:
     def test_run_with_answers_can_be_scored_blind(self) -> None:
-        made = bring_in(
+        made = import_data(
             file_of(line("a"), line("b", structured_model_response=None), line("c", aggregated_score="Fail"))
         )
         assert blind_scoring.blind_feasibility(made.run) == BlindFeasibility(answered=2, by_context=False)
         assert blind_scoring.blind_feasibility(made.run).sentence == ""
 
     def test_run_without_answers_cannot_be_scored_blind(self) -> None:
-        run = bring_in(file_of(line("a", structured_model_response=None))).run
+        run = import_data(file_of(line("a", structured_model_response=None))).run
         found = blind_scoring.blind_feasibility(run)
         assert (found.answered, found.is_possible) == (0, False)
         assert "neither the records nor their task context have an answer" in found.sentence
 
     def test_run_with_answers_in_task_context_can_be_scored_blind(self) -> None:
-        run = bring_in(file_of(line("a", structured_model_response=None, task_id="7", model_id="o1"))).run
+        run = import_data(file_of(line("a", structured_model_response=None, task_id="7", model_id="o1"))).run
         bring(task(model_responses=[{"model_id": "o3", "response_text": "It is 54."}]))
         assert not blind_scoring.blind_feasibility(run).is_possible
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))

@@ -184,20 +184,20 @@ class TestTwoSubmissions:
         assert AuditEvent.objects.filter(action="submit").count() == 1
 
 
-def bring_in(text: bytes) -> Import:
+def import_data(text: bytes) -> Import:
     with transaction.atomic():
         return importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
 
 
 def test_import_and_index_job_of_the_same_records_take_turns() -> None:
-    first = bring_in(line("eval_1"))
+    first = import_data(line("eval_1"))
     EvaluationFacets.objects.all().delete()
     more = {"Clarity": {"score": "Yes"}, "Rigor": {"score": "No"}}
     file = file_of(line("eval_1"), line("eval_2", parsed_rubric_scores=more))
     with transaction.atomic():
         # Like `indexing.index_next_chunk`: first the lock, then the records, then their run.
         locks.acquire(Lock.INDEXING)
-        waiting = start_and_wait_for_lock(partial(bring_in, file))
+        waiting = start_and_wait_for_lock(partial(import_data, file))
         indexing._index_lines(first, after=0, until=1)
         indexing._update_counts(first.run)
     assert (waiting.result().new, waiting.result().unchanged) == (1, 1)
@@ -206,20 +206,20 @@ def test_import_and_index_job_of_the_same_records_take_turns() -> None:
 class TestImportAndDecision:
     @pytest.fixture
     def evaluation(self) -> Evaluation:
-        bring_in(line())
+        import_data(line())
         return Evaluation.objects.get()
 
     def test_decision_before_an_import_stays_current(self, evaluation: Evaluation, ana: User) -> None:
         with transaction.atomic():
             decide(evaluation, ana)
-            waiting = start_and_wait_for_lock(partial(bring_in, line(aggregated_score="Fail")))
+            waiting = start_and_wait_for_lock(partial(import_data, line(aggregated_score="Fail")))
         assert (waiting.result().conflicts, waiting.result().updated) == (0, 1)
         evaluation.refresh_from_db()
         assert (evaluation.human_reviewer_id, evaluation.is_outdated) == ("ana", True)
 
     def test_import_before_a_decision_makes_it_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
         with transaction.atomic():
-            bring_in(line(aggregated_score="Fail"))
+            import_data(line(aggregated_score="Fail"))
             waiting = start_and_wait_for_lock(partial(decide, evaluation, ana))
         with pytest.raises(Conflict, match=r"^This record was re-imported at "):
             waiting.result()

@@ -19,7 +19,7 @@ from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
 from reviews.review import decisions, drafts, escalations
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import line, take_out
+from tests.support.lines import export_data, line
 from tests.support.work import ORIGINS, SCORES, decide, end_claim
 
 pytestmark = pytest.mark.django_db
@@ -273,7 +273,7 @@ class TestReimport:
         decisions.undo(run=opened.run, reviewer=ana)
         evaluation = self.imported(line(aggregated_score="Fail"))
         assert (evaluation.aggregated_score, evaluation.is_outdated) == ("Fail", False)
-        assert take_out(run="run") == line(aggregated_score="Fail")
+        assert export_data(run="run") == line(aggregated_score="Fail")
 
     def test_reopened_record_stays_in_the_queue_with_its_decision(self, ana: User) -> None:
         opened = self.imported(line())

@@ -30,7 +30,7 @@ from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import SCORES, decide
 
@@ -561,13 +561,13 @@ class TestLateReview:
         assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
 
     def test_late_review_does_not_change_an_export(self, ana: User, bo: User) -> None:
-        bring_in(file_of(line("eval_a"), line("eval_b")))
+        import_data(file_of(line("eval_a"), line("eval_b")))
         record = Evaluation.objects.get(evaluation_id="eval_a")
         decide(record, ana)
-        before = take_out()
+        before = export_data()
         add(record, bo, scores=OTHER)
-        assert take_out() == before
-        assert take_out(only="reviewed").count(b"\n") == 1
+        assert export_data() == before
+        assert export_data(only="reviewed").count(b"\n") == 1
 
 
 def told(evaluation: Evaluation, reader: User) -> list[str]:
@@ -600,11 +600,11 @@ class TestVisibility:
 
     def test_export_has_no_open_reviews(self, ana: User, bo: User) -> None:
         file = file_of(line("eval_a"), line("eval_b"))
-        bring_in(file)
+        import_data(file)
         Run.objects.update(overlap_share=1)
         decide(Evaluation.objects.get(evaluation_id="eval_a"), ana)
-        assert take_out() == file
-        assert take_out(only="reviewed") == b""
+        assert export_data() == file
+        assert export_data(only="reviewed") == b""
 
     def test_all_reviews_are_visible_after_the_decision(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
@@ -631,14 +631,14 @@ class TestNewEvidence:
     @pytest.fixture
     def record(self, ana: User) -> Evaluation:
         """With ana's independent review."""
-        bring_in(line("eval_a"))
+        import_data(line("eval_a"))
         Run.objects.update(overlap_share=1)
         record = Evaluation.objects.get()
         decide(record, ana)
         return record
 
     def test_new_evidence_requires_new_reviews(self, record: Evaluation, ana: User, bo: User) -> None:
-        bring_in(line("eval_a", aggregated_score="Fail"))
+        import_data(line("eval_a", aggregated_score="Fail"))
         assert independent_reviews.open_reviews(record) == []
         decide(now(record), bo)
         assert claims.claim_next(run=record.run, reviewer=ana) == record
@@ -647,11 +647,11 @@ class TestNewEvidence:
 
     def test_new_evidence_keeps_an_adjudicated_disagreement(self, record: Evaluation, bo: User) -> None:
         decide(record, bo, scores=OTHER)
-        bring_in(line("eval_a", aggregated_score="Fail"))
+        import_data(line("eval_a", aggregated_score="Fail"))
         assert len(independent_reviews.open_reviews(record)) == 2
 
     def test_other_spelling_of_a_line_keeps_the_reviews(self, record: Evaluation) -> None:
-        bring_in(line("eval_a").replace(b"{", b"{ ", 1))
+        import_data(line("eval_a").replace(b"{", b"{ ", 1))
         assert len(independent_reviews.open_reviews(record)) == 1
 
 

@@ -9,7 +9,7 @@ from reviews.models import AuditEvent, Evaluation, Overturn, Review, User
 from reviews.records.conflicts import Conflict
 from reviews.review.decisions import close, reopen, revise, undo
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import ORIGINS, SCORES, decide, restore_version
 
 pytestmark = pytest.mark.django_db
@@ -88,9 +88,9 @@ def test_restore_can_be_undone(record: Evaluation, lea: User) -> None:
 
 
 def test_restore_on_changed_evidence_leaves_judge_scores_unknown(lea: User) -> None:
-    bring_in(file_of(line("eval_1")))
+    import_data(file_of(line("eval_1")))
     decide(Evaluation.objects.get(), lea, judged={"Clarity": "Yes"})
-    bring_in(file_of(line("eval_1", aggregated_score="Fail")))
+    import_data(file_of(line("eval_1", aggregated_score="Fail")))
     second = decide(Evaluation.objects.get(), lea, scores=OTHER_SCORES, judged={"Clarity": "No"})
     third = restore_version(second.evaluation, lea)
     assert third.judged is None

@@ -9,7 +9,7 @@ from reviews.records.scores import AS_JUDGED
 from reviews.rubric.definition import Rubric
 from reviews.rubric.proposals import Proposal, read_proposals
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +41,7 @@ def test_unreadable_output_proposes_nothing() -> None:
 
 def test_proposals_are_in_file_order() -> None:
     names = ["the longest name of all", "b", "a"]
-    bring_in(file_of(line(parsed_rubric_scores={name: {"score": "Yes"} for name in names})))
+    import_data(file_of(line(parsed_rubric_scores={name: {"score": "Yes"} for name in names})))
     assert [proposal.criterion for proposal in read_proposals(Evaluation.objects.get(), Rubric())] == names
 
 

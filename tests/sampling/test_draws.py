@@ -32,7 +32,7 @@ from reviews.review import decisions, escalations
 from reviews.sampling import draws
 from reviews.sampling.draws import DrawResult
 from tests.support.factories import UserFactory
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import start_and_wait_for_lock
 from tests.support.work import agree, decide, end_claim, restore_version
 
@@ -51,7 +51,7 @@ def run_of(share: float, count: int = 10, **changes: Any) -> tuple[Run, bytes]:
     """Import `count` unflagged lines and two flagged ones. Return the run and its file."""
     data = file_of(line("f1"), *(unflagged(f"u{number}", **changes) for number in range(count)), line("f2"))
     run = Run.objects.create(name="evaluations", sample_share=share)
-    bring_in(data)
+    import_data(data)
     return run, data
 
 
@@ -88,7 +88,7 @@ class TestDraw:
             for number in range(size)
         ]
         run = Run.objects.create(name="evaluations", sample_share=0.1)
-        bring_in(file_of(*lines, line("flagged")))
+        import_data(file_of(*lines, line("flagged")))
         found = run.evaluations.filter(is_sampled=True).values_list("model_id", "aggregated_score")
         assert Counter(found) == {cell: ceil(size / 10) for cell, size in sizes.items()}
 
@@ -148,7 +148,7 @@ class TestDraw:
 
     def test_import_draws_the_sample(self) -> None:
         run, _ = run_of(0.5, count=4)
-        bring_in(file_of(*(unflagged(f"v{number}") for number in range(6))))
+        import_data(file_of(*(unflagged(f"v{number}") for number in range(6))))
         assert len(drawn(run)) == 5
 
     def test_run_without_a_share_is_not_searched_for_records(self, django_assert_num_queries: Any) -> None:
@@ -350,9 +350,9 @@ class TestExports:
         for evaluation in run.evaluations.filter(is_sampled=True)[:3]:
             agree(again(evaluation), ana, comments="Fine.")
         assert draws.count_sampled(run) == (6, 3)
-        assert take_out() == data
-        assert take_out(only_import=run.imports.get()) == data
-        assert take_out(only="reviewed") == b""
+        assert export_data() == data
+        assert export_data(only_import=run.imports.get()) == data
+        assert export_data(only="reviewed") == b""
         output = ExportOutput(ExportOptions(run))
         assert b"".join(output) == data
         receipt = json.loads(b"".join(output.receipt("out.jsonl")))
@@ -370,11 +370,11 @@ class TestExports:
         corrected, confirmed, *_ = run.evaluations.filter(is_sampled=True)
         decide(again(corrected), ana, scores=CORRECTED)
         agree(again(confirmed), ana)
-        before, after = data.splitlines(), take_out().splitlines()
+        before, after = data.splitlines(), export_data().splitlines()
         [changed] = [place for place, one in enumerate(after) if one != before[place]]
         assert json.loads(after[changed])["evaluation_id"] == corrected.evaluation_id
         assert json.loads(after[changed])["human_corrected_scores"] == CORRECTED
-        assert take_out(only="reviewed") == after[changed] + b"\n"
+        assert export_data(only="reviewed") == after[changed] + b"\n"
 
     def test_export_equals_the_file_after_undo_revision_or_reopening(self, ana: User, lea: User) -> None:
         run, data = run_of(1, count=3)
@@ -385,16 +385,16 @@ class TestExports:
         decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
         decide(again(undone), ana, scores=CORRECTED)
         decisions.undo(run=run, reviewer=ana)
-        assert take_out() == data
+        assert export_data() == data
 
     def test_export_of_a_reopened_and_confirmed_record_equals_the_file(self, ana: User, lea: User) -> None:
         _, data = run_of(0.1)
         evaluation = one_drawn()
         decide(evaluation, ana, scores=CORRECTED)
         decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
-        assert json.loads(take_out(only_import=evaluation.first_import).splitlines()[1])
+        assert json.loads(export_data(only_import=evaluation.first_import).splitlines()[1])
         agree(again(evaluation), ana)
-        assert take_out() == data
+        assert export_data() == data
 
     def test_export_agrees_with_the_audit_log(self, ana: User, lea: User, tmp_path: Path) -> None:
         run, data = run_of(1, count=5)
@@ -407,7 +407,7 @@ class TestExports:
         decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
         decide(again(undone), ana, scores=CORRECTED)
         decisions.undo(run=run, reviewer=ana)
-        assert compared(tmp_path, data, take_out()) == []
+        assert compared(tmp_path, data, export_data()) == []
         assert compared(tmp_path, data, data) != []
 
     def test_audit_log_reveals_a_change_in_a_confirmed_line(self, ana: User, tmp_path: Path) -> None:
@@ -443,7 +443,7 @@ class TestAnySequence:
             for name, place in steps:
                 with suppress(Conflict, RecordUnavailable, Denied):
                     getattr(self, name)(run, run.evaluations.order_by("pk")[place + 1], lea, data)
-            exported = take_out()
+            exported = export_data()
             after = dict(zip(("f1", "u0", "u1", "u2", "f2"), exported.splitlines(), strict=True))
             before = dict(zip(after, data.splitlines(), strict=True))
             corrected = {one.evaluation_id for one in run.evaluations.all() if not one.keeps_line}
@@ -470,7 +470,7 @@ class TestAnySequence:
         decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Look again.")
 
     def bring_again(self, _run: Run, _record: Evaluation, _lea: User, data: bytes) -> None:
-        bring_in(data)
+        import_data(data)
 
     def draw_less(self, run: Run, _record: Evaluation, _lea: User, _data: bytes) -> None:
         set_share(run, 0 if run.sample_share else 1)
@@ -519,7 +519,7 @@ class TestReimports:
         return run_of(1, count=1)[0]
 
     def bring(self, **changes: Any) -> Evaluation:
-        bring_in(file_of(unflagged("u0", **changes)))
+        import_data(file_of(unflagged("u0", **changes)))
         return again(Evaluation.objects.get(evaluation_id="u0"))
 
     def outcome(self, run: Run) -> tuple[str, str]:
@@ -535,11 +535,11 @@ class TestReimports:
 
     def test_import_of_an_export_changes_nothing(self, run: Run, ana: User) -> None:
         decide(one_drawn(), ana, scores=CORRECTED)
-        exported = take_out()
-        bring_in(exported)
+        exported = export_data()
+        import_data(exported)
         assert not FileConflict.objects.exists()
         assert again(one_drawn()).human_review_status == "Completed"
-        assert take_out() == exported
+        assert export_data() == exported
 
     def test_new_evidence_reopens_a_confirmed_record(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
@@ -549,7 +549,7 @@ class TestReimports:
         assert not opened.is_outdated
         assert summed(run) == 0
         assert AuditEvent.objects.get(action="new evidence").detail["human"]["keeps_line"] is True
-        assert json.loads(take_out().splitlines()[1])["human_review_status"] == "Not Required"
+        assert json.loads(export_data().splitlines()[1])["human_review_status"] == "Not Required"
 
     def test_new_evidence_leaves_an_open_record_open(self, run: Run) -> None:
         opened = self.bring(verification_message="Match")
@@ -570,16 +570,16 @@ class TestReimports:
     def test_other_spelling_of_a_line_leaves_it_confirmed(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         other = unflagged("u0").replace(b'"task_id": ', b'"task_id":  ')
-        bring_in(file_of(other))
+        import_data(file_of(other))
         assert again(one_drawn()).is_confirmed
-        assert other in take_out()
+        assert other in export_data()
 
     def test_new_comment_in_a_file_leaves_a_record_confirmed(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         kept = self.bring(human_review_comments="From the pipeline.")
         assert kept.is_confirmed
         assert kept.human_review_comments == "From the pipeline."
-        assert unflagged("u0", human_review_comments="From the pipeline.") in take_out()
+        assert unflagged("u0", human_review_comments="From the pipeline.") in export_data()
 
     @pytest.mark.parametrize("is_confirmed", [True, False])
     def test_flag_in_a_file_removes_a_record_from_the_sample(
@@ -615,7 +615,7 @@ class TestReimports:
         settled = again(disputed)
         assert (settled.human_review_status, settled.human_review_comments) == ("Not Required", "No.")
         assert not settled.is_sampled
-        assert json.loads(take_out().splitlines()[1])["human_review_comments"] == "No."
+        assert json.loads(export_data().splitlines()[1])["human_review_comments"] == "No."
         assert draws.draw_sample(run.pk) == (0, 0)
 
 

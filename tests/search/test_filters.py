@@ -14,7 +14,7 @@ from reviews.queue import claims
 from reviews.search import indexing
 from reviews.search.filters import FILTERS, MAX_VALUES, STATUSES, Filters
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 SOON = timezone.now() + dt.timedelta(hours=1)
 OPEN = Run(blind_share=0, sample_share=1)  # Without a query: it has no key.
@@ -159,7 +159,7 @@ def test_claims_can_use_any_filter(query: str, ana: User) -> None:
         "parsed_rubric_scores": {"Clarity": {"score": "No", "justification": "Skips a step."}}
     }
     other |= {"model_id": "b", "review_reasons": ["Sampled"]}
-    done = bring_in(file_of(line("a", final_answer_verified=True), line("b", **other)))
+    done = import_data(file_of(line("a", final_answer_verified=True), line("b", **other)))
     indexing.index_import(done)
     claimed = claims.claim_next(
         run=done.run, reviewer=ana, condition=Filters.from_query_string(query).condition(done.run, ana)

@@ -21,7 +21,7 @@ from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -165,9 +165,9 @@ def test_has_answer_is_set_by_every_import() -> None:
     def kept() -> dict[str, bool]:
         return dict(Evaluation.objects.values_list("evaluation_id", "has_answer"))
 
-    bring_in(file_of(line("a"), line("b", structured_model_response=None)))
+    import_data(file_of(line("a"), line("b", structured_model_response=None)))
     assert kept() == {"a": True, "b": False}
-    bring_in(file_of(line("a", structured_model_response={"response": {}}), line("b")))
+    import_data(file_of(line("a", structured_model_response={"response": {}}), line("b")))
     assert kept() == {"a": False, "b": True}
 
 
@@ -281,7 +281,7 @@ class TestRandomSamples:
     def run(self) -> Run:
         run = Run.objects.create(name="evaluations", sample_share=1, blind_share=0)
         calm = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
-        done = bring_in(file_of(line("a", human_review_status="Pending"), line("b", **calm)))
+        done = import_data(file_of(line("a", human_review_status="Pending"), line("b", **calm)))
         indexing.index_import(done)
         return run
 

@@ -16,14 +16,14 @@ from reviews.records.verdict import VerdictRule
 from reviews.search import filter_options, indexing
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
 
 def imported(*lines: bytes) -> Import:
     """A finished import, with its records covered if there are few."""
-    done = bring_in(file_of(*lines))
+    done = import_data(file_of(*lines))
     if not UnindexedImport.objects.filter(source=done).exists():
         indexing.index_import(done)
     return done
@@ -176,7 +176,7 @@ class TestAfterImport:
 
     def test_import_without_changes_is_not_indexed(self, by_the_job: None) -> None:
         imported(line("a"))
-        indexing.index_import(bring_in(file_of(line("a"), line("a"), b"{}")))
+        indexing.index_import(import_data(file_of(line("a"), line("a"), b"{}")))
         assert not UnindexedImport.objects.exists()
 
     def test_run_without_facets_is_not_indexed(self) -> None:

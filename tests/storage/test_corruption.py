@@ -38,7 +38,7 @@ from reviews.storage.corruption import CorruptData
 from reviews.storage.line_reader import LineReader
 from tests.api.conftest import program_of
 from tests.support.commands import manage
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -65,9 +65,9 @@ def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(
         parser_pool, "usable_cores", lambda: 1
     )  # starting processes would take longer than parsing
-    run = bring_in(FIRST).run
-    bring_in(SECOND)
-    bring_in(FIRST[:4000], run="another")
+    run = import_data(FIRST).run
+    import_data(SECOND)
+    import_data(FIRST[:4000], run="another")
     for evaluation_id in ("eval_2", "eval_7", "eval_20", "eval_40"):
         decide(run.evaluations.get(evaluation_id=evaluation_id), ana)
     return run
@@ -357,7 +357,7 @@ class TestRepair:
         self, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         packed = gzip.compress(b"[%b,\n %b]" % (line("eval_1"), line("eval_2")))
-        imported = bring_in(packed)
+        imported = import_data(packed)
         imported.chunks.all().delete()
         original = tmp_path / "original.json.gz"
         original.write_bytes(packed)

@@ -16,7 +16,7 @@ from cognireview.environment import BASE_DIR, Environment
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 
 LINES = file_of(line("e-1"), line("e-2"))
 ARRAY = b"[%b, %b]" % (line("e-1"), line("e-2"))
@@ -152,16 +152,16 @@ def test_run_name_is_the_file_name_without_endings(file_name: str, stem: str) ->
 class TestImport:
     @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bytes])
     def test_import_of_any_format_is_exported_as_lines(self, pack: Callable[[bytes], bytes]) -> None:
-        done = bring_in(pack(ARRAY))
+        done = import_data(pack(ARRAY))
         assert (done.lines, done.new, done.size) == (2, 2, len(pack(ARRAY)))
-        assert take_out() == LINES
+        assert export_data() == LINES
 
     def test_array_and_lines_of_the_same_records_are_unchanged(self) -> None:
-        bring_in(LINES)
-        assert bring_in(gzip.compress(ARRAY)).unchanged == 2
+        import_data(LINES)
+        assert import_data(gzip.compress(ARRAY)).unchanged == 2
 
     def test_array_elements_are_counted_as_lines(self) -> None:
-        done = bring_in(b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2")))
+        done = import_data(b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2")))
         assert [(row["line"], row["reason"]) for row in done.listed_exceptions()] == [
             (2, "is not a JSON object but a number")
         ]
@@ -204,9 +204,9 @@ class TestDocument:
         data, expected = DOCUMENTED[name]
         if isinstance(expected, str):
             with pytest.raises(ImportRefused, match=expected):
-                bring_in(data)
+                import_data(data)
         else:
-            assert [row["line"] for row in bring_in(data).listed_exceptions()] == expected
+            assert [row["line"] for row in import_data(data).listed_exceptions()] == expected
 
     @pytest.mark.parametrize("name", LIMITS)
     def test_documented_table_has_the_limits(self, name: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from reviews.history import timeline
 from reviews.models import Evaluation, Import, ImportLine, User
 from reviews.storage import unchanged_ranges
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import agree
 
 # Four of these exceed one chunk.
@@ -30,23 +30,23 @@ def listed(source: Import) -> list[tuple[int, str, str]]:
 class TestRanges:
     def test_unchanged_file_is_one_range(self) -> None:
         data = file_of(*lines(40))
-        bring_in(data)
-        again = bring_in(data)
+        import_data(data)
+        again = import_data(data)
         assert rows_of(again) == [(1, 40, "unchanged")]
         assert listed(again) == [(n, "unchanged", "the same bytes as before") for n in range(1, 41)]
 
     def test_range_continues_in_the_next_chunk(self) -> None:
         data = file_of(*lines(12, verification_message=LONG))
-        first = bring_in(data)
+        first = import_data(data)
         assert first.chunks.count() > 2
-        assert rows_of(bring_in(data)) == [(1, 12, "unchanged")]
+        assert rows_of(import_data(data)) == [(1, 12, "unchanged")]
 
     def test_range_ends_at_another_outcome(self) -> None:
         before = lines(6)
-        bring_in(file_of(*before))
+        import_data(file_of(*before))
         changed = line("eval_3", verification_message="Another.")
         new = line("eval_7")
-        again = bring_in(file_of(*before[:2], changed, before[3], b"", b"no record", *before[4:], new))
+        again = import_data(file_of(*before[:2], changed, before[3], b"", b"no record", *before[4:], new))
         assert rows_of(again) == [
             (1, 2, "unchanged"),
             (3, 1, "updated"),
@@ -59,9 +59,9 @@ class TestRanges:
 
     def test_reordered_file_keeps_every_line(self) -> None:
         before = lines(30)
-        bring_in(file_of(*before))
+        import_data(file_of(*before))
         random.Random(1).shuffle(before)
-        again = bring_in(file_of(*before))
+        again = import_data(file_of(*before))
         assert [number for number, _, _ in listed(again)] == list(range(1, 31))
         for number, text in enumerate(before, start=1):
             record = Evaluation.objects.get(evaluation_id=text.split(b'"')[3].decode())
@@ -71,27 +71,27 @@ class TestRanges:
     @pytest.mark.parametrize("message", ["short", LONG], ids=["in one chunk", "in different chunks"])
     def test_repeated_line_of_a_record_is_rejected(self, message: str) -> None:
         before = lines(9, verification_message=message)
-        bring_in(file_of(*before))
-        again = bring_in(file_of(*before, before[3]))
+        import_data(file_of(*before))
+        again = import_data(file_of(*before, before[3]))
         assert rows_of(again) == [(1, 9, "unchanged"), (10, 1, "rejected")]
         assert again.exceptions.get(line=10).reason == "is already in line 4"
 
     def test_records_of_several_files_have_separate_ranges(self) -> None:
         one, two = lines(4), [line("other_1"), line("other_2")]
-        bring_in(file_of(*one))
-        bring_in(file_of(*two))
-        assert rows_of(bring_in(file_of(*one, *two))) == [(1, 4, "unchanged"), (5, 2, "unchanged")]
+        import_data(file_of(*one))
+        import_data(file_of(*two))
+        assert rows_of(import_data(file_of(*one, *two))) == [(1, 4, "unchanged"), (5, 2, "unchanged")]
 
     def test_failed_strict_import_lists_its_lines(self) -> None:
         before = lines(3)
-        bring_in(file_of(*before))
+        import_data(file_of(*before))
         with pytest.raises(Exception, match="1 of 4 lines are invalid") as refused:
-            bring_in(file_of(*before, b"no record"), strict=True)
+            import_data(file_of(*before, b"no record"), strict=True)
         found = [one["line"] for one in refused.value.listed_exceptions()]  # type: ignore[attr-defined]
         assert found == [1, 2, 3, 4]
 
     def test_only_unchanged_lines_form_ranges(self) -> None:
-        source = bring_in(file_of(*lines(1)))
+        source = import_data(file_of(*lines(1)))
         with pytest.raises(Exception, match="import_line_range_is_unchanged"):
             ImportLine.objects.create(source=source, line=1, lines=2, outcome="rejected")
 
@@ -101,20 +101,20 @@ class TestRecordInRange:
     @pytest.fixture
     def again(self) -> Import:
         data = file_of(*lines(5))
-        bring_in(data)
-        return bring_in(file_of(b"", *lines(5)))
+        import_data(data)
+        return import_data(file_of(b"", *lines(5)))
 
     def test_decision_in_a_range_is_exported_with_its_import(self, ana: User, again: Import) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
-        exported = take_out(only_import=again).split(b"\n")
+        exported = export_data(only_import=again).split(b"\n")
         assert b'"Completed"' in exported[3]
         assert [b'"Completed"' in one for one in exported].count(True) == 1
-        reviewed = take_out(only_import=again, only="reviewed")
+        reviewed = export_data(only_import=again, only="reviewed")
         assert reviewed == exported[3] + b"\n"
 
     def test_record_in_a_range_is_exported_once(self, ana: User, again: Import) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
-        assert take_out().count(b'"evaluation_id": "eval_3"') == 1
+        assert export_data().count(b'"evaluation_id": "eval_3"') == 1
 
     def test_record_history_names_the_line_in_a_range(self, ana: User, again: Import) -> None:
         record = Evaluation.objects.get(evaluation_id="eval_3")

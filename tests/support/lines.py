@@ -58,7 +58,7 @@ def file_of(*lines: bytes) -> bytes:
     return b"".join(one + b"\n" for one in lines)
 
 
-def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> Import:
+def import_data(data: bytes, *, run: str = "evaluations", strict: bool = False) -> Import:
     """Import a local file as the command does."""
     blocks = chunks.read_blocks(BytesIO(data))
     with transaction.atomic():
@@ -67,6 +67,6 @@ def bring_in(data: bytes, *, run: str = "evaluations", strict: bool = False) -> 
         )
 
 
-def take_out(*, run: str = "evaluations", **options: Any) -> bytes:
-    """Export a run; `options` go to `exporter.export`."""
+def export_data(*, run: str = "evaluations", **options: Any) -> bytes:
+    """Export a run; `options` go to `jsonl.export_lines`."""
     return b"".join(jsonl.export_lines(Run.objects.get(name=run), **options))

@@ -69,7 +69,7 @@ def end_claim(evaluation: Evaluation) -> None:
     Evaluation.objects.filter(pk=evaluation.pk).update(claimed_until=ended)
 
 
-def held_until(evaluation: Evaluation | None) -> dt.datetime:
+def claim_expiry(evaluation: Evaluation | None) -> dt.datetime:
     """Return when the claim on a claimed record expires."""
     assert evaluation
     assert evaluation.claimed_until

@@ -25,7 +25,7 @@ from reviews.search.terms import distinct_words
 from reviews.views.dashboard.tables import TABLES as DESK_TABLES
 from reviews.views.judge.overview import TABLES as JUDGE_TABLES
 from tests.api.conftest import Program, program_of
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import agree
 from tests.views.access import ACCESS, PEOPLE
 from tests.views.test_access import ROUTES, address, one_of_everything
@@ -121,7 +121,7 @@ class World:
             for kind, two in made.items()
             for number, (name, secrets) in enumerate(two)
         ]
-        self.source = bring_in(file_of(*lines), run=self.run.name)
+        self.source = import_data(file_of(*lines), run=self.run.name)
         indexing.index_import(self.source)
         by_task = {record.task_id: record for record in self.run.evaluations.select_related("run")}
         self.pairs = [

@@ -16,7 +16,7 @@ from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring
 from tests.api.conftest import program_of
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import HTMX, text, url
 from tests.support.work import decide
 
@@ -41,7 +41,7 @@ class TestExports:
     @pytest.fixture
     def run(self) -> Run:
         Run.objects.create(name="algebra", blind_share=1)
-        return bring_in(file_of(line("e-1"), b"no record", line("e-2")), run="algebra").run
+        return import_data(file_of(line("e-1"), b"no record", line("e-2")), run="algebra").run
 
     @pytest.fixture
     def record(self, run: Run) -> Evaluation:

@@ -19,7 +19,7 @@ from reviews.accounts import api_tokens, one_time_links, people
 from reviews.exports import jobs, output
 from reviews.models import Evaluation, Export, User
 from tests.support.factories import PASSWORD
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.views.access import ACCESS
 from tests.views.test_access import address, ask, one_of_everything
 
@@ -175,7 +175,7 @@ def test_second_factor_pages_have_security_headers(ana: User) -> None:
 
 
 def test_downloads_have_security_headers(max: User) -> None:
-    run = bring_in(file_of(line(), b"no record")).run
+    run = import_data(file_of(line(), b"no record")).run
     export = jobs.enqueue(output.ExportOptions(run), max)
     jobs.build(export.pk)
     browser = Browser(max)

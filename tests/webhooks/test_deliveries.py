@@ -37,7 +37,7 @@ from reviews.webhooks import deliveries, sender
 from reviews.webhooks.deliveries import PAUSES, REVIEWED
 from tests.support import receiver
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.receiver import Received, Receiver
 from tests.support.threads import together
 from tests.support.work import agree, decide
@@ -149,7 +149,7 @@ class TestRunNotification:
         self, end: str, ana: User
     ) -> None:
         unflagged = {"needs_human_review": False, "human_review_status": "Not Required"}
-        bring_in(file_of(*(line(f"eval_{number}", **unflagged) for number in range(4))), run="nightly")
+        import_data(file_of(*(line(f"eval_{number}", **unflagged) for number in range(4))), run="nightly")
         run = Run.objects.get()
         assert notified_runs() == []
         Run.objects.update(sample_share=0.5)
@@ -181,24 +181,24 @@ class TestRunNotification:
         assert notified_runs() == []
 
     def test_webhook_is_notified_again_after_the_run_has_grown(self, ana: User) -> None:
-        bring_in(file_of(line("eval_1")), run="nightly")
+        import_data(file_of(line("eval_1")), run="nightly")
         decide(Evaluation.objects.get(), ana)
         assert notified_runs() == ["nightly"]
-        bring_in(file_of(line("eval_1"), line("eval_2", human_review_status="Completed")), run="nightly")
+        import_data(file_of(line("eval_1"), line("eval_2", human_review_status="Completed")), run="nightly")
         assert notified_runs() == []
-        bring_in(file_of(line("eval_1", aggregated_score="Fail")), run="nightly")
+        import_data(file_of(line("eval_1", aggregated_score="Fail")), run="nightly")
         assert notified_runs() == []
         decide(Evaluation.objects.get(evaluation_id="eval_1"), ana)
         assert notified_runs() == ["nightly"]
 
     def test_webhook_is_not_notified_of_a_run_without_queue(self) -> None:
-        bring_in(file_of(line("eval_1", human_review_status="Reviewed")), run="nightly")
+        import_data(file_of(line("eval_1", human_review_status="Reviewed")), run="nightly")
         RunFactory.create(name="empty")
         assert notified_runs() == []
 
     def test_webhook_is_not_notified_of_a_refused_file(self) -> None:
         with pytest.raises(importer.StrictImportRefused):
-            bring_in(file_of(line("eval_1"), b"no record"), run="nightly", strict=True)
+            import_data(file_of(line("eval_1"), b"no record"), run="nightly", strict=True)
         assert notified_runs() == []
 
     def test_webhook_costs_a_decision_nothing(self, run: Run, ana: User) -> None:

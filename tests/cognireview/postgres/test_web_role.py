@@ -24,7 +24,7 @@ from reviews.queue import claims
 from reviews.review import decisions
 from reviews.webhooks import deliveries
 from tests.support.factories import PASSWORD, EvaluationFactory
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
 # Roles are of the whole server: each process that runs tests has its own.
@@ -49,7 +49,7 @@ class TestWebRole:
         """Their ways into most tables, and the seals at the end."""
         make_role()
         execute(f"SET LOCAL ROLE {ROLE}")
-        bring_in(file_of(line("eval_a"), line("eval_b")))
+        import_data(file_of(line("eval_a"), line("eval_b")))
         run = Run.objects.get()
         import_jobs.enqueue_import(
             run_name="more", file_name="more.jsonl", blocks=[line("eval_c")], strict=False, actor=max
@@ -65,7 +65,7 @@ class TestWebRole:
         people.add_user(username="eve", password=PASSWORD, role="reviewer", actor=max)
         execute("SET CONSTRAINTS ALL IMMEDIATE")
         assert Export.objects.get().state == Export.State.DONE
-        assert b'"Completed"' in take_out()
+        assert b'"Completed"' in export_data()
         assert AuditSeal.objects.count() == AuditEvent.objects.count() > 5
         assert list(log.verify(ChainVerifier())) == []
 

@@ -13,7 +13,7 @@ from reviews.exports import jobs, output
 from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
 from reviews.views.files.exports import asked_range
 from tests.support.factories import ExportFactory, ImportFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ OUT = file_of(line("e-1"), line("e-2"))
 @pytest.fixture
 def run(db: None) -> Run:
     """Return the run "algebra" with two imported records."""
-    return bring_in(FILE, run="algebra").run
+    return import_data(FILE, run="algebra").run
 
 
 @pytest.fixture

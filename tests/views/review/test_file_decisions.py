@@ -15,7 +15,7 @@ from reviews.queue import claims
 from reviews.records.schema import Limits
 from reviews.review import decisions, independent_reviews
 from reviews.rubric.definition import run_rubric
-from tests.support.lines import bring_in, file_of, line, take_out
+from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import filled_in, text
 from tests.support.work import decide, restore_version
 
@@ -39,7 +39,7 @@ BY_CARLA = {
 
 
 def record_of(**changes: Any) -> Evaluation:
-    bring_in(file_of(line(parsed_rubric_scores=JUDGED, **changes)))
+    import_data(file_of(line(parsed_rubric_scores=JUDGED, **changes)))
     return Evaluation.objects.get()
 
 
@@ -58,7 +58,7 @@ def submit(client: Client, record: Evaluation, posted: dict[str, Any]) -> Any:
 
 
 def exported() -> dict[str, Any]:
-    return dict(json.loads(take_out()))
+    return dict(json.loads(export_data()))
 
 
 def entered(page: Any) -> list[tuple[str, str, str]]:
@@ -171,7 +171,7 @@ class TestLaterChanges:
         record = Evaluation.objects.get()
         assert record.human_corrected_scores == CORRECTED
         assert record.human_review_comments == BY_CARLA["human_review_comments"]
-        assert take_out() == file_of(line(parsed_rubric_scores=JUDGED, **BY_CARLA))
+        assert export_data() == file_of(line(parsed_rubric_scores=JUDGED, **BY_CARLA))
         page = as_ana.get(reverse("evaluation", args=[record.pk]))
         assert page.context["form"].comment == "Mine"
         assert "already has a decision by carla" in text(page)
@@ -197,7 +197,9 @@ class TestLaterChanges:
         self, as_ana: Client, ana: User, decided_before: Evaluation
     ) -> None:
         posted = filled_in(open_record(as_ana, decided_before, ana))
-        bring_in(file_of(line(parsed_rubric_scores=JUDGED, **(BY_CARLA | {"human_review_comments": "New."}))))
+        import_data(
+            file_of(line(parsed_rubric_scores=JUDGED, **(BY_CARLA | {"human_review_comments": "New."})))
+        )
         page = submit(as_ana, decided_before, posted)
         assert page.status_code == 409
         assert "New." in text(page)
@@ -290,7 +292,7 @@ class TestOddScores:
         found = exported()
         assert found["human_reviewer_id"] == "ana"
         assert found["human_review_comments"] == human["human_review_comments"]
-        compared = compare([partial(BytesIO, original + b"\n")], BytesIO(take_out()), Limits())
+        compared = compare([partial(BytesIO, original + b"\n")], BytesIO(export_data()), Limits())
         assert compared.problems == []
 
     def test_odd_file_scores_survive_undo_revision_and_restore(
@@ -314,7 +316,7 @@ class TestOddScores:
             assert as_lea.get(reverse(name, args=[record.pk])).status_code == 200, name
         decisions.undo(run=record.run, reviewer=lea)
         assert as_lea.get(reverse("evaluation", args=[record.pk])).status_code == 200
-        assert take_out().endswith(b"}\n")
+        assert export_data().endswith(b"}\n")
 
 
 def test_file_criteria_beyond_the_form_limit_are_counted(as_ana: Client, ana: User) -> None:

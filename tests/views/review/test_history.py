@@ -11,7 +11,7 @@ from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.review.decisions import revise
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text, url
 from tests.support.work import SCORES, decide
 
@@ -51,8 +51,8 @@ class TestRecordHistory:
         assert f"Claimed until {until} UTC: not over yet." in text(as_bo.get(url("record-history", record)))
 
     def test_history_links_to_imports(self, as_bo: Client) -> None:
-        bring_in(file_of(line("eval_1")))
-        source = bring_in(file_of(line("eval_1", aggregated_score="Fail")))
+        import_data(file_of(line("eval_1")))
+        source = import_data(file_of(line("eval_1", aggregated_score="Fail")))
         page = text(as_bo.get(url("record-history", Evaluation.objects.get())))
         assert f'<a href="{url("import", source)}"><strong>evaluations.jsonl</strong></a> changed it' in page
         assert "<summary>1 field changed since the previous import</summary>" in page

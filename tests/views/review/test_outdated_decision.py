@@ -9,7 +9,7 @@ from django.urls import reverse
 from reviews.models import Evaluation, Review, User
 from reviews.queue import claims
 from tests.support.factories import EvaluationFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import filled_in, text
 from tests.support.work import decide
 
@@ -29,9 +29,9 @@ def record(score: Any, justification: str, **changes: Any) -> bytes:
 @pytest.fixture
 def stale(bo: User, ana: User) -> Evaluation:
     """A record decided by bo, changed by a file, and claimed by ana."""
-    bring_in(file_of(record("Yes", "Every step is there.")))
+    import_data(file_of(record("Yes", "Every step is there.")))
     decide(Evaluation.objects.get(), bo, scores=SCORES, comments="Checked.")
-    bring_in(file_of(record("No", "Every step is <b>wrong</b>.", aggregated_score="Fail")))
+    import_data(file_of(record("No", "Every step is <b>wrong</b>.", aggregated_score="Fail")))
     return claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
 
 
@@ -70,9 +70,9 @@ def test_outdated_decision_can_be_submitted_by_another_reviewer(
 
 
 def test_outdated_decision_requires_a_score_the_judge_removed(as_ana: Client, bo: User, ana: User) -> None:
-    bring_in(file_of(record(7, "")))
+    import_data(file_of(record(7, "")))
     decide(Evaluation.objects.get(), bo, scores={"Clarity": {"score": 7, "justification": ""}})
-    bring_in(file_of(record(8, "")))
+    import_data(file_of(record(8, "")))
     evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
     assert page(as_ana, evaluation).context["form"].submit_label == "1 score missing"
 

@@ -16,7 +16,7 @@ from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.review import drafts
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import HTMX, form_of, seen_on, text, url
 from tests.support.work import decide, end_claim
 
@@ -329,7 +329,7 @@ class TestScreen:
 
     def test_line_download_is_unchanged(self, as_ana: Client) -> None:
         odd = line("e-1", aggregated_score=b'"P\\u0061ss"', cost=b"1.10")
-        bring_in(file_of(line("e-0"), odd))
+        import_data(file_of(line("e-0"), odd))
         response: Any = as_ana.get(url("line", Evaluation.objects.get(evaluation_id="e-1")))
         assert b"".join(response.streaming_content) == odd + b"\n"
         assert response["Content-Disposition"] == 'attachment; filename="e-1.jsonl"'
@@ -425,11 +425,11 @@ class TestSubmit:
         assert as_ana.post(url("submit", held), form_of(held)).status_code == 303
 
     def test_submit_on_reimported_record_is_a_conflict(self, as_ana: Client, ana: User) -> None:
-        bring_in(file_of(line("e-1", parsed_rubric_scores=SCORES)))
+        import_data(file_of(line("e-1", parsed_rubric_scores=SCORES)))
         record = Evaluation.objects.get()
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         form = form_of(record, criteria__1__score="Partial", criteria__1__justification="Mine.")
-        bring_in(
+        import_data(
             file_of(
                 line(
                     "e-1",
@@ -448,7 +448,7 @@ class TestSubmit:
         assert as_ana.post(url("submit", record), form | {"version": record.version}).status_code == 303
 
     def test_conflict_marks_criteria_with_changed_judge_scores(self, as_ana: Client, ana: User) -> None:
-        bring_in(file_of(line("e-1", parsed_rubric_scores=SCORES)))
+        import_data(file_of(line("e-1", parsed_rubric_scores=SCORES)))
         record = Evaluation.objects.get()
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         opened = as_ana.get(url("evaluation", record))
@@ -458,7 +458,7 @@ class TestSubmit:
             first: SCORES[first] | {"justification": "Something else."},
             second: SCORES[second] | {"score": "Yes"},
         }
-        bring_in(file_of(line("e-1", parsed_rubric_scores=newer)))
+        import_data(file_of(line("e-1", parsed_rubric_scores=newer)))
         response = as_ana.post(url("submit", record), form)
         page = text(response)
         assert "and the judge's output changed on 2 criteria. Check the marked rows." in unescape(page)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from reviews.sampling import draws
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.work import agree
 
@@ -24,7 +24,7 @@ REASON = "Final answer does not match."
 def run() -> Run:
     """A flagged record and a sampled one, otherwise identical."""
     run = Run.objects.create(name="evaluations", sample_share=1)
-    bring_in(file_of(line("record-1", task_id="1"), line("record-2", task_id="2", **CALM)))
+    import_data(file_of(line("record-1", task_id="1"), line("record-2", task_id="2", **CALM)))
     return run
 
 

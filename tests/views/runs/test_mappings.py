@@ -10,7 +10,7 @@ from cognireview.environment import BASE_DIR
 from reviews.imports.runs import run_mapping
 from reviews.models import Run
 from tests.records.test_mapping import MT_BENCH
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +26,7 @@ def test_mapped_run_imports_files_by_its_mapping(as_max: Client) -> None:
     page = text(send(as_max))
     assert "Mapping of evaluations saved." in page
     assert "<code>judge[0]</code>" in page
-    brought = bring_in(MT_BENCH)
+    brought = import_data(MT_BENCH)
     assert brought.new == 1
     assert "read with the run's mapping" in text(as_max.get(reverse("import", args=[brought.pk])))
 
@@ -42,7 +42,7 @@ def test_invalid_mapping_shows_all_errors(as_max: Client) -> None:
 
 
 def test_mapping_of_run_with_records_cannot_change(as_max: Client) -> None:
-    bring_in(file_of(line()))
+    import_data(file_of(line()))
     answer = send(as_max)
     assert answer.status_code == 422
     assert "has records that were read with another mapping" in text(answer)

@@ -15,7 +15,7 @@ from reviews.models import Evaluation, Run, UnindexedImport, User
 from reviews.queue import claims
 from reviews.search import indexing, listing
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
-from tests.support.lines import bring_in, file_of, line
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.work import decide
 
@@ -169,7 +169,7 @@ class TestFilters:
         assert len(listed(response)) == 1
 
     def test_filters_offer_values_of_the_run(self, as_ana: Client) -> None:
-        indexing.index_import(bring_in(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o"))))
+        indexing.index_import(import_data(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o"))))
         page = text(as_ana.get(address(Run.objects.get(name="evaluations"))))
         assert '<option value="o1">o1</option>' in page
         assert '<option value="Clarity=Yes">Clarity: Yes</option>' in page
