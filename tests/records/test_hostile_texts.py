@@ -118,26 +118,26 @@ Cost = Callable[[Callable[[str], Any], str], float]
 
 
 def cpu_seconds(read: Callable[[str], Any], text: str) -> float:
-    """Return the least CPU time of several runs, because other work on the machine only adds to it."""
-
-    def once() -> float:
-        begin = time.process_time()
-        read(text)
-        return time.process_time() - begin
-
-    first = once()
-    return first if first < NOTHING else min(first, *(once() for _ in range(4)))
+    begin = time.process_time()
+    read(text)
+    return time.process_time() - begin
 
 
 def too_costly(
     read: Callable[[str], Any], units: Iterable[str] = UNITS, cost: Cost = cpu_seconds
 ) -> dict[str, float]:
-    """Return the units that cost too much, with the cost ratio of a text four times as long."""
+    """Return the units that cost too much, with the cost ratio of a text four times as long.
+
+    A long text that seems too costly is read several times: other work on the machine adds to the time.
+    """
     found = {}
     for unit in units:
-        short, long = (cost(read, (unit * size)[:size]) for size in (SHORT, LONG))
-        if long > max(NOTHING, MOST * short):
-            found[unit] = long / short
+        short, *longs = (cost(read, (unit * size)[:size]) for size in (SHORT, LONG))
+        most = max(NOTHING, MOST * short)
+        while longs[-1] > most and len(longs) < 5:
+            longs.append(cost(read, (unit * LONG)[:LONG]))
+        if min(longs) > most:
+            found[unit] = min(longs) / short
     return found
 
 

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -123,6 +124,28 @@ class TestEveryParameter:
         '{"id": 1, "rawId": [], "type": {}, "response": "x"}',
         "[" * 5_000,
     )
+    HEADERS = (
+        "Referer",
+        "HX-Request",
+        "HX-Current-URL",
+        "X-Request-ID",
+        "Range",
+        "If-None-Match",
+        "If-Modified-Since",
+        "Accept",
+        "Accept-Language",
+        "Cookie",
+        "Authorization",
+        "Content-Type",
+        "X-Forwarded-For",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Host",
+        "Origin",
+        "User-Agent",
+        "Idempotency-Key",
+        "Upload-Metadata",
+        "Tus-Resumable",
+    )
 
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
@@ -176,38 +199,13 @@ class TestEveryParameter:
         for path in (f"runs/{odd}", f"evaluations/{odd}", odd):
             assert program.get(f"/api/v1/{path}").status_code in {401, 404}
 
-    @pytest.mark.parametrize(
-        "name",
-        [
-            "Referer",
-            "HX-Request",
-            "HX-Current-URL",
-            "X-Request-ID",
-            "Range",
-            "If-None-Match",
-            "If-Modified-Since",
-            "Accept",
-            "Accept-Language",
-            "Cookie",
-            "Authorization",
-            "Content-Type",
-            "X-Forwarded-For",
-            "X-Forwarded-Proto",
-            "X-Forwarded-Host",
-            "Origin",
-            "User-Agent",
-            "Idempotency-Key",
-            "Upload-Metadata",
-            "Tus-Resumable",
-        ],
-    )
     @pytest.mark.parametrize("odd", ["\0", "\xff\xfe", "a" * 100_000, "a\r\nSet-Cookie: b=c", "(" * 200])
-    def test_any_header_value_is_handled(
-        self, name: str, odd: str, record: Evaluation, as_max: Client
-    ) -> None:
-        for path in ("/", "/login/", f"/runs/{record.run_id}/", "/uploads/", "/api/v1/runs"):
+    def test_any_header_value_is_handled(self, odd: str, record: Evaluation, as_max: Client) -> None:
+        for name, path in product(
+            self.HEADERS, ("/", "/login/", f"/runs/{record.run_id}/", "/uploads/", "/api/v1/runs")
+        ):
             response = as_max.get(path, headers={name: odd})
-            assert response.status_code < 500
+            assert response.status_code < 500, (name, path)
             assert "b" not in response.cookies
             assert not [value for value in response.headers.values() if "\n" in value or "\r" in value]
 

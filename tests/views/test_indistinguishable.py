@@ -258,10 +258,10 @@ class Asker:
             # With the first of each pair alone, a count or a claim shows which of them a filter finds.
             with_firsts = pairs + self.world.firsts
             for filters in [with_firsts] if pairs[0][0] == "q" else [pairs, with_firsts]:
-                yield from self._by_api(filters)
-                # All pages find records by the same condition: values take turns on them.
-                if pages := list(self._on_pages(filters)):
-                    yield from pages if len(pairs) > 1 else [pages[number % len(pages)]]
+                listed, *others = [*self._by_api(filters), *self._on_pages(filters)]
+                yield listed
+                # Claims and pages find records by the same condition: values take turns on them.
+                yield from others if len(pairs) > 1 else [others[number % len(others)]]
 
     def _by_api(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
         run, query = self.world.run, urlencode(pairs)
