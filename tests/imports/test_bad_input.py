@@ -31,6 +31,7 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", cases(ACCEPTED))
 class TestStoredRecords:
     """Lists, record page, review form and export accept every imported line."""

@@ -57,6 +57,7 @@ def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
+@pytest.mark.slow
 class TestNoRecords:
     @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
     @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])

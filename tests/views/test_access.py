@@ -113,6 +113,7 @@ def test_access_table_has_every_address() -> None:
     assert set(ROUTES) == set(ACCESS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", [*PEOPLE, "gone"])
 def test_responses_match_the_access_table_and_reading_writes_nothing(
     who: str, record: Evaluation, request: pytest.FixtureRequest

@@ -114,6 +114,7 @@ def token(person: User) -> str:
     return api_tokens.create(person=person, scopes=["read", "review"], actor=None).text
 
 
+@pytest.mark.slow
 class TestEveryParameter:
     """Record the parameters that each page reads, then send unexpected values for them."""
 

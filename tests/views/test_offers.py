@@ -68,6 +68,7 @@ def check_offers(browser: Client, place: str) -> int:
     return len(proposals.refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["ana", "lea", "max"])
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_offer_only_allowed_actions(
