@@ -30,7 +30,11 @@ from reviews.views.review import (
     recent,
     record,
 )
-from reviews.views.runs import claim_length, home, lists, mappings, measurement, run_page, settings
+from reviews.views.runs import home, lists, mappings, run_page
+from reviews.views.runs.claim_length import ClaimLengthForm
+from reviews.views.runs.measurement import MeasurementForm
+from reviews.views.runs.settings import ScoringForm
+from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, webhooks
 
 pages = [
@@ -41,9 +45,19 @@ pages = [
     path("views/<int:pk>/remove/", lists.remove_view, name="remove-view"),
     path("runs/<int:run_pk>/bulk-changes/", lists.bulk_change, name="bulk-change"),
     path("bulk-changes/<int:pk>/undo/", lists.undo_bulk_change, name="undo-bulk-change"),
-    path("runs/<int:run_pk>/settings/", settings.run_settings, name="run-settings"),
-    path("runs/<int:run_pk>/settings/claims/", claim_length.run_claim_length, name="run-claim-length"),
-    path("runs/<int:run_pk>/settings/measurement/", measurement.measurement, name="run-measurement"),
+    path("runs/<int:run_pk>/settings/", settings_page, {"form_class": ScoringForm}, name="run-settings"),
+    path(
+        "runs/<int:run_pk>/settings/claims/",
+        settings_page,
+        {"form_class": ClaimLengthForm},
+        name="run-claim-length",
+    ),
+    path(
+        "runs/<int:run_pk>/settings/measurement/",
+        settings_page,
+        {"form_class": MeasurementForm},
+        name="run-measurement",
+    ),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(
         "runs/<int:run_pk>/independent-reviews.jsonl",

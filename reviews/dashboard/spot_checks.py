@@ -57,9 +57,9 @@ def agree(*, check_id: int, actor: User, note: str = "") -> SpotCheck:
     Raises `Conflict` if the decision is no longer current or the check is completed.
     """
     spot_check = _open(check_id, actor)
-    _settle(spot_check, Outcome.AGREED, actor, note)
+    _complete(spot_check, Outcome.AGREED, actor, note)
     evaluation = spot_check.review.evaluation
-    events.record("agree to spot check", actor=actor, run=spot_check.run, evaluation=evaluation, note=note)
+    events.record("agree to spot check", actor=actor, evaluation=evaluation, note=note)
     return spot_check
 
 
@@ -68,7 +68,7 @@ def reopen(*, check_id: int, actor: User, reason: str) -> SpotCheck:
     """Return the record to the queue with a reason for its reviewer. Raises like `agree`."""
     spot_check = _open(check_id, actor)
     decisions.reopen(evaluation_id=spot_check.review.evaluation_id, actor=actor, reason=reason)
-    _settle(spot_check, Outcome.REOPENED, actor, reason)
+    _complete(spot_check, Outcome.REOPENED, actor, reason)
     return spot_check
 
 
@@ -81,7 +81,7 @@ def open_checks(actor: User) -> list[SpotCheck]:
     return list(_loaded(decided.order_by("pk")))
 
 
-def settled(selection: WorkSelection) -> list[SpotCheck]:
+def completed_checks(selection: WorkSelection) -> list[SpotCheck]:
     """Return the latest completed checks, by the day of the decision."""
     found = SpotCheck.objects.filter(selection.of_reviews()).exclude(outcome=Outcome.OPEN)
     return list(_loaded(found).order_by("-resolved_at", "-pk")[:LISTED])
@@ -100,7 +100,7 @@ def _open(check_id: int, actor: User) -> SpotCheck:
     return spot_check
 
 
-def _settle(spot_check: SpotCheck, outcome: Outcome, actor: User, note: str) -> None:
+def _complete(spot_check: SpotCheck, outcome: Outcome, actor: User, note: str) -> None:
     spot_check.outcome, spot_check.note = outcome, note
     spot_check.resolved_by, spot_check.resolved_at = actor, timezone.now()
     spot_check.save(update_fields=["outcome", "note", "resolved_by", "resolved_at"])

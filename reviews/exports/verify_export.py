@@ -85,13 +85,13 @@ def compare(
     """
     result = Comparison()
     ids: set[str] = set()
-    held = partial(read_record_id, limits, mapping)
+    read_id = partial(read_record_id, limits, mapping)
     export = _Export(exported)
     if not export.is_empty and any(map(_has_bom, originals[:1])) != export.has_bom:
         result.found("one of the files begins with a byte order mark, the other does not")
-    for source in _lines_of(originals, held):
+    for source in _lines_of(originals, read_id):
         line = _bare(source.line)
-        evaluation_id = held(line)
+        evaluation_id = read_id(line)
         # A record counts once: its first line.
         record = "" if evaluation_id in ids else evaluation_id or ""
         is_new = bool(record) or len(line) > limits.line_bytes
@@ -100,7 +100,7 @@ def compare(
             result.left_out += 1
             met = MatchedRecord(record, 0, b"", [])
         else:
-            met = _meet(source, export, record, held, result)
+            met = _meet(source, export, record, read_id, result)
         if met.evaluation_id:
             if met.keys:
                 changes(met)
@@ -114,7 +114,7 @@ def compare(
 
 
 # `read_record_id` with limits and mapping.
-_Held = Callable[[bytes], str | None]
+_RecordIdReader = Callable[[bytes], str | None]
 
 
 class _Source(NamedTuple):
@@ -130,17 +130,19 @@ class _Source(NamedTuple):
         return self.line + b"\n" if self.breaks_off and exported.endswith(b"\n") else self.line
 
 
-def _lines_of(originals: Sequence[FileLines], held: _Held) -> Iterator[_Source]:
+def _lines_of(originals: Sequence[FileLines], read_id: _RecordIdReader) -> Iterator[_Source]:
     number = 0
     for place, file in enumerate(originals):
         earlier = (map(_bare, _without_bom(other)) for other in reversed(originals[:place]))
-        repeats, is_last = PrefixCounter(earlier, held), place == len(originals) - 1
+        repeats, is_last = PrefixCounter(earlier, read_id), place == len(originals) - 1
         for line in _without_bom(file):
             number += 1
             yield _Source(number, line, not line.endswith(b"\n") and not is_last, repeats)
 
 
-def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: Comparison) -> MatchedRecord:
+def _meet(
+    source: _Source, export: "_Export", record: str, read_id: _RecordIdReader, result: Comparison
+) -> MatchedRecord:
     """Match a line of the originals with the next line of the export. `record` is its id, if any."""
     met = _NOTHING
     line = source.as_before(export.line)
@@ -152,7 +154,7 @@ def _meet(source: _Source, export: "_Export", record: str, held: _Held, result: 
         result.found(f"line {source.number} of the original is blank and missing in the export")
     elif not record:
         result.left_out += 1
-    elif record == held(_bare(export.line)):
+    elif record == read_id(_bare(export.line)):
         keys = _compare_records(source.number, line, export, result)
         met = MatchedRecord(record, export.number, export.line, keys)
         export.advance()

@@ -49,7 +49,7 @@ class DataCount:
 
 @dataclass(frozen=True)
 class DataSummary:
-    """The counts of a run. They are None, or empty, while the run's records are being counted."""
+    """The counts of a run, with None and empty tuples until its records are counted."""
 
     records: int | None
     flagged: int | None

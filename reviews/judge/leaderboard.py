@@ -37,7 +37,7 @@ DEFINITIONS = {
 
 @dataclass(frozen=True)
 class RankedModel:
-    """A model with its pass rates and ranks. Ranks start at 1, and are None without a rate."""
+    """A model with its pass rates and ranks. Ranks start at 1. A model without a rate has no rank (None)."""
 
     name: str
     records: int

@@ -222,7 +222,7 @@ class Evaluation(models.Model):
     @property
     def title(self) -> str:
         """The title of the record on a page: its task and its model."""
-        task = f"Task {self.task_id}" if self.task_id else f"Evaluation {self.evaluation_id}"
+        task = f"Task {self.task_id}" if self.task_id else f"Record {self.evaluation_id}"
         return f"{task} · {self.model_id}" if self.model_id else task
 
     @property

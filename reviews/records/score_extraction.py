@@ -24,7 +24,7 @@ VERSION = 2
 # fence: a Markdown fence or other text around the JSON was removed.
 # unwrap: the criteria were not in their place, {"evaluation": {...}}.
 # key case: score or justification was spelled another way, or the criteria were a list.
-# backslash: backslashes of LaTeX were doubled.
+# backslash: LaTeX backslashes were doubled.
 # truncation: the JSON was truncated or invalid, and its parts were parsed one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 

@@ -86,7 +86,7 @@ def _reports(selection: WorkSelection) -> dict[str, Callable[[], object]]:
         "days": lambda: reviewer_activity.day_figures(selection),
         "fast decisions": lambda: drilldown.list_decisions(selection, signal="fast"),
         "overturned": lambda: drilldown.list_overturned(selection),
-        "spot checks": lambda: spot_checks.settled(selection),
+        "spot checks": lambda: spot_checks.completed_checks(selection),
     }
 
 

@@ -79,16 +79,16 @@ class TestOpenChecks:
 class TestOutcomes:
     def test_agreement_keeps_decision_and_stores_note(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.agree(check_id=drawn.pk, actor=lea, note="Well argued.")
-        [settled] = spot_checks.settled(WorkSelection(drawn.run))
-        assert (settled.outcome, settled.note, settled.resolved_by) == ("agreed", "Well argued.", lea)
-        assert settled.review.evaluation.is_done
+        [completed] = spot_checks.completed_checks(WorkSelection(drawn.run))
+        assert (completed.outcome, completed.note, completed.resolved_by) == ("agreed", "Well argued.", lea)
+        assert completed.review.evaluation.is_done
         assert spot_checks.open_checks(lea) == []
 
     def test_reopened_record_returns_to_the_queue_with_a_reason(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")
-        [settled] = spot_checks.settled(WorkSelection(drawn.run))
-        assert (settled.outcome, settled.note) == ("reopened", "Step two.")
-        assert settled.review.evaluation.in_queue
+        [completed] = spot_checks.completed_checks(WorkSelection(drawn.run))
+        assert (completed.outcome, completed.note) == ("reopened", "Step two.")
+        assert completed.review.evaluation.in_queue
         assert AuditEvent.objects.get(action="reopen").detail["reason"] == "Step two."
 
     @pytest.mark.parametrize("twice", [True, False])

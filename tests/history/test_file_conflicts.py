@@ -57,7 +57,7 @@ def run(ana: User) -> Run:
     return disputed(ana, "eval_1")
 
 
-def settle(actor: User, *, theirs: bool, version: int | None = None) -> None:
+def resolve(actor: User, *, theirs: bool, version: int | None = None) -> None:
     decisions.resolve_conflict(
         conflict_id=open_conflict().pk,
         version=evaluation().version if version is None else version,
@@ -101,26 +101,26 @@ class TestOpenConflict:
 
 class TestImportedDecisionKept:
     def test_kept_imported_decision_is_current(self, run: Run, lea: User) -> None:
-        settle(lea, theirs=True)
+        resolve(lea, theirs=True)
         exported = json.loads(export_data())
         assert {name: exported[name] for name in HUMAN_FIELDS} == CARLA
         assert export_data() == file_of(line(**CARLA))
 
     def test_kept_imported_decision_is_a_version_by_the_lead(self, run: Run, lea: User) -> None:
         conflict = open_conflict()
-        settle(lea, theirs=True)
+        resolve(lea, theirs=True)
         review = Review.objects.get(version=2)
         assert (review.reviewer, review.conflict, evaluation().review) == (lea, conflict, review)
         assert review.corrected_scores == CARLA["human_corrected_scores"]
         assert review.origins == {"Clarity": "file"}
 
     def test_same_file_is_unchanged_after_its_decision_was_kept(self, run: Run, lea: User) -> None:
-        settle(lea, theirs=True)
+        resolve(lea, theirs=True)
         assert import_data(file_of(line(**CARLA))).unchanged == 1
         assert file_conflicts.count_open(run) == 0
 
     def test_new_evidence_makes_a_kept_imported_decision_outdated(self, run: Run, lea: User) -> None:
-        settle(lea, theirs=True)
+        resolve(lea, theirs=True)
         import_data(file_of(line(task_id="4712")))
         assert (evaluation().is_outdated, evaluation().human_reviewer_id) == (True, "carla")
 
@@ -130,7 +130,7 @@ class TestImportedDecisionKept:
         import_data(file_of(line()))
         decide(evaluation(), ana)
         import_data(file_of(line(human_review_status="Reviewed")))
-        settle(lea, theirs=True)
+        resolve(lea, theirs=True)
         assert json.loads(export_data())["human_review_timestamp"] is None
         again = import_data(file_of(line(task_id="4712")))
         [told] = again.listed_exceptions()
@@ -145,7 +145,7 @@ class TestImportedDecisionKept:
         import_data(file_of(line()))
         decide(evaluation(), ana)
         import_data(file_of(line(human_review_comments="Not so.")))
-        settle(lea, theirs=True)
+        resolve(lea, theirs=True)
         assert evaluation().in_queue
         assert export_data() == file_of(line(human_review_comments="Not so."))
 
@@ -153,19 +153,19 @@ class TestImportedDecisionKept:
 class TestOwnDecisionKept:
     def test_keeping_own_decision_changes_nothing(self, run: Run, lea: User) -> None:
         before = export_data()
-        settle(lea, theirs=False)
+        resolve(lea, theirs=False)
         assert export_data() == before
         assert Review.objects.count() == 1
 
     def test_same_file_is_no_conflict_after_own_decision_was_kept(self, run: Run, lea: User) -> None:
-        settle(lea, theirs=False)
+        resolve(lea, theirs=False)
         again = import_data(file_of(line(**CARLA)))
         [told] = again.listed_exceptions()
         assert told["reason"] == "has a decision that a lead has rejected: the review made here is kept"
         assert (again.unchanged, file_conflicts.count_open(run)) == (1, 0)
 
     def test_other_decision_in_a_file_is_a_new_conflict(self, run: Run, lea: User) -> None:
-        settle(lea, theirs=False)
+        resolve(lea, theirs=False)
         again = import_data(file_of(line(**CARLA | {"human_reviewer_id": "kim"})))
         assert (again.conflicts, file_conflicts.count_open(run)) == (1, 1)
 
@@ -176,7 +176,7 @@ class TestResolution:
         self, run: Run, lea: User, theirs: bool, kept: str
     ) -> None:
         conflict = open_conflict()
-        settle(lea, theirs=theirs)
+        resolve(lea, theirs=theirs)
         event = AuditEvent.objects.get(action="resolve conflict")
         assert (event.actor, event.source, event.evaluation) == (lea, conflict.source, evaluation())
         assert (event.detail["kept"], event.detail["line"]) == (kept, 1)
@@ -185,7 +185,7 @@ class TestResolution:
 
     def test_second_resolution_is_refused(self, run: Run, lea: User) -> None:
         conflict = open_conflict()
-        settle(lea, theirs=False)
+        resolve(lea, theirs=False)
         with pytest.raises(Conflict, match="no longer open"):
             decisions.resolve_conflict(
                 conflict_id=conflict.pk, version=evaluation().version, theirs=True, actor=lea
@@ -196,26 +196,26 @@ class TestResolution:
         version = evaluation().version
         import_data(file_of(line(task_id="4712", **CARLA)))
         with pytest.raises(Conflict, match="has changed since"):
-            settle(lea, theirs=True, version=version)
+            resolve(lea, theirs=True, version=version)
         assert evaluation().human_reviewer_id == "ana"
 
     def test_resolution_is_for_leads(self, run: Run, ana: User) -> None:
         with pytest.raises(Denied, match="Only a lead or an admin can resolve conflicts"):
-            settle(ana, theirs=True)
+            resolve(ana, theirs=True)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_import_that_waits_for_a_lead_sees_the_resolution(ana: User, lea: User) -> None:
     run = disputed(ana, "eval_1")
     with transaction.atomic():
-        settle(lea, theirs=False)
+        resolve(lea, theirs=False)
         waiting = start_and_wait_for_lock(lambda: import_data(file_of(line(**CARLA))))
     assert waiting.result().unchanged == 1
     assert file_conflicts.count_open(run) == 0
 
 
 class TestPage:
-    def settle(self, client: Client, run: Run, **posted: Any) -> str:
+    def resolve(self, client: Client, run: Run, **posted: Any) -> str:
         return text(client.post(reverse("resolve-conflicts", args=[run.pk]), posted, follow=True))
 
     def key(self, name: str) -> str:
@@ -251,7 +251,7 @@ class TestPage:
 
     def test_one_conflict_can_be_resolved(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2")
-        page = self.settle(as_lea, run, one=f"theirs-{self.key('eval_2')}")
+        page = self.resolve(as_lea, run, one=f"theirs-{self.key('eval_2')}")
         assert "1 resolved: the file&#x27;s decision was taken." in page
         assert "1 conflict<" in page
         assert evaluation("eval_2").human_reviewer_id == "carla"
@@ -259,7 +259,7 @@ class TestPage:
 
     def test_selected_conflicts_can_be_resolved(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
-        page = self.settle(as_lea, run, keep="ours", which=[self.key("eval_1"), self.key("eval_3")])
+        page = self.resolve(as_lea, run, keep="ours", which=[self.key("eval_1"), self.key("eval_3")])
         assert "2 resolved: the decision made here was kept." in page
         assert open_conflict("eval_2")
         assert file_conflicts.count_open(run) == 1
@@ -269,7 +269,7 @@ class TestPage:
     ) -> None:
         monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
-        page = self.settle(as_lea, run, keep="theirs", all="on")
+        page = self.resolve(as_lea, run, keep="theirs", all="on")
         assert "3 resolved" in page
         assert "No open conflicts." in page
 
@@ -279,17 +279,17 @@ class TestPage:
         monkeypatch.setattr(views, "MOST_AT_ONCE", 2)
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         assert "the oldest 2 at a time" in text(as_lea.get(reverse("conflicts", args=[run.pk])))
-        assert "2 resolved" in self.settle(as_lea, run, keep="theirs", all="on")
+        assert "2 resolved" in self.resolve(as_lea, run, keep="theirs", all="on")
         assert file_conflicts.count_open(run) == 1
 
     def test_page_explains_unresolved_conflicts(self, as_lea: Client, run: Run) -> None:
         key = f"{open_conflict().pk}-{evaluation().version - 1}"
-        page = self.settle(as_lea, run, keep="theirs", which=[key, "999999-1"])
+        page = self.resolve(as_lea, run, keep="theirs", which=[key, "999999-1"])
         assert "1 not resolved. This record has changed since you opened the page." in page
         assert "1 not resolved. The conflict does not exist." in page
 
     def test_request_without_selection_is_refused(self, as_lea: Client, run: Run) -> None:
-        assert "Select at least one conflict." in self.settle(as_lea, run, keep="ours")
+        assert "Select at least one conflict." in self.resolve(as_lea, run, keep="ours")
 
     @pytest.mark.parametrize(
         "posted",

@@ -255,7 +255,7 @@ def checks(scope: DashboardFilters) -> Table:
             words(check.note),
             moment(check.resolved_at) if check.resolved_at else NOTHING,
         ]
-        for check in spot_checks.settled(scope.selection)
+        for check in spot_checks.completed_checks(scope.selection)
     ]
     columns = [
         *text_columns(record="Record", reviewer="Decided by", outcome="Outcome"),

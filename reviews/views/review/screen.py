@@ -106,7 +106,7 @@ def queue_screen(request: Request, run: Run) -> HttpResponse:
     condition = working_condition(request, run)
     context = {
         "run": run,
-        "standing": progress.reviewer_progress(run=run, reviewer=request.user, condition=condition),
+        "queue": progress.reviewer_progress(run=run, reviewer=request.user, condition=condition),
         "query": filters.query_string,
         "notes": listing.hidden_record_notes(run, filters),
     }
@@ -145,7 +145,7 @@ def record_screen(
     draft = None if form else kept
     readable = (
         independent_reviews.readable_by(record, request.user)
-        if record.is_escalated and context["leads"]
+        if record.is_escalated and context["is_lead"]
         else []
     )
     shown = _form(request, record, form, draft, readable)
@@ -183,13 +183,13 @@ def _form(
 def access(request: Request, record: Evaluation) -> dict[str, Any]:
     """Return the context about the claim of a record and about the person's permissions."""
     user = request.user
-    leads = can(user, "lead_review")
+    is_lead = can(user, "lead_review")
     is_claimed = record.in_queue and record.is_claimed
     own = is_claimed and record.claimed_by_id == user.pk
     claimed_by_other = is_claimed and not own
-    standing = independent_reviews.review_progress(record, user)
+    review_progress = independent_reviews.review_progress(record, user)
     # After an independent review the reviewer waits for the others. Disagreements are for leads.
-    is_theirs = leads if record.is_escalated else standing.own is None
+    is_theirs = is_lead if record.is_escalated else review_progress.own is None
     return {
         "evaluation": record,
         "run": record.run,
@@ -197,9 +197,9 @@ def access(request: Request, record: Evaluation) -> dict[str, Any]:
         "claimed_by_other": claimed_by_other,
         "can_submit": record.in_queue and not claimed_by_other and is_theirs,
         "can_revise": can_revise(user, record),
-        "can_release": claimed_by_other and leads,
-        "leads": leads,
-        "standing": standing,
+        "can_release": claimed_by_other and is_lead,
+        "is_lead": is_lead,
+        "review_progress": review_progress,
         "can_add_review": _can_add_review(request, record),
         "submit_url": reverse("revise" if record.is_decided else "submit", args=[record.pk]),
     }
@@ -220,8 +220,8 @@ def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, A
         "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.proposals),
         "changes": changes.changes_since_review(record) if record.is_outdated else [],
         "versions": _versions(request, record, form),
-        "asked": escalations.find_open(record) if record.is_escalated else None,
-        "answered": escalations.find_answer(record) if record.in_queue else None,
+        "open_escalation": escalations.find_open(record) if record.is_escalated else None,
+        "answered_escalation": escalations.find_answer(record) if record.in_queue else None,
         "escalation": EscalationForm(),
     }
 

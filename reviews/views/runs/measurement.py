@@ -3,11 +3,7 @@
 from typing import Any
 
 from django import forms
-from django.http import HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
-from reviews.http.request import Request
 from reviews.judge import measurement_settings
 from reviews.judge.measurement_settings import (
     FEWEST_REVIEWERS,
@@ -16,7 +12,7 @@ from reviews.judge.measurement_settings import (
     percent,
 )
 from reviews.models import Run, User
-from reviews.views.runs.settings_page import SettingsForm, settings_page
+from reviews.views.runs.settings_page import SettingsForm
 
 _SHARES = ("blind_share", "sample_share", "overlap_share")
 
@@ -37,7 +33,9 @@ class MeasurementForm(SettingsForm):
 
     template = "runs/measurement.html"
     saved = "Saved. Applies to reviews from now on."
+    next_page = "run-measurement"
 
+    seen = forms.CharField(widget=forms.HiddenInput)
     blind_share = PercentField(
         "Blind review (%)",
         "The share of records whose judge scores are hidden until the reviewer locks in their own. Reviewers"
@@ -77,10 +75,3 @@ class MeasurementForm(SettingsForm):
 
     def context(self, run: Run) -> dict[str, Any]:
         return {"reach": measurement_settings.describe_shares(run)}
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-def measurement(request: Request, run_pk: int) -> HttpResponse:
-    """Show or save the sampling and blind review settings."""
-    return settings_page(request, run_pk, MeasurementForm)

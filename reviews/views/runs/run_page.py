@@ -154,7 +154,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "covered": progress.total - uncovered,
         "change_query": urlencode({"list": view.filters.query_string}),
         "views": saved_views.visible_to(run, request.user),
-        "leads": can(request.user, "lead_review"),
+        "is_lead": can(request.user, "lead_review"),
     }
 
 

@@ -4,18 +4,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.http import HttpResponse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
 
-from reviews.http.request import Request
 from reviews.models import Run, User
 from reviews.queue.claim_length import claim_length
 from reviews.records.scores import Score, decode_score, encode_score
 from reviews.records.verdict import LEVELS, VerdictRule
 from reviews.rubric import definition
 from reviews.rubric.definition import Rubric, configure_rubric, run_rubric
-from reviews.views.runs.settings_page import SettingsForm, settings_page
+from reviews.views.runs.settings_page import SettingsForm
 
 # The form field that shows the problems of a part of the rubric.
 _FIELDS = {"scores": "yes", "rule": "kind"}
@@ -37,6 +33,7 @@ class ScoringForm(SettingsForm):
     template = "runs/settings.html"
     saved = "Saved. Verdicts follow these settings from now on."
 
+    seen = forms.CharField(widget=forms.HiddenInput)
     criteria = LinesField(
         required=False, label="Names", help_text="One per line, in the order that reviewers see them."
     )
@@ -120,10 +117,3 @@ def _number(entered: float | None) -> float:
     if entered is None:
         return float("nan")
     return int(entered) if entered.is_integer() else entered
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
-def run_settings(request: Request, run_pk: int) -> HttpResponse:
-    """Show or save the scoring settings."""
-    return settings_page(request, run_pk, ScoringForm)

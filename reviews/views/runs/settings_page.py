@@ -7,6 +7,8 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
 
 from reviews.http.request import Request
 from reviews.models import Run, User
@@ -21,20 +23,24 @@ _SETTINGS_CHANGED = (
 
 
 class SettingsForm(forms.Form):
-    """Settings of a run as people edit them."""
+    """Settings of a run as people edit them.
 
-    #: The fingerprint of the settings that the form began with.
-    seen = forms.CharField(widget=forms.HiddenInput)
+    If saving must not replace the changes of somebody else, the form has a hidden field `seen`: the
+    fingerprint of the settings that it began with.
+    """
+
     use_required_attribute = False
     template: ClassVar[str]
     #: The message after saving.
     saved: ClassVar[str]
+    #: The URL name of the page that follows.
+    next_page: ClassVar[str] = "run-settings"
 
     def __init__(self, data: Any, run: Run) -> None:
         super().__init__(data, initial=self.stored_values(run))
 
     def stored_values(self, run: Run) -> dict[str, Any]:
-        """Return the initial values of the fields, `seen` among them."""
+        """Return the initial values of the fields."""
         raise NotImplementedError
 
     def configure(self, run: Run, actor: User) -> None:
@@ -47,9 +53,11 @@ class SettingsForm(forms.Form):
 
     def context(self, run: Run) -> dict[str, Any]:
         """Return the template's context, without `run` and `form`."""
-        raise NotImplementedError
+        return {}
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
 def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm]) -> HttpResponse:
     """Show the form; on POST save it, or answer 422 (invalid) or 409 (somebody else saved first)."""
     run = load_run(request, run_pk, "configure_run")
@@ -70,7 +78,7 @@ def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm])
             status = HTTPStatus.CONFLICT
         else:
             messages.success(request, form.saved)
-            return redirect(request.path)
+            return redirect(form.next_page, run.pk)
     if form.errors and status == HTTPStatus.OK:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     return render(request, form.template, {"run": run, "form": form, **form.context(run)}, status=status)
