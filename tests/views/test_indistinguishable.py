@@ -258,8 +258,8 @@ class Asker:
             # With the first of each pair alone, a count or a claim shows which of them a filter finds.
             with_firsts = pairs + self.world.firsts
             for filters in [with_firsts] if pairs[0][0] == "q" else [pairs, with_firsts]:
-                listed, *others = [*self._by_api(filters), *self._on_pages(filters)]
-                yield listed
+                first, *others = [*self._by_api(filters), *self._on_pages(filters)]
+                yield first
                 # Claims and pages find records by the same condition: values take turns on them.
                 yield from others if len(pairs) > 1 else [others[number % len(others)]]
 
