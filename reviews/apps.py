@@ -11,7 +11,6 @@ class ReviewsConfig(AppConfig):
     """Brings the roles up to date after every migrate."""
 
     name = "reviews"
-    default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
         from reviews.accounts.permissions import sync_roles  # noqa: PLC0415 (needs the app registry)

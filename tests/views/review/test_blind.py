@@ -68,11 +68,6 @@ def record(run: Run) -> Evaluation:
     return make(run)
 
 
-@pytest.fixture
-def held(record: Evaluation, ana: User) -> Evaluation:
-    return claims.claim(evaluation_id=record.pk, reviewer=ana)
-
-
 def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
     """Return the fields that a browser posts from the form on a page, with the given scores."""
     posted = filled_in(page) | {"active_ms": "4000"}
@@ -81,12 +76,12 @@ def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
 
 
 @pytest.fixture
-def commit(as_ana: Client, held: Evaluation) -> Callable[..., Any]:
+def commit(as_ana: Client, claimed: Evaluation) -> Callable[..., Any]:
     """Lock in scores as ana, by htmx or without the script."""
 
     def commit(*scores: str, htmx: bool = True, **changes: Any) -> Any:
-        posted = entered(as_ana.get(url("evaluation", held)), *scores, **changes)
-        return as_ana.post(url("lock-in", held), posted, headers=HTMX if htmx else {})
+        posted = entered(as_ana.get(url("evaluation", claimed)), *scores, **changes)
+        return as_ana.post(url("lock-in", claimed), posted, headers=HTMX if htmx else {})
 
     return commit
 
@@ -99,9 +94,9 @@ def tells_nothing(response: Any) -> None:
 
 class TestHiddenScores:
     def test_blind_screen_shows_answers_and_criteria_and_explains_itself(
-        self, as_ana: Client, held: Evaluation
+        self, as_ana: Client, claimed: Evaluation
     ) -> None:
-        response = as_ana.get(url("evaluation", held))
+        response = as_ana.get(url("evaluation", claimed))
         tells_nothing(response)
         page = text(response)
         for shown in (
@@ -113,56 +108,60 @@ class TestHiddenScores:
             "Rigour",
             "Style",
             "4 scores missing",
-            f'action="{url("lock-in", held)}"',
+            f'action="{url("lock-in", claimed)}"',
         ):
             assert shown in page
         assert response.context["evidence"].panes == ["compare", "model", "ideal"]
 
-    def test_blind_screen_has_no_links_to_the_judges_scores(self, as_ana: Client, held: Evaluation) -> None:
-        page = text(as_ana.get(url("evaluation", held)))
-        assert url("line", held) not in page
-        assert url("record-history", held) not in page
+    def test_blind_screen_has_no_links_to_the_judges_scores(
+        self, as_ana: Client, claimed: Evaluation
+    ) -> None:
+        page = text(as_ana.get(url("evaluation", claimed)))
+        assert url("line", claimed) not in page
+        assert url("record-history", claimed) not in page
         assert 'value="raw"' not in page
         assert "Full record" not in page
 
     @pytest.mark.parametrize("name", ["line", "record-history"])
     def test_revealing_pages_of_a_blind_record_are_denied(
-        self, as_ana: Client, held: Evaluation, name: str
+        self, as_ana: Client, claimed: Evaluation, name: str
     ) -> None:
-        response = as_ana.get(url(name, held))
+        response = as_ana.get(url(name, claimed))
         assert response.status_code == 403
         assert "This record is scored blind" in text(response)
         tells_nothing(response)
 
     def test_blind_record_hides_scores_from_readers_without_claim(
-        self, as_bo: Client, as_lea: Client, held: Evaluation
+        self, as_bo: Client, as_lea: Client, claimed: Evaluation
     ) -> None:
-        for response in (as_bo.get(url("evaluation", held)), as_lea.get(url("evaluation", held))):
+        for response in (as_bo.get(url("evaluation", claimed)), as_lea.get(url("evaluation", claimed))):
             tells_nothing(response)
             assert "4 criteria, scored before the judge's scores are shown." in text(response)
 
     def test_responses_to_forms_of_a_blind_record_hide_scores(
-        self, as_ana: Client, as_bo: Client, held: Evaluation, run: Run
+        self, as_ana: Client, as_bo: Client, claimed: Evaluation, run: Run
     ) -> None:
         for name in ("submit", "lock-in", "draft", "claim"):
-            tells_nothing(as_ana.post(url(name, held), {"action": "discard"}, headers=HTMX))
+            tells_nothing(as_ana.post(url(name, claimed), {"action": "discard"}, headers=HTMX))
         for name in ("submit", "lock-in"):
-            tells_nothing(as_ana.post(url(name, held), {"action": "add"}, headers=HTMX))
-            tells_nothing(as_ana.post(url(name, held), {}, headers=HTMX))
-            tells_nothing(as_bo.post(url(name, held), {}, headers=HTMX))
+            tells_nothing(as_ana.post(url(name, claimed), {"action": "add"}, headers=HTMX))
+            tells_nothing(as_ana.post(url(name, claimed), {}, headers=HTMX))
+            tells_nothing(as_bo.post(url(name, claimed), {}, headers=HTMX))
         for name in ("claim", "skip"):
-            response = as_bo.post(url(name, held), headers=HTMX)
+            response = as_bo.post(url(name, claimed), headers=HTMX)
             assert response.status_code == 409
             tells_nothing(response)
 
-    def test_prefetched_blind_record_hides_scores(self, as_ana: Client, run: Run, held: Evaluation) -> None:
+    def test_prefetched_blind_record_hides_scores(
+        self, as_ana: Client, run: Run, claimed: Evaluation
+    ) -> None:
         make(run, model_id="o3")
-        response = as_ana.post(url("prefetch", run), {"current": held.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", run), {"current": claimed.pk}, headers=HTMX)
         assert "Task 7 · o3" in text(response)
         tells_nothing(response)
 
     def test_siblings_of_a_blind_record_hide_its_scores(
-        self, as_ana: Client, run: Run, held: Evaluation
+        self, as_ana: Client, run: Run, claimed: Evaluation
     ) -> None:
         plain = make(run, model_id="o3", structured_model_response=None)
         page = as_ana.get(url("evaluation", plain))
@@ -172,55 +171,55 @@ class TestHiddenScores:
         assert "Raw words of the judge" in text(page)
 
     def test_blind_record_can_be_skipped_and_escalated(
-        self, as_ana: Client, run: Run, held: Evaluation
+        self, as_ana: Client, run: Run, claimed: Evaluation
     ) -> None:
         other = make(run, task_id="8")
-        response = as_ana.post(url("skip", held), headers=HTMX)
+        response = as_ana.post(url("skip", claimed), headers=HTMX)
         assert "Task 8" in text(response)
         tells_nothing(response)
-        assert Skip.objects.get().evaluation == held
+        assert Skip.objects.get().evaluation == claimed
         response = as_ana.post(url("escalate", other), {"kind": "question", "note": "Why?"}, headers=HTMX)
         assert response.status_code == 200
         tells_nothing(response)
         assert Escalation.objects.get().evaluation == other
 
     def test_lead_reviews_an_escalated_blind_record_blind(
-        self, as_lea: Client, lea: User, ana: User, held: Evaluation
+        self, as_lea: Client, lea: User, ana: User, claimed: Evaluation
     ) -> None:
-        escalations.escalate(evaluation_id=held.pk, reviewer=ana, kind="question", reason="", note="Why?")
-        claims.claim(evaluation_id=held.pk, reviewer=lea)
-        response = as_lea.get(url("evaluation", held))
+        escalations.escalate(evaluation_id=claimed.pk, reviewer=ana, kind="question", reason="", note="Why?")
+        claims.claim(evaluation_id=claimed.pk, reviewer=lea)
+        response = as_lea.get(url("evaluation", claimed))
         tells_nothing(response)
         assert "Why?" in text(response)
         posted = entered(response, "Yes", "Yes", "Yes", "Yes")
-        assert "The judge scored" in text(as_lea.post(url("lock-in", held), posted, headers=HTMX))
+        assert "The judge scored" in text(as_lea.post(url("lock-in", claimed), posted, headers=HTMX))
 
-    def test_blind_draft_survives_a_reload(self, as_ana: Client, held: Evaluation) -> None:
-        posted = entered(as_ana.get(url("evaluation", held)), "No", comments="Hm.") | {"revision": "1"}
-        assert as_ana.post(url("draft", held), posted, headers=HTMX).status_code == 204
-        page = as_ana.get(url("evaluation", held))
+    def test_blind_draft_survives_a_reload(self, as_ana: Client, claimed: Evaluation) -> None:
+        posted = entered(as_ana.get(url("evaluation", claimed)), "No", comments="Hm.") | {"revision": "1"}
+        assert as_ana.post(url("draft", claimed), posted, headers=HTMX).status_code == 204
+        page = as_ana.get(url("evaluation", claimed))
         assert page.context["form"].is_blind
         assert page.context["form"].rows[0].value == "No"
         assert "Hm." in text(page)
         assert "3 scores missing" in text(page)
 
-    def test_blind_draft_hides_scores(self, as_ana: Client, as_bo: Client, held: Evaluation) -> None:
+    def test_blind_draft_hides_scores(self, as_ana: Client, as_bo: Client, claimed: Evaluation) -> None:
         for client, status in ((as_bo, 409), (as_ana, 204)):
-            response = client.post(url("draft", held), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
+            response = client.post(url("draft", claimed), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
             assert response.status_code == status
             tells_nothing(response)
-            page = client.get(url("evaluation", held))
+            page = client.get(url("evaluation", claimed))
             tells_nothing(page)
             for name in ("line", "record-history"):
-                assert client.get(url(name, held)).status_code == 403
+                assert client.get(url(name, claimed)).status_code == 403
 
     def test_form_opened_before_blind_review_is_rejected(
-        self, as_ana: Client, run: Run, held: Evaluation
+        self, as_ana: Client, run: Run, claimed: Evaluation
     ) -> None:
         Run.objects.update(blind_share=0)
-        posted = filled_in(as_ana.get(url("evaluation", held))) | {"criteria-2-score": "Yes"}
+        posted = filled_in(as_ana.get(url("evaluation", claimed))) | {"criteria-2-score": "Yes"}
         Run.objects.update(blind_share=1)
-        response = as_ana.post(url("submit", held), posted)
+        response = as_ana.post(url("submit", claimed), posted)
         assert response.status_code == 409
         assert "lock in your scores first" in text(response)
         assert "Raw words of the judge" not in text(response)
@@ -229,26 +228,26 @@ class TestHiddenScores:
     @pytest.mark.parametrize("version", ["1", "9"])
     @pytest.mark.parametrize("action", ["", "other"])
     def test_submit_on_blind_record_does_not_confirm_guesses(
-        self, as_ana: Client, held: Evaluation, version: str, action: str
+        self, as_ana: Client, claimed: Evaluation, version: str, action: str
     ) -> None:
-        seen = read_proposals(held, run_rubric(held.run))
+        seen = read_proposals(claimed, run_rubric(claimed.run))
         answers = set()
         for fingerprint in ("0" * 12, seen[0].fingerprint):
             for score in ("Yes", "No"):
-                posted = entered(as_ana.get(url("evaluation", held)), score, "No", "No", "No")
+                posted = entered(as_ana.get(url("evaluation", claimed)), score, "No", "No", "No")
                 posted |= {"version": version, "criteria-0-seen": fingerprint, "action": action}
-                response = as_ana.post(url("submit", held), posted, headers=HTMX)
+                response = as_ana.post(url("submit", claimed), posted, headers=HTMX)
                 assert "Raw words of the judge" not in text(response)
                 answers.add((response.status_code, response.context["problem"]))
         assert len(answers) == 1
 
-    def test_lock_in_on_outdated_record_hides_changes(self, as_ana: Client, held: Evaluation) -> None:
-        seen = read_proposals(held, run_rubric(held.run))
+    def test_lock_in_on_outdated_record_hides_changes(self, as_ana: Client, claimed: Evaluation) -> None:
+        seen = read_proposals(claimed, run_rubric(claimed.run))
         problems = set()
         for fingerprint in ("0" * 12, seen[0].fingerprint):
-            posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
+            posted = entered(as_ana.get(url("evaluation", claimed)), "No", "No", "No", "No")
             posted |= {"version": "9", "criteria-0-seen": fingerprint}
-            response = as_ana.post(url("lock-in", held), posted, headers=HTMX)
+            response = as_ana.post(url("lock-in", claimed), posted, headers=HTMX)
             assert response.status_code == 409
             problems.add(response.context["problem"])
         assert len(problems) == 1
@@ -276,7 +275,7 @@ class TestLockIn:
         }
 
     def test_agreement_after_lock_in_needs_no_cause(
-        self, commit: Callable[..., Any], held: Evaluation
+        self, commit: Callable[..., Any], claimed: Evaluation
     ) -> None:
         Evaluation.objects.update(parsed_rubric_scores={"clarity": SCORES["clarity"]})
         Run.objects.update(rubric={})
@@ -293,7 +292,7 @@ class TestLockIn:
         assert given.active_ms == 4_000
 
     def test_incomplete_lock_in_is_rejected_and_reveals_nothing(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
         response = commit("Yes", "Yes", "No", comments="Hm.")
         assert response.status_code == 422
@@ -317,56 +316,56 @@ class TestLockIn:
         assert rows["beauty"].value == "Yes"
 
     def test_lock_in_without_script_redirects_to_the_record(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
         response = commit("Yes", "Yes", "No", "No", htmx=False, comments="Hm.")
-        assert (response.status_code, response["Location"]) == (303, url("evaluation", held))
+        assert (response.status_code, response["Location"]) == (303, url("evaluation", claimed))
         page = as_ana.get(response["Location"])
         assert "The judge scored 2 of 3 criteria differently." in text(page)
         assert "Hm." in text(page)
         assert [row.value for row in page.context["form"].rows] == ["Yes", "Yes", "No", "No"]
 
     def test_locked_in_scores_survive_reload_and_discarded_draft(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
         commit("Yes", "Yes", "No", "No", criteria__1__justification="The sign is right.")
-        page = as_ana.get(url("evaluation", held))
+        page = as_ana.get(url("evaluation", claimed))
         rows = page.context["form"].rows
         assert [row.text for row in rows] == ["Praises the steps.", "The sign is right.", "", ""]
         assert filled_in(page)["criteria-1-score"] == "Yes"
         assert 'name="active_ms" value="4000"' in text(page)
-        as_ana.post(url("draft", held), {"action": "discard"})
-        page = as_ana.get(url("evaluation", held))
+        as_ana.post(url("draft", claimed), {"action": "discard"})
+        page = as_ana.get(url("evaluation", claimed))
         rows = page.context["form"].rows
         assert [row.value for row in rows] == ["Yes", "Yes", "No", "No"]
         assert [row.text for row in rows] == ["Praises the steps.", "Ends with the wrong sign.", "", ""]
 
     def test_repeated_lock_in_shows_the_same_screen(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
+        posted = entered(as_ana.get(url("evaluation", claimed)), "Yes", "Yes", "No", "No")
         for _ in range(2):
-            assert as_ana.post(url("lock-in", held), posted, headers=HTMX).status_code == 200
+            assert as_ana.post(url("lock-in", claimed), posted, headers=HTMX).status_code == 200
         assert BlindScores.objects.count() == 1
 
     def test_lock_in_of_other_scores_is_a_conflict(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        posted = entered(as_ana.get(url("evaluation", held)), "No", "No", "No", "No")
+        posted = entered(as_ana.get(url("evaluation", claimed)), "No", "No", "No", "No")
         commit("Yes", "Yes", "No", "No")
-        response = as_ana.post(url("lock-in", held), posted, headers=HTMX)
+        response = as_ana.post(url("lock-in", claimed), posted, headers=HTMX)
         assert response.status_code == 409
         assert "You locked in other scores at" in text(response)
         assert [row.value for row in response.context["form"].rows] == ["No"] * 4
         assert not response.context["form"].is_blind
 
     def test_lock_in_on_lost_claim_is_a_conflict_that_reveals_nothing(
-        self, as_ana: Client, held: Evaluation, bo: User
+        self, as_ana: Client, claimed: Evaluation, bo: User
     ) -> None:
-        posted = entered(as_ana.get(url("evaluation", held)), "Yes", "Yes", "No", "No")
-        end_claim(held)
-        claims.claim(evaluation_id=held.pk, reviewer=bo)
-        response = as_ana.post(url("lock-in", held), posted, headers=HTMX)
+        posted = entered(as_ana.get(url("evaluation", claimed)), "Yes", "Yes", "No", "No")
+        end_claim(claimed)
+        claims.claim(evaluation_id=claimed.pk, reviewer=bo)
+        response = as_ana.post(url("lock-in", claimed), posted, headers=HTMX)
         assert response.status_code == 409
         assert "bo has been reviewing this since" in text(response)
         assert [row.value for row in response.context["form"].rows] == ["Yes", "Yes", "No", "No"]
@@ -375,10 +374,10 @@ class TestLockIn:
 
 class TestAfterLockIn:
     def test_decision_may_differ_from_locked_in_scores(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
         posted = filled_in(commit("Yes", "Yes", "No", "No")) | {"criteria-1-score": "No"}
-        assert as_ana.post(url("submit", held), posted).status_code == 303
+        assert as_ana.post(url("submit", claimed), posted).status_code == 303
         review = Review.objects.get()
         assert review.corrected_scores
         assert review.corrected_scores["clarity"] == SCORES["clarity"]
@@ -386,16 +385,16 @@ class TestAfterLockIn:
         assert review.blind_scores == {"clarity": "Yes", "depth": "Yes", "rigour": "No", "style": "No"}
 
     def test_line_and_history_are_available_after_lock_in(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
         page = text(commit("Yes", "Yes", "No", "No"))
-        assert url("record-history", held) in page
-        assert "locked in blind scores" in text(as_ana.get(url("record-history", held)))
+        assert url("record-history", claimed) in page
+        assert "locked in blind scores" in text(as_ana.get(url("record-history", claimed)))
 
     def test_undo_after_lock_in_shows_the_judges_scores(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation, run: Run
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation, run: Run
     ) -> None:
-        as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
+        as_ana.post(url("submit", claimed), filled_in(commit("Yes", "Yes", "No", "No")))
         response = as_ana.post(url("undo", run), headers=HTMX)
         assert "Undone: Task 7 · o1." in text(response)
         form = response.context["form"]
@@ -404,17 +403,17 @@ class TestAfterLockIn:
         assert form.blind_result == "The judge scored 2 of 3 criteria differently."
 
     def test_revision_shows_the_locked_in_scores(
-        self, commit: Callable[..., Any], as_ana: Client, held: Evaluation
+        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        as_ana.post(url("submit", held), filled_in(commit("Yes", "Yes", "No", "No")))
-        assert "You locked in your scores at" in text(as_ana.get(url("revise", held)))
+        as_ana.post(url("submit", claimed), filled_in(commit("Yes", "Yes", "No", "No")))
+        assert "You locked in your scores at" in text(as_ana.get(url("revise", claimed)))
 
     def test_decided_blind_record_is_readable_by_others(
-        self, commit: Callable[..., Any], as_bo: Client, held: Evaluation, ana: User
+        self, commit: Callable[..., Any], as_bo: Client, claimed: Evaluation, ana: User
     ) -> None:
         commit("Yes", "Yes", "No", "No")
-        decide(held, ana)
-        assert "Raw words of the judge" in text(as_bo.get(url("evaluation", held)))
+        decide(claimed, ana)
+        assert "Raw words of the judge" in text(as_bo.get(url("evaluation", claimed)))
 
 
 def test_record_without_answer_is_not_reviewed_blind(as_ana: Client, run: Run, ana: User) -> None:

@@ -7,7 +7,7 @@ from django.test import Client
 
 from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.pages import HTMX, filled_in, form_of, text, url
 from tests.support.work import decide
 
@@ -20,46 +20,42 @@ SCORES = {
 
 
 @pytest.fixture
-def run() -> Run:
-    return RunFactory.create(name="Algebra")
+def record(run: Run) -> Evaluation:
+    return EvaluationFactory.create(run=run, task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
 
 
 @pytest.fixture
-def held(run: Run, ana: User) -> Evaluation:
-    record = EvaluationFactory.create(run=run, task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
-    return claims.claim(evaluation_id=record.pk, reviewer=ana)
-
-
-@pytest.fixture
-def done(held: Evaluation, as_ana: Client) -> Evaluation:
+def done(claimed: Evaluation, as_ana: Client) -> Evaluation:
     """A record decided by ana: completeness is Partial, because the judge was too strict."""
     as_ana.post(
-        url("submit", held),
-        form_of(held, criteria__1__score="Partial", criteria__1__cause="too strict", comments="Half of it."),
+        url("submit", claimed),
+        form_of(
+            claimed, criteria__1__score="Partial", criteria__1__cause="too strict", comments="Half of it."
+        ),
     )
-    held.refresh_from_db()
-    assert held.is_done
-    return held
+    claimed.refresh_from_db()
+    assert claimed.is_done
+    return claimed
 
 
 class TestSubmitting:
-    def test_submit_saves_cause_and_counts_of_the_script(self, as_ana: Client, held: Evaluation) -> None:
-        form = form_of(held, criteria__1__score="Yes", criteria__1__cause="too strict")
-        as_ana.post(url("submit", held), form | {"active_ms": "5400", "keys": "4"})
+    def test_submit_saves_cause_and_counts_of_the_script(self, as_ana: Client, claimed: Evaluation) -> None:
+        form = form_of(claimed, criteria__1__score="Yes", criteria__1__cause="too strict")
+        as_ana.post(url("submit", claimed), form | {"active_ms": "5400", "keys": "4"})
         review = Review.objects.get()
         assert review.causes == {"completeness": "too strict"}
         assert (review.active_ms, review.keys) == (5400, 4)
 
-    def test_submit_ignores_impossible_counts(self, as_ana: Client, held: Evaluation) -> None:
-        as_ana.post(url("submit", held), form_of(held) | {"active_ms": "-1", "keys": "9" * 30})
+    def test_submit_ignores_impossible_counts(self, as_ana: Client, claimed: Evaluation) -> None:
+        as_ana.post(url("submit", claimed), form_of(claimed) | {"active_ms": "-1", "keys": "9" * 30})
         review = Review.objects.get()
         assert (review.active_ms, review.keys) == (None, None)
 
-    def test_submit_keeps_the_filters_of_the_queue(self, as_ana: Client, held: Evaluation) -> None:
-        EvaluationFactory.create(run=held.run, task_id="7", model_id="another")
-        wanted = EvaluationFactory.create(run=held.run, task_id="8", model_id="o1")
-        form = form_of(held) | {"queue": "model=o1&status=waiting"}
-        response = as_ana.post(url("submit", held), form)
+    def test_submit_keeps_the_filters_of_the_queue(self, as_ana: Client, claimed: Evaluation) -> None:
+        EvaluationFactory.create(run=claimed.run, task_id="7", model_id="another")
+        wanted = EvaluationFactory.create(run=claimed.run, task_id="8", model_id="o1")
+        form = form_of(claimed) | {"queue": "model=o1&status=waiting"}
+        response = as_ana.post(url("submit", claimed), form)
         assert response["Location"] == f"{url('evaluation', wanted)}?queue=model%3Do1"
         page = text(as_ana.get(response["Location"]))
         assert '<input type="hidden" name="queue" value="model=o1">' in page
@@ -68,13 +64,15 @@ class TestSubmitting:
 
 class TestPrefetch:
     @pytest.fixture
-    def spare(self, held: Evaluation) -> Evaluation:
-        return EvaluationFactory.create(run=held.run, task_id="7", model_id="o3", parsed_rubric_scores=SCORES)
+    def spare(self, claimed: Evaluation) -> Evaluation:
+        return EvaluationFactory.create(
+            run=claimed.run, task_id="7", model_id="o3", parsed_rubric_scores=SCORES
+        )
 
     def test_prefetch_returns_a_screen(
-        self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
+        self, as_ana: Client, claimed: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        response = as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX)
         page = text(response)
         assert page.startswith('<div id="screen"')
         assert f'data-url="{url("evaluation", spare)}"' in page
@@ -83,14 +81,17 @@ class TestPrefetch:
         spare.refresh_from_db()
         assert spare.claimed_by == ana
 
-    def test_prefetch_without_available_record_is_empty(self, as_ana: Client, held: Evaluation) -> None:
-        assert as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX).status_code == 204
+    def test_prefetch_without_available_record_is_empty(self, as_ana: Client, claimed: Evaluation) -> None:
+        assert (
+            as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX).status_code
+            == 204
+        )
 
     def test_prefetched_record_on_screen_is_claimed_by_submit(
-        self, as_ana: Client, held: Evaluation, spare: Evaluation, ana: User
+        self, as_ana: Client, claimed: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
-        response = as_ana.post(url("submit", held), form_of(held) | {"next": spare.pk}, headers=HTMX)
+        as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX)
+        response = as_ana.post(url("submit", claimed), form_of(claimed) | {"next": spare.pk}, headers=HTMX)
         page = text(response)
         assert response["HX-Reswap"] == "none"
         assert 'id="messages" role="status" hx-swap-oob="innerHTML"' in page
@@ -102,28 +103,28 @@ class TestPrefetch:
 
     @pytest.mark.parametrize("current", ["", "x", "9" * 40])
     def test_prefetch_with_invalid_current_record_is_handled(
-        self, as_ana: Client, held: Evaluation, current: str
+        self, as_ana: Client, claimed: Evaluation, current: str
     ) -> None:
-        assert as_ana.post(url("prefetch", held.run), {"current": current}, headers=HTMX).status_code in {
+        assert as_ana.post(url("prefetch", claimed.run), {"current": current}, headers=HTMX).status_code in {
             200,
             204,
         }
 
     def test_prefetched_record_claimed_by_another_is_replaced(
-        self, as_ana: Client, held: Evaluation, spare: Evaluation, bo: User
+        self, as_ana: Client, claimed: Evaluation, spare: Evaluation, bo: User
     ) -> None:
         claims.claim(evaluation_id=spare.pk, reviewer=bo)
-        other = EvaluationFactory.create(run=held.run, task_id="9")
-        response = as_ana.post(url("submit", held), form_of(held) | {"next": spare.pk}, headers=HTMX)
+        other = EvaluationFactory.create(run=claimed.run, task_id="9")
+        response = as_ana.post(url("submit", claimed), form_of(claimed) | {"next": spare.pk}, headers=HTMX)
         assert "HX-Reswap" not in response
         assert response["HX-Replace-Url"] == url("evaluation", other)
 
     def test_prefetched_record_is_released_when_page_closes(
-        self, as_ana: Client, held: Evaluation, spare: Evaluation
+        self, as_ana: Client, claimed: Evaluation, spare: Evaluation
     ) -> None:
-        as_ana.post(url("prefetch", held.run), {"current": held.pk}, headers=HTMX)
-        assert as_ana.post(url("release-prefetched", held.run)).status_code == 204
-        for record, is_held in ((held, True), (spare, False)):
+        as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX)
+        assert as_ana.post(url("release-prefetched", claimed.run)).status_code == 204
+        for record, is_held in ((claimed, True), (spare, False)):
             record.refresh_from_db()
             assert record.is_claimed == is_held
 
@@ -146,12 +147,12 @@ class TestUndo:
         assert response["HX-Replace-Url"] == url("evaluation", done)
         assert 'id="review-form"' in text(response)
 
-    def test_undo_without_submit_says_so(self, as_ana: Client, held: Evaluation) -> None:
-        response = as_ana.post(url("undo", held.run), headers=HTMX)
+    def test_undo_without_submit_says_so(self, as_ana: Client, claimed: Evaluation) -> None:
+        response = as_ana.post(url("undo", claimed.run), headers=HTMX)
         assert response.status_code == 409
         assert response["HX-Retarget"] == "#notices"
         assert "You have no decision in this run to undo." in text(response)
-        assert "no decision in this run" in text(as_ana.post(url("undo", held.run), follow=True))
+        assert "no decision in this run" in text(as_ana.post(url("undo", claimed.run), follow=True))
 
 
 class TestRevise:
@@ -253,8 +254,8 @@ def test_recent_work_offers_to_undo_each_action(
     assert not skipped.skips.exists()
 
 
-def test_recent_work_without_decisions_says_so(as_ana: Client, held: Evaluation) -> None:
-    assert "You haven't reviewed anything in this run yet." in text(as_ana.get(url("recent", held.run)))
+def test_recent_work_without_decisions_says_so(as_ana: Client, claimed: Evaluation) -> None:
+    assert "You haven't reviewed anything in this run yet." in text(as_ana.get(url("recent", claimed.run)))
 
 
 def test_recent_work_excludes_decisions_of_others(as_ana: Client, run: Run, bo: User) -> None:

@@ -3,42 +3,33 @@
 import pytest
 from django.test import Client
 
-from reviews.models import Escalation, Evaluation, User
-from reviews.queue import claims
+from reviews.models import Escalation, Evaluation
 from tests.support.factories import EvaluationFactory
 from tests.support.pages import HTMX, form_of, text, url
 
 pytestmark = pytest.mark.django_db
 
-SCORES = {"clarity": {"score": "No", "justification": "Unclear."}}
-
 
 @pytest.fixture
-def held(ana: User) -> Evaluation:
-    record = EvaluationFactory.create(task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
-    return claims.claim(evaluation_id=record.pk, reviewer=ana)
-
-
-@pytest.fixture
-def asked(as_ana: Client, held: Evaluation) -> Escalation:
-    as_ana.post(url("escalate", held), {"kind": "question", "note": "Is 54 right?"})
+def escalation(as_ana: Client, claimed: Evaluation) -> Escalation:
+    as_ana.post(url("escalate", claimed), {"kind": "question", "note": "Is 54 right?"})
     return Escalation.objects.get()
 
 
 class TestEscalate:
-    def test_escalation_with_preset_needs_no_note(self, as_ana: Client, held: Evaluation) -> None:
-        response = as_ana.post(url("escalate", held), {"kind": "cannot judge", "reason": "no reference"})
-        assert response["Location"] == url("review", held.run)
+    def test_escalation_with_preset_needs_no_note(self, as_ana: Client, claimed: Evaluation) -> None:
+        response = as_ana.post(url("escalate", claimed), {"kind": "cannot judge", "reason": "no reference"})
+        assert response["Location"] == url("review", claimed.run)
         raised = Escalation.objects.get()
         assert (raised.kind, raised.reason) == ("cannot judge", "no reference")
-        held.refresh_from_db()
-        assert held.is_escalated
-        assert not held.is_claimed
+        claimed.refresh_from_db()
+        assert claimed.is_escalated
+        assert not claimed.is_claimed
 
-    def test_escalation_shows_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
-        other = EvaluationFactory.create(run=held.run)
+    def test_escalation_shows_the_next_record(self, as_ana: Client, claimed: Evaluation) -> None:
+        other = EvaluationFactory.create(run=claimed.run)
         form = {"kind": "cannot judge", "reason": "no response"}
-        response = as_ana.post(url("escalate", held), form, headers=HTMX)
+        response = as_ana.post(url("escalate", claimed), form, headers=HTMX)
         assert response["HX-Replace-Url"] == url("evaluation", other)
         assert "Sent to a lead: Task 7 · o1." in text(response)
 
@@ -52,73 +43,77 @@ class TestEscalate:
         ],
     )
     def test_escalation_without_reason_is_rejected(
-        self, as_ana: Client, held: Evaluation, form: dict[str, str], sentence: str
+        self, as_ana: Client, claimed: Evaluation, form: dict[str, str], sentence: str
     ) -> None:
-        whole = as_ana.post(url("escalate", held), form)
+        whole = as_ana.post(url("escalate", claimed), form)
         assert whole.status_code == 422
         assert sentence in text(whole)
-        part = as_ana.post(url("escalate", held), form, headers=HTMX)
+        part = as_ana.post(url("escalate", claimed), form, headers=HTMX)
         assert (part.status_code, part["HX-Retarget"]) == (422, "#escalation-form")
         assert text(part).startswith("<form")
         assert not Escalation.objects.exists()
 
-    def test_escalation_form_has_its_own_page(self, as_ana: Client, held: Evaluation) -> None:
-        page = text(as_ana.get(url("escalate", held), {"kind": "question"}))
+    def test_escalation_form_has_its_own_page(self, as_ana: Client, claimed: Evaluation) -> None:
+        page = text(as_ana.get(url("escalate", claimed), {"kind": "question"}))
         assert 'value="question" checked' in page
         assert "There is no reference answer" in page
 
     def test_escalation_of_record_claimed_by_another_is_rejected(
-        self, as_bo: Client, held: Evaluation
+        self, as_bo: Client, claimed: Evaluation
     ) -> None:
-        response = as_bo.post(url("escalate", held), {"kind": "question", "note": "Why?"})
+        response = as_bo.post(url("escalate", claimed), {"kind": "question", "note": "Why?"})
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
 
 
 class TestEscalatedRecord:
     def test_escalated_record_is_read_only_for_reviewers(
-        self, as_bo: Client, held: Evaluation, asked: Escalation
+        self, as_bo: Client, claimed: Evaluation, escalation: Escalation
     ) -> None:
-        page = text(as_bo.get(url("evaluation", held)))
+        page = text(as_bo.get(url("evaluation", claimed)))
         assert "ana asked a lead" in page
         assert "Is 54 right?" in page
         for missing in ("Review this", "Withdraw", "Your answer"):
             assert missing not in page
-        assert as_bo.post(url("claim", held)).status_code == 409
+        assert as_bo.post(url("claim", claimed)).status_code == 409
 
     def test_escalation_can_be_withdrawn_by_its_author(
-        self, as_ana: Client, held: Evaluation, asked: Escalation
+        self, as_ana: Client, claimed: Evaluation, escalation: Escalation
     ) -> None:
-        assert "Withdraw" in text(as_ana.get(url("evaluation", held)))
-        response = as_ana.post(url("withdraw-escalation", asked), follow=True)
+        assert "Withdraw" in text(as_ana.get(url("evaluation", claimed)))
+        response = as_ana.post(url("withdraw-escalation", escalation), follow=True)
         assert "Withdrawn: Task 7 · o1." in text(response)
         assert 'id="review-form"' in text(response)
 
     def test_answer_of_lead_is_shown_to_the_next_reviewer(
-        self, as_lea: Client, as_ana: Client, held: Evaluation, asked: Escalation
+        self, as_lea: Client, as_ana: Client, claimed: Evaluation, escalation: Escalation
     ) -> None:
-        assert "Your answer" in text(as_lea.get(url("evaluation", held)))
-        as_lea.post(url("resolve-escalation", asked), {"outcome": "returned", "answer": "It is, see page 3."})
-        as_ana.post(url("claim", held))
-        page = text(as_ana.get(url("evaluation", held)))
+        assert "Your answer" in text(as_lea.get(url("evaluation", claimed)))
+        as_lea.post(
+            url("resolve-escalation", escalation), {"outcome": "returned", "answer": "It is, see page 3."}
+        )
+        as_ana.post(url("claim", claimed))
+        page = text(as_ana.get(url("evaluation", claimed)))
         assert "ana wrote “Is 54 right?”. lea answered: It is, see page 3." in page
 
     def test_escalated_record_can_be_closed_by_lead(
-        self, as_lea: Client, held: Evaluation, asked: Escalation
+        self, as_lea: Client, claimed: Evaluation, escalation: Escalation
     ) -> None:
-        as_lea.post(url("resolve-escalation", asked), {"outcome": "closed", "answer": "The task is broken."})
-        held.refresh_from_db()
-        assert held.human_review_status == "Completed"
-        assert "The task is broken." in text(as_lea.get(url("evaluation", held)))
+        as_lea.post(
+            url("resolve-escalation", escalation), {"outcome": "closed", "answer": "The task is broken."}
+        )
+        claimed.refresh_from_db()
+        assert claimed.human_review_status == "Completed"
+        assert "The task is broken." in text(as_lea.get(url("evaluation", claimed)))
 
     def test_escalated_record_can_be_decided_by_lead(
-        self, as_lea: Client, held: Evaluation, asked: Escalation
+        self, as_lea: Client, claimed: Evaluation, escalation: Escalation
     ) -> None:
-        assert as_lea.post(url("claim", held)).status_code == 303
-        held.refresh_from_db()
-        assert as_lea.post(url("submit", held), form_of(held)).status_code == 303
-        asked.refresh_from_db()
-        assert asked.outcome == "decided"
+        assert as_lea.post(url("claim", claimed)).status_code == 303
+        claimed.refresh_from_db()
+        assert as_lea.post(url("submit", claimed), form_of(claimed)).status_code == 303
+        escalation.refresh_from_db()
+        assert escalation.outcome == "decided"
 
     @pytest.mark.parametrize(
         "form",
@@ -130,15 +125,17 @@ class TestEscalatedRecord:
         ],
     )
     def test_answer_to_escalation_requires_text_and_outcome(
-        self, as_lea: Client, asked: Escalation, form: dict[str, str]
+        self, as_lea: Client, escalation: Escalation, form: dict[str, str]
     ) -> None:
-        response = as_lea.post(url("resolve-escalation", asked), form)
+        response = as_lea.post(url("resolve-escalation", escalation), form)
         assert response.status_code == 422
         assert "Enter an answer and choose an outcome." in text(response)
 
-    def test_resolved_escalation_cannot_be_resolved_again(self, as_lea: Client, asked: Escalation) -> None:
+    def test_resolved_escalation_cannot_be_resolved_again(
+        self, as_lea: Client, escalation: Escalation
+    ) -> None:
         form = {"outcome": "returned", "answer": "Yes."}
-        as_lea.post(url("resolve-escalation", asked), form)
-        again = as_lea.post(url("resolve-escalation", asked), form, headers=HTMX)
+        as_lea.post(url("resolve-escalation", escalation), form)
+        again = as_lea.post(url("resolve-escalation", escalation), form, headers=HTMX)
         assert again.status_code == 409
         assert "This escalation is already resolved" in text(again)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.review import drafts
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import HTMX, form_of, seen_on, text, url
 from tests.support.work import decide, end_claim
@@ -29,19 +29,8 @@ SCORES = {
 
 
 @pytest.fixture
-def run(db: None) -> Run:
-    return RunFactory.create(name="Algebra")
-
-
-@pytest.fixture
 def record(run: Run) -> Evaluation:
     return EvaluationFactory.create(run=run, task_id="7", model_id="o1", parsed_rubric_scores=SCORES)
-
-
-@pytest.fixture
-def held(record: Evaluation, ana: User) -> Evaluation:
-    """A record claimed by ana."""
-    return claims.claim(evaluation_id=record.pk, reviewer=ana)
 
 
 class TestClaim:
@@ -63,60 +52,64 @@ class TestClaim:
         assert as_ana.post(url("claim", record)).status_code == 303
         assert 'id="review-form"' in text(as_ana.get(url("evaluation", record)))
 
-    def test_record_claimed_by_another_is_read_only(self, as_bo: Client, held: Evaluation) -> None:
-        page = text(as_bo.get(url("evaluation", held)))
+    def test_record_claimed_by_another_is_read_only(self, as_bo: Client, claimed: Evaluation) -> None:
+        page = text(as_bo.get(url("evaluation", claimed)))
         assert "ana is reviewing this record (until" in page
         assert "Review this" not in page
-        response = as_bo.post(url("claim", held))
+        response = as_bo.post(url("claim", claimed))
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
 
     def test_release_of_another_claim_is_offered_to_leads_only(
-        self, as_bo: Client, held: Evaluation, lea: User
+        self, as_bo: Client, claimed: Evaluation, lea: User
     ) -> None:
-        proposal = f'action="{url("release", held)}"'
-        assert proposal not in text(as_bo.get(url("evaluation", held)))
+        proposal = f'action="{url("release", claimed)}"'
+        assert proposal not in text(as_bo.get(url("evaluation", claimed)))
         as_lea = Client()
         as_lea.force_login(lea)
-        assert proposal in text(as_lea.get(url("evaluation", held)))
-        assert as_lea.post(url("release", held))["Location"] == url("evaluation", held)
-        assert as_bo.post(url("claim", held)).status_code == 303
+        assert proposal in text(as_lea.get(url("evaluation", claimed)))
+        assert as_lea.post(url("release", claimed))["Location"] == url("evaluation", claimed)
+        assert as_bo.post(url("claim", claimed)).status_code == 303
 
-    def test_release_shows_the_queue(self, as_ana: Client, held: Evaluation) -> None:
-        assert as_ana.post(url("release", held))["Location"] == url("review", held.run)
-        held.refresh_from_db()
-        assert held.claimed_by is None
+    def test_release_shows_the_queue(self, as_ana: Client, claimed: Evaluation) -> None:
+        assert as_ana.post(url("release", claimed))["Location"] == url("review", claimed.run)
+        claimed.refresh_from_db()
+        assert claimed.claimed_by is None
 
-    def test_release_of_another_claim_is_denied_for_reviewers(self, as_bo: Client, held: Evaluation) -> None:
-        assert as_bo.post(url("release", held)).status_code == 403
+    def test_release_of_another_claim_is_denied_for_reviewers(
+        self, as_bo: Client, claimed: Evaluation
+    ) -> None:
+        assert as_bo.post(url("release", claimed)).status_code == 403
 
-    def test_skip_shows_the_next_record(self, as_ana: Client, held: Evaluation) -> None:
-        other = EvaluationFactory.create(run=held.run, task_id="8")
-        assert as_ana.post(url("skip", held))["Location"] == url("evaluation", other)
-        assert as_ana.post(url("skip", other))["Location"] == url("review", held.run)
+    def test_skip_shows_the_next_record(self, as_ana: Client, claimed: Evaluation) -> None:
+        other = EvaluationFactory.create(run=claimed.run, task_id="8")
+        assert as_ana.post(url("skip", claimed))["Location"] == url("evaluation", other)
+        assert as_ana.post(url("skip", other))["Location"] == url("review", claimed.run)
 
-    def test_record_claimed_by_another_cannot_be_skipped(self, as_bo: Client, held: Evaluation) -> None:
-        response = as_bo.post(url("skip", held))
+    def test_record_claimed_by_another_cannot_be_skipped(self, as_bo: Client, claimed: Evaluation) -> None:
+        response = as_bo.post(url("skip", claimed))
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
 
-    def test_open_page_renews_the_claim(self, as_ana: Client, held: Evaluation) -> None:
-        response = as_ana.post(url("renew", held), headers=HTMX)
+    def test_open_page_renews_the_claim(self, as_ana: Client, claimed: Evaluation) -> None:
+        response = as_ana.post(url("renew", claimed), headers=HTMX)
         assert response.status_code == 204
         assert dt.datetime.fromisoformat(response["X-Claim-Until"]) > timezone.now()
 
-    def test_expired_claim_is_renewed_with_a_notice(self, as_ana: Client, held: Evaluation) -> None:
-        end_claim(held)
-        response = as_ana.post(url("renew", held), headers=HTMX)
+    def test_expired_claim_is_renewed_with_a_notice(self, as_ana: Client, claimed: Evaluation) -> None:
+        end_claim(claimed)
+        response = as_ana.post(url("renew", claimed), headers=HTMX)
         assert response.status_code == 200
         assert "Nobody else opened this record, so it is yours again." in text(response)
-        held.refresh_from_db()
-        assert held.is_claimed
+        claimed.refresh_from_db()
+        assert claimed.is_claimed
 
-    def test_open_page_shows_that_its_claim_is_lost(self, as_ana: Client, held: Evaluation, bo: User) -> None:
-        end_claim(held)
-        claims.claim(evaluation_id=held.pk, reviewer=bo)
-        response = as_ana.post(url("renew", held), headers=HTMX)
+    def test_open_page_shows_that_its_claim_is_lost(
+        self, as_ana: Client, claimed: Evaluation, bo: User
+    ) -> None:
+        end_claim(claimed)
+        claims.claim(evaluation_id=claimed.pk, reviewer=bo)
+        response = as_ana.post(url("renew", claimed), headers=HTMX)
         page = text(response)
         assert response.status_code == 409
         assert "bo has been reviewing this since" in page
@@ -124,24 +117,26 @@ class TestClaim:
         assert "View read-only" in page
         assert "Take over" not in page
 
-    def test_lead_can_take_over_a_claim(self, held: Evaluation, lea: User) -> None:
+    def test_lead_can_take_over_a_claim(self, claimed: Evaluation, lea: User) -> None:
         as_lea = Client()
         as_lea.force_login(lea)
-        assert "Take over" in text(as_lea.post(url("claim", held)))
-        assert as_lea.post(url("claim", held), {"take_over": "yes"}).status_code == 303
-        held.refresh_from_db()
-        assert held.claimed_by == lea
+        assert "Take over" in text(as_lea.post(url("claim", claimed)))
+        assert as_lea.post(url("claim", claimed), {"take_over": "yes"}).status_code == 303
+        claimed.refresh_from_db()
+        assert claimed.claimed_by == lea
 
-    def test_reviewer_cannot_take_over_a_claim(self, as_bo: Client, held: Evaluation, ana: User) -> None:
-        assert as_bo.post(url("claim", held), {"take_over": "yes"}).status_code == 403
-        held.refresh_from_db()
-        assert held.claimed_by == ana
+    def test_reviewer_cannot_take_over_a_claim(self, as_bo: Client, claimed: Evaluation, ana: User) -> None:
+        assert as_bo.post(url("claim", claimed), {"take_over": "yes"}).status_code == 403
+        claimed.refresh_from_db()
+        assert claimed.claimed_by == ana
 
-    def test_viewing_next_and_previous_records_claims_nothing(self, as_ana: Client, held: Evaluation) -> None:
-        other = EvaluationFactory.create(run=held.run)
-        assert as_ana.get(url("look-next", held))["Location"] == url("evaluation", other)
+    def test_viewing_next_and_previous_records_claims_nothing(
+        self, as_ana: Client, claimed: Evaluation
+    ) -> None:
+        other = EvaluationFactory.create(run=claimed.run)
+        assert as_ana.get(url("look-next", claimed))["Location"] == url("evaluation", other)
         assert as_ana.get(url("look-next", other))["Location"] == url("evaluation", other)
-        assert as_ana.get(url("look-previous", other))["Location"] == url("evaluation", held)
+        assert as_ana.get(url("look-previous", other))["Location"] == url("evaluation", claimed)
         other.refresh_from_db()
         assert other.claimed_by is None
 
@@ -158,18 +153,18 @@ class TestQueue:
         assert "Start reviewing" not in page
         assert "every 30s" not in page
 
-    def test_queue_page_offers_skipped_records(self, as_ana: Client, held: Evaluation) -> None:
-        as_ana.post(url("skip", held))
-        page = text(as_ana.get(url("review", held.run)))
+    def test_queue_page_offers_skipped_records(self, as_ana: Client, claimed: Evaluation) -> None:
+        as_ana.post(url("skip", claimed))
+        page = text(as_ana.get(url("review", claimed.run)))
         assert "1 skipped by you" in page
         assert "Review skipped records" in page
-        assert as_ana.post(url("unskip-all", held.run))["Location"] == url("evaluation", held)
+        assert as_ana.post(url("unskip-all", claimed.run))["Location"] == url("evaluation", claimed)
 
-    def test_queue_page_polls_while_others_have_the_rest(self, as_bo: Client, held: Evaluation) -> None:
-        page = text(as_bo.get(url("review", held.run)))
+    def test_queue_page_polls_while_others_have_the_rest(self, as_bo: Client, claimed: Evaluation) -> None:
+        page = text(as_bo.get(url("review", claimed.run)))
         assert "Another reviewer has claimed the last record; it becomes available at" in page
         assert 'hx-trigger="every 30s"' in page
-        alone = text(as_bo.get(url("review", held.run), headers=HTMX))
+        alone = text(as_bo.get(url("review", claimed.run), headers=HTMX))
         assert "<html" not in alone
         assert 'id="screen"' in alone
 
@@ -206,8 +201,10 @@ class TestScreen:
         ):
             assert shown in page
 
-    def test_screen_opens_raw_output_without_other_evidence(self, as_ana: Client, held: Evaluation) -> None:
-        page = as_ana.get(url("evaluation", held))
+    def test_screen_opens_raw_output_without_other_evidence(
+        self, as_ana: Client, claimed: Evaluation
+    ) -> None:
+        page = as_ana.get(url("evaluation", claimed))
         assert page.context["evidence"].first_pane == "raw"
         assert "only the judge's output is available" in text(page)
 
@@ -247,25 +244,25 @@ class TestScreen:
         assert 'value="Good" checked' not in page
         assert '<label class="level" data-level="Good"' in page
 
-    def test_screen_for_htmx_has_its_address(self, as_ana: Client, held: Evaluation) -> None:
-        response = as_ana.get(url("evaluation", held), headers=HTMX)
+    def test_screen_for_htmx_has_its_address(self, as_ana: Client, claimed: Evaluation) -> None:
+        response = as_ana.get(url("evaluation", claimed), headers=HTMX)
         page = text(response)
         assert page.startswith("<title>Task 7 · o1 · Algebra · CogniReview</title>")
         assert "<html" not in page
-        assert response["HX-Replace-Url"] == url("evaluation", held)
+        assert response["HX-Replace-Url"] == url("evaluation", claimed)
         assert "HX-Request" in response["Vary"]
         assert "no-store" in response["Cache-Control"]
 
     def test_screen_of_decided_record_compares_judge_and_human(
-        self, as_bo: Client, held: Evaluation, ana: User
+        self, as_bo: Client, claimed: Evaluation, ana: User
     ) -> None:
         decide(
-            held,
+            claimed,
             ana,
             scores={"depth_of_steps": {"score": "Yes", "justification": "Deep enough."}},
             comments="Hm.",
         )
-        page = text(as_bo.get(url("evaluation", held)))
+        page = text(as_bo.get(url("evaluation", claimed)))
         assert "Current decision" in page
         assert "Completed · last reviewed by ana" in page
         assert "No <small>judge</small>" in page
@@ -318,14 +315,14 @@ class TestScreen:
     def test_screen_query_count_is_constant(
         self,
         as_ana: Client,
-        held: Evaluation,
+        claimed: Evaluation,
         django_assert_max_num_queries: Callable[..., AbstractContextManager[Any]],
     ) -> None:
         for number in (1, 3):
-            EvaluationFactory.create_batch(number, run=held.run)
+            EvaluationFactory.create_batch(number, run=claimed.run)
             # Two queries look for the file, which rows of a factory do not have.
             with django_assert_max_num_queries(16):
-                as_ana.get(url("evaluation", held))
+                as_ana.get(url("evaluation", claimed))
 
     def test_line_download_is_unchanged(self, as_ana: Client) -> None:
         odd = line("e-1", aggregated_score=b'"P\\u0061ss"', cost=b"1.10")
@@ -341,11 +338,11 @@ class TestScreen:
 
 class TestSubmit:
     def test_submit_makes_the_decision_current_and_shows_the_next_record(
-        self, as_ana: Client, held: Evaluation, ana: User
+        self, as_ana: Client, claimed: Evaluation, ana: User
     ) -> None:
-        other = EvaluationFactory.create(run=held.run, task_id="7")
-        form = form_of(held, criteria__1__score="Partial", comments="Half of it.")
-        response = as_ana.post(url("submit", held), form)
+        other = EvaluationFactory.create(run=claimed.run, task_id="7")
+        form = form_of(claimed, criteria__1__score="Partial", comments="Half of it.")
+        response = as_ana.post(url("submit", claimed), form)
         assert (response.status_code, response["Location"]) == (303, url("evaluation", other))
         review = Review.objects.get()
         assert review.corrected_scores == SCORES | {
@@ -353,34 +350,36 @@ class TestSubmit:
         }
         assert review.origins == {"clarity": "judge", "depth_of_steps": "human"}
         assert (review.reviewer, review.comments) == (ana, "Half of it.")
-        held.refresh_from_db()
-        assert (held.human_review_status, held.human_reviewer_id) == ("Completed", "ana")
+        claimed.refresh_from_db()
+        assert (claimed.human_review_status, claimed.human_reviewer_id) == ("Completed", "ana")
 
-    def test_submit_confirms_the_saved_verdict(self, as_ana: Client, held: Evaluation) -> None:
-        response = as_ana.post(url("submit", held), form_of(held, criteria__1__score="Yes"), follow=True)
+    def test_submit_confirms_the_saved_verdict(self, as_ana: Client, claimed: Evaluation) -> None:
+        response = as_ana.post(
+            url("submit", claimed), form_of(claimed, criteria__1__score="Yes"), follow=True
+        )
         assert "Task 7 · o1</a>: Fail → Pass" in text(response)
         assert "All caught up" in text(response)
 
-    def test_submit_by_htmx_returns_the_next_screen(self, as_ana: Client, held: Evaluation) -> None:
-        EvaluationFactory.create(run=held.run, task_id="7", model_id="o3")
-        response = as_ana.post(url("submit", held), form_of(held), follow=True, headers=HTMX)
+    def test_submit_by_htmx_returns_the_next_screen(self, as_ana: Client, claimed: Evaluation) -> None:
+        EvaluationFactory.create(run=claimed.run, task_id="7", model_id="o3")
+        response = as_ana.post(url("submit", claimed), form_of(claimed), follow=True, headers=HTMX)
         page = text(response)
         assert page.startswith("<title>Task 7 · o3")
         assert '<div id="messages" role="status" hx-swap-oob="innerHTML">' in page
         assert "Saved" in page
 
-    def test_repeated_submit_is_one_review(self, as_ana: Client, held: Evaluation) -> None:
-        form = form_of(held)
+    def test_repeated_submit_is_one_review(self, as_ana: Client, claimed: Evaluation) -> None:
+        form = form_of(claimed)
         for _ in range(2):
-            assert as_ana.post(url("submit", held), form).status_code == 303
+            assert as_ana.post(url("submit", claimed), form).status_code == 303
         assert Review.objects.count() == 1
 
     @pytest.mark.parametrize("headers", [{}, HTMX])
     def test_invalid_submit_keeps_entries(
-        self, as_ana: Client, held: Evaluation, headers: dict[str, str]
+        self, as_ana: Client, claimed: Evaluation, headers: dict[str, str]
     ) -> None:
-        form = form_of(held, criteria__2__name="", criteria__2__score="No", comments="I was here.")
-        response = as_ana.post(url("submit", held), form, headers=headers)
+        form = form_of(claimed, criteria__2__name="", criteria__2__score="No", comments="I was here.")
+        response = as_ana.post(url("submit", claimed), form, headers=headers)
         page = text(response)
         assert response.status_code == 422
         assert "Name the criterion." in page
@@ -389,9 +388,9 @@ class TestSubmit:
         assert ("<html" in page) == (not headers)
         assert not Review.objects.exists()
 
-    def test_added_row_keeps_entries(self, as_ana: Client, held: Evaluation) -> None:
-        form = form_of(held, criteria__1__score="Yes", comments="I was here.", action="add")
-        response = as_ana.post(url("submit", held), form)
+    def test_added_row_keeps_entries(self, as_ana: Client, claimed: Evaluation) -> None:
+        form = form_of(claimed, criteria__1__score="Yes", comments="I was here.", action="add")
+        response = as_ana.post(url("submit", claimed), form)
         page = text(response)
         assert response.status_code == 200
         assert 'name="criteria-2-name"' in page
@@ -400,12 +399,12 @@ class TestSubmit:
         assert "errorlist" not in page
 
     def test_submit_after_another_decision_is_a_conflict_and_keeps_entries(
-        self, as_ana: Client, held: Evaluation, bo: User
+        self, as_ana: Client, claimed: Evaluation, bo: User
     ) -> None:
-        end_claim(held)
-        decide(claims.claim(evaluation_id=held.pk, reviewer=bo), bo)
-        form = form_of(held, criteria__1__justification="Mine.", comments="I was here.")
-        response = as_ana.post(url("submit", held), form, headers=HTMX)
+        end_claim(claimed)
+        decide(claims.claim(evaluation_id=claimed.pk, reviewer=bo), bo)
+        form = form_of(claimed, criteria__1__justification="Mine.", comments="I was here.")
+        response = as_ana.post(url("submit", claimed), form, headers=HTMX)
         page = text(response)
         assert response.status_code == 409
         assert "bo submitted this at" in page
@@ -414,15 +413,17 @@ class TestSubmit:
         assert 'id="submit"' not in page
         assert Review.objects.get().reviewer == bo
 
-    def test_submit_on_record_claimed_by_another_is_a_conflict(self, as_bo: Client, held: Evaluation) -> None:
-        response = as_bo.post(url("submit", held), form_of(held, comments="I was here."))
+    def test_submit_on_record_claimed_by_another_is_a_conflict(
+        self, as_bo: Client, claimed: Evaluation
+    ) -> None:
+        response = as_bo.post(url("submit", claimed), form_of(claimed, comments="I was here."))
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
         assert "I was here." in text(response)
 
-    def test_submit_with_expired_claim_is_saved(self, as_ana: Client, held: Evaluation) -> None:
-        end_claim(held)
-        assert as_ana.post(url("submit", held), form_of(held)).status_code == 303
+    def test_submit_with_expired_claim_is_saved(self, as_ana: Client, claimed: Evaluation) -> None:
+        end_claim(claimed)
+        assert as_ana.post(url("submit", claimed), form_of(claimed)).status_code == 303
 
     def test_submit_on_reimported_record_is_a_conflict(self, as_ana: Client, ana: User) -> None:
         import_data(file_of(line("e-1", parsed_rubric_scores=SCORES)))
@@ -468,10 +469,10 @@ class TestSubmit:
         assert as_ana.post(url("submit", record), again).status_code == 303
 
     def test_submit_with_conflict_continues_the_saved_draft(
-        self, as_ana: Client, held: Evaluation, ana: User
+        self, as_ana: Client, claimed: Evaluation, ana: User
     ) -> None:
-        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "a"]], revision=4)
-        page = text(as_ana.post(url("submit", held), form_of(held, criteria__0__score="")))
+        drafts.save(evaluation_id=claimed.pk, reviewer=ana, fields=[["comments", "a"]], revision=4)
+        page = text(as_ana.post(url("submit", claimed), form_of(claimed, criteria__0__score="")))
         assert 'data-revision="4"' in page
         assert 'id="restored" hidden' in page
 
@@ -489,21 +490,23 @@ class TestSubmit:
         ],
     )
     def test_malformed_submit_shows_the_form(
-        self, as_ana: Client, held: Evaluation, changes: dict[str, Any]
+        self, as_ana: Client, claimed: Evaluation, changes: dict[str, Any]
     ) -> None:
-        response = as_ana.post(url("submit", held), form_of(held, **changes))
+        response = as_ana.post(url("submit", claimed), form_of(claimed, **changes))
         assert response.status_code == 422
         assert 'id="review-form"' in text(response)
         assert not Review.objects.exists()
 
-    def test_submit_with_thousands_of_fields_is_rejected(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_with_thousands_of_fields_is_rejected(self, as_ana: Client, claimed: Evaluation) -> None:
         form = {f"criteria-{number}-name": "x" for number in range(5000)}
-        assert as_ana.post(url("submit", held), form_of(held) | form).status_code == 400
+        assert as_ana.post(url("submit", claimed), form_of(claimed) | form).status_code == 400
 
-    def test_submit_in_other_encoding_is_rejected(self, as_ana: Client, held: Evaluation) -> None:
+    def test_submit_in_other_encoding_is_rejected(self, as_ana: Client, claimed: Evaluation) -> None:
         body = b'--x\r\nContent-Disposition: form-data; name="comments"\r\n\r\n\\ud800\r\n--x--\r\n'
         response = as_ana.post(
-            url("submit", held), body, content_type="multipart/form-data; boundary=x; charset=unicode_escape"
+            url("submit", claimed),
+            body,
+            content_type="multipart/form-data; boundary=x; charset=unicode_escape",
         )
         assert response.status_code == 400
 
