@@ -170,7 +170,7 @@ class _FileImport:
         self._target = target
         self._mapping = run_mapping(target.run)
         self._reader = LineReader()
-        self._limit = RejectionLimit(settings.MAX_REJECTED_LINES)
+        self._limit = RejectionLimit(settings.MAX_REJECTED_LINES, is_mapped=self._mapping is not None)
         self._ranges = RangeMerger()
         for name in target.counts:
             setattr(target, name, 0)
@@ -187,11 +187,13 @@ class _FileImport:
             for lines, parsed in parsed_batches:
                 if lines.chunk.number == 0:
                     self._target.has_bom = lines.chunk.data.startswith(BOM)
+                self._limit.look_at(lines)
                 new = self._import_batch(lines, parsed)
                 _count_repeats(repeats, lines, parsed, new)
                 size += len(lines.chunk.data)
                 if progress:
                     progress(size, self._target.counts)
+        self._limit.finish()
         self._target.repeated_lines = repeats.count
 
     def _request(self, lines: ChunkLines) -> ParseRequest:

@@ -1,4 +1,4 @@
-"""Stop the import of a file without records before its rejected lines fill memory and tables.
+"""Refuse files without records, before their rejected lines fill memory and tables.
 
 A kilobyte of gzip decompresses to hundreds of thousands of invalid lines. A file with some invalid lines
 among its records is imported completely, and each invalid line is accounted for.
@@ -10,6 +10,7 @@ from reviews.records.mapping import FieldMapping, read_line
 from reviews.records.schema import Limits, LineError
 from reviews.storage.chunks import Chunk, ChunkLines, split_lines
 from reviews.storage.errors import ImportRefused
+from reviews.storage.file_formats import LOOKED_AT, describe_format
 
 # The minimum share of good lines once the limit is reached.
 MIN_GOOD_SHARE = 0.01
@@ -25,13 +26,19 @@ class TooManyRejections(ImportRefused):
 class RejectionLimit:
     """Count the good, rejected and blank lines of a file, and stop at `most` rejected lines.
 
-    `content` names the expected content of the file in messages.
+    `content` names the expected content of the file in messages. With `is_mapped`, a mapping reads the lines.
     """
 
-    def __init__(self, most: int, content: str = "records") -> None:
-        self._most, self._content = most, content
+    def __init__(self, most: int, content: str = "records", *, is_mapped: bool = False) -> None:
+        self._most, self._content, self._is_mapped = most, content, is_mapped
+        self._start = b""
         self._first = ""
         self.good = self.rejected = self.blank = 0
+
+    def look_at(self, lines: ChunkLines) -> None:
+        """Keep the beginning of the file, to describe a file without records."""
+        if lines.chunk.number == 0:
+            self._start = lines.text[:LOOKED_AT]
 
     def count(self, *, good: int = 0, blank: int = 0, rejected: Iterable[tuple[int, str, str]] = ()) -> None:
         """Count more lines. `rejected` has the number, field and reason of each rejected line.
@@ -44,12 +51,31 @@ class RejectionLimit:
         self.good += good
         self.blank += blank
         if self.rejected >= self._most and self.good < MIN_GOOD_SHARE * self.rejected:
+            self._refuse_other_format()
             raise TooManyRejections(
                 f"This is not a file of {self._content}: {self._rejections()}; {self._first}."
             )
         if self.blank >= BLANK_LINES_PER_LINE * self._most and self.good < MIN_GOOD_SHARE * self.blank:
             raise TooManyRejections(
                 f"This is not a file of {self._content}: {self.blank:,} of its lines are blank."
+            )
+
+    def finish(self) -> None:
+        """Refuse an empty file, and a file without records if its format is known.
+
+        Raises `ImportRefused`.
+        """
+        if not (self.good or self.rejected or self.blank):
+            raise ImportRefused("The file is empty.")
+        self._refuse_other_format()
+
+    def _refuse_other_format(self) -> None:
+        if self.good or not self.rejected:
+            return
+        if name := describe_format(self._start, is_mapped=self._is_mapped):
+            raise TooManyRejections(
+                f"This is not a file of {self._content}: it is {name}. "
+                "Import JSONL, with one record per line, or a JSON array of records."
             )
 
     def _rejections(self) -> str:
@@ -67,10 +93,11 @@ def _describe(number: int, field: str, reason: str) -> str:
 def require_first_record(
     chunks: Iterable[Chunk], limits: Limits, mapping: FieldMapping | None, most: int
 ) -> Iterator[Chunk]:
-    """Pass chunks on, and read their lines up to the first record. Raises `TooManyRejections`."""
-    limit = RejectionLimit(most)
+    """Pass chunks on, and read their lines up to the first record. Raises `ImportRefused`."""
+    limit = RejectionLimit(most, is_mapped=mapping is not None)
     passed = iter(chunks)
     for lines in split_lines(passed):
+        limit.look_at(lines)
         for number, line in enumerate(lines, start=lines.chunk.first_line):
             _count_line(limit, number, line, limits, mapping)
             if limit.good:
@@ -78,6 +105,7 @@ def require_first_record(
         yield lines.chunk
         if limit.good:
             break
+    limit.finish()
     yield from passed
 
 

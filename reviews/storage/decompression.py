@@ -11,6 +11,7 @@ import zstandard
 
 from reviews.storage import chunks, json_array
 from reviews.storage.errors import ImportRefused
+from reviews.storage.file_formats import office_format
 
 # 1 KiB of zstd decompresses to at most 32 MiB, and of gzip to 1 MiB. This bounds the memory of a bomb.
 _SIP = 1024
@@ -58,13 +59,20 @@ def decompress(raw: Iterable[bytes], *, most: int) -> Iterator[bytes]:
     `_SIP` decompressed bytes. Raises `ImportRefused`.
     """
     start, whole = _peek(_gathered(raw))
-    for magic, name in _OTHERS.items():
-        if start.startswith(magic):
-            raise ImportRefused(
-                f"The file is {name}. Decompress it, or compress it with gzip or zstd, and import it again."
-            )
+    _refuse_other_archives(start)
     codec = next((known for magic, known in _CODECS.items() if start.startswith(magic)), None)
     return _lines(_limited(_decompressed(codec, whole), most) if codec else whole)
+
+
+def _refuse_other_archives(start: bytes) -> None:
+    name = next((name for magic, name in _OTHERS.items() if start.startswith(magic)), "")
+    if not name:
+        return
+    if office := office_format(start):
+        raise ImportRefused(f"The file is {office}. Save its contents as JSONL and import that file.")
+    raise ImportRefused(
+        f"The file is {name}. Decompress it, or compress it with gzip or zstd, and import it again."
+    )
 
 
 def _lines(text: Iterable[bytes]) -> Iterator[bytes]:

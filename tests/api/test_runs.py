@@ -106,6 +106,7 @@ class TestImport:
             ("new", b"\xff\xfe{\0", JSONL, 422),
             ("new", gzip.compress(TWO)[:-20], JSONL, 422),
             ("new", b"PK\x03\x04", JSONL, 422),
+            ("new", b'{"results": [{}, {}]}', JSONL, 422),
         ],
     )
     def test_invalid_import_is_a_problem(

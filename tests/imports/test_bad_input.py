@@ -113,7 +113,7 @@ stored_texts = texts.filter(lambda value: "\0" not in value)
 
 class TestAnyFile:
     @examples(max_examples=15)
-    @given(st.lists(objects(json_texts) | st.just(""), max_size=6), st.booleans())
+    @given(st.lists(objects(json_texts) | st.just(""), min_size=1, max_size=6), st.booleans())
     def test_file_of_any_json_objects_is_exported_verbatim(self, held: list[str], ends: bool) -> None:
         """With and without records, and with rejected lines in their places."""
         lines = [line(f"eval_{n}", x=extra.encode()) if extra else b"" for n, extra in enumerate(held)]

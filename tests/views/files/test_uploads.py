@@ -9,7 +9,7 @@ from django.http import UnreadablePostError
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
-from reviews.models import Import, Upload, UploadPart, User
+from reviews.models import Import, Run, Upload, UploadPart, User
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.views.files import uploads as views
 from tests.support.lines import file_of, line
@@ -126,12 +126,21 @@ class TestRejectedUpload:
     def test_tus_refuses_an_invalid_run_name(self, as_max: Client) -> None:
         self.answer(make(as_max, run="x" * 201), 422, "at most 200 printable characters")
 
-    def test_tus_refuses_a_file_that_cannot_be_imported(self, as_max: Client) -> None:
-        data = b"\xff\xfe{\0}\0"
+    @pytest.mark.parametrize(
+        ("data", "sentence"),
+        [
+            (b"\xff\xfe{\0}\0", "The file is UTF-16."),
+            (b"id,score\n1,Yes\n", "it is a CSV file with the columns id, score."),
+        ],
+    )
+    def test_tus_refuses_a_file_that_cannot_be_imported(
+        self, data: bytes, sentence: str, as_max: Client
+    ) -> None:
         address = make(as_max, length=len(data))["Location"]
-        self.answer(send(as_max, address, data, offset=0), 422, "The file is UTF-16.")
+        self.answer(send(as_max, address, data, offset=0), 422, sentence)
         assert not Upload.objects.exists()
         assert not Import.objects.exists()
+        assert not Run.objects.exists()
 
     def test_tus_upload_without_import_has_no_redirect(self, as_max: Client, address: str) -> None:
         assert as_max.get(address).status_code == 404

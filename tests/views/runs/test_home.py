@@ -98,6 +98,7 @@ class TestUpload:
             (None, "Algebra", "Choose a file."),
             (jsonl(), "Algebra", "The submitted file is empty."),
             (jsonl(b"\xff\xfe{\0}\0"), "Algebra", "The file is UTF-16."),
+            (jsonl(b"\x89PNG\r\n\x1a\n\0"), "Algebra", "it is a PNG image."),
             (jsonl(line("e-1")), "x" * 201, "at most 200 characters"),
             (jsonl(line("e-1")), "a\0b", "Null characters are not allowed."),
             (jsonl(line("e-1")), "a\u202eb", "printable characters"),
