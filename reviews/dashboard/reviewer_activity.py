@@ -335,9 +335,9 @@ def _overturned(selection: WorkSelection) -> _Figures:
 
 
 def _checked(selection: WorkSelection) -> _Figures:
-    settled = SpotCheck.objects.exclude(outcome=SpotCheck.Outcome.OPEN).filter(selection.of_reviews())
+    completed = SpotCheck.objects.exclude(outcome=SpotCheck.Outcome.OPEN).filter(selection.of_reviews())
     agreed = Count("pk", filter=Q(outcome=SpotCheck.Outcome.AGREED))
-    rows = settled.values_list("reviewer").annotate(checked=Count("pk"), upheld=agreed)
+    rows = completed.values_list("reviewer").annotate(checked=Count("pk"), upheld=agreed)
     return {pk: {"checked": checked, "upheld": upheld} for pk, checked, upheld in rows}
 
 

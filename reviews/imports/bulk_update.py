@@ -22,13 +22,13 @@ _MOVE = """
 """
 
 
-def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
+def apply_updates(target: Import, reconciled: Iterable[Reconciled]) -> None:
     """Point evaluations at their new lines, update changed content, and open conflicts.
 
     The version of a changed record increases, so a reviewer who has it open is notified.
     """
     moved, changed, reopened, disputed = [], [], [], {}
-    for one in settled:
+    for one in reconciled:
         if one.takes and one.evaluation:
             place = _place(one.evaluation, one.takes)
             if one.values:
@@ -36,8 +36,8 @@ def apply_updates(target: Import, settled: Iterable[Reconciled]) -> None:
                 values["extracted_scores"] = encode_extracted(
                     one.values.parsed_rubric_scores, one.values.raw_judge_output
                 )
-                stands = {name: getattr(one, name) for name in ("is_sampled", "is_outdated", "keeps_review")}
-                changed.append(place | values | stands)
+                state = {name: getattr(one, name) for name in ("is_sampled", "is_outdated", "keeps_review")}
+                changed.append(place | values | state)
                 if one.reopens:
                     human: dict[str, Any] = {
                         "before": _as_json(one.reopens),

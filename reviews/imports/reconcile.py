@@ -161,8 +161,8 @@ def _known(*row: Any) -> KnownRecord:
 def _add_overruled(reviewed: dict[int, KnownRecord]) -> None:
     # A separate query after locking: it sees conflicts that were resolved while this import waited.
     if reviewed:
-        settled = FileConflict.objects.filter(evaluation__in=reviewed, outcome=FileConflict.Outcome.OURS)
-        for pk, line_hash in settled.values_list("evaluation_id", "content_hash"):
+        kept = FileConflict.objects.filter(evaluation__in=reviewed, outcome=FileConflict.Outcome.OURS)
+        for pk, line_hash in kept.values_list("evaluation_id", "content_hash"):
             reviewed[pk].overruled.add(bytes(line_hash))
 
 

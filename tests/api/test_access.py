@@ -56,13 +56,13 @@ def send(program: Program, name: str, record: Evaluation) -> Any:
 
 def test_access_table_has_every_operation() -> None:
     schema = api.get_openapi_schema()
-    stand = {
-        f"{method.upper()} {path.removeprefix('/api/v1')}": told["x-scope"]
+    scopes = {
+        f"{method.upper()} {path.removeprefix('/api/v1')}": operation["x-scope"]
         for path, methods in schema["paths"].items()
-        for method, told in methods.items()
+        for method, operation in methods.items()
     }
     assert schema["openapi"] == "3.1.0"
-    assert stand == {name: line[0] for name, line in ACCESS.items()}
+    assert scopes == {name: line[0] for name, line in ACCESS.items()}
 
 
 @pytest.mark.parametrize("name", ACCESS)

@@ -239,8 +239,8 @@ class TestReview:
     def test_invalid_review_is_rejected_by_field(
         self, sent: Any, field: str, reason: str, record: Evaluation, of_ana: Program
     ) -> None:
-        told = errors(review(of_ana, record, sent))
-        assert any(name.startswith(field) and reason in why for name, why in told.items()), told
+        answer = errors(review(of_ana, record, sent))
+        assert any(name.startswith(field) and reason in why for name, why in answer.items()), answer
         assert not Review.objects.exists()
 
     def test_review_without_key_or_json_is_rejected(self, record: Evaluation, of_ana: Program) -> None:
@@ -261,8 +261,8 @@ class TestReview:
         other = {"corrected_scores": {UNDERSTANDING: {"score": "No"}, ACCURACY: {"score": "No"}}}
         assert review(program_of(bo), record, other).json()["outcome"] == "disagreement"
         assert len(independent_reviews.open_reviews(record)) == 2
-        settled = review(of_lea, record)
-        assert settled.json()["outcome"] == "current", settled.content
+        resolved = review(of_lea, record)
+        assert resolved.json()["outcome"] == "current", resolved.content
 
 
 class TestBlindReview:
@@ -275,7 +275,7 @@ class TestBlindReview:
 
     TELLING = ("Restates the task", "Ends with", "Mismatch", "Final answer does not match", '"Fail"')
 
-    def commit(self, program: Program, record: Evaluation, **scores: Any) -> Any:
+    def lock_in(self, program: Program, record: Evaluation, **scores: Any) -> Any:
         sent = {"scores": {UNDERSTANDING: "Yes", ACCURACY: "Yes"} | scores}
         return program.ask(
             "PUT", f"evaluations/{record.evaluation_id}/blind-scores?run={record.run.name}", sent
@@ -291,37 +291,37 @@ class TestBlindReview:
         assert [answer.status_code for answer in answers] == [200, 200, 200, 409]
         for answer in answers:
             assert [word for word in self.TELLING if word in answer.content.decode()] == []
-        told = answers[0].json()
-        assert told["is_blind"]
-        assert [one["score"] for one in told["criteria"]] == [None, None]
-        assert told["fields"]["structured_model_response"] == {"final_answer": "2"}
+        answer = answers[0].json()
+        assert answer["is_blind"]
+        assert [one["score"] for one in answer["criteria"]] == [None, None]
+        assert answer["fields"]["structured_model_response"] == {"final_answer": "2"}
         assert not Review.objects.exists()
 
     def test_blind_scores_are_locked_in_before_the_decision(
         self, record: Evaluation, of_ana: Program
     ) -> None:
         claim(of_ana, record.run)
-        shown = self.commit(of_ana, record)
+        shown = self.lock_in(of_ana, record)
         assert shown.status_code == 200
         assert not shown.json()["is_blind"]
         assert {one["criterion"]: one["score"] for one in shown.json()["criteria"]}[ACCURACY] == "No"
-        assert self.commit(of_ana, record).status_code == 200
-        assert self.commit(of_ana, record, **{ACCURACY: "No"}).status_code == 409
+        assert self.lock_in(of_ana, record).status_code == 200
+        assert self.lock_in(of_ana, record, **{ACCURACY: "No"}).status_code == 409
         assert review(of_ana, record).json()["outcome"] == "current"
         assert Review.objects.get().blind_scores == {UNDERSTANDING: "Yes", ACCURACY: "Yes"}
 
     def test_blind_scores_require_the_claim(self, record: Evaluation, of_ana: Program) -> None:
-        assert self.commit(of_ana, record).status_code == 409
+        assert self.lock_in(of_ana, record).status_code == 409
         claim(of_ana, record.run)
         end_claim(record)
-        assert self.commit(of_ana, record).status_code == 200
+        assert self.lock_in(of_ana, record).status_code == 200
 
     def test_invalid_blind_scores_are_rejected_by_field(self, record: Evaluation, of_ana: Program) -> None:
         claim(of_ana, record.run)
-        told = errors(self.commit(of_ana, record, **{ACCURACY: "Perhaps"}))
-        assert told == {f"scores.{ACCURACY}": "Choose one of these scores: Yes, Partial, No."}
+        answer = errors(self.lock_in(of_ana, record, **{ACCURACY: "Perhaps"}))
+        assert answer == {f"scores.{ACCURACY}": "Choose one of these scores: Yes, Partial, No."}
 
     def test_blind_scores_of_ordinary_record_are_rejected(self, record: Evaluation, of_ana: Program) -> None:
         Run.objects.update(blind_share=0)
         claim(of_ana, record.run)
-        assert self.commit(of_ana, record).status_code == 409
+        assert self.lock_in(of_ana, record).status_code == 409

@@ -63,8 +63,8 @@ class TestList:
         assert of_ana.get("evaluations?run=none").status_code == 404
 
     def test_list_schema_has_every_filter(self, of_ana: Program) -> None:
-        told = of_ana.get("openapi.json").json()["paths"]["/api/v1/evaluations"]["get"]
-        assert {each["name"] for each in told["parameters"]} == {"run", "sort", "after", *FILTERS}
+        answer = of_ana.get("openapi.json").json()["paths"]["/api/v1/evaluations"]["get"]
+        assert {each["name"] for each in answer["parameters"]} == {"run", "sort", "after", *FILTERS}
 
     def test_list_query_count_is_constant(
         self, run: Run, of_ana: Program, django_assert_max_num_queries: Any
@@ -77,11 +77,11 @@ class TestList:
 class TestRecord:
     def test_record_is_complete(self, run: Run, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run, extra={"seed": 7})
-        told = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()
-        assert told["run"] == "one"
-        assert told["fields"]["raw_judge_output"] == {"raw_content": "{}"}
-        assert told["fields"]["extra"] == {"seed": 7}
-        assert (told["is_blind"], told["decision"], told["context"]) == (False, None, None)
+        answer = of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}").json()
+        assert answer["run"] == "one"
+        assert answer["fields"]["raw_judge_output"] == {"raw_content": "{}"}
+        assert answer["fields"]["extra"] == {"seed": 7}
+        assert (answer["is_blind"], answer["decision"], answer["context"]) == (False, None, None)
 
     def test_record_has_the_current_decision(self, run: Run, ana: User, of_ana: Program) -> None:
         record = EvaluationFactory.create(run=run)

@@ -76,9 +76,9 @@ class TestImport:
     @pytest.mark.parametrize("data", [TWO, gzip.compress(TWO)])
     def test_imported_file_is_exported_unchanged(self, data: bytes, of_max: Program) -> None:
         key = self.bring(of_max, data)
-        told = of_max.get(f"imports/{key}").json()
-        assert (told["state"], told["run"], told["file_name"]) == ("done", "new run", "new run.jsonl")
-        assert (told["counts"]["new"], told["counts"]["rejected"]) == (2, 0)
+        answer = of_max.get(f"imports/{key}").json()
+        assert (answer["state"], answer["run"], answer["file_name"]) == ("done", "new run", "new run.jsonl")
+        assert (answer["counts"]["new"], answer["counts"]["rejected"]) == (2, 0)
         assert of_max.get("runs/new run/export").getvalue() == TWO
         assert of_max.get("runs/new run/export?only=reviewed").getvalue() == TWO.splitlines(keepends=True)[1]
 
@@ -90,10 +90,10 @@ class TestImport:
 
     def test_strict_import_rejects_whole_file(self, of_max: Program) -> None:
         key = self.bring(of_max, file_of(line(), b"no record"), "runs/strict/imports?strict=true")
-        told = of_max.get(f"imports/{key}").json()
-        assert told["state"] == "failed"
+        answer = of_max.get(f"imports/{key}").json()
+        assert answer["state"] == "failed"
         assert of_max.get("runs/strict").json()["total"] == 0
-        assert told["error"].endswith("so nothing was imported.")
+        assert answer["error"].endswith("so nothing was imported.")
 
     @pytest.mark.parametrize(
         ("path", "data", "kind", "status"),
@@ -184,10 +184,10 @@ class TestRuns:
         import_data(TWO, run="one")
         import_data(file_of(line("c")), run="a/b")
         assert [run["name"] for run in of_ana.get("runs").json()] == ["a/b", "one"]
-        told = of_ana.get("runs/a/b").json()
-        del told["created_at"]
+        answer = of_ana.get("runs/a/b").json()
+        del answer["created_at"]
         counts = {"waiting": 1, "claimed": 0, "escalated": 0, "done": 0, "not_required": 0}
-        assert told == {"name": "a/b", "total": 1, **counts}
+        assert answer == {"name": "a/b", "total": 1, **counts}
         assert of_ana.get("runs/one").json()["done"] == 1
 
     @pytest.mark.parametrize("name", ["none", "%00", "%FF", "%ED%A0%80"])
@@ -239,21 +239,21 @@ class TestReport:
         self, of_lea: Program, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         import_data(TWO)
-        told = of_lea.get("runs/evaluations/report").json()
+        answer = of_lea.get("runs/evaluations/report").json()
         printed = json.loads(manage(capfdbinary, "judge_report", "evaluations", "--json").out)
-        assert told.pop("at") <= printed.pop("at")
-        assert told == printed
-        assert told["requirements"] == []
+        assert answer.pop("at") <= printed.pop("at")
+        assert answer == printed
+        assert answer["requirements"] == []
 
     def test_report_has_outcomes_of_requirements(self, of_lea: Program) -> None:
         import_data(TWO)
         query = urlencode({"require": ["blind flagged kappa of A&B >= 0.6", "miss_rate <= 0.1"]}, doseq=True)
-        told = of_lea.get(f"runs/evaluations/report?{query}").json()["requirements"]
-        assert [each["require"] for each in told] == [
+        answer = of_lea.get(f"runs/evaluations/report?{query}").json()["requirements"]
+        assert [each["require"] for each in answer] == [
             "blind flagged kappa of A&B >= 0.6",
             "miss_rate <= 0.1",
         ]
-        assert {each["outcome"] for each in told} == {"cannot tell"}
+        assert {each["outcome"] for each in answer} == {"cannot tell"}
 
     @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
     def test_report_rejects_invalid_requirement(self, query: str, of_lea: Program) -> None:
@@ -267,10 +267,10 @@ class TestAudit:
     def test_audit_log_starts_after_a_position(self, of_lea: Program) -> None:
         import_data(TWO)
         seal()
-        told = [json.loads(each) for each in of_lea.get("audit").getvalue().splitlines()]
-        assert [event["position"] for event in told] == list(range(1, len(told) + 1))
-        behind = of_lea.get(f"audit?after={len(told) - 1}").getvalue()
-        assert json.loads(behind)["position"] == len(told)
+        entries = [json.loads(each) for each in of_lea.get("audit").getvalue().splitlines()]
+        assert [event["position"] for event in entries] == list(range(1, len(entries) + 1))
+        behind = of_lea.get(f"audit?after={len(entries) - 1}").getvalue()
+        assert json.loads(behind)["position"] == len(entries)
 
     @pytest.mark.parametrize("after", ["-1", "x", "9" * 30, "9" * 5000])
     def test_audit_log_rejects_invalid_position(self, after: str, of_lea: Program) -> None:
@@ -280,7 +280,7 @@ class TestAudit:
         import_data(TWO, run="one")
         import_data(file_of(line("c")), run="other")
         seal()
-        told = [json.loads(each) for each in of_lea.get("audit?run=other").getvalue().splitlines()]
-        runs = {each["event"]["run_name"] for each in told if "event" in each}
+        entries = [json.loads(each) for each in of_lea.get("audit?run=other").getvalue().splitlines()]
+        runs = {each["event"]["run_name"] for each in entries if "event" in each}
         assert runs == {"other"}
-        assert any("digest" in each for each in told)
+        assert any("digest" in each for each in entries)

@@ -168,9 +168,9 @@ class TestReviewerFigures:
     def test_agreement_rate_counts_spot_checks(self, run: Run, ana: User, lea: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 3):
             agree(evaluation, ana)
-        stands, falls, _ = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=3, actor=lea)
-        spot_checks.agree(check_id=stands.pk, actor=lea)
-        spot_checks.reopen(check_id=falls.pk, actor=lea, reason="Step two.")
+        upheld, reopened, _ = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=3, actor=lea)
+        spot_checks.agree(check_id=upheld.pk, actor=lea)
+        spot_checks.reopen(check_id=reopened.pk, actor=lea, reason="Step two.")
         figures = figures_of(ana)
         assert (figures.checked, figures.upheld, figures.agreement_rate) == (2, 1, 0.5)
         assert figures.overturned == 1

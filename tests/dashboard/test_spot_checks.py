@@ -105,8 +105,8 @@ class TestOutcomes:
             spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")
 
     def test_spot_check_is_settled_by_leads_only(self, drawn: SpotCheck, ana: User) -> None:
-        for settle in (spot_checks.agree, spot_checks.reopen):
+        for complete in (spot_checks.agree, spot_checks.reopen):
             with pytest.raises(Denied):
-                settle(
-                    check_id=drawn.pk, actor=ana, **({} if settle is spot_checks.agree else {"reason": "."})
+                complete(
+                    check_id=drawn.pk, actor=ana, **({} if complete is spot_checks.agree else {"reason": "."})
                 )

@@ -133,8 +133,8 @@ class TestImportedDecisionKept:
         resolve(lea, theirs=True)
         assert json.loads(export_data())["human_review_timestamp"] is None
         again = import_data(file_of(line(task_id="4712")))
-        [told] = again.listed_exceptions()
-        assert told["reason"] == "taken from the file: the review by nobody named is kept, but outdated"
+        [exception] = again.listed_exceptions()
+        assert exception["reason"] == "taken from the file: the review by nobody named is kept, but outdated"
         client.force_login(ana)
         page = text(client.get(reverse("evaluation", args=[evaluation().pk])))
         assert "Changed since the decision<" in page
@@ -160,8 +160,8 @@ class TestOwnDecisionKept:
     def test_same_file_is_no_conflict_after_own_decision_was_kept(self, run: Run, lea: User) -> None:
         resolve(lea, theirs=False)
         again = import_data(file_of(line(**CARLA)))
-        [told] = again.listed_exceptions()
-        assert told["reason"] == "has a decision that a lead has rejected: the review made here is kept"
+        [exception] = again.listed_exceptions()
+        assert exception["reason"] == "has a decision that a lead has rejected: the review made here is kept"
         assert (again.unchanged, file_conflicts.count_open(run)) == (1, 0)
 
     def test_other_decision_in_a_file_is_a_new_conflict(self, run: Run, lea: User) -> None:

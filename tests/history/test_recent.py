@@ -105,8 +105,8 @@ def test_skips_of_records_in_the_queue_are_listed(run: Run, ana: User, bo: User)
 
 
 def test_escalations_are_listed_without_withdrawn_ones(run: Run, ana: User, lea: User) -> None:
-    waits, settled, withdrawn = evaluations(run, tasks=["1"] * 3)
-    raised = {evaluation.pk: raise_it(evaluation, ana) for evaluation in (waits, settled, withdrawn)}
+    waits, answered, withdrawn = evaluations(run, tasks=["1"] * 3)
+    raised = {evaluation.pk: raise_it(evaluation, ana) for evaluation in (waits, answered, withdrawn)}
     escalations.withdraw(escalation_id=raised[withdrawn.pk].pk, actor=ana)
-    escalations.resolve(escalation_id=raised[settled.pk].pk, actor=lea, outcome="returned", answer="")
-    assert [one.evaluation for one in recent.load_page(reviewer=ana).escalations] == [settled, waits]
+    escalations.resolve(escalation_id=raised[answered.pk].pk, actor=lea, outcome="returned", answer="")
+    assert [one.evaluation for one in recent.load_page(reviewer=ana).escalations] == [answered, waits]

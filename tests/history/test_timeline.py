@@ -39,7 +39,7 @@ def entries(record: Evaluation) -> list[TimelineEntry]:
     return page(record).entries
 
 
-def told(record: Evaluation) -> list[str]:
+def listed(record: Evaluation) -> list[str]:
     """List actors and events of the record, oldest first."""
     return [f"{entry.who} {entry.what}" for entry in reversed(entries(record))]
 
@@ -69,7 +69,7 @@ class TestEvents:
         decide(Evaluation.objects.get(), ana)
         reopen(evaluation_id=record.pk, actor=ana, reason="I mixed two records up")
         assert review.version == 1
-        assert told(record) == [
+        assert listed(record) == [
             "evaluations.jsonl added this record in line 1",
             "ana claimed it",
             "lea released it from ana",
@@ -116,7 +116,7 @@ class TestEvents:
             lea,
         )
         bulk_changes.undo(change_id=change.pk, actor=lea)
-        assigned, first = told(record)[1:]
+        assigned, first = listed(record)[1:]
         assert assigned == "lea assigned it to bo"
         assert first.startswith("lea gave it priority; undone 20")
 
@@ -126,11 +126,11 @@ class TestEvents:
         bulk_changes.apply(
             BulkOrder(record.run, Filters.from_query_string(f"task={other.task_id}"), Kind.RELEASE), lea
         )
-        assert len(told(record)) == 1
+        assert len(listed(record)) == 1
 
     def test_unknown_event_is_shown_by_its_name(self, record: Evaluation, ana: User) -> None:
         events.record("look closely", actor=ana, run=record.run, evaluation=record)
-        assert told(record)[-1] == "ana look closely"
+        assert listed(record)[-1] == "ana look closely"
 
 
 class TestClaims:

@@ -248,16 +248,16 @@ class TestAsJson:
     def test_accuracy_json_has_every_figure_with_its_subject(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"}, blind={CLARITY: "Partial"})
         review(run, ana, {CLARITY: "No"})
-        told = json.loads(json.dumps(compare_with_humans(JudgeScope(run)).as_json(), allow_nan=False))
-        assert told["reviews"] == [
+        answer = json.loads(json.dumps(compare_with_humans(JudgeScope(run)).as_json(), allow_nan=False))
+        assert answer["reviews"] == [
             {"basis": "blind", "population": "flagged", "reviews": 1},
             {"basis": "assisted", "population": "flagged", "reviews": 1},
         ]
-        assert [one["criterion"] for one in told["overall"]] == [None, None, CLARITY, CLARITY]
-        assert told["overall"][2]["group"] is None
-        assert told["groups"][0]["group"]["judge"] == "judge-1"
-        assert told["overall"][0]["kappa"]["why"].startswith("There is only one pair")
-        assert told["after_reveal"][0]["changed"]["value"] == 1
+        assert [one["criterion"] for one in answer["overall"]] == [None, None, CLARITY, CLARITY]
+        assert answer["overall"][2]["group"] is None
+        assert answer["groups"][0]["group"]["judge"] == "judge-1"
+        assert answer["overall"][0]["kappa"]["why"].startswith("There is only one pair")
+        assert answer["after_reveal"][0]["changed"]["value"] == 1
 
     def test_accuracy_json_names_the_biases(self) -> None:
         assert "may overstate agreement" in BASES["assisted"]

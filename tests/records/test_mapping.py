@@ -230,8 +230,8 @@ class TestInvalidMapping:
     def test_invalid_mapping_is_refused_with_place_and_reason(self, toml: bytes, problems: list[str]) -> None:
         with pytest.raises(MappingError) as caught:
             mapping.parse_mapping(toml)
-        told = [": ".join(problem) for problem in caught.value.problems]
-        assert [problem for problem in problems if not any(one.startswith(problem) for one in told)] == []
+        reported = [": ".join(problem) for problem in caught.value.problems]
+        assert [problem for problem in problems if not any(one.startswith(problem) for one in reported)] == []
 
     def test_deeply_nested_mapping_is_refused(self) -> None:
         with pytest.raises(MappingError):

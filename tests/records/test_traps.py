@@ -262,9 +262,9 @@ class TestRejected:
     def test_rejected_line_is_listed_and_others_are_imported(self, trap: Rejected) -> None:
         done = import_data(file_of(BEFORE, trap.text, AFTER))
         assert outcome(done) == {"lines": 3, "new": 2, "rejected": 1}
-        [told] = done.listed_exceptions()
-        assert (told["line"], told["outcome"], told["field"]) == (2, "rejected", trap.field)
-        assert told["reason"].startswith(trap.reason)
+        [exception] = done.listed_exceptions()
+        assert (exception["line"], exception["outcome"], exception["field"]) == (2, "rejected", trap.field)
+        assert exception["reason"].startswith(trap.reason)
         assert export_data() == file_of(BEFORE, AFTER)
         assert export_data(with_rejected=True) == file_of(BEFORE, trap.text, AFTER)
 

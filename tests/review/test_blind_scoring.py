@@ -51,11 +51,11 @@ def record(run: Run) -> Evaluation:
 
 
 @pytest.fixture
-def held(record: Evaluation, ana: User) -> Evaluation:
+def claimed(record: Evaluation, ana: User) -> Evaluation:
     return claims.claim(evaluation_id=record.pk, reviewer=ana)
 
 
-def commit(record: Evaluation, reviewer: User, **other: Any) -> BlindScores:
+def lock_in(record: Evaluation, reviewer: User, **other: Any) -> BlindScores:
     sent: dict[str, Any] = {"version": record.version, "scores": GIVEN, "fields": [], "active_ms": 4_000}
     return blind_scoring.lock_in(evaluation_id=record.pk, reviewer=reviewer, **(sent | other))
 
@@ -89,10 +89,10 @@ class TestHidden:
         assert not blind_scoring.is_hidden(another, ana)
 
     def test_decision_reveals_judge_output_for_good(
-        self, held: Evaluation, ana: User, bo: User, lea: User
+        self, claimed: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
-        commit(held, ana)
-        decided = decide(held, ana).evaluation
+        lock_in(claimed, ana)
+        decided = decide(claimed, ana).evaluation
         assert not blind_scoring.is_hidden(decided, bo)
         decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Look again.")
         assert not blind_scoring.is_hidden(Evaluation.objects.get(), bo)
@@ -104,16 +104,16 @@ class TestHidden:
         assert not blind_scoring.is_hidden(record, ana)
 
     def test_undone_decision_reveals_judge_output_to_everybody(
-        self, run: Run, held: Evaluation, ana: User, bo: User
+        self, run: Run, claimed: Evaluation, ana: User, bo: User
     ) -> None:
-        commit(held, ana)
-        decide(held, ana)
+        lock_in(claimed, ana)
+        decide(claimed, ana)
         decisions.undo(run=run, reviewer=ana)
-        drafts.discard(evaluation_id=held.pk, reviewer=ana)
-        held.refresh_from_db()
-        assert (held.in_queue, held.review) == (True, None)
-        assert not blind_scoring.is_hidden(held, ana)
-        assert not blind_scoring.is_hidden(held, bo)
+        drafts.discard(evaluation_id=claimed.pk, reviewer=ana)
+        claimed.refresh_from_db()
+        assert (claimed.in_queue, claimed.review) == (True, None)
+        assert not blind_scoring.is_hidden(claimed, ana)
+        assert not blind_scoring.is_hidden(claimed, bo)
 
     def test_record_reopened_by_a_file_hides_nothing(self, ana: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
@@ -123,16 +123,16 @@ class TestHidden:
         assert record.in_queue
         assert not blind_scoring.is_hidden(record, ana)
 
-    def test_draft_does_not_reveal_judge_output(self, held: Evaluation, ana: User) -> None:
-        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
-        assert blind_scoring.is_hidden(held, ana)
+    def test_draft_does_not_reveal_judge_output(self, claimed: Evaluation, ana: User) -> None:
+        drafts.save(evaluation_id=claimed.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
+        assert blind_scoring.is_hidden(claimed, ana)
 
     def test_lead_who_takes_over_a_disagreement_sees_judge_output(
         self, record: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         Run.objects.update(overlap_share=1)
         for person, scores in ((ana, GIVEN), (bo, JUDGED)):
-            commit(claims.claim(evaluation_id=record.pk, reviewer=person), person, scores=scores)
+            lock_in(claims.claim(evaluation_id=record.pk, reviewer=person), person, scores=scores)
             entries = {name: {"score": score, "justification": "So."} for name, score in scores.items()}
             decide(Evaluation.objects.get(), person, scores=entries)
         record = Evaluation.objects.get()
@@ -148,94 +148,99 @@ class TestHidden:
             claims.claim(evaluation_id=record.pk, reviewer=lea)
         assert claims.claim_next(run=record.run, reviewer=lea) is None
 
-    def test_check_shown_names_the_reason(self, held: Evaluation, ana: User) -> None:
+    def test_check_shown_names_the_reason(self, claimed: Evaluation, ana: User) -> None:
         with pytest.raises(Denied, match="Lock in your scores first"):
-            blind_scoring.check_shown(held, ana)
-        commit(held, ana)
-        blind_scoring.check_shown(held, ana)
+            blind_scoring.check_shown(claimed, ana)
+        lock_in(claimed, ana)
+        blind_scoring.check_shown(claimed, ana)
 
 
 class TestLockIn:
     def test_lock_in_saves_scores_and_reveals_judge_scores_to_the_reviewer(
-        self, held: Evaluation, ana: User, bo: User
+        self, claimed: Evaluation, ana: User, bo: User
     ) -> None:
-        given = commit(held, ana)
+        given = lock_in(claimed, ana)
         assert (given.scores, given.active_ms) == (GIVEN, 4_000)
-        assert blind_scoring.find_locked_in(held, ana) == given
-        assert not blind_scoring.is_hidden(held, ana)
-        assert blind_scoring.is_hidden(held, bo)
+        assert blind_scoring.find_locked_in(claimed, ana) == given
+        assert not blind_scoring.is_hidden(claimed, ana)
+        assert blind_scoring.is_hidden(claimed, bo)
 
-    def test_lock_in_records_an_event_with_the_scores(self, held: Evaluation, ana: User) -> None:
-        commit(held, ana)
+    def test_lock_in_records_an_event_with_the_scores(self, claimed: Evaluation, ana: User) -> None:
+        lock_in(claimed, ana)
         event = AuditEvent.objects.get(action="blind scores")
-        assert (event.actor, event.evaluation, event.detail) == (ana, held, {"scores": GIVEN})
+        assert (event.actor, event.evaluation, event.detail) == (ana, claimed, {"scores": GIVEN})
 
-    def test_lock_in_makes_a_draft_with_judge_justifications(self, held: Evaluation, ana: User) -> None:
+    def test_lock_in_makes_a_draft_with_judge_justifications(self, claimed: Evaluation, ana: User) -> None:
         typed = [["comments", "Hm."]]
-        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=typed, revision=4)
-        commit(held, ana, fields=[["comments", "Hm!"]])
+        drafts.save(evaluation_id=claimed.pk, reviewer=ana, fields=typed, revision=4)
+        lock_in(claimed, ana, fields=[["comments", "Hm!"]])
         draft = Draft.objects.get()
         assert (draft.fields, draft.revision) == ([["comments", "Hm!"]], 5)
 
-    def test_repeated_lock_in_changes_nothing(self, held: Evaluation, ana: User) -> None:
-        first = commit(held, ana)
-        drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "On."]], revision=2)
-        assert commit(held, ana) == first
+    def test_repeated_lock_in_changes_nothing(self, claimed: Evaluation, ana: User) -> None:
+        first = lock_in(claimed, ana)
+        drafts.save(evaluation_id=claimed.pk, reviewer=ana, fields=[["comments", "On."]], revision=2)
+        assert lock_in(claimed, ana) == first
         assert Draft.objects.get().fields == [["comments", "On."]]
         assert AuditEvent.objects.filter(action="blind scores").count() == 1
 
-    def test_second_lock_in_with_other_scores_is_refused(self, held: Evaluation, ana: User) -> None:
-        commit(held, ana)
+    def test_second_lock_in_with_other_scores_is_refused(self, claimed: Evaluation, ana: User) -> None:
+        lock_in(claimed, ana)
         with pytest.raises(Conflict, match="You locked in other scores at"):
-            commit(held, ana, scores=JUDGED)
+            lock_in(claimed, ana, scores=JUDGED)
         assert BlindScores.objects.get().scores == GIVEN
 
     def test_lock_in_needs_the_claim(self, record: Evaluation, ana: User, bo: User) -> None:
         with pytest.raises(Conflict, match="Your claim on this record has expired"):
-            commit(record, ana)
+            lock_in(record, ana)
         claims.claim(evaluation_id=record.pk, reviewer=bo)
         with pytest.raises(Conflict, match="bo has been reviewing this since"):
-            commit(record, ana)
+            lock_in(record, ana)
         assert not BlindScores.objects.exists()
 
-    def test_lock_in_accepts_an_expired_claim_that_nobody_took(self, held: Evaluation, ana: User) -> None:
-        end_claim(held)
-        assert commit(held, ana)
+    def test_lock_in_accepts_an_expired_claim_that_nobody_took(self, claimed: Evaluation, ana: User) -> None:
+        end_claim(claimed)
+        assert lock_in(claimed, ana)
 
-    def test_lock_in_refuses_a_changed_record(self, held: Evaluation, ana: User) -> None:
+    def test_lock_in_refuses_a_changed_record(self, claimed: Evaluation, ana: User) -> None:
         with pytest.raises(Conflict, match="has changed since you opened it"):
-            commit(held, ana, version=held.version + 1)
+            lock_in(claimed, ana, version=claimed.version + 1)
 
     def test_lock_in_refuses_a_record_with_visible_scores(
-        self, run: Run, held: Evaluation, ana: User
+        self, run: Run, claimed: Evaluation, ana: User
     ) -> None:
         Run.objects.update(blind_share=0)
         with pytest.raises(Conflict, match="no longer hidden"):
-            commit(held, ana)
+            lock_in(claimed, ana)
 
     def test_lock_in_is_only_for_reviewers(self, record: Evaluation, eve: User) -> None:
         with pytest.raises(Denied):
-            commit(record, eve)
+            lock_in(record, eve)
 
-    def test_lock_in_records_the_reveal_with_an_event(self, held: Evaluation, ana: User) -> None:
-        commit(held, ana)
+    def test_lock_in_records_the_reveal_with_an_event(self, claimed: Evaluation, ana: User) -> None:
+        lock_in(claimed, ana)
         shown = Reveal.objects.get()
-        assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (held.run, held, ana, "locked in")
+        assert (shown.run, shown.evaluation, shown.reviewer, shown.how) == (
+            claimed.run,
+            claimed,
+            ana,
+            "locked in",
+        )
         event = AuditEvent.objects.get(action="reveal")
-        assert (event.actor, event.evaluation, event.detail) == (ana, held, {"how": "locked in"})
+        assert (event.actor, event.evaluation, event.detail) == (ana, claimed, {"how": "locked in"})
 
     def test_locked_in_scores_belong_to_their_evidence(self, ana: User, bo: User) -> None:
         Run.objects.create(name="algebra", blind_share=1)
         import_data(file_of(line("eval_1")), run="algebra")
         record = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
-        commit(record, ana)
+        lock_in(record, ana)
         import_data(file_of(line("eval_1", aggregated_score="Fail")), run="algebra")
         record.refresh_from_db()
         # Ana knows the judge's earlier scores, so her review now is assisted.
         assert not blind_scoring.is_hidden(record, ana)
         assert blind_scoring.is_hidden(record, bo)
         with pytest.raises(Conflict, match="no longer hidden"):
-            commit(record, ana, scores=JUDGED)
+            lock_in(record, ana, scores=JUDGED)
         assert decide(record, ana).blind_scores is None
 
 
@@ -261,7 +266,7 @@ class TestHidingChanges:
         assert blind_scoring.is_hidden(other, ana)
         assert Reveal.objects.get().how == "shown"
         with pytest.raises(Conflict, match="no longer hidden"):
-            commit(record, ana)
+            lock_in(record, ana)
 
     def test_answer_in_task_context_hides_nothing_from_reviewers_with_claims(
         self, run: Run, ana: User, bo: User
@@ -290,24 +295,24 @@ class TestHidingChanges:
 
 @pytest.mark.django_db(transaction=True)
 class TestConcurrentLockIn:
-    def test_concurrent_lock_ins_of_same_scores_save_once(self, held: Evaluation, ana: User) -> None:
-        first, second = together(lambda: commit(held, ana), lambda: commit(held, ana))
+    def test_concurrent_lock_ins_of_same_scores_save_once(self, claimed: Evaluation, ana: User) -> None:
+        first, second = together(lambda: lock_in(claimed, ana), lambda: lock_in(claimed, ana))
         assert first == second == BlindScores.objects.get()
 
     def test_second_of_concurrent_lock_ins_with_other_scores_is_refused(
-        self, held: Evaluation, ana: User
+        self, claimed: Evaluation, ana: User
     ) -> None:
         done = together(
-            lambda: commit(held, ana), lambda: commit(held, ana, scores=JUDGED), expecting=Conflict
+            lambda: lock_in(claimed, ana), lambda: lock_in(claimed, ana, scores=JUDGED), expecting=Conflict
         )
         assert sorted(type(one).__name__ for one in done) == ["BlindScores", "Conflict"]
         assert BlindScores.objects.get() in done
 
 
 class TestBlindDecision:
-    def test_decision_stores_blind_scores_and_current_scores(self, held: Evaluation, ana: User) -> None:
-        commit(held, ana)
-        review = decide(held, ana, judged=JUDGED)
+    def test_decision_stores_blind_scores_and_current_scores(self, claimed: Evaluation, ana: User) -> None:
+        lock_in(claimed, ana)
+        review = decide(claimed, ana, judged=JUDGED)
         assert review.blind_scores == GIVEN
         assert (review.blind_verdict, review.verdict) == ("Pass", "Fail")
         counts = JudgedCount.objects.filter(criterion="Conclusion Accuracy")
@@ -323,18 +328,20 @@ class TestBlindDecision:
     def test_decision_after_a_download_counts_as_assisted(self, record: Evaluation, lea: User) -> None:
         jobs.enqueue(ExportOptions(record.run), lea)
         with pytest.raises(Conflict, match="no longer hidden"):
-            commit(claims.claim(evaluation_id=record.pk, reviewer=lea), lea)
+            lock_in(claims.claim(evaluation_id=record.pk, reviewer=lea), lea)
         assert decide(record, lea).blind_scores is None
 
-    def test_decision_after_lock_in_and_download_counts_as_blind(self, held: Evaluation, lea: User) -> None:
-        claims.release(evaluation_id=held.pk, actor=lea)
-        commit(claims.claim(evaluation_id=held.pk, reviewer=lea), lea)
-        jobs.enqueue(ExportOptions(held.run), lea)
-        assert decide(held, lea).blind_scores == GIVEN
+    def test_decision_after_lock_in_and_download_counts_as_blind(
+        self, claimed: Evaluation, lea: User
+    ) -> None:
+        claims.release(evaluation_id=claimed.pk, actor=lea)
+        lock_in(claims.claim(evaluation_id=claimed.pk, reviewer=lea), lea)
+        jobs.enqueue(ExportOptions(claimed.run), lea)
+        assert decide(claimed, lea).blind_scores == GIVEN
 
-    def test_undone_blind_decision_shows_judge_scores(self, run: Run, held: Evaluation, ana: User) -> None:
-        commit(held, ana)
-        decide(held, ana)
+    def test_undone_blind_decision_shows_judge_scores(self, run: Run, claimed: Evaluation, ana: User) -> None:
+        lock_in(claimed, ana)
+        decide(claimed, ana)
         record = decisions.undo(run=run, reviewer=ana)
         assert not blind_scoring.is_hidden(record, ana)
         assert blind_scoring.find_locked_in(record, ana)

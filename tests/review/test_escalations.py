@@ -29,7 +29,7 @@ def raise_it(evaluation: Evaluation, reviewer: User, reason: str = "no reference
     )
 
 
-def settle(raised: Escalation, actor: User, outcome: str, answer: str = "") -> None:
+def resolve(raised: Escalation, actor: User, outcome: str, answer: str = "") -> None:
     escalations.resolve(escalation_id=raised.pk, actor=actor, outcome=outcome, answer=answer)
 
 
@@ -111,7 +111,7 @@ class TestResolve:
     ) -> None:
         raised = raise_it(evaluation, ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
-        settle(raised, lea, "returned", "The reference is in the task.")
+        resolve(raised, lea, "returned", "The reference is in the task.")
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
         answered = escalations.find_answer(evaluation)
         assert answered
@@ -120,7 +120,7 @@ class TestResolve:
     def test_closed_record_is_completed_without_scores(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
-        settle(raise_it(evaluation, ana), lea, "closed", "Nothing to compare with.")
+        resolve(raise_it(evaluation, ana), lea, "closed", "Nothing to compare with.")
         evaluation.refresh_from_db()
         assert (evaluation.human_review_status, evaluation.human_reviewer_id) == ("Completed", "lea")
         assert evaluation.human_corrected_scores is None
@@ -130,7 +130,7 @@ class TestResolve:
 
     def test_closing_can_be_undone(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raised = raise_it(evaluation, ana)
-        settle(raised, lea, "closed")
+        resolve(raised, lea, "closed")
         undone = decisions.undo(run=evaluation.run, reviewer=lea)
         assert (undone.human_review_status, undone.human_review_comments) == ("Needs Review", None)
         assert escalations.find_open(evaluation) == raised
@@ -150,9 +150,9 @@ class TestResolve:
         self, evaluation: Evaluation, ana: User, lea: User, outcome: str
     ) -> None:
         raised = raise_it(evaluation, ana)
-        settle(raised, lea, outcome)
+        resolve(raised, lea, outcome)
         with pytest.raises(Conflict, match=r"^This escalation is already resolved: "):
-            settle(raised, lea, outcome)
+            resolve(raised, lea, outcome)
 
     def test_closing_a_record_that_a_file_decided_is_a_conflict(
         self, evaluation: Evaluation, ana: User, lea: User
@@ -160,17 +160,17 @@ class TestResolve:
         raised = raise_it(evaluation, ana)
         Evaluation.objects.update(human_review_status="Completed")
         with pytest.raises(Conflict, match=r"^This record is not in the queue"):
-            settle(raised, lea, "closed")
-        settle(raised, lea, "returned")
+            resolve(raised, lea, "closed")
+        resolve(raised, lea, "returned")
         evaluation.refresh_from_db()
         assert (evaluation.human_review_status, evaluation.is_escalated) == ("Completed", False)
 
     def test_resolution_is_for_leads(self, evaluation: Evaluation, ana: User) -> None:
         raised = raise_it(evaluation, ana)
         with pytest.raises(Denied):
-            settle(raised, ana, "returned")
+            resolve(raised, ana, "returned")
 
     def test_unknown_outcome_is_an_error(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raised = raise_it(evaluation, ana)
         with pytest.raises(ValueError, match="decided"):
-            settle(raised, lea, "decided")
+            resolve(raised, lea, "decided")

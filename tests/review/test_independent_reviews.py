@@ -192,9 +192,9 @@ class TestAgreement:
         assert (after.human_review_comments, after.version) == ("And mine.", evaluation.version + 1)
         assert not IndependentReview.objects.filter(is_open=True).exists()
         assert actions(evaluation) == ["independent review", "independent review", "resolve"]
-        told = AuditEvent.objects.get(action="resolve").detail
-        assert (told["version"], told["independent_reviews"]) == (2, [1, 2])
-        assert told["human"]["after"]["human_reviewer_id"] == "bo"
+        detail = AuditEvent.objects.get(action="resolve").detail
+        assert (detail["version"], detail["independent_reviews"]) == (2, [1, 2])
+        assert detail["human"]["after"]["human_reviewer_id"] == "bo"
 
     def test_reviews_with_other_justifications_agree(
         self, evaluation: Evaluation, ana: User, bo: User
@@ -570,7 +570,7 @@ class TestLateReview:
         assert export_data(only="reviewed").count(b"\n") == 1
 
 
-def told(evaluation: Evaluation, reader: User) -> list[str]:
+def readable_reviewers(evaluation: Evaluation, reader: User) -> list[str]:
     """List the authors whose decisions the reader sees in the history of the record."""
     page = timeline.load_page(evaluation, reader=reader)
     return [entry.version.review.reviewer.username for entry in page.entries if entry.version]
@@ -581,9 +581,13 @@ class TestVisibility:
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         decide(evaluation, ana)
-        assert [told(now(evaluation), reader) for reader in (ana, bo, lea)] == [["ana"], [], []]
+        assert [readable_reviewers(now(evaluation), reader) for reader in (ana, bo, lea)] == [["ana"], [], []]
         differ_too = decide(evaluation, bo, scores=OTHER).evaluation
-        assert [told(now(differ_too), reader) for reader in (ana, bo, lea)] == [["ana"], ["bo"], []]
+        assert [readable_reviewers(now(differ_too), reader) for reader in (ana, bo, lea)] == [
+            ["ana"],
+            ["bo"],
+            [],
+        ]
 
     def test_history_mentions_open_reviews(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         decide(evaluation, ana)
@@ -611,7 +615,7 @@ class TestVisibility:
     ) -> None:
         differ(evaluation, ana, bo)
         decide(now(evaluation), lea)
-        assert told(now(evaluation), ana) == ["lea", "bo", "ana"]
+        assert readable_reviewers(now(evaluation), ana) == ["lea", "bo", "ana"]
         known = run_rubric(evaluation.run)
         made = versions.list_versions(now(evaluation), read_proposals(evaluation, known), known, reader=ana)
         assert [version.state for version in made] == ["current", "independent review", "independent review"]

@@ -505,11 +505,13 @@ def compared(folder: Path, before: bytes, after: bytes) -> list[str]:
     """Return the problems that the audit log finds in an export."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-    original, exported, told = (folder / name for name in ("original.jsonl", "exported.jsonl", "audit.jsonl"))
+    original, exported, audit_log = (
+        folder / name for name in ("original.jsonl", "exported.jsonl", "audit.jsonl")
+    )
     original.write_bytes(before)
     exported.write_bytes(after)
-    told.write_bytes(b"".join(log.jsonl_lines()))
-    with told.open("rb") as file:
+    audit_log.write_bytes(b"".join(log.jsonl_lines()))
+    with audit_log.open("rb") as file:
         return verify_with_log(AuditLogFile(file, "audit.jsonl"), [original], exported, Limits()).problems
 
 
@@ -612,9 +614,9 @@ class TestReimports:
         disputed = self.bring(human_review_comments="No.")
         conflict = FileConflict.objects.get()
         decisions.resolve_conflict(conflict_id=conflict.pk, version=disputed.version, theirs=True, actor=lea)
-        settled = again(disputed)
-        assert (settled.human_review_status, settled.human_review_comments) == ("Not Required", "No.")
-        assert not settled.is_sampled
+        resolved = again(disputed)
+        assert (resolved.human_review_status, resolved.human_review_comments) == ("Not Required", "No.")
+        assert not resolved.is_sampled
         assert json.loads(export_data().splitlines()[1])["human_review_comments"] == "No."
         assert draws.draw_sample(run.pk) == (0, 0)
 

@@ -76,14 +76,14 @@ def entered(page: Any, *scores: str, **changes: Any) -> dict[str, str]:
 
 
 @pytest.fixture
-def commit(as_ana: Client, claimed: Evaluation) -> Callable[..., Any]:
+def lock_in(as_ana: Client, claimed: Evaluation) -> Callable[..., Any]:
     """Lock in scores as ana, by htmx or without the script."""
 
-    def commit(*scores: str, htmx: bool = True, **changes: Any) -> Any:
+    def lock_in(*scores: str, htmx: bool = True, **changes: Any) -> Any:
         posted = entered(as_ana.get(url("evaluation", claimed)), *scores, **changes)
         return as_ana.post(url("lock-in", claimed), posted, headers=HTMX if htmx else {})
 
-    return commit
+    return lock_in
 
 
 def tells_nothing(response: Any) -> None:
@@ -255,8 +255,8 @@ class TestHiddenScores:
 
 
 class TestLockIn:
-    def test_lock_in_shows_the_judges_scores_next_to_own(self, commit: Callable[..., Any]) -> None:
-        response = commit("Yes", "Yes", "No", "No", comments="Hm.")
+    def test_lock_in_shows_the_judges_scores_next_to_own(self, lock_in: Callable[..., Any]) -> None:
+        response = lock_in("Yes", "Yes", "No", "No", comments="Hm.")
         page = text(response)
         assert response.status_code == 200
         assert "Your scores are locked in. The judge scored 2 of 3 criteria differently." in page
@@ -275,26 +275,26 @@ class TestLockIn:
         }
 
     def test_agreement_after_lock_in_needs_no_cause(
-        self, commit: Callable[..., Any], claimed: Evaluation
+        self, lock_in: Callable[..., Any], claimed: Evaluation
     ) -> None:
         Evaluation.objects.update(parsed_rubric_scores={"clarity": SCORES["clarity"]})
         Run.objects.update(rubric={})
-        response = commit("Yes")
+        response = lock_in("Yes")
         page = text(response)
         assert "The judge scored the same on 1 criterion." in page
         assert "Agree &amp; next" in page
         assert response.context["form"].changes == 0
 
-    def test_lock_in_saves_scores_and_time(self, commit: Callable[..., Any]) -> None:
-        commit("Yes", "Partial", "No", "No")
+    def test_lock_in_saves_scores_and_time(self, lock_in: Callable[..., Any]) -> None:
+        lock_in("Yes", "Partial", "No", "No")
         given = BlindScores.objects.get()
         assert given.scores == {"clarity": "Yes", "depth": "Partial", "rigour": "No", "style": "No"}
         assert given.active_ms == 4_000
 
     def test_incomplete_lock_in_is_rejected_and_reveals_nothing(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        response = commit("Yes", "Yes", "No", comments="Hm.")
+        response = lock_in("Yes", "Yes", "No", comments="Hm.")
         assert response.status_code == 422
         assert "Nothing is submitted yet: 1 criterion needs your attention." in text(response)
         assert "Choose a score." in text(response)
@@ -302,9 +302,9 @@ class TestLockIn:
         assert not BlindScores.objects.exists()
         assert "Raw words of the judge" not in text(response)
 
-    def test_lock_in_can_exclude_and_add_criteria(self, commit: Callable[..., Any]) -> None:
+    def test_lock_in_can_exclude_and_add_criteria(self, lock_in: Callable[..., Any]) -> None:
         added = {"criteria__4__name": "beauty", "criteria__4__score": "Yes", "criteria__4__justification": ""}
-        response = commit("Yes", "No", "No", criteria__3__removed="yes", **added)
+        response = lock_in("Yes", "No", "No", criteria__3__removed="yes", **added)
         assert BlindScores.objects.get().scores == {
             "clarity": "Yes",
             "depth": "No",
@@ -316,9 +316,9 @@ class TestLockIn:
         assert rows["beauty"].value == "Yes"
 
     def test_lock_in_without_script_redirects_to_the_record(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        response = commit("Yes", "Yes", "No", "No", htmx=False, comments="Hm.")
+        response = lock_in("Yes", "Yes", "No", "No", htmx=False, comments="Hm.")
         assert (response.status_code, response["Location"]) == (303, url("evaluation", claimed))
         page = as_ana.get(response["Location"])
         assert "The judge scored 2 of 3 criteria differently." in text(page)
@@ -326,9 +326,9 @@ class TestLockIn:
         assert [row.value for row in page.context["form"].rows] == ["Yes", "Yes", "No", "No"]
 
     def test_locked_in_scores_survive_reload_and_discarded_draft(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        commit("Yes", "Yes", "No", "No", criteria__1__justification="The sign is right.")
+        lock_in("Yes", "Yes", "No", "No", criteria__1__justification="The sign is right.")
         page = as_ana.get(url("evaluation", claimed))
         rows = page.context["form"].rows
         assert [row.text for row in rows] == ["Praises the steps.", "The sign is right.", "", ""]
@@ -341,7 +341,7 @@ class TestLockIn:
         assert [row.text for row in rows] == ["Praises the steps.", "Ends with the wrong sign.", "", ""]
 
     def test_repeated_lock_in_shows_the_same_screen(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
         posted = entered(as_ana.get(url("evaluation", claimed)), "Yes", "Yes", "No", "No")
         for _ in range(2):
@@ -349,10 +349,10 @@ class TestLockIn:
         assert BlindScores.objects.count() == 1
 
     def test_lock_in_of_other_scores_is_a_conflict(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
         posted = entered(as_ana.get(url("evaluation", claimed)), "No", "No", "No", "No")
-        commit("Yes", "Yes", "No", "No")
+        lock_in("Yes", "Yes", "No", "No")
         response = as_ana.post(url("lock-in", claimed), posted, headers=HTMX)
         assert response.status_code == 409
         assert "You locked in other scores at" in text(response)
@@ -374,9 +374,9 @@ class TestLockIn:
 
 class TestAfterLockIn:
     def test_decision_may_differ_from_locked_in_scores(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        posted = filled_in(commit("Yes", "Yes", "No", "No")) | {"criteria-1-score": "No"}
+        posted = filled_in(lock_in("Yes", "Yes", "No", "No")) | {"criteria-1-score": "No"}
         assert as_ana.post(url("submit", claimed), posted).status_code == 303
         review = Review.objects.get()
         assert review.corrected_scores
@@ -385,16 +385,16 @@ class TestAfterLockIn:
         assert review.blind_scores == {"clarity": "Yes", "depth": "Yes", "rigour": "No", "style": "No"}
 
     def test_line_and_history_are_available_after_lock_in(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        page = text(commit("Yes", "Yes", "No", "No"))
+        page = text(lock_in("Yes", "Yes", "No", "No"))
         assert url("record-history", claimed) in page
         assert "locked in blind scores" in text(as_ana.get(url("record-history", claimed)))
 
     def test_undo_after_lock_in_shows_the_judges_scores(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation, run: Run
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation, run: Run
     ) -> None:
-        as_ana.post(url("submit", claimed), filled_in(commit("Yes", "Yes", "No", "No")))
+        as_ana.post(url("submit", claimed), filled_in(lock_in("Yes", "Yes", "No", "No")))
         response = as_ana.post(url("undo", run), headers=HTMX)
         assert "Undone: Task 7 · o1." in text(response)
         form = response.context["form"]
@@ -403,15 +403,15 @@ class TestAfterLockIn:
         assert form.blind_result == "The judge scored 2 of 3 criteria differently."
 
     def test_revision_shows_the_locked_in_scores(
-        self, commit: Callable[..., Any], as_ana: Client, claimed: Evaluation
+        self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
-        as_ana.post(url("submit", claimed), filled_in(commit("Yes", "Yes", "No", "No")))
+        as_ana.post(url("submit", claimed), filled_in(lock_in("Yes", "Yes", "No", "No")))
         assert "You locked in your scores at" in text(as_ana.get(url("revise", claimed)))
 
     def test_decided_blind_record_is_readable_by_others(
-        self, commit: Callable[..., Any], as_bo: Client, claimed: Evaluation, ana: User
+        self, lock_in: Callable[..., Any], as_bo: Client, claimed: Evaluation, ana: User
     ) -> None:
-        commit("Yes", "Yes", "No", "No")
+        lock_in("Yes", "Yes", "No", "No")
         decide(claimed, ana)
         assert "Raw words of the judge" in text(as_bo.get(url("evaluation", claimed)))
 
