@@ -52,7 +52,7 @@ def archive_of(*names: str) -> bytes:
         (parquet(), "a Parquet file"),
         (tar(), "a tar archive"),
         (archive_of("a.jsonl"), "a ZIP archive in a compressed file"),
-        (gzip.compress(b"{}"), "a gzip file in a compressed file"),
+        (gzip.compress(b"{}", mtime=0), "a gzip file in a compressed file"),
         ("id,score\n1,Yes\n".encode("utf-16-le"), "UTF-16 text"),
         ("id,score\n1,Yes\n".encode("utf-16-be"), "UTF-16 text"),
         (b"<!DOCTYPE html>\n<html>", "an HTML page"),
