@@ -66,7 +66,6 @@ class TestUnreviewed:
             b"%b\r\n%b\r\n" % (A, B),
             BOM + file_of(A, B),
             BOM + b"\n" + file_of(A),
-            b"",
             b"\n",
         ],
     )

@@ -90,7 +90,10 @@ class TestExport:
     def test_export_of_any_files_is_verified(
         self, shapes: list[tuple[bool, list[bytes], bool]], with_rejected: bool
     ) -> None:
-        files = [BOM * bom + file_of(*lines)[: None if ended else -1] for bom, lines, ended in shapes]
+        # An empty file is refused.
+        files = [
+            BOM * bom + file_of(*lines)[: None if ended else -1] or b"\n" for bom, lines, ended in shapes
+        ]
         with transaction.atomic():
             lines = sum(import_data(file).lines for file in files)
             ana = UserFactory.create(role="reviewer")
