@@ -93,7 +93,6 @@ class TestFileOfOneImport:
             b"\xef\xbb\xbf" + file_of(b"", A, b" ", A),
             b"\xef\xbb\xbf",
             b"%b\r\n%b\r\n" % (A, B),
-            b"",
             b"\n",
         ],
     )
