@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
@@ -49,6 +49,19 @@ records = st.fixed_dictionaries(
         "shown_to": st.sampled_from([*[None] * 5, "ana", "lea"]),
     }
 )
+WAITING = {
+    "structured_model_response": ANSWER,
+    "human_review_status": "Needs Review",
+    "task_id": "7",
+    "model_id": "o1",
+    "response_id": None,
+    "was_shown": False,
+    "is_escalated": False,
+    "is_decided": False,
+    "independent_review_of": None,
+    "reviewed_by": None,
+    "shown_to": None,
+}
 contexts = st.lists(
     st.tuples(
         st.sampled_from(["7", "8"]),
@@ -104,6 +117,8 @@ def test_hidden_condition_matches_rule_of_single_record(ana: User, bo: User, lea
     @given(
         st.lists(records, min_size=1, max_size=4), contexts, st.sampled_from([0, 0.5, 1, 1]), st.booleans()
     )
+    @example([WAITING], [], 1, False)
+    @example([WAITING], [], 0, False)
     def check(
         drawn: list[dict[str, Any]], of_tasks: list[tuple[Any, ...]], share: float, is_downloaded: bool
     ) -> None:
