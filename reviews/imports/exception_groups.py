@@ -20,8 +20,9 @@ _PARTICULARS = (r"""'[^']*'|"[^"]*"|`[^`]*`""", r"[-+]?\d+(?:[.,:]\d+)*")
 _COMPARED = 300
 # PostgreSQL sorts the lines of a large import on disk, and only the groups are returned.
 _GROUPS = sql.SQL("""
-    SELECT outcome, field, family, count(*), min(reason COLLATE "C"), max(reason COLLATE "C"),
-           array_agg(line ORDER BY line) FILTER (WHERE place <= {examples})
+    SELECT outcome, field, (array_agg(reason) FILTER (WHERE place = 1))[1], count(*),
+           array_agg(line ORDER BY line) FILTER (WHERE place <= {examples}),
+           min(reason COLLATE "C") < max(reason COLLATE "C")
     FROM (
         SELECT outcome, field, family, reason, line,
                row_number() OVER (PARTITION BY outcome, field, family ORDER BY line) AS place
@@ -39,12 +40,14 @@ class LineGroup(NamedTuple):
 
     outcome: str
     field: str
-    #: The common reason, in which an ellipsis replaces values that differ.
+    #: The reason of the first line.
     reason: str
     #: How many lines are in the group.
     size: int
     #: The first line numbers.
     examples: list[int]
+    #: Whether quoted values or numbers in the other reasons differ.
+    varies: bool = False
 
     @property
     def more(self) -> int:
@@ -62,7 +65,4 @@ def group_exceptions(
     query = _GROUPS.format(family=family, examples=EXAMPLES, most=most)
     with connection.cursor() as cursor:
         cursor.execute(query, {"import": source.pk, "outcomes": [str(outcome) for outcome in outcomes]})
-        return [
-            LineGroup(outcome, field, first if first == last else family, count, lines)
-            for outcome, field, family, count, first, last, lines in cursor.fetchall()
-        ]
+        return [LineGroup(*row) for row in cursor.fetchall()]

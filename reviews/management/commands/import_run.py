@@ -70,7 +70,7 @@ class Command(BaseCommand):
                     progress=progress,
                 )
                 exceptions = done.listed_exceptions()
-                groups = group_exceptions(done, most=SHOWN_GROUPS)
+                groups = [] if options["json"] else group_exceptions(done, most=SHOWN_GROUPS)
                 if options["dry_run"]:
                     exceptions = iter(list(exceptions))
                     transaction.set_rollback(True)
@@ -116,7 +116,9 @@ class Command(BaseCommand):
         self.stdout.write(f"{done.file_name}: {done.lines:,} lines ({where}): {counts}")
         for group in groups:
             field = f"{group.field} " if group.field else ""
-            self.stdout.write(f"  {_lines(group)}: {group.outcome}: {field}{group.reason}")
+            self.stdout.write(
+                f"  {_lines(group)}: {group.outcome}: {field}{group.reason}{' (and similar)' * group.varies}"
+            )
         more = done.rejected + done.conflicts + done.updated - sum(group.size for group in groups)
         if more > 0:
             self.stdout.write(f"  and {more:,} more lines with other reasons (--json lists all)")
