@@ -98,6 +98,15 @@ class TestReport:
             "  line 1235: rejected: task_id is a boolean, but takes a string or a number",
         ]
 
+    def test_report_says_that_lines_of_a_group_differ_in_values(
+        self, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        name = written(tmp_path / "bad.jsonl", file_of(line("a"), line("b"), line("a"), line("b")))
+        out = manage(capsysbinary, "import_run", name).out.decode()
+        assert out.splitlines()[1:] == [
+            "  2 lines (3, 4): rejected: evaluation_id is already in line 1 (and similar)"
+        ]
+
     def test_report_counts_lines_of_groups_that_are_not_shown(
         self, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
