@@ -28,6 +28,11 @@ FILES = (
     "text/plain",
 )
 ENCODINGS = ("gzip", "zstd")
+# The OpenAPI schema of a body that is a file.
+FILE_BODY = {
+    "required": True,
+    "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in FILES},
+}
 
 
 class Body(Schema):

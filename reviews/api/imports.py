@@ -9,7 +9,7 @@ from ninja import Router, Status
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILES, JSONL, check_type, read_file
+from reviews.api.bodies import FILE_BODY, JSONL, check_type, read_file
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
 from reviews.http.streaming import download
@@ -18,8 +18,6 @@ from reviews.models import Import, ImportLine
 from reviews.records import mapping
 
 router = Router(tags=["imports"])
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
-_BODY = {"required": True, "content": dict.fromkeys(FILES, _BINARY)}
 _TEXT = {"schema": {"type": "string"}}
 MAPPINGS = ("application/toml", "text/plain", "application/octet-stream")
 _TOML = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT)}
@@ -32,7 +30,7 @@ _TOML = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT)}
     scope="import",
     response={202: shapes.ImportOut},
     problems=(400, 411, 413, 415, 429, 507),
-    requestBody=_BODY,
+    requestBody=FILE_BODY,
 )
 def create_import(
     request: ApiRequest, response: HttpResponse, run: str, file_name: str = "", *, strict: bool = False

@@ -91,6 +91,24 @@ class ImportOut(Schema):
     seconds_left: int | None
 
 
+class ContextExceptionOut(Schema):
+    """A rejected entry of a file of task context."""
+
+    place: int = Field(description="The line number, or the position in the array, from 1.")
+    field: str = Field(description="Empty for the entry as a whole.")
+    reason: str
+
+
+class ContextImportOut(Schema):
+    """An imported file of task context."""
+
+    run: str | None = Field(description="Null for context that all runs share.")
+    tasks: int
+    answers: int
+    rejected: int
+    exceptions: list[ContextExceptionOut] = Field(description="The first thousand rejected entries.")
+
+
 class EvaluationOut(Schema):
     """A record in a list."""
 

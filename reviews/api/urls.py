@@ -5,7 +5,7 @@ from typing import Any
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from reviews.api import audit, decisions, evaluations, imports, problems, runs
+from reviews.api import audit, decisions, evaluations, imports, problems, runs, task_context
 from reviews.api.bodies import JsonParser, JsonRenderer
 
 
@@ -28,7 +28,7 @@ api = Api(
 )
 problems.register_handlers(api)
 # The first match is used, and ids may contain slashes: longer paths come first.
-for part in (imports, runs, decisions, evaluations, audit):
+for part in (imports, task_context, runs, decisions, evaluations, audit):
     api.add_router("", part.router)
 
 

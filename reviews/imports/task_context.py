@@ -35,7 +35,7 @@ def import_context(
 ) -> ContextImport:
     """Import a file for one run, or with None for every run without its own context for a task.
 
-    Raises `ImportRefused` for an unreadable file and for an unknown run.
+    Raises `ImportRefused` for an unreadable file, for one without tasks and for an unknown run.
     """
     locks.acquire(Lock.TASK_CONTEXT)
     target = ContextImport.objects.create(
@@ -43,6 +43,8 @@ def import_context(
     )
     meter = MeteredStream(blocks)
     _ContextImport(target).run(decompression.decompress(meter, most=settings.MAX_UNPACKED_BYTES))
+    if not (target.tasks or target.rejected_count):
+        raise ImportRefused("The file has no tasks.")
     target.size, target.sha256 = meter.size, meter.sha256
     target.save()
     counts = {"tasks": target.tasks, "answers": target.answers, "rejected": target.rejected_count}

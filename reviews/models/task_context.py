@@ -1,6 +1,6 @@
 """Task context: prompts, reference answers and model answers that evaluations do not include."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models.functions import Now
@@ -25,6 +25,17 @@ class ContextImport(models.Model):
 
     class Meta:
         db_table = "context_import"
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """The result of the import as JSON, for the command and the API."""
+        return {
+            "run": self.run.name if self.run else None,
+            "tasks": self.tasks,
+            "answers": self.answers,
+            "rejected": self.rejected_count,
+            "exceptions": self.rejected,
+        }
 
 
 class TaskContext(models.Model):

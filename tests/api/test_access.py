@@ -24,6 +24,8 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "GET /runs/{run}/export": ("export", None, 200, 200),
     "POST /runs/{run}/imports": ("import", None, None, 415),  # nothing is sent
     "PUT /runs/{run}/mapping": ("import", None, None, 415),  # nothing is sent
+    "POST /runs/{run}/context": ("import", None, None, 415),  # nothing is sent
+    "POST /context": ("import", None, None, 415),  # nothing is sent
     "GET /imports/{import_id}": ("import", None, None, 200),
     "GET /imports/{import_id}/rejects": ("import", None, None, 200),
     "GET /evaluations": ("read", 200, 200, 200),

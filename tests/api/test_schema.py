@@ -28,6 +28,7 @@ from reviews.review import escalations
 from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
 from tests.records.test_mapping import MAPPINGS
+from tests.support.contexts import task
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
@@ -55,12 +56,21 @@ QUERIES: dict[str, Known] = {
     "GET /audit": [{"run": "one"}, {"after": 1}],
     "GET /runs/{run}/report": [{"require": ["blind flagged kappa >= 0.6"]}, {"require": ["kappa"]}],
 }
+CONTEXTS = (file_of(json.dumps(task()).encode(), b"no task"), b"\x1f\x8b cut off")
+FILE_TAKERS = {
+    "POST /runs/{run}/imports",
+    "PUT /runs/{run}/mapping",
+    "POST /runs/{run}/context",
+    "POST /context",
+}
 BODIES: dict[str, list[Any]] = {
     "POST /claims": [{"run": "one"}, {"run": "blind"}, {"run": "one", "filters": {"verdict": ["Pass"]}}],
     "PUT /evaluations/{evaluation_id}/review": [DECISION],
     "PUT /evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
     "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
     "PUT /runs/{run}/mapping": [(MAPPINGS / "mt-bench.toml").read_bytes(), b"[fields]"],
+    "POST /runs/{run}/context": [*CONTEXTS],
+    "POST /context": [*CONTEXTS],
 }
 # Statuses that requests with existing values must have reached, if not only 200.
 REACHED: dict[str, set[int]] = {
@@ -116,8 +126,7 @@ def requests(name: str, operation: Operation, mode: GenerationMode) -> list[st.S
             {"path_parameters": known, "query": {"run": run_of.get(str(known["evaluation_id"]), "one")}}
             for known in addresses
         ]
-    takes_a_file = name in {"POST /runs/{run}/imports", "PUT /runs/{run}/mapping"}
-    kind = "application/octet-stream" if takes_a_file else "application/json"
+    kind = "application/octet-stream" if name in FILE_TAKERS else "application/json"
     if mode is GenerationMode.POSITIVE:
         of_body = [{"body": body, "media_type": kind} for body in BODIES.get(name, ())]
         of_query = [{"query": query} for query in QUERIES.get(name, ())]

@@ -64,6 +64,12 @@ class TestFile:
         with pytest.raises(ImportRefused, match="no run named 'algebra'"):
             bring(task(), run="algebra")
 
+    @pytest.mark.parametrize("data", [b"", b"[]", b" \n"])
+    def test_context_file_without_tasks_is_refused(self, data: bytes) -> None:
+        with pytest.raises(ImportRefused, match="has no tasks"):
+            bring_file(data)
+        assert not ContextImport.objects.exists()
+
     def test_context_import_leaves_an_audit_event(self, max: User) -> None:
         done = bring(task(model_responses=[ANSWER]), b"{}", actor=max)
         event = AuditEvent.objects.get()

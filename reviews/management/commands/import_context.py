@@ -38,16 +38,11 @@ class Command(BaseCommand):
             self.stderr.write(f"{name}: {error}")
             sys.exit(NOTHING_IMPORTED)
         if options["json"]:
-            self._print_json(done)
+            self.stdout.write(json.dumps(done.report))
         else:
             self._print_text(done)
         if done.rejected_count:
             sys.exit(SOME_REJECTED)
-
-    def _print_json(self, done: ContextImport) -> None:
-        counts = {"tasks": done.tasks, "answers": done.answers, "rejected": done.rejected_count}
-        run = done.run.name if done.run else None
-        self.stdout.write(json.dumps({"run": run, **counts, "exceptions": done.rejected}))
 
     def _print_text(self, done: ContextImport) -> None:
         where = f"run {done.run.name!r}" if done.run else "every run"

@@ -1,0 +1,75 @@
+"""Import files of task context: the request takes the whole file and returns the report."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, cast
+
+from ninja import Router
+
+from reviews.accounts.permissions import check
+from reviews.api import shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import FILE_BODY, read_file
+from reviews.api.lookup import get_run
+from reviews.imports import uploads
+from reviews.imports.task_context import import_context
+from reviews.storage.chunks import read_blocks
+
+router = Router(tags=["task context"])
+_PROBLEMS = (400, 411, 413, 415, 507)
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{path:run}/context",
+    scope="import",
+    response=shapes.ContextImportOut,
+    problems=(404, *_PROBLEMS),
+    requestBody=FILE_BODY,
+)
+def import_run_context(request: ApiRequest, run: str, file_name: str = "") -> dict[str, Any]:
+    """Import task context for one run: prompts, reference answers and model responses.
+
+    The file is a JSON array or JSONL, optionally compressed by gzip or zstd (docs/task-context.md). Invalid
+    entries are listed, and the others are imported.
+    """
+    return _import(request, file_name, get_run(run).name)
+
+
+@operation(
+    router,
+    "POST",
+    "/context",
+    scope="import",
+    response=shapes.ContextImportOut,
+    problems=_PROBLEMS,
+    requestBody=FILE_BODY,
+)
+def import_shared_context(request: ApiRequest, file_name: str = "") -> dict[str, Any]:
+    """Import task context for every run that has none of its own for a task."""
+    return _import(request, file_name, None)
+
+
+def _import(request: ApiRequest, file_name: str, run_name: str | None) -> dict[str, Any]:
+    check(request.user, "import_context")
+    with _received(request) as file:
+        return import_context(
+            read_blocks(file),
+            file_name=file_name or "tasks.jsonl",
+            run_name=run_name,
+            actor=request.user,
+        ).report
+
+
+@contextmanager
+def _received(request: ApiRequest) -> Iterator[BinaryIO]:
+    """Receive the whole file before the import begins, which must not wait for a slow sender."""
+    sent = read_file(request)
+    uploads.check_size(sent.size)
+    with TemporaryFile() as file:
+        for part in sent.parts:
+            file.write(part)
+        file.seek(0)
+        yield cast("BinaryIO", file)
