@@ -15,8 +15,9 @@ from typing import Any
 import orjson
 import zstandard
 
-from reviews.records.mapping import FieldMapping, read_line
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Record
+from reviews.records.translation import read_line
 from reviews.storage.chunks import BOM
 from reviews.storage.copy_encoding import JSON_FIELDS
 

@@ -13,9 +13,10 @@ import orjson
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
 from reviews.exports.verify_export import Comparison, MatchedRecord
 from reviews.exports.verify_receipt import InvalidReceipt, verify_files
-from reviews.records.mapping import FieldMapping, read_line
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.status import DONE_STATUSES
+from reviews.records.translation import read_line
 
 # A line as written by `audit.log.jsonl_lines`. The seal covers the exact bytes of the event.
 _LINE = re.compile(

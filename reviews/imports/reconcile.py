@@ -14,9 +14,10 @@ import orjson
 from django.db import connection
 
 from reviews.models import FileConflict, Import, ImportLine
-from reviews.records.mapping import FieldMapping, read_line
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS, keeps_line
+from reviews.records.translation import read_line
 from reviews.storage.chunks import ChunkLines
 from reviews.storage.line_reader import LineReader
 

@@ -6,8 +6,9 @@ among its records is imported completely, and each invalid line is accounted for
 
 from collections.abc import Iterable, Iterator
 
-from reviews.records.mapping import FieldMapping, read_line
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
+from reviews.records.translation import read_line
 from reviews.storage.chunks import Chunk, ChunkLines, split_lines
 from reviews.storage.errors import ImportRefused
 from reviews.storage.file_formats import LOOKED_AT, describe_format

@@ -1,35 +1,21 @@
-"""Read lines of other evaluation tools as records: a mapping gives an expression for each field.
+"""Parse mappings: they give an expression for each field of a record, so that files of other tools are read.
 
-A mapping is written as TOML (docs/mapping.md) with JMESPath expressions (https://jmespath.org). It never
-changes a line: it translates the line to one that the pipeline would have written, which is parsed like any
-other. Decisions are stored in the original line as human_* keys, and read from there.
+A mapping is written as TOML (docs/mapping.md) with JMESPath expressions (https://jmespath.org).
+`translation` reads lines by it.
 """
 
 import datetime as dt
-import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import MISSING, asdict, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from itertools import starmap
 from typing import Any, NamedTuple
 
-import orjson
-
 from reviews.records import expressions
-from reviews.records.expressions import Budget, ExpressionError, first_line
-from reviews.records.schema import (
-    FIELDS,
-    HUMAN_FIELDS,
-    NO_LIMITS,
-    Limits,
-    LineError,
-    Record,
-    parse_line,
-    read_object,
-    type_name,
-)
+from reviews.records.expressions import ExpressionError, first_line
+from reviews.records.schema import FIELDS, HUMAN_FIELDS, LineError, type_name
 
 MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
@@ -37,13 +23,8 @@ _LONGEST_SHOWN = 200
 _MOST_ENTRIES = 200
 _PARTS = ("fields", "criteria", "review")
 _NEEDED = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
-_NAMES = (*_NEEDED[:3], "task_id", "model_id", "response_id", "ideal_response_id")
-_TEXTS = ("verification_message", "parsing_error")
-_RESPONSES = ("structured_model_response", "structured_ideal_response")
+SCORES = "parsed_rubric_scores"
 _BY_RULES = ("needs_human_review", "review_reasons")
-# A timestamp from here on is in milliseconds: in seconds it would be in the year 5138.
-_MILLISECONDS = 10**11
-_WORDS_OF_TRUTH = {True: "Pass", False: "Fail"}
 
 
 class _Problem(NamedTuple):
@@ -100,161 +81,18 @@ class FieldMapping:
         }
 
     @cached_property
-    def _taken_whole(self) -> frozenset[str]:
+    def taken_whole(self) -> frozenset[str]:
         """The keys that a field copies unchanged. They are not repeated as extra keys."""
         return frozenset(expression for _, expression in self.fields)
-
-    def translated(self, line: bytes, limits: Limits) -> bytes:
-        """Translate a line to one that the pipeline would have written. Raises `LineError`."""
-        source = read_object(line, limits)
-        budget = Budget(len(line), limits.line_bytes)
-        record = {
-            name: _FITTED[name](value) if name in _FITTED else value
-            for name, value in self._values(source, budget)
-        }
-        record.setdefault("raw_judge_output", {})
-        record.setdefault("parsed_rubric_scores", {})
-        if self.criteria:
-            record["parsed_rubric_scores"] = dict(self._scores(source, budget))
-        reasons = [rule.reason for rule in self.review if _value("review", rule.when, source, budget)]
-        needs_review = record.setdefault("needs_human_review", bool(reasons) or not self.review)
-        record.setdefault("review_reasons", reasons)
-        record["human_review_status"] = "Needs Review" if needs_review else "Not Required"
-        record |= {name: source[name] for name in HUMAN_FIELDS if name in source}
-        others = {key: value for key, value in source.items() if key not in self._taken_whole | _KNOWN}
-        try:
-            return orjson.dumps(others | record)
-        except TypeError as error:  # nested too deep, or built by an expression
-            raise LineError("", f"is not valid JSON by the mapping: {error}") from None
-
-    def _values(self, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, Any]]:
-        for name, expression in self.fields:
-            value = _value(name, expression, source, budget)
-            if value is not None:
-                yield name, value
-
-    def _scores(self, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield each criterion with its score. Duplicate names are numbered."""
-        met: dict[str, int] = {}
-        for criteria in self.criteria:
-            for member in _members(criteria.each, source, budget):
-                score = _value(_SCORES, criteria.score, member, budget)
-                if score is None:
-                    continue
-                if isinstance(score, dict | list):
-                    raise LineError(
-                        _SCORES, f"has {type_name(score)} as a score: {_short(criteria.score)} gives that"
-                    )
-                name = _name_of(criteria, member, budget)
-                met[name] = met.get(name, 0) + 1
-                justification = criteria.justification
-                why = _value(_SCORES, justification, member, budget) if justification else None
-                yield (
-                    name if met[name] == 1 else f"{name} ({met[name]})",
-                    {"score": score, "justification": "" if why is None else _text(why)},
-                )
 
     def explained(self, error: LineError) -> LineError:
         """Return the error with the expression that caused it."""
         expression = dict(self.fields).get(error.field)
-        reason = f"{error.reason} (by the mapping: {_short(expression)})" if expression else error.reason
+        reason = f"{error.reason} (by the mapping: {shorten(expression)})" if expression else error.reason
         return LineError(error.field, reason)
 
 
-def read_line(line: bytes, limits: Limits = NO_LIMITS, mapping: FieldMapping | None = None) -> Record:
-    """Parse a line, by the mapping if there is one. Raises `LineError`."""
-    if mapping is None:
-        return parse_line(line, limits)
-    return read_translated(mapping.translated(line, limits), limits, mapping)
-
-
-def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Record:
-    """Parse a line that `mapping.translated` returned. Raises `LineError`."""
-    try:
-        return parse_line(line, limits)
-    except LineError as error:
-        raise mapping.explained(error) from None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _name(value: Any) -> Any:
-    """Convert a number to text. The validator checks other values."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return json.dumps(value) if is_number else value
-
-
-def _raw_output(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {"raw_content": _text(value)}
-
-
-def _response(value: Any) -> Any:
-    return value if isinstance(value, dict) else _text(value)
-
-
-def _reasons(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _verdict(value: Any) -> Any:
-    return _WORDS_OF_TRUTH[value] if isinstance(value, bool) else value
-
-
-def _moment(value: Any) -> Any:
-    """Convert seconds or milliseconds since 1970 to an ISO timestamp in UTC."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value
-    seconds = value / 1000 if abs(value) >= _MILLISECONDS else value
-    try:
-        return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="microseconds")
-    except (ValueError, OverflowError, OSError):
-        raise LineError("created_at", f"is {value}, but takes seconds since 1970") from None
-
-
-_SCORES = "parsed_rubric_scores"
-_FITTED = (
-    dict.fromkeys(_NAMES, _name)
-    | dict.fromkeys(_TEXTS, _text)
-    | dict.fromkeys(_RESPONSES, _response)
-    | {
-        "raw_judge_output": _raw_output,
-        "review_reasons": _reasons,
-        "aggregated_score": _verdict,
-        "created_at": _moment,
-    }
-)
-_KNOWN = frozenset(FIELDS)
-
-
-def _members(each: str, source: Mapping[str, Any], budget: Budget) -> list[Any]:
-    if not each:
-        return [source]
-    found = _value(_SCORES, each, source, budget)
-    if isinstance(found, dict):
-        return [{"key": key, "value": value} for key, value in found.items()]
-    if found is not None and not isinstance(found, list):
-        takes = f"takes a list or an object: {_short(each)}"
-        raise LineError(_SCORES, f"is {type_name(found)} by the mapping, but {takes}")
-    return found or []
-
-
-def _name_of(criteria: CriteriaMapping, member: Any, budget: Budget) -> str:
-    name = _value(_SCORES, criteria.name, member, budget)
-    if name is None or not _text(name).strip():
-        raise LineError(_SCORES, f"has a score without a name: {_short(criteria.name)} gives nothing")
-    return _text(name)
-
-
-def _value(field: str, expression: str, data: Any, budget: Budget) -> Any:
-    try:
-        return expressions.value(expression, data, budget)
-    except ExpressionError as error:
-        raise LineError(field, f"has no value by the mapping: {_short(expression)}: {error}") from None
-
-
-def _short(expression: str) -> str:
+def shorten(expression: str) -> str:
     """Shorten an expression for an error message."""
     return expression if len(expression) <= _LONGEST_SHOWN else f"{expression[:_LONGEST_SHOWN]}…"
 
@@ -337,9 +175,9 @@ def _problems_of_fields(
     for name in _NEEDED:
         if name not in fields:
             yield _Problem(f"fields.{name}", "is missing: give a path, or a text in quotes of its own")
-    for name in (_SCORES,) * has_criteria + _BY_RULES * has_review:
+    for name in (SCORES,) * has_criteria + _BY_RULES * has_review:
         if name in fields:
-            part = "criteria" if name == _SCORES else "review"
+            part = "criteria" if name == SCORES else "review"
             yield _Problem(f"fields.{name}", f"conflicts with [[{part}]], which sets the same field")
 
 

@@ -5,8 +5,9 @@ An export contains these lines once.
 
 from collections.abc import Callable, Iterable, Iterator
 
-from reviews.records.mapping import FieldMapping, read_line
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
+from reviews.records.translation import read_line
 
 
 def read_record_id(limits: Limits, mapping: FieldMapping | None, line: bytes) -> str | None:

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from reviews.records.extracted_scores import encode_extracted
-from reviews.records.mapping import FieldMapping, read_translated
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import (
     VERDICTS,
     Limits,
@@ -25,6 +25,7 @@ from reviews.records.schema import (
     parse_timestamp,
 )
 from reviews.records.status import ALL_STATUSES
+from reviews.records.translation import read_translated, translate
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
 COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
@@ -73,7 +74,7 @@ def encode_line(
 ) -> tuple[str, bytes]:
     """Return the id and the encoded row of the record in a line. Raises `LineError`."""
     if mapping:
-        line = mapping.translated(line, limits)
+        line = translate(line, limits, mapping)
     quick = encode_line_fast(line, limits, target, number, line_hash)
     if quick:
         return quick

@@ -7,8 +7,9 @@ from django.db.models import F
 
 from reviews.models import Evaluation, Import, ImportSums, SourceChunk
 from reviews.records import mapping
-from reviews.records.mapping import FieldMapping, read_line
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import LineError, Record
+from reviews.records.translation import read_line
 from reviews.storage import integrity
 from reviews.storage.chunks import ChunkLines, split_lines
 from reviews.storage.copy_encoding import content_hash

@@ -9,6 +9,7 @@ from reviews.records import expressions, mapping
 from reviews.records.expressions import Budget, ExpressionError
 from reviews.records.mapping import MappingError
 from reviews.records.schema import Limits, LineError
+from reviews.records.translation import translate
 from tests.support.lines import line
 
 LINE = line(text="x" * 400, words=["a", "b"], numbers=[1, 2, 3])
@@ -51,7 +52,7 @@ class TestBudget:
         with pytest.raises(
             LineError, match="parsed_rubric_scores: has no value by the mapping: @: "
         ) as caught:
-            mapping.parse_mapping(toml).translated(LINE, Limits())
+            translate(LINE, Limits(), mapping.parse_mapping(toml))
         assert "that a line of this size allows" in caught.value.reason
 
     def test_budget_grows_with_the_line(self) -> None:
@@ -85,5 +86,5 @@ class TestStaticLimits:
             b"judge_prompt_template_path='judge_llm_model'\ncreated_at='abs(%b)'\n" % (b"a" * 1_900)
         )
         with pytest.raises(LineError) as caught:
-            mapping.parse_mapping(toml).translated(LINE, Limits())
+            translate(LINE, Limits(), mapping.parse_mapping(toml))
         assert len(str(caught.value)) < 1_000

@@ -11,8 +11,9 @@ from cognireview.environment import BASE_DIR
 from reviews.imports import importer
 from reviews.models import AuditEvent, Evaluation, ImportLine, Run, User
 from reviews.records import mapping
-from reviews.records.mapping import FieldMapping, MappingError, read_line
+from reviews.records.mapping import FieldMapping, MappingError
 from reviews.records.schema import Limits, LineError, Record
+from reviews.records.translation import read_line
 from reviews.storage.copy_encoding import RowKeys, encode_line
 from tests.support.commands import Finished, manage
 from tests.support.json_texts import json_texts

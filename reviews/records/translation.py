@@ -1,0 +1,189 @@
+"""Read lines of other evaluation tools as records, by a mapping.
+
+A mapping never changes a line: the line is translated to one that the pipeline would have written, which is
+parsed like any other. Decisions are stored in the original line as human_* keys, and read from there.
+"""
+
+import datetime as dt
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from reviews.records import expressions
+from reviews.records.expressions import Budget, ExpressionError
+from reviews.records.mapping import SCORES, CriteriaMapping, FieldMapping, shorten
+from reviews.records.schema import (
+    FIELDS,
+    HUMAN_FIELDS,
+    NO_LIMITS,
+    Limits,
+    LineError,
+    Record,
+    parse_line,
+    read_object,
+    type_name,
+)
+
+_NAMES = (
+    "evaluation_id",
+    "judge_llm_model",
+    "judge_prompt_template_path",
+    "task_id",
+    "model_id",
+    "response_id",
+    "ideal_response_id",
+)
+_TEXTS = ("verification_message", "parsing_error")
+_RESPONSES = ("structured_model_response", "structured_ideal_response")
+# A timestamp from here on is in milliseconds: in seconds it would be in the year 5138.
+_MILLISECONDS = 10**11
+_WORDS_OF_TRUTH = {True: "Pass", False: "Fail"}
+
+
+def read_line(line: bytes, limits: Limits = NO_LIMITS, mapping: FieldMapping | None = None) -> Record:
+    """Parse a line, by the mapping if there is one. Raises `LineError`."""
+    if mapping is None:
+        return parse_line(line, limits)
+    return read_translated(translate(line, limits, mapping), limits, mapping)
+
+
+def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Record:
+    """Parse a line that `translate` returned. Raises `LineError`."""
+    try:
+        return parse_line(line, limits)
+    except LineError as error:
+        raise mapping.explained(error) from None
+
+
+def translate(line: bytes, limits: Limits, mapping: FieldMapping) -> bytes:
+    """Translate a line to one that the pipeline would have written. Raises `LineError`."""
+    source = read_object(line, limits)
+    budget = Budget(len(line), limits.line_bytes)
+    record = {
+        name: _FITTED[name](value) if name in _FITTED else value
+        for name, value in _values(mapping, source, budget)
+    }
+    record.setdefault("raw_judge_output", {})
+    record.setdefault("parsed_rubric_scores", {})
+    if mapping.criteria:
+        record["parsed_rubric_scores"] = dict(_scores(mapping, source, budget))
+    reasons = [rule.reason for rule in mapping.review if _value("review", rule.when, source, budget)]
+    needs_review = record.setdefault("needs_human_review", bool(reasons) or not mapping.review)
+    record.setdefault("review_reasons", reasons)
+    record["human_review_status"] = "Needs Review" if needs_review else "Not Required"
+    record |= {name: source[name] for name in HUMAN_FIELDS if name in source}
+    others = {key: value for key, value in source.items() if key not in mapping.taken_whole | _KNOWN}
+    try:
+        return orjson.dumps(others | record)
+    except TypeError as error:  # nested too deep, or built by an expression
+        raise LineError("", f"is not valid JSON by the mapping: {error}") from None
+
+
+def _values(mapping: FieldMapping, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, Any]]:
+    for name, expression in mapping.fields:
+        value = _value(name, expression, source, budget)
+        if value is not None:
+            yield name, value
+
+
+def _scores(
+    mapping: FieldMapping, source: Mapping[str, Any], budget: Budget
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each criterion with its score. Duplicate names are numbered."""
+    met: dict[str, int] = {}
+    for criteria in mapping.criteria:
+        for member in _members(criteria.each, source, budget):
+            score = _value(SCORES, criteria.score, member, budget)
+            if score is None:
+                continue
+            if isinstance(score, dict | list):
+                raise LineError(
+                    SCORES, f"has {type_name(score)} as a score: {shorten(criteria.score)} gives that"
+                )
+            name = _name_of(criteria, member, budget)
+            met[name] = met.get(name, 0) + 1
+            justification = criteria.justification
+            why = _value(SCORES, justification, member, budget) if justification else None
+            yield (
+                name if met[name] == 1 else f"{name} ({met[name]})",
+                {"score": score, "justification": "" if why is None else _text(why)},
+            )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _name(value: Any) -> Any:
+    """Convert a number to text. The validator checks other values."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return json.dumps(value) if is_number else value
+
+
+def _raw_output(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {"raw_content": _text(value)}
+
+
+def _response(value: Any) -> Any:
+    return value if isinstance(value, dict) else _text(value)
+
+
+def _reasons(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _verdict(value: Any) -> Any:
+    return _WORDS_OF_TRUTH[value] if isinstance(value, bool) else value
+
+
+def _moment(value: Any) -> Any:
+    """Convert seconds or milliseconds since 1970 to an ISO timestamp in UTC."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    seconds = value / 1000 if abs(value) >= _MILLISECONDS else value
+    try:
+        return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat(timespec="microseconds")
+    except (ValueError, OverflowError, OSError):
+        raise LineError("created_at", f"is {value}, but takes seconds since 1970") from None
+
+
+_FITTED = (
+    dict.fromkeys(_NAMES, _name)
+    | dict.fromkeys(_TEXTS, _text)
+    | dict.fromkeys(_RESPONSES, _response)
+    | {
+        "raw_judge_output": _raw_output,
+        "review_reasons": _reasons,
+        "aggregated_score": _verdict,
+        "created_at": _moment,
+    }
+)
+_KNOWN = frozenset(FIELDS)
+
+
+def _members(each: str, source: Mapping[str, Any], budget: Budget) -> list[Any]:
+    if not each:
+        return [source]
+    found = _value(SCORES, each, source, budget)
+    if isinstance(found, dict):
+        return [{"key": key, "value": value} for key, value in found.items()]
+    if found is not None and not isinstance(found, list):
+        takes = f"takes a list or an object: {shorten(each)}"
+        raise LineError(SCORES, f"is {type_name(found)} by the mapping, but {takes}")
+    return found or []
+
+
+def _name_of(criteria: CriteriaMapping, member: Any, budget: Budget) -> str:
+    name = _value(SCORES, criteria.name, member, budget)
+    if name is None or not _text(name).strip():
+        raise LineError(SCORES, f"has a score without a name: {shorten(criteria.name)} gives nothing")
+    return _text(name)
+
+
+def _value(field: str, expression: str, data: Any, budget: Budget) -> Any:
+    try:
+        return expressions.value(expression, data, budget)
+    except ExpressionError as error:
+        raise LineError(field, f"has no value by the mapping: {shorten(expression)}: {error}") from None
