@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from cognireview.operations import outage
 from reviews.audit import log
-from reviews.models import Import, ImportProgress
+from reviews.models import Import, ImportProgress, Run
 from reviews.queue import progress as queue_progress
 
 # The newest runs with work have their own series. The others share one.
@@ -80,7 +80,8 @@ def _of_runs() -> Iterator[Metric]:
         labels=["run", "state"],
     )
     sums: dict[tuple[str, str], int] = {}
-    with_work_first = sorted(queue_progress.all_progress(), key=lambda pair: not pair[1].left)
+    progress_by_run = queue_progress.all_progress(Run.objects.all())
+    with_work_first = sorted(progress_by_run, key=lambda pair: not pair[1].left)
     for place, (run, progress) in enumerate(with_work_first):
         name = run.name if place < MOST_RUNS else OTHER_RUNS
         for state in ("waiting", "claimed", "escalated", "done"):

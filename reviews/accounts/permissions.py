@@ -13,7 +13,7 @@ from reviews.models import Escalation, Evaluation, User
 
 _REVIEWER = ["review_evaluation"]
 _LEAD = [*_REVIEWER, "lead_review", "resolve_conflict", "configure_run", "read_audit", "export_run"]
-_ADMIN = [*_LEAD, "import_file", "import_context", "manage_people", "manage_webhooks"]
+_ADMIN = [*_LEAD, "import_file", "import_context", "manage_people", "manage_webhooks", "see_every_run"]
 # Role -> its permissions, from the lowest role to the highest.
 ROLES = {"reviewer": _REVIEWER, "lead": _LEAD, "admin": _ADMIN}
 _SENTENCES = {
@@ -27,6 +27,7 @@ _SENTENCES = {
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
     "manage_webhooks": "Only an admin can manage webhooks.",
+    "see_every_run": "Only an admin can see every run.",
 }
 
 

@@ -24,5 +24,6 @@ def audit(
     """
     check(request.user, "read_audit")
     return download(
-        log.jsonl_lines(get_run(run) if run else None, after=after, reader=request.user), "audit.jsonl"
+        log.jsonl_lines(get_run(run, request.user) if run else None, after=after, reader=request.user),
+        "audit.jsonl",
     )

@@ -20,7 +20,7 @@ from reviews.api.entries import BlindIn, DecisionIn
 from reviews.api.evaluations import filter_problem
 from reviews.api.lookup import get_record, get_run
 from reviews.api.problems import Problem
-from reviews.models import Evaluation, Review
+from reviews.models import Evaluation, Review, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions, versions
@@ -55,12 +55,13 @@ def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
     It is reserved for you until `claimed_until`.
     """
     filters = _filters(wanted)
-    run = get_run(wanted.run)
+    run = get_run(wanted.run, request.user)
     condition = filters.condition(run, request.user)
     claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
     if claimed is None:
         return Status(204, None)
-    return Status(200, shapes.record_out(get_record(run.name, claimed.evaluation_id), request.user))
+    record = get_record(run.name, claimed.evaluation_id, request.user)
+    return Status(200, shapes.record_out(record, request.user))
 
 
 def _filters(wanted: ClaimIn) -> Filters:
@@ -84,7 +85,7 @@ def _filters(wanted: ClaimIn) -> Filters:
 )
 def release(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
     """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
-    claims.release(evaluation_id=get_record(run, evaluation_id).pk, actor=request.user)
+    claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)
     return Status(204, None)
 
 
@@ -101,11 +102,11 @@ def lock_in(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) ->
 
     Locked-in scores cannot be changed. Your decision may differ from them.
     """
-    record = get_record(run, evaluation_id)
+    record = get_record(run, evaluation_id, request.user)
     arguments = entries.lock_in_arguments(record, sent)
-    with _explained_conflict(record):
+    with _explained_conflict(record, request.user):
         blind_scoring.lock_in(evaluation_id=record.pk, reviewer=request.user, **arguments)
-    return shapes.record_out(get_record(run, evaluation_id), request.user)
+    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
 
 
 @operation(
@@ -127,9 +128,9 @@ def review(
 
     409 names the person who was first and since when; 422 names the invalid fields.
     """
-    record = get_record(run, evaluation_id)
+    record = get_record(run, evaluation_id, request.user)
     submission = uuid.uuid5(_SUBMISSIONS, f"{request.user.pk} {key}")
-    with _explained_conflict(record):
+    with _explained_conflict(record, request.user):
         before = versions.sent_before(submission, record, request.user)
         if before:
             return _saved(_check_same(before, sent))
@@ -164,12 +165,12 @@ def _saved(made: Review) -> dict[str, Any]:
 
 
 @contextmanager
-def _explained_conflict(record: Evaluation) -> Iterator[None]:
+def _explained_conflict(record: Evaluation, reader: User) -> Iterator[None]:
     """Add to a conflict the person who was first, and since when."""
     try:
         yield
     except Conflict as conflict:
-        conflict.members = _first_person(get_record(record.run.name, record.evaluation_id))
+        conflict.members = _first_person(get_record(record.run.name, record.evaluation_id, reader))
         raise
 
 

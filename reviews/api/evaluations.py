@@ -58,7 +58,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
             "Invalid cursor.",
             [("after", "Use `next` of the previous page.")],
         )
-    found = get_run(run)
+    found = get_run(run, request.user)
     known = _known(found, view.filters)
     page = listing.load_page(
         found, view.filters, reader=request.user, sort=view.sort, after=after, known=known
@@ -103,4 +103,4 @@ def evaluation(request: ApiRequest, evaluation_id: str, run: str) -> dict[str, A
 
     The judge's output is left out while the record is reviewed blind (`is_blind`).
     """
-    return shapes.record_out(get_record(run, evaluation_id), request.user)
+    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)

@@ -4,17 +4,17 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404
 from ninja import Router, Status
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSONL, check_type, read_file
+from reviews.api.lookup import load_import
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
 from reviews.http.streaming import download
 from reviews.imports import runs, uploads
-from reviews.models import Import, ImportLine
+from reviews.models import ImportLine
 from reviews.records import mapping
 
 router = Router(tags=["imports"])
@@ -82,7 +82,7 @@ def set_mapping(request: ApiRequest, run: str) -> dict[str, Any]:
 )
 def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Return the progress of an import and the outcomes of its lines."""
-    return shapes.import_out(_load(import_id))
+    return shapes.import_out(load_import(import_id, request.user))
 
 
 @operation(
@@ -96,10 +96,6 @@ def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
 )
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return the rejected lines as JSONL: number, outcome, field and reason of each."""
-    source = _load(import_id)
+    source = load_import(import_id, request.user)
     rejected = jsonl.import_exceptions(source, outcome=ImportLine.Outcome.REJECTED)
     return download(rejected, f"import-{source.pk}-rejects.jsonl")
-
-
-def _load(import_id: int) -> Import:
-    return get_object_or_404(Import.objects.select_related("run", "progress"), pk=import_id)

@@ -1,20 +1,27 @@
-"""Look up the run or record in an API path. Raise `Http404` if it does not exist."""
+"""Look up the run, import or record of an API path. Raise `Http404` if the person may see none."""
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 
-from reviews.models import Evaluation, Run
+from reviews.models import Evaluation, Import, Run, User
+from reviews.models.runs import in_visible_runs
 
 
-def get_run(name: str) -> Run:
-    run = Run.objects.filter(name=name).first() if name.isprintable() else None
-    if run is None:
+def get_run(name: str, reader: User) -> Run:
+    found = Run.objects.visible_to(reader).filter(name=name).first() if name.isprintable() else None
+    if found is None:
         raise Http404("There is no run with this name.")
-    return run
+    return found
 
 
-def get_record(run: str, evaluation_id: str) -> Evaluation:
-    rows = get_run(run).evaluations.select_related("run", "claimed_by", "review__reviewer")
+def get_record(run: str, evaluation_id: str, reader: User) -> Evaluation:
+    rows = get_run(run, reader).evaluations.select_related("run", "claimed_by", "review__reviewer")
     record = None if "\0" in evaluation_id else rows.filter(evaluation_id=evaluation_id).first()
     if record is None:
         raise Http404("The run has no record with that evaluation_id.")
     return record
+
+
+def load_import(import_id: int, reader: User) -> Import:
+    rows = Import.objects.filter(in_visible_runs(reader)).select_related("run", "progress")
+    return get_object_or_404(rows, pk=import_id)

@@ -17,6 +17,7 @@ from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
 from reviews.judge.scope import JudgeScope
+from reviews.models import Run
 from reviews.queue import progress as queue_progress
 
 router = Router(tags=["runs"])
@@ -24,8 +25,9 @@ router = Router(tags=["runs"])
 
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
 def runs(request: ApiRequest) -> list[dict[str, Any]]:
-    """List all runs, newest first, with their counts by state."""
-    return [shapes.run_out(run, progress) for run, progress in queue_progress.all_progress()]
+    """List the runs that you may see, newest first, with their counts by state."""
+    found = queue_progress.all_progress(Run.objects.visible_to(request.user))
+    return [shapes.run_out(run, progress) for run, progress in found]
 
 
 @operation(
@@ -42,7 +44,7 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
 
     Lines without a decision are byte-identical to the imported ones.
     """
-    order = ExportOptions(get_run(run), only=only)
+    order = ExportOptions(get_run(run, request.user), only=only)
     return download(jobs.stream_export(order, request.user), order.file_name)
 
 
@@ -65,7 +67,7 @@ def judge_report(
     and why if the value is undefined.
     """
     check(request.user, "lead_review")
-    found = report.build_report(JudgeScope(get_run(run)))
+    found = report.build_report(JudgeScope(get_run(run, request.user)))
     return quality_gates.as_json(found, quality_gates.check_requirements(found, _required(require)))
 
 
@@ -80,5 +82,5 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
 @operation(router, "GET", "/runs/{path:run}", scope="read", response=shapes.RunOut, problems=(404,))
 def run(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return a run with its counts by state."""
-    found = get_run(run)
+    found = get_run(run, request.user)
     return shapes.run_out(found, queue_progress.run_progress(found))

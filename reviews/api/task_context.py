@@ -35,7 +35,7 @@ def import_run_context(request: ApiRequest, run: str, file_name: str = "") -> di
     The file is a JSON array or JSONL, optionally compressed by gzip or zstd (docs/task-context.md). Invalid
     entries are listed, and the others are imported.
     """
-    return _import(request, file_name, get_run(run).name)
+    return _import(request, file_name, get_run(run, request.user).name)
 
 
 @operation(

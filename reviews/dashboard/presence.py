@@ -1,29 +1,30 @@
 """List the reviewers who are working now."""
 
 import datetime as dt
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from reviews.models import Evaluation, Run, User
+from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.models import Evaluation, User
 from reviews.queue.claim_length import CLAIM_LENGTH_SQL
 
 # A reviewer without a claim counts as active for this long after a decision or a saved draft.
 RECENTLY = dt.timedelta(minutes=15)
 
+_IN_RUNS = "(%(run)s::bigint IS NULL OR run_id = %(run)s) AND run_id <> ALL(%(hidden_runs)s::bigint[])"
 # A claim is renewed while its page is in use, so its expiry shows the last use.
 _LAST_SEEN = f"""
     SELECT person.id, greatest(
         (SELECT submitted_at FROM review
-         WHERE reviewer_id = person.id AND origin = 'reviewer'
-           AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
+         WHERE reviewer_id = person.id AND origin = 'reviewer' AND {_IN_RUNS}
          ORDER BY id DESC LIMIT 1),
         (SELECT max(saved_at) FROM draft JOIN evaluation ON evaluation.id = draft.evaluation_id
-         WHERE reviewer_id = person.id AND (%(run)s::bigint IS NULL OR evaluation.run_id = %(run)s)),
+         WHERE reviewer_id = person.id AND {_IN_RUNS}),
         (SELECT max(claimed_until - {CLAIM_LENGTH_SQL}) FROM evaluation JOIN run ON run.id = run_id
-         WHERE claimed_by_id = person.id AND (%(run)s::bigint IS NULL OR run_id = %(run)s))
+         WHERE claimed_by_id = person.id AND {_IN_RUNS})
     )
     FROM person WHERE is_active
 """  # noqa: S608 (a constant)
@@ -39,13 +40,13 @@ class ActiveReviewer(NamedTuple):
     last_seen: dt.datetime
 
 
-def active_reviewers(run: Run | None = None) -> list[ActiveReviewer]:
-    """Return reviewers with a claim or recent activity, last active first, in one run or in all."""
+def active_reviewers(selection: WorkSelection) -> list[ActiveReviewer]:
+    """Return reviewers with a claim or recent activity in the runs of a selection, last active first."""
     claims: dict[int, list[Evaluation]] = {}
-    for evaluation in _claimed_records(run):
+    for evaluation in _claimed_records(selection):
         claims.setdefault(evaluation.claimed_by_id or 0, []).append(evaluation)
     since = timezone.now() - RECENTLY
-    parameters: dict[str, Any] = {"run": run.pk if run else None, "claim_length": settings.CLAIM_LENGTH}
+    parameters = selection.parameters | {"claim_length": settings.CLAIM_LENGTH}
     with connection.cursor() as cursor:
         cursor.execute(_LAST_SEEN, parameters)
         seen = {pk: at for pk, at in cursor.fetchall() if at and (at >= since or pk in claims)}
@@ -54,7 +55,7 @@ def active_reviewers(run: Run | None = None) -> list[ActiveReviewer]:
     return sorted(present, key=lambda one: one.last_seen, reverse=True)
 
 
-def _claimed_records(run: Run | None) -> list[Evaluation]:
-    rows = run.evaluations.all() if run else Evaluation.objects.all()
+def _claimed_records(selection: WorkSelection) -> list[Evaluation]:
+    rows = Evaluation.objects.filter(selection.in_runs())
     claimed = rows.in_queue().claimed().order_by("claimed_until")
     return list(claimed.select_related("run").without_large_columns())

@@ -51,6 +51,8 @@ class WorkSelection:
     first: dt.date | None = None
     last: dt.date | None = None
     reviewer: User | None = None
+    #: Keys of runs to leave out, because the reader may not see them.
+    hidden_runs: tuple[int, ...] = ()
 
     @property
     def _start(self) -> dt.datetime | None:
@@ -71,13 +73,13 @@ class WorkSelection:
             "reviewer": self.reviewer.pk if self.reviewer else None,
             "start": self._start,
             "end": self._end,
+            "hidden_runs": list(self.hidden_runs),
         }
 
     def condition(self, *, run: str = "run", reviewer: str = "reviewer", at: str = "submitted_at") -> Q:
         """Return the same condition for a query, given the names of its fields."""
-        return _given(
-            {run: self.run, reviewer: self.reviewer, f"{at}__gte": self._start, f"{at}__lt": self._end}
-        )
+        given = {reviewer: self.reviewer, f"{at}__gte": self._start, f"{at}__lt": self._end}
+        return _given(given) & self.in_runs(run)
 
     def of_reviews(self, review: str = "review") -> Q:
         """Return the same condition for a query with a foreign key to a review."""
@@ -87,9 +89,13 @@ class WorkSelection:
 
     def on_days(self) -> Q:
         """Return the same condition for rows that represent a whole day."""
-        return _given(
-            {"run": self.run, "reviewer": self.reviewer, "day__gte": self.first, "day__lte": self.last}
-        )
+        given = {"reviewer": self.reviewer, "day__gte": self.first, "day__lte": self.last}
+        return _given(given) & self.in_runs()
+
+    def in_runs(self, run: str = "run") -> Q:
+        """Return the part of the condition about runs; `run` is the path to the row's run."""
+        is_visible = ~Q(**{f"{run}__in": self.hidden_runs}) if self.hidden_runs else Q()
+        return _given({run: self.run}) & is_visible
 
 
 def _given(values: dict[str, Any]) -> Q:
@@ -188,7 +194,7 @@ _OPEN = f"""
     WHERE independent_review.is_open AND evaluation.human_review_status IN ({_WORDS})
 """  # noqa: S608 (constants)
 _SELECTED = """
-    (%(run)s::bigint IS NULL OR run_id = %(run)s)
+    (%(run)s::bigint IS NULL OR run_id = %(run)s) AND run_id <> ALL(%(hidden_runs)s::bigint[])
       AND (%(reviewer)s::bigint IS NULL OR reviewer_id = %(reviewer)s)
       AND (%(start)s::timestamptz IS NULL OR submitted_at >= %(start)s)
       AND (%(end)s::timestamptz IS NULL OR submitted_at < %(end)s)
@@ -226,7 +232,7 @@ _SKIPPED_AND_RELEASED = """
            count(*) FILTER (WHERE action = 'release' AND detail ->> 'claimed_by' = actor_name) AS returned
     FROM audit_event
     WHERE action IN ('skip', 'release') AND actor_id IS NOT NULL
-      AND (%(run)s::bigint IS NULL OR run_id = %(run)s)
+      AND (%(run)s::bigint IS NULL OR run_id = %(run)s) AND run_id <> ALL(%(hidden_runs)s::bigint[])
       AND (%(reviewer)s::bigint IS NULL OR actor_id = %(reviewer)s)
       AND (%(start)s::timestamptz IS NULL OR at >= %(start)s)
       AND (%(end)s::timestamptz IS NULL OR at < %(end)s)

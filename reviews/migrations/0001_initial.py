@@ -1443,6 +1443,18 @@ class Migration(migrations.Migration):
                         help_text="How long a claim lasts, in minutes. Null means the setting of the site.",
                     ),
                 ),
+                (
+                    "is_restricted",
+                    models.BooleanField(
+                        db_default=False, help_text="Whether only its members and admins may see the run."
+                    ),
+                ),
+                (
+                    "members",
+                    models.ManyToManyField(
+                        db_table="run_member", related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
                 "db_table": "run",
@@ -1457,6 +1469,7 @@ class Migration(migrations.Migration):
                     ("import_context", "Can import task context"),
                     ("manage_people", "Can manage accounts"),
                     ("manage_webhooks", "Can manage webhooks"),
+                    ("see_every_run", "Can see restricted runs without being a member"),
                 ],
                 "constraints": [models.UniqueConstraint(fields=("name",), name="run_name_is_unique")],
             },

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.conf import settings
 from django.db import models
@@ -19,6 +19,34 @@ RUN_NAME_LENGTH = 200
 def usual_blind_share() -> float:
     """Return the blind share of new runs, from the settings."""
     return float(settings.BLIND_SHARE)
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    """Runs by who may see them. Every lookup of a run for a person starts from `visible_to`."""
+
+    def visible_to(self, person: User) -> Self:
+        """Runs that a person may see: open runs, and restricted ones with the person as a member.
+
+        People with the permission `see_every_run` see all runs.
+        """
+        return self if sees_every_run(person) else self.filter(~models.Q(pk__in=hidden_runs(person)))
+
+
+def hidden_runs(person: User) -> RunQuerySet:
+    """Return the restricted runs that a person may not see."""
+    if sees_every_run(person):
+        return Run.objects.none()
+    return Run.objects.filter(is_restricted=True).exclude(members=person)
+
+
+def in_visible_runs(person: User, run: str = "run") -> models.Q:
+    """Return the condition on rows whose run the person may see. `run` is the path to it."""
+    return models.Q() if sees_every_run(person) else ~models.Q(**{f"{run}__in": hidden_runs(person)})
+
+
+def sees_every_run(person: User) -> bool:
+    """Return whether restricted runs are open to the person, too."""
+    return person.has_perm("reviews.see_every_run")
 
 
 class Run(models.Model):
@@ -56,6 +84,13 @@ class Run(models.Model):
         null=True, help_text="How long a claim lasts, in minutes. Null means the setting of the site."
     )
 
+    is_restricted = models.BooleanField(
+        db_default=False, help_text="Whether only its members and admins may see the run."
+    )
+    members = models.ManyToManyField(User, db_table="run_member", related_name="+")
+
+    objects = RunQuerySet.as_manager()
+
     class Meta:
         db_table = "run"
         constraints: ClassVar = [models.UniqueConstraint(fields=["name"], name="run_name_is_unique")]
@@ -70,10 +105,15 @@ class Run(models.Model):
             ("import_context", "Can import task context"),
             ("manage_people", "Can manage accounts"),
             ("manage_webhooks", "Can manage webhooks"),
+            ("see_every_run", "Can see restricted runs without being a member"),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    def is_visible_to(self, person: User) -> bool:
+        """Return whether a person may see the run. Open runs need no query."""
+        return not self.is_restricted or sees_every_run(person) or self.members.filter(pk=person.pk).exists()
 
     @cached_property
     def draws_samples(self) -> bool:

@@ -8,7 +8,7 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from reviews.models import Escalation, IndependentReview, Reveal, Run, User
@@ -58,28 +58,28 @@ _PROGRESS = """
         SELECT count(*) FROM escalation x JOIN evaluation e ON e.id = x.evaluation_id
         WHERE x.run_id = run.id AND x.outcome = 'open' AND e.human_review_status = ANY(%(queue)s)
     ) escalated
-    WHERE %(run)s::bigint IS NULL OR run.id = %(run)s
+    WHERE run.id = ANY(%(runs)s)
 """
 
 
 def run_progress(run: Run) -> Progress:
     """Count the records of a run."""
-    return _progress(run)[run.pk]
+    return _progress([run.pk])[run.pk]
 
 
-def all_progress() -> list[tuple[Run, Progress]]:
-    """Return all runs, newest first, each with its counts."""
-    runs = list(Run.objects.order_by("-created_at", "-pk"))
-    progress = _progress(None)
-    return [(run, progress[run.pk]) for run in runs]
+def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
+    """Return all of these runs, newest first, each with its counts."""
+    found = list(runs.order_by("-created_at", "-pk"))
+    progress = _progress([run.pk for run in found])
+    return [(run, progress[run.pk]) for run in found]
 
 
-def _progress(run: Run | None) -> dict[int, Progress]:
+def _progress(runs: list[int]) -> dict[int, Progress]:
     values: dict[str, Any] = {
         "queue": list(QUEUE_STATUSES),
         "done": list(DONE_STATUSES),
         "not_required": NOT_REQUIRED,
-        "run": run.pk if run else None,
+        "runs": runs,
     }
     with connection.cursor() as cursor:
         cursor.execute(_PROGRESS, values)

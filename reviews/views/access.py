@@ -1,9 +1,10 @@
-"""Load the run of a URL, and check permissions."""
+"""Load the rows of a URL, of runs that the person may see, and check permissions."""
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
+from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
@@ -13,15 +14,25 @@ from reviews.accounts.permissions import check
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Run
+from reviews.models.runs import in_visible_runs
 
 P = ParamSpec("P")
 View = Callable[Concatenate[Request, P], HttpResponse]
+Row = TypeVar("Row", bound=Model)
 
 
 def load_run(request: Request, pk: int, permission: str = "review_evaluation") -> Run:
-    """Return a run, for a person with the permission. Raises `Denied` and `Http404`."""
+    """Return a run, for a person with the permission who may see it. Raises `Denied` and `Http404`."""
     check(request.user, permission)
-    return get_object_or_404(Run, pk=pk)
+    return get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
+
+
+def load_in_run(request: Request, rows: "QuerySet[Row]", run: str = "run", **lookup: Any) -> Row:
+    """Return the row of a lookup if the person may see its run. `run` is the path to it.
+
+    Raises `Http404`. Callers check the permission.
+    """
+    return get_object_or_404(rows.filter(in_visible_runs(request.user, run)), **lookup)
 
 
 def requires(permission: str) -> Callable[[View[P]], View[P]]:

@@ -36,6 +36,7 @@ MAY = {
     "import_context": {"max"},
     "manage_people": {"max"},
     "manage_webhooks": {"max"},
+    "see_every_run": {"max"},
 }
 SENTENCES = {
     "review_evaluation": "Only a reviewer, a lead or an admin can review evaluations.",
@@ -48,6 +49,7 @@ SENTENCES = {
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
     "manage_webhooks": "Only an admin can manage webhooks.",
+    "see_every_run": "Only an admin can see every run.",
 }
 
 

@@ -75,7 +75,7 @@ def reports(scale: float) -> Iterator[Figure]:
     ):
         for report, action in _reports(selection).items():
             yield _figure(f"{report}{name}", action)
-    yield _figure("who is working", presence.active_reviewers)
+    yield _figure("who is working", lambda: presence.active_reviewers(WorkSelection()))
 
 
 def _reports(selection: WorkSelection) -> dict[str, Callable[[], object]]:

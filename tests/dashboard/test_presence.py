@@ -5,6 +5,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from reviews.dashboard.presence import RECENTLY, active_reviewers
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Draft, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.review import drafts
@@ -24,13 +25,13 @@ class TestActiveReviewers:
         first, second = evaluations(run, tasks=["1"] * 2)
         claims.claim(evaluation_id=second.pk, reviewer=ana)
         last = claims.claim(evaluation_id=first.pk, reviewer=ana)
-        [present] = active_reviewers()
+        [present] = active_reviewers(WorkSelection())
         assert (present.reviewer, present.claims) == (ana, [second, first])
         assert present.last_seen == claim_expiry(last) - settings.CLAIM_LENGTH
 
     def test_reviewer_with_a_recent_decision_is_active(self, run: Run, ana: User) -> None:
         review = decide(evaluations(run, tasks=["1"])[0], ana)
-        assert [(one.reviewer, one.claims, one.last_seen) for one in active_reviewers()] == [
+        assert [(one.reviewer, one.claims, one.last_seen) for one in active_reviewers(WorkSelection())] == [
             (ana, [], review.submitted_at)
         ]
 
@@ -38,26 +39,26 @@ class TestActiveReviewers:
         held = claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         drafts.save(evaluation_id=held.pk, reviewer=ana, fields=[["comments", "So."]], revision=1)
         Evaluation.objects.update(claimed_by=None, claimed_until=None)
-        assert [one.reviewer for one in active_reviewers()] == [ana]
+        assert [one.reviewer for one in active_reviewers(WorkSelection())] == [ana]
         Draft.objects.update(saved_at=timezone.now() - RECENTLY)
-        assert active_reviewers() == []
+        assert active_reviewers(WorkSelection()) == []
 
     def test_reviewer_with_a_long_expired_claim_is_not_active(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         end_claim(evaluation)
-        assert active_reviewers() == []
+        assert active_reviewers(WorkSelection()) == []
 
     def test_presence_can_be_limited_to_a_run(self, run: Run, ana: User, bo: User) -> None:
         claims.claim(evaluation_id=evaluations(run, tasks=["1"])[0].pk, reviewer=ana)
         claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=bo)
-        assert [one.reviewer for one in active_reviewers(run)] == [ana]
-        assert len(active_reviewers()) == 2
+        assert [one.reviewer for one in active_reviewers(WorkSelection(run))] == [ana]
+        assert len(active_reviewers(WorkSelection())) == 2
 
     def test_reviewer_seen_last_comes_first(self, run: Run, ana: User, bo: User) -> None:
         for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 2), (ana, bo), strict=True):
             claims.claim(evaluation_id=evaluation.pk, reviewer=reviewer)
-        assert [one.reviewer for one in active_reviewers()] == [bo, ana]
+        assert [one.reviewer for one in active_reviewers(WorkSelection())] == [bo, ana]
         later = timezone.now() + settings.CLAIM_LENGTH
         Evaluation.objects.filter(claimed_by=ana).update(claimed_until=later)
-        assert [one.reviewer for one in active_reviewers()] == [ana, bo]
+        assert [one.reviewer for one in active_reviewers(WorkSelection())] == [ana, bo]

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import presence
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import AuditEvent, Run, User
 from reviews.queue import claims
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length, renewal_interval
@@ -67,7 +68,7 @@ def test_last_sign_of_life_is_when_the_claim_was_renewed(ana: User, lea: User) -
     evaluation = EvaluationFactory.create(run=configured(lea, 240))
     before = timezone.now()
     claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-    [present] = presence.active_reviewers()
+    [present] = presence.active_reviewers(WorkSelection())
     assert before <= present.last_seen <= timezone.now()
 
 

@@ -74,7 +74,7 @@ class TestProgress:
         runs = RunFactory.create_batch(count)
         evaluations(runs[0], tasks=["1"])
         with django_assert_num_queries(2):
-            found = all_progress()
+            found = all_progress(Run.objects.all())
         assert [listed for listed, _ in found] == runs[::-1]
         assert found[-1][1] == Progress(1, 1, 0, 0, 0, 0)
 

@@ -15,7 +15,7 @@ from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
-from reviews.views.access import replica_page
+from reviews.views.access import load_in_run, replica_page
 from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
@@ -39,7 +39,7 @@ _REVIEWER_TABLES = ("days", "criteria", "overturned", "checks")
 def dashboard(request: Request) -> HttpResponse:
     """Show all work, filtered by `run`, `first` and `last`."""
     check(request.user, "lead_review")
-    scope = dashboard_filters.read_filters(request.GET)
+    scope = dashboard_filters.read_filters(request.GET, request.user)
     context = {
         "scope": scope,
         "checks": len(spot_checks.open_checks(request.user)),
@@ -62,7 +62,7 @@ def dashboard_table(request: Request, name: str) -> StreamingHttpResponse:
     check(request.user, "lead_review")
     if name not in dashboard_tables.TABLES:
         raise Http404
-    scope = dashboard_filters.read_filters(request.GET, _reviewer(request))
+    scope = dashboard_filters.read_filters(request.GET, request.user, _reviewer(request))
     return as_csv(dashboard_tables.TABLES[name](scope), f"{name}.csv")
 
 
@@ -78,10 +78,11 @@ def _reviewer(request: Request) -> User | None:
 def release(request: Request, pk: int) -> HttpResponse:
     """Release a claimed record and return to the dashboard."""
     check(request.user, "lead_review")
-    record = get_object_or_404(Evaluation.objects.only("task_id", "model_id", "evaluation_id"), pk=pk)
+    titles = Evaluation.objects.only("task_id", "model_id", "evaluation_id")
+    record = load_in_run(request, titles, pk=pk)
     claims.release(evaluation_id=record.pk, actor=request.user)
     messages.success(request, f"Released: {record.title}. Drafts are kept.")
-    return redirect(dashboard_filters.read_filters(request.GET).address(reverse("dashboard")))
+    return redirect(dashboard_filters.read_filters(request.GET, request.user).address(reverse("dashboard")))
 
 
 @replica_page
@@ -99,7 +100,7 @@ def my_activity(request: Request) -> HttpResponse:
 
 
 def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpResponse:
-    scope = dashboard_filters.read_filters(request.GET, reviewer)
+    scope = dashboard_filters.read_filters(request.GET, request.user, reviewer)
     found = reviewer_activity.reviewer_figures(scope.selection)
     is_lead = can(request.user, "lead_review")
     context = {
@@ -189,7 +190,9 @@ def _read_query(request: Request) -> _DecisionQuery:
     signal = request.GET.get("signal", ALL)
     if signal not in SIGNALS:
         raise Http404
-    return _DecisionQuery(dashboard_filters.read_filters(request.GET, _reviewer(request)), signal)
+    return _DecisionQuery(
+        dashboard_filters.read_filters(request.GET, request.user, _reviewer(request)), signal
+    )
 
 
 def _run_list_url(query: _DecisionQuery) -> str:

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -17,6 +17,7 @@ from reviews.models import SpotCheck, User
 from reviews.records.conflicts import Conflict
 from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.views.access import load_in_run
 from reviews.views.dashboard import filters
 
 
@@ -54,7 +55,7 @@ def drawn(request: Request) -> HttpResponse:
 
 def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
     """Draw decisions and open the first one, or go back if none is left."""
-    selection = filters.read_filters(request.POST, reviewer).selection
+    selection = filters.read_filters(request.POST, request.user, reviewer).selection
     found = spot_checks.draw(selection=selection, count=count, actor=request.user)
     if not found:
         messages.info(request, "No decisions left to draw. All current decisions were drawn before.")
@@ -69,7 +70,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     """Show a drawn decision with its evidence. POST agrees with it, or reopens it with a reason."""
     check(request.user, "lead_review")
     rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "resolved_by")
-    drawn = get_object_or_404(rows, pk=pk)
+    drawn = load_in_run(request, rows, pk=pk)
     form = OutcomeForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
         return _page(request, drawn, form)

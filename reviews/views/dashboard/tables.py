@@ -97,7 +97,7 @@ def now(scope: DashboardFilters) -> Table:
         Column("release", "Release", is_number=False, is_action=True),
     ]
     rows = []
-    for present in active_reviewers(run=scope.selection.run):
+    for present in active_reviewers(scope.selection):
         seen = moment(present.last_seen)
         person = _person(present.reviewer, scope)
         claims = [_claim_cells(claim) for claim in present.claims] or [[words("none"), Cell(""), Cell("")]]
@@ -142,7 +142,7 @@ def runs(scope: DashboardFilters) -> Table:
             count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
             Cell("Assign or prioritise", url=reverse("bulk-change", args=[run.pk])),
         ]
-        for run, progress in queue_progress.all_progress()
+        for run, progress in queue_progress.all_progress(scope.runs)
         if chosen in {None, run}
     ]
     return Table("runs", "Runs", columns, rows, "There are no runs yet.")

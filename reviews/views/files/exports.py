@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
@@ -17,7 +17,7 @@ from reviews.exports.output import ExportOptions, InvalidExport
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Export, ExportPart, Import, IndependentReview, Run
-from reviews.views.access import load_run
+from reviews.views.access import load_in_run, load_run
 from reviews.views.files.imports import poll_seconds
 from reviews.views.parts import render_part
 
@@ -108,9 +108,8 @@ def export(request: Request, run_pk: int) -> HttpResponse:
 def export_page(request: Request, pk: int) -> HttpResponse:
     """Show the progress of an export, then its file. htmx requests the changing part only."""
     check(request.user, "export_run")
-    export = get_object_or_404(
-        Export.objects.select_related("run", "created_by", "only_import", "progress"), pk=pk
-    )
+    exports = Export.objects.select_related("run", "created_by", "only_import", "progress")
+    export = load_in_run(request, exports, pk=pk)
     context = {
         "export": export,
         "unfinished": export.state == Export.State.UNFINISHED,
@@ -125,7 +124,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
 def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpResponse:
     """Send the file, or the range of a Range header."""
     check(request.user, "export_run")
-    export = _finished(pk)
+    export = _finished(request, pk)
     jobs.record_download(export, request.user)
     name = output.export_options(export).file_name
     asked = None
@@ -179,13 +178,13 @@ def asked_range(header: str, size: int) -> range | None:
 def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
     """Send the receipt, for `manage.py verify_export`."""
     check(request.user, "export_run")
-    export = _finished(pk)
+    export = _finished(request, pk)
     name = f"{output.export_options(export).file_name}.receipt.json"
     return download(stored_files.stored_receipt(export), name, content_type="application/json")
 
 
-def _finished(pk: int) -> Export:
-    export = get_object_or_404(Export.objects.select_related("run", "only_import"), pk=pk)
+def _finished(request: Request, pk: int) -> Export:
+    export = load_in_run(request, Export.objects.select_related("run", "only_import"), pk=pk)
     if export.state != Export.State.DONE:
         raise Http404
     return export

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -17,6 +17,7 @@ from reviews.http.streaming import download
 from reviews.imports import jobs
 from reviews.imports.exception_groups import group_exceptions
 from reviews.models import Export, Import, ImportLine, ImportProgress
+from reviews.views.access import load_in_run
 from reviews.views.parts import render_part
 
 Outcome = ImportLine.Outcome
@@ -26,7 +27,8 @@ Outcome = ImportLine.Outcome
 def import_page(request: Request, pk: int) -> HttpResponse:
     """Show an import. htmx polls the changing part while the import runs."""
     check(request.user, "review_evaluation")
-    source = get_object_or_404(Import.objects.select_related("run", "created_by", "progress"), pk=pk)
+    sources = Import.objects.select_related("run", "created_by", "progress")
+    source = load_in_run(request, sources, pk=pk)
     to_read = _outcomes_worth_reading(source)
     groups = group_exceptions(source, to_read)
     context = {
@@ -78,7 +80,7 @@ def _outcomes_worth_reading(source: Import) -> dict[str, int]:
 def cancel(request: Request, pk: int) -> HttpResponse:
     """Cancel an import."""
     check(request.user, "import_file")
-    source = get_object_or_404(Import, pk=pk)
+    source = load_in_run(request, Import.objects.all(), pk=pk)
     jobs.cancel_import(source.pk, request.user)
     return redirect("import", source.pk)
 
@@ -87,7 +89,7 @@ def cancel(request: Request, pk: int) -> HttpResponse:
 def retry(request: Request, pk: int) -> HttpResponse:
     """Retry a failed import from its stored file."""
     check(request.user, "import_file")
-    source = get_object_or_404(Import, pk=pk)
+    source = load_in_run(request, Import.objects.all(), pk=pk)
     jobs.retry_import(source.pk, request.user)
     return redirect("import", source.pk)
 
@@ -96,7 +98,7 @@ def retry(request: Request, pk: int) -> HttpResponse:
 def rejected(request: Request, pk: int) -> StreamingHttpResponse:
     """Download the rejected lines verbatim, to correct and import them again."""
     check(request.user, "export_run")
-    source = get_object_or_404(Import.objects.select_related("run"), pk=pk)
+    source = load_in_run(request, Import.objects.select_related("run"), pk=pk)
     if source.rejected:
         # A rejected line may be another version of a record of the run.
         with transaction.atomic():
@@ -108,5 +110,5 @@ def rejected(request: Request, pk: int) -> StreamingHttpResponse:
 def exceptions(request: Request, pk: int) -> StreamingHttpResponse:
     """Download every line that did not become a new record, with outcome, field and reason."""
     check(request.user, "review_evaluation")
-    source = get_object_or_404(Import, pk=pk)
+    source = load_in_run(request, Import.objects.all(), pk=pk)
     return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")

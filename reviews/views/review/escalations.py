@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts.permissions import check
@@ -13,6 +13,7 @@ from reviews.models import Escalation, Evaluation
 from reviews.records.conflicts import RecordUnavailable
 from reviews.review import escalations
 from reviews.review.forms.escalation import EscalationForm
+from reviews.views.access import load_in_run
 from reviews.views.review import screen
 
 _LONGEST_ANSWER = 5_000
@@ -83,4 +84,4 @@ def resolve_escalation(request: Request, pk: int) -> HttpResponse:
 
 def _load(request: Request, pk: int) -> Escalation:
     check(request.user, "review_evaluation")
-    return get_object_or_404(Escalation.objects.select_related("evaluation"), pk=pk)
+    return load_in_run(request, Escalation.objects.select_related("evaluation"), pk=pk)

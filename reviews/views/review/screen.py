@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Q
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 
@@ -30,6 +30,7 @@ from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
 from reviews.search import listing
 from reviews.search.filters import Filters
+from reviews.views.access import load_in_run
 from reviews.views.parts import render_part
 
 
@@ -37,7 +38,7 @@ def load(request: Request, pk: int) -> Evaluation:
     """Return a record, for a person who may review. Raises `Denied` and `Http404`."""
     check(request.user, "review_evaluation")
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
-    return get_object_or_404(rows, pk=pk)
+    return load_in_run(request, rows, pk=pk)
 
 
 # The position of the reviewer

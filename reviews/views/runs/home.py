@@ -62,7 +62,7 @@ def runs(request: Request) -> HttpResponse:
         if upload:
             return redirect("import", upload.pk)
     context = {
-        "runs": progress.all_progress(),
+        "runs": progress.all_progress(Run.objects.visible_to(request.user)),
         "form": form,
         "may_import": can(request.user, "import_file"),
     }

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -19,7 +19,7 @@ from reviews.models import BulkChange, Run, SavedView, User
 from reviews.search import filter_options, listing, saved_views
 from reviews.search.filters import FILTERS, NOBODY, Filters
 from reviews.search.listing import RecordList
-from reviews.views.access import load_run
+from reviews.views.access import load_in_run, load_run
 
 MOST_TASKS = 20
 
@@ -60,7 +60,7 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
 def remove_view(request: Request, pk: int) -> HttpResponse:
     check(request.user, "review_evaluation")
     seen = SavedView.objects.filter(Q(owner=request.user) | Q(is_shared=True))
-    view = get_object_or_404(seen.select_related("run", "owner"), pk=pk)
+    view = load_in_run(request, seen.select_related("run", "owner"), pk=pk)
     saved_views.remove(view=view, actor=request.user)
     messages.success(request, f"View “{view.name}” removed.")
     return _to_list(view.run, view.query)
@@ -92,7 +92,7 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
 @require_POST
 def undo_bulk_change(request: Request, pk: int) -> HttpResponse:
     check(request.user, "lead_review")
-    done = get_object_or_404(BulkChange.objects.select_related("run"), pk=pk)
+    done = load_in_run(request, BulkChange.objects.select_related("run"), pk=pk)
     try:
         outcome = bulk_changes.undo(change_id=done.pk, actor=request.user)
     except bulk_changes.UndoRefused as refused:
