@@ -3,24 +3,34 @@
 from http import HTTPStatus
 from typing import Any
 
+import orjson
 from django.http import HttpResponse, StreamingHttpResponse
 from ninja import Router, Status
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILE_BODY, JSONL, check_type, read_file
+from reviews.api.bodies import FILE_BODY, JSON, JSONL, check_type, read_file
 from reviews.api.lookup import load_import
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
 from reviews.http.streaming import download
 from reviews.imports import runs, uploads
+from reviews.imports.recognition import ToolRecognised
+from reviews.imports.shipped_mappings import BY_NAME
 from reviews.models import ImportLine
 from reviews.records import mapping
 
 router = Router(tags=["imports"])
 _TEXT = {"schema": {"type": "string"}}
 MAPPINGS = ("application/toml", "text/plain", "application/octet-stream")
-_TOML = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT)}
+_INVALID = "The mapping is invalid. Nothing was saved."
+_NAME = {
+    "type": "object",
+    "properties": {"name": {"enum": list(BY_NAME)}},
+    "required": ["name"],
+    "additionalProperties": False,
+}
+_MAPPING = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT) | {JSON: {"schema": _NAME}}}
 
 
 @operation(
@@ -41,14 +51,22 @@ def create_import(
     done or failed. With `strict`, one invalid line rejects the whole file.
     """
     file = read_file(request)
-    source = uploads.receive(
-        file_name=file_name or f"{run}.jsonl",
-        run_name=run,
-        strict=strict,
-        size=file.size,
-        parts=file.parts,
-        actor=request.user,
-    )
+    try:
+        source = uploads.receive(
+            file_name=file_name or f"{run}.jsonl",
+            run_name=run,
+            strict=strict,
+            size=file.size,
+            parts=file.parts,
+            actor=request.user,
+        )
+    except ToolRecognised as refusal:
+        first = f'Set it by PUT {PREFIX}runs/{{run}}/mapping with {{"name": "{refusal.shipped.name}"}}'
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            f"{refusal} {first}, and send the file again.",
+            [(refusal.field, str(refusal))],
+        ) from refusal
     response["Location"] = f"{PREFIX}imports/{source.pk}"
     return Status(202, shapes.import_out(source))
 
@@ -60,21 +78,40 @@ def create_import(
     scope="import",
     response=shapes.MappingOut,
     problems=(400, 415),
-    requestBody=_TOML,
+    requestBody=_MAPPING,
 )
 def set_mapping(request: ApiRequest, run: str) -> dict[str, Any]:
     """Set the mapping of a run whose files come from another tool (docs/mapping.md).
 
-    The body is a mapping in TOML. A new name creates a run. A run with records keeps its mapping.
+    The body is a mapping in TOML, or the name of a shipped mapping in JSON: `{"name": "promptfoo"}`. A new
+    name of a run creates the run. A run with records keeps its mapping.
     """
-    check_type(request, MAPPINGS)
-    try:
-        wanted = mapping.parse_mapping(request.read(mapping.MOST_BYTES + 1))
-    except mapping.MappingError as error:
-        sentence = "The mapping is invalid. Nothing was saved."
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error
+    check_type(request, (*MAPPINGS, JSON))
+    body = request.read(mapping.MOST_BYTES + 1)
+    wanted = _shipped_mapping(body) if request.content_type == JSON else _own_mapping(body)
     found = runs.get_or_create_run(run, mapping=wanted, actor=request.user)
     return {"run": found.name, "mapping": found.mapping}
+
+
+def _own_mapping(toml: bytes) -> mapping.FieldMapping:
+    """Parse a mapping. Raises `Problem`."""
+    try:
+        return mapping.parse_mapping(toml)
+    except mapping.MappingError as error:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, _INVALID, error.problems) from error
+
+
+def _shipped_mapping(body: bytes) -> mapping.FieldMapping:
+    """Return the mapping that a JSON body names. Raises `Problem`."""
+    try:
+        sent = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {error}.") from error
+    for name, shipped in BY_NAME.items():
+        if sent == {"name": name}:
+            return shipped.read()
+    takes = f'is not {{"name": ...}} with a shipped mapping: {", ".join(BY_NAME)}'
+    raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, _INVALID, [("name", takes)])
 
 
 @operation(

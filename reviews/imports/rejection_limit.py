@@ -6,6 +6,7 @@ among its records is imported completely, and each invalid line is accounted for
 
 from collections.abc import Iterable, Iterator
 
+from reviews.imports.recognition import refuse_known_tool
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
 from reviews.records.translation import read_line
@@ -17,6 +18,7 @@ from reviews.storage.file_formats import LOOKED_AT, describe_format
 MIN_GOOD_SHARE = 0.01
 # A blank line costs little, so more of them are allowed than of rejected lines.
 BLANK_LINES_PER_LINE = 100
+RECORDS = "records"
 _LONGEST_REASON = 300
 
 
@@ -30,7 +32,7 @@ class RejectionLimit:
     `content` names the expected content of the file in messages. With `is_mapped`, a mapping reads the lines.
     """
 
-    def __init__(self, most: int, content: str = "records", *, is_mapped: bool = False) -> None:
+    def __init__(self, most: int, content: str = RECORDS, *, is_mapped: bool = False) -> None:
         self._most, self._content, self._is_mapped = most, content, is_mapped
         self._start = b""
         self._first = ""
@@ -64,7 +66,7 @@ class RejectionLimit:
     def finish(self) -> None:
         """Refuse an empty file, and a file without records if its format is known.
 
-        Raises `ImportRefused`.
+        Raises `ImportRefused`, and `ToolRecognised` for a file that a shipped mapping can read.
         """
         if not (self.good or self.rejected or self.blank):
             raise ImportRefused("The file is empty.")
@@ -73,6 +75,8 @@ class RejectionLimit:
     def _refuse_other_format(self) -> None:
         if self.good or not self.rejected:
             return
+        if not self._is_mapped and self._content == RECORDS:
+            refuse_known_tool(self._start)
         if name := describe_format(self._start, is_mapped=self._is_mapped):
             raise TooManyRejections(
                 f"This is not a file of {self._content}: it is {name}. "

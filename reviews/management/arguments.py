@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from django.core.management.base import CommandError
 
+from reviews.imports.shipped_mappings import BY_NAME
 from reviews.management.errors import command_errors
 from reviews.models import Run
 from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
@@ -43,13 +44,34 @@ def find_run(name: str) -> Run:
     return run
 
 
+def add_map(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add `--map`, for `read_mapping`."""
+    names = ", ".join(BY_NAME)
+    parser.add_argument("--map", metavar="MAPPING", help=f"{help_text}: a TOML file, or one of {names}")
+
+
 def read_mapping(name: str | None) -> FieldMapping | None:
-    """Read the mapping file, if there is one. Raises `CommandError` with a line for each problem."""
+    """Return the shipped mapping of that name, or read the file. Without a name, return None.
+
+    Raises `CommandError` with a line for each problem.
+    """
     if name is None:
         return None
+    if name in BY_NAME:
+        return BY_NAME[name].read()
     try:
         with command_errors(OSError):
-            return parse_mapping(Path(name).read_bytes())
+            return parse_mapping(_existing(name).read_bytes())
     except MappingError as error:
         lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
         raise CommandError("\n".join(lines), returncode=2) from error
+
+
+def _existing(name: str) -> Path:
+    """Return the path of a mapping file. Raises `CommandError` with the shipped names if there is none."""
+    if not Path(name).exists():
+        names = ", ".join(BY_NAME)
+        raise CommandError(
+            f"There is no file {name!r}, and no shipped mapping of that name: {names}.", returncode=2
+        )
+    return Path(name)

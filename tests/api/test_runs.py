@@ -14,7 +14,9 @@ from django.db import OperationalError
 
 from reviews.exports import jsonl
 from reviews.imports import jobs
+from reviews.imports.runs import run_mapping
 from reviews.models import AuditEvent, Import, Run, Upload
+from reviews.records.mapping import parse_mapping
 from tests.api.conftest import Program
 from tests.audit.test_log import seal
 from tests.records.test_mapping import MAPPINGS, MT_BENCH
@@ -52,8 +54,40 @@ class TestMapping:
         assert answer.status_code == 422
         fields = {error["field"] for error in answer.json()["errors"]}
         assert {"fields.task_id", "fields.created_at"} <= fields
-        assert self.send(of_max, b"", "application/json").status_code == 415
+        assert self.send(of_max, b"", "text/csv").status_code == 415
         assert not Run.objects.exists()
+
+    def test_shipped_mapping_is_set_by_its_name(self, of_max: Program) -> None:
+        answer = self.send(of_max, b'{"name": "mt-bench"}', "application/json")
+        assert answer.status_code == 200
+        assert run_mapping(Run.objects.get()) == parse_mapping(MAPPING.read_bytes())
+
+    @pytest.mark.parametrize(
+        ("body", "status"),
+        [
+            (b'{"name": "unknown"}', 422),
+            (b'{"name": ["mt-bench"]}', 422),
+            (b'{"name": "mt-bench", "more": 1}', 422),
+            (b'"mt-bench"', 422),
+            (b"{", 400),
+        ],
+    )
+    def test_unknown_name_of_a_mapping_is_rejected(self, body: bytes, status: int, of_max: Program) -> None:
+        answer = self.send(of_max, body, "application/json")
+        assert answer.status_code == status
+        if status == 422:
+            [error] = answer.json()["errors"]
+            assert error["field"] == "name"
+            assert "mt-bench" in error["reason"]
+        assert not Run.objects.exists()
+
+    def test_import_of_a_known_tool_names_the_mapping(self, of_max: Program) -> None:
+        answer = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
+        assert answer.status_code == 422
+        assert "which need the mapping 'mt-bench'" in answer.json()["detail"]
+        assert 'PUT /api/v1/runs/{run}/mapping with {"name": "mt-bench"}' in answer.json()["detail"]
+        assert not Run.objects.exists()
+        assert not Upload.objects.exists()
 
     def test_mapping_of_run_with_records_cannot_change(self, of_max: Program) -> None:
         import_data(file_of(line()), run="bench")

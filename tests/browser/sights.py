@@ -18,13 +18,13 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, Route
 
-from cognireview.environment import BASE_DIR
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.exports import jobs, output
 from reviews.imports import jobs as import_jobs
 from reviews.imports.runs import get_or_create_run
+from reviews.imports.shipped_mappings import BY_NAME
 from reviews.models import (
     BlindScores,
     Evaluation,
@@ -37,7 +37,6 @@ from reviews.models import (
     Webhook,
 )
 from reviews.queue import claims
-from reviews.records.mapping import parse_mapping
 from reviews.review import decisions, drafts, escalations, independent_reviews
 from reviews.search import saved_views, strata
 from reviews.search.filters import Filters
@@ -337,7 +336,7 @@ def spot_checks_drawn() -> None:
 
 
 def mapped_run() -> None:
-    mapping = parse_mapping((BASE_DIR / "docs" / "mappings" / "promptfoo.toml").read_bytes())
+    mapping = BY_NAME["promptfoo"].read()
     get_or_create_run(f"Nightly {LONG}"[:200], mapping=mapping, actor=None)
 
 

@@ -17,7 +17,8 @@ from rich.console import Console
 
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import Progress, StrictImportRefused, import_stream
-from reviews.management.arguments import open_input, read_mapping
+from reviews.imports.recognition import ToolRecognised
+from reviews.management.arguments import add_map, open_input, read_mapping
 from reviews.models import Import
 from reviews.records.mapping import FieldMapping
 from reviews.storage import decompression
@@ -42,11 +43,7 @@ class Command(BaseCommand):
             "--dry-run", action="store_true", help="report what would happen, but change nothing"
         )
         parser.add_argument("--strict", action="store_true", help="import nothing if any line is invalid")
-        parser.add_argument(
-            "--map",
-            metavar="FILE",
-            help="TOML file that maps the lines of another tool (docs/mapping.md)",
-        )
+        add_map(parser, "mapping for a file of another tool (docs/mapping.md)")
         parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -78,11 +75,23 @@ class Command(BaseCommand):
             self.stderr.write(f"{name}: {refusal}")
             self._report(refusal.source, refusal.listed_exceptions(), refusal.groups, options, kept=False)
             return NOTHING_IMPORTED
+        except ToolRecognised as refusal:
+            self._print_preview(name, refusal)
+            return NOTHING_IMPORTED
         except (ImportRefused, CorruptData, OSError) as error:
             self.stderr.write(f"{name}: {error}")
             return NOTHING_IMPORTED
         self._report(done, exceptions, groups, options, kept=not options["dry_run"])
         return SOME_REJECTED if done.rejected else ACCEPTED
+
+    def _print_preview(self, name: str, refusal: ToolRecognised) -> None:
+        self.stderr.write(f"{name}: {refusal} Nothing was imported. The first records:")
+        for row in refusal.rows:
+            self.stderr.write(f"  {row.record}")
+            for label, value in row._asdict().items():
+                if value and label != "record":
+                    self.stderr.write(f"    {label}: {value}")
+        self.stderr.write(f"To import the file, add --map {refusal.shipped.name}")
 
     def _report(
         self,

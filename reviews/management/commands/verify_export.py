@@ -13,7 +13,7 @@ from reviews.exports import verify_receipt
 from reviews.exports.verify_export import Comparison
 from reviews.exports.verify_log import AuditLogFile, UnreadableAuditLog, verify_with_log
 from reviews.exports.verify_receipt import UNREADABLE, InvalidReceipt
-from reviews.management.arguments import read_mapping
+from reviews.management.arguments import add_map, read_mapping
 from reviews.management.errors import command_errors
 
 _NOT_TRUSTED = (
@@ -50,7 +50,7 @@ class Command(BaseCommand):
             metavar="FILE",
             help="file written by export_audit at the time of the export (with --receipt: then or later)",
         )
-        parser.add_argument("--map", metavar="FILE", help="mapping that the originals were imported with")
+        add_map(parser, "mapping that the originals were imported with")
 
     def handle(self, *args: Any, **options: Any) -> None:
         originals, exported = [Path(name) for name in options["originals"]], Path(options["exported"])

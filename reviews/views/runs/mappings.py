@@ -1,5 +1,7 @@
 """Other formats: runs with a mapping, and adding one."""
 
+from typing import Any
+
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
@@ -9,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.imports.runs import get_or_create_run, run_mapping
+from reviews.imports.shipped_mappings import BY_NAME, SHIPPED
 from reviews.models import RUN_NAME_LENGTH, Run
 from reviews.records.mapping import MOST_BYTES, FieldMapping, MappingError, parse_mapping
 from reviews.storage.errors import ImportRefused
@@ -36,20 +39,37 @@ class MappingForm(forms.Form):
         max_length=RUN_NAME_LENGTH,
         help_text="A new name creates a new run.",
     )
-    mapping = forms.CharField(
+    shipped = forms.ChoiceField(
         label="Mapping",
+        required=False,
+        choices=[("", "Another tool, by the mapping below"), *((one.name, one.title) for one in SHIPPED)],
+    )
+    mapping = forms.CharField(
+        label="Mapping for another tool",
+        required=False,
         help_text="TOML, with a JMESPath expression for each record field.",
         max_length=MOST_BYTES,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
     )
 
-    def clean_mapping(self) -> FieldMapping:
+    def clean(self) -> dict[str, Any]:
+        """Replace the mapping by the chosen one, or else by the parsed TOML."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        name = cleaned.get("shipped")
+        if name:
+            cleaned["mapping"] = BY_NAME[name].read()
+        elif "shipped" in cleaned and "mapping" in cleaned:
+            cleaned["mapping"] = self._parsed(cleaned["mapping"])
+        return cleaned
+
+    def _parsed(self, toml: str) -> FieldMapping | None:
         try:
-            return parse_mapping(self.cleaned_data["mapping"].encode())
+            return parse_mapping(toml.encode())
         except MappingError as error:
-            problems = [f"{place}: {reason}" for place, reason in error.problems]
-            raise forms.ValidationError([forms.ValidationError(problem) for problem in problems]) from None
+            for place, reason in error.problems:
+                self.add_error("mapping", f"{place}: {reason}")
+            return None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

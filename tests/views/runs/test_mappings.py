@@ -6,16 +6,16 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from cognireview.environment import BASE_DIR
 from reviews.imports.runs import run_mapping
 from reviews.models import Run
-from tests.records.test_mapping import MT_BENCH
+from reviews.records.mapping import parse_mapping
+from tests.records.test_mapping import MAPPINGS, MT_BENCH
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 
 pytestmark = pytest.mark.django_db
 
-TOML = (BASE_DIR / "docs" / "mappings" / "mt-bench.toml").read_text()
+TOML = (MAPPINGS / "mt-bench.toml").read_text()
 
 
 def send(client: Client, mapping: str = TOML, run: str = "evaluations") -> Any:
@@ -29,6 +29,19 @@ def test_mapped_run_imports_files_by_its_mapping(as_max: Client) -> None:
     brought = import_data(MT_BENCH)
     assert brought.new == 1
     assert "read with the run's mapping" in text(as_max.get(reverse("import", args=[brought.pk])))
+
+
+def test_shipped_mapping_can_be_chosen(as_max: Client) -> None:
+    chosen = {"run_name": "evaluations", "shipped": "mt-bench", "mapping": "is not used"}
+    page = text(as_max.post(reverse("mappings"), chosen, follow=True))
+    assert "Mapping of evaluations saved." in page
+    assert run_mapping(Run.objects.get()) == parse_mapping(TOML.encode())
+
+
+def test_unknown_shipped_mapping_is_refused(as_max: Client) -> None:
+    answer = as_max.post(reverse("mappings"), {"run_name": "evaluations", "shipped": "x", "mapping": TOML})
+    assert answer.status_code == 422
+    assert not Run.objects.exists()
 
 
 def test_invalid_mapping_shows_all_errors(as_max: Client) -> None:

@@ -1,0 +1,97 @@
+"""Recognise files of well-known tools by their content, and preview their records."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from reviews.imports.shipped_mappings import SHIPPED, ShippedMapping
+from reviews.records.mapping import FieldMapping
+from reviews.records.schema import LineError, Record
+from reviews.records.translation import read_line
+from reviews.storage import json_outline
+from reviews.storage.errors import ImportRefused
+
+PREVIEWED = 3
+_LONGEST_TEXT = 120
+
+
+class PreviewRow(NamedTuple):
+    """The beginning of a record, as short texts. Values that the record does not have are empty."""
+
+    record: str
+    task: str
+    model: str
+    #: Criteria with their scores.
+    scores: str
+    response: str
+
+
+class ToolRecognised(ImportRefused):
+    """A file of a known tool was to be imported without a mapping. The import needs a confirmation."""
+
+    def __init__(self, shipped: ShippedMapping, rows: list[PreviewRow]) -> None:
+        super().__init__(f"The file contains {shipped.title}, which need the mapping {shipped.name!r}.")
+        #: The mapping for the file.
+        self.shipped = shipped
+        #: The first records of the file, read with that mapping.
+        self.rows = rows
+
+
+def refuse_known_tool(start: bytes) -> None:
+    """Raise `ToolRecognised` for a file of a known tool. `start` is the beginning of its lines."""
+    if shipped := recognise(start):
+        raise ToolRecognised(shipped, preview(start, shipped.read()))
+
+
+def recognise(start: bytes) -> ShippedMapping | None:
+    """Return the mapping for a file that begins with these lines. None for files of unknown tools."""
+    first = next(_lines(start), b"")
+    found = json_outline.outline(first)
+    keys = set(found.keys) if found else set()
+    return next((shipped for shipped in SHIPPED if shipped.fits(keys)), None)
+
+
+def preview(start: bytes, mapping: FieldMapping) -> list[PreviewRow]:
+    """Read the first records of a file. Invalid lines are left out."""
+    rows: list[PreviewRow] = []
+    for line in _lines(start):
+        try:
+            rows.append(_row(read_line(line, settings.LIMITS, mapping)))
+        except LineError:
+            continue
+        if len(rows) == PREVIEWED:
+            break
+    return rows
+
+
+def _row(record: Record) -> PreviewRow:
+    scores = ", ".join(
+        f"{name}: {_text(score.get('score'))}" for name, score in record.parsed_rubric_scores.items()
+    )
+    return PreviewRow(
+        _short(record.evaluation_id),
+        _short(record.task_id),
+        _short(record.model_id),
+        _short(scores),
+        _short(record.structured_model_response),
+    )
+
+
+def _short(value: Any) -> str:
+    """Return the beginning of a value, on one line and without characters that control a terminal."""
+    words = " ".join(_text(value)[: 2 * _LONGEST_TEXT].split())
+    text = "".join(character for character in words if character.isprintable())
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _lines(start: bytes) -> Iterator[bytes]:
+    """Yield the lines that are not blank. The last one may be cut off."""
+    return (line for line in start.split(b"\n") if line.strip())

@@ -1,0 +1,47 @@
+"""The mappings that ship with the program, for files of well-known tools."""
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from reviews.records.mapping import FieldMapping, parse_mapping
+
+FOLDER = Path(__file__).with_name("mappings")
+
+
+class ShippedMapping(NamedTuple):
+    """A mapping in the file `NAME.toml` of `FOLDER`."""
+
+    #: The name for commands, pages and the API.
+    name: str
+    #: The content of the file, as in "The file contains ...".
+    title: str
+    #: Keys that each record of the tool has.
+    keys: frozenset[str]
+
+    def fits(self, keys: set[str]) -> bool:
+        """Whether a record with these keys may be one of the tool."""
+        return self.keys <= keys
+
+    def read(self) -> FieldMapping:
+        """Return the mapping."""
+        return _read(self.name)
+
+
+SHIPPED = (
+    ShippedMapping(
+        "promptfoo", "promptfoo results", frozenset({"testIdx", "promptIdx", "provider", "prompt"})
+    ),
+    ShippedMapping("deepeval", "DeepEval test results", frozenset({"name", "success", "metrics_data"})),
+    ShippedMapping(
+        "mt-bench",
+        "MT-Bench judgments of single answers",
+        frozenset({"question_id", "model", "judge", "judgment", "score", "turn"}),
+    ),
+)
+BY_NAME = {shipped.name: shipped for shipped in SHIPPED}
+
+
+@cache
+def _read(name: str) -> FieldMapping:
+    return parse_mapping((FOLDER / f"{name}.toml").read_bytes())

@@ -1,0 +1,119 @@
+"""Files of known tools are recognised by their content, and previewed before anything is stored."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from reviews.imports import importer
+from reviews.imports.recognition import PREVIEWED, ToolRecognised, recognise
+from reviews.imports.shipped_mappings import FOLDER, SHIPPED
+from reviews.models import AuditEvent, Import, Run
+from tests.records.test_mapping import DEEPEVAL, MT_BENCH, PROMPTFOO
+from tests.support.commands import manage
+from tests.support.lines import file_of, import_data, line
+
+pytestmark = pytest.mark.django_db
+
+LINES = {"promptfoo": PROMPTFOO, "deepeval": DEEPEVAL, "mt-bench": MT_BENCH}
+MT_BENCH_FILE = file_of(*(MT_BENCH.replace(b'"turn": 1', b'"turn": %d' % turn) for turn in range(5)))
+
+
+def refused(data: bytes) -> ToolRecognised:
+    with pytest.raises(ToolRecognised) as refusal:
+        import_data(data)
+    assert not Run.objects.exists()
+    assert not Import.objects.exists()
+    return refusal.value
+
+
+class TestRecognition:
+    @pytest.mark.parametrize(("name", "data"), LINES.items(), ids=LINES)
+    def test_line_of_a_tool_is_recognised(self, name: str, data: bytes) -> None:
+        found = recognise(b"\n" + file_of(data, data))
+        assert found is not None
+        assert found.name == name
+
+    def test_line_longer_than_the_beginning_is_recognised(self) -> None:
+        start = json.dumps({**json.loads(MT_BENCH), "z": "x" * 2_000}).encode()[:1_000]
+        found = recognise(start)
+        assert found is not None
+        assert found.name == "mt-bench"
+
+    @pytest.mark.parametrize(
+        "start", [b"", b"{}", b"0", b'{"judge": 1}', line(), b"%PDF-1.7", b'{"a": "\xff', b"{" * 1_000]
+    )
+    def test_other_files_are_not_recognised(self, start: bytes) -> None:
+        assert recognise(start) is None
+
+    def test_every_shipped_mapping_has_its_file(self) -> None:
+        assert {f"{shipped.name}.toml" for shipped in SHIPPED} == {path.name for path in FOLDER.iterdir()}
+        for shipped in SHIPPED:
+            assert shipped.read().fields
+
+
+class TestImport:
+    @pytest.mark.parametrize("pack", [bytes, gzip.compress])
+    @pytest.mark.parametrize("shape", ["lines", "array"])
+    def test_import_of_a_known_tool_is_refused_with_a_preview(self, shape: str, pack: type[bytes]) -> None:
+        data = MT_BENCH_FILE
+        if shape == "array":
+            data = b"[" + b",\n".join(data.split(b"\n")[:-1]) + b"]"
+        refusal = refused(pack(data))
+        assert str(refusal) == (
+            "The file contains MT-Bench judgments of single answers, which need the mapping 'mt-bench'."
+        )
+        assert len(refusal.rows) == PREVIEWED
+        row = refusal.rows[1]
+        assert (row.record, row.task, row.model) == ("mt-bench/81/alpaca-13b/1", "81", "alpaca-13b")
+        assert row.scores == "Rating: 2"
+
+    def test_preview_leaves_invalid_lines_out(self) -> None:
+        bad = MT_BENCH.replace(b'"score": 2', b'"score": []')
+        refusal = refused(file_of(bad, MT_BENCH))
+        assert [row.record for row in refusal.rows] == ["mt-bench/81/alpaca-13b/1"]
+
+    def test_preview_has_short_printable_texts(self) -> None:
+        long = json.loads(MT_BENCH) | {"user_prompt": "a\x1b[31m\n" * 1_000}
+        [row] = refused(json.dumps(long).encode()).rows
+        assert row.response.startswith("a[31m a[31m")
+        assert len(row.response) < 130
+
+    def test_import_with_the_mapping_of_the_run_is_not_refused(self) -> None:
+        shipped = recognise(MT_BENCH)
+        assert shipped is not None
+        for data in (MT_BENCH_FILE, MT_BENCH):
+            importer.import_stream(
+                [data], run_name="bench", file_name="a.jsonl", actor=None, mapping=shipped.read()
+            )
+        assert import_data(MT_BENCH_FILE, run="bench").unchanged == 5
+
+    def test_records_beside_lines_of_a_tool_are_imported(self) -> None:
+        done = import_data(file_of(MT_BENCH, line("a")))
+        assert (done.new, done.rejected) == (1, 1)
+
+
+class TestCommand:
+    def test_import_command_shows_records_and_imports_nothing(
+        self, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        path = tmp_path / "judgments.jsonl"
+        path.write_bytes(MT_BENCH_FILE)
+        finished = manage(capsysbinary, "import_run", str(path))
+        assert (finished.status, finished.out) == (2, b"")
+        assert "which need the mapping 'mt-bench'. Nothing was imported." in finished.err
+        assert "  mt-bench/81/alpaca-13b/0\n    task: 81\n    model: alpaca-13b\n    scores: Rating: 2\n" in (
+            finished.err
+        )
+        assert "add --map mt-bench" in finished.err
+        assert not Run.objects.exists()
+        assert not AuditEvent.objects.exists()
+
+    def test_import_command_takes_the_name_of_a_shipped_mapping(
+        self, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        path = tmp_path / "judgments.jsonl"
+        path.write_bytes(MT_BENCH_FILE)
+        assert manage(capsysbinary, "import_run", str(path), "--map", "mt-bench").status == 0
+        assert Run.objects.get().evaluations.count() == 5
