@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from django.http import HttpRequest
 from ninja import Router
 from ninja.security import HttpBearer
+from ninja.signature.utils import get_path_param_names
 
 from cognireview.operations import logs
 from reviews.accounts import api_tokens
@@ -56,6 +57,7 @@ def operation(
     problems: Iterable[int] = (),
     file: str = "",
     parameters: list[dict[str, Any]] | None = None,
+    is_in_schema: bool = True,
     **extra: Any,
 ) -> Callable[[View], View]:
     """Register a view as an operation for tokens with a scope.
@@ -71,15 +73,20 @@ def operation(
     if parameters:
         schema["parameters"] = parameters
     decorate: Callable[[View], View] = router.api_operation(
-        [method], path, auth=TokenAuth(scope), response=response, openapi_extra=schema
+        [method],
+        path,
+        auth=TokenAuth(scope),
+        response=response,
+        openapi_extra=schema,
+        include_in_schema=is_in_schema,
     )
-    extra_names = {parameter["name"] for parameter in parameters or ()}
-    return lambda view: decorate(_reject_unknown_parameters(view, extra_names))
+    in_query = {parameter["name"] for parameter in parameters or ()}
+    return lambda view: decorate(_reject_unknown_parameters(view, in_query, get_path_param_names(path)))
 
 
-def _reject_unknown_parameters(view: View, extra_names: set[str]) -> View:
-    """Reject query parameters that are neither arguments of the view nor in `extra_names`."""
-    names = extra_names | set(inspect.signature(view).parameters)
+def _reject_unknown_parameters(view: View, in_query: set[str], in_path: set[str]) -> View:
+    """Reject query parameters that are neither in `in_query` nor arguments of the view from elsewhere."""
+    names = in_query | (set(inspect.signature(view).parameters) - in_path)
 
     @wraps(view)
     def checked(request: ApiRequest, *args: Any, **options: Any) -> Any:

@@ -5,7 +5,7 @@ as on the screen.
 """
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
@@ -19,6 +19,7 @@ from reviews.api.bodies import Body
 from reviews.api.entries import BlindIn, DecisionIn
 from reviews.api.evaluations import filter_problem
 from reviews.api.lookup import get_record, get_run
+from reviews.api.paths import RECORD
 from reviews.api.problems import Problem
 from reviews.models import Evaluation, Review, User
 from reviews.queue import claims
@@ -33,9 +34,8 @@ _SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
 
 
 class ClaimIn(Body):
-    """The run, and filters as on its page; several values as a list."""
+    """Filters as on the page of the run; several values as a list."""
 
-    run: str
     filters: dict[str, str | list[str]] = Field(
         default={}, json_schema_extra={"propertyNames": {"enum": [*FILTERS]}}
     )
@@ -44,29 +44,29 @@ class ClaimIn(Body):
 @operation(
     router,
     "POST",
-    "/claims",
+    "/runs/{run}/claims",
     scope="review",
     response={200: shapes.RecordOut, 204: None},
     problems=(*_JSON_PROBLEMS, 404),
 )
-def claim(request: ApiRequest, wanted: ClaimIn) -> Status[Any]:
+def claim(request: ApiRequest, run: str, wanted: ClaimIn | None = None) -> Status[Any]:
     """Claim the next available record, or return the one you have claimed already; 204 if none is left.
 
     It is reserved for you until `claimed_until`.
     """
-    filters = _filters(wanted)
-    run = get_run(wanted.run, request.user)
-    condition = filters.condition(run, request.user)
-    claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
+    filters = _filters(wanted.filters if wanted else {})
+    found = get_run(run, request.user)
+    condition = filters.condition(found, request.user)
+    claimed = claims.claim_next(run=found, reviewer=request.user, condition=condition)
     if claimed is None:
         return Status(204, None)
-    record = get_record(run.name, claimed.evaluation_id, request.user)
+    record = get_record(run, claimed.evaluation_id, request.user)
     return Status(200, shapes.record_out(record, request.user))
 
 
-def _filters(wanted: ClaimIn) -> Filters:
+def _filters(wanted: Mapping[str, str | list[str]]) -> Filters:
     query = QueryDict(mutable=True)
-    for name, values in wanted.filters.items():
+    for name, values in wanted.items():
         query.setlist(name, [values] if isinstance(values, str) else values)
     filters = Filters.parse(query)
     if filters.problems:
@@ -78,12 +78,12 @@ def _filters(wanted: ClaimIn) -> Filters:
 @operation(
     router,
     "DELETE",
-    "/evaluations/{path:evaluation_id}/claim",
+    f"{RECORD}/claim",
     scope="review",
     response={204: None},
     problems=(404,),
 )
-def release(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
+def release(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
     """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
     claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)
     return Status(204, None)
@@ -92,12 +92,12 @@ def release(request: ApiRequest, evaluation_id: str, run: str) -> Status[Any]:
 @operation(
     router,
     "PUT",
-    "/evaluations/{path:evaluation_id}/blind-scores",
+    f"{RECORD}/blind-scores",
     scope="review",
     response=shapes.RecordOut,
     problems=(*_JSON_PROBLEMS, 404, 409),
 )
-def lock_in(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) -> dict[str, Any]:
+def lock_in(request: ApiRequest, run: str, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
     """Lock in blind scores on a record you have claimed. The response contains the judge's scores.
 
     Locked-in scores cannot be changed. Your decision may differ from them.
@@ -112,15 +112,15 @@ def lock_in(request: ApiRequest, evaluation_id: str, run: str, sent: BlindIn) ->
 @operation(
     router,
     "PUT",
-    "/evaluations/{path:evaluation_id}/review",
+    f"{RECORD}/review",
     scope="review",
     response=shapes.SavedOut,
     problems=(*_JSON_PROBLEMS, 404, 409),
 )
 def review(
     request: ApiRequest,
-    evaluation_id: str,
     run: str,
+    evaluation_id: str,
     sent: DecisionIn,
     key: HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)],
 ) -> dict[str, Any]:
@@ -144,6 +144,20 @@ def review(
         arguments = entries.decision_arguments(record, sent, submission, blind_scores)
         made = decisions.submit(evaluation_id=record.pk, reviewer=request.user, **arguments)
     return _saved(made)
+
+
+def _register_reading(ending: str) -> None:
+    """Let GET of an operation's path return the record whose id ends like the path."""
+
+    @operation(
+        router, "GET", f"{RECORD}/{ending}", scope="read", response=shapes.RecordOut, is_in_schema=False
+    )
+    def read(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
+        return shapes.record_out(get_record(run, f"{evaluation_id}/{ending}", request.user), request.user)
+
+
+for _ending in ("claim", "blind-scores", "review"):
+    _register_reading(_ending)
 
 
 def _check_same(before: Review, sent: DecisionIn) -> Review:

@@ -8,6 +8,7 @@ from ninja import P, QueryEx, Router
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.lookup import get_record, get_run
+from reviews.api.paths import RECORD, RECORDS
 from reviews.api.problems import Problem
 from reviews.models import Run
 from reviews.queue import progress
@@ -35,7 +36,7 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
 @operation(
     router,
     "GET",
-    "/evaluations",
+    RECORDS,
     scope="read",
     response=shapes.EvaluationsOut,
     problems=(404,),
@@ -47,9 +48,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
     `after` is `next` of the previous page. Records that you may still review blind are left out if a
     filter or the sort order would reveal the judge's verdict.
     """
-    query = request.GET.copy()
-    query.pop("run")
-    view = RecordList.parse(query)
+    view = RecordList.parse(request.GET)
     if view.problems:
         raise filter_problem(view.problems)
     if after and SORTS[view.sort].parse_cursor(after) is None:
@@ -93,14 +92,15 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
 @operation(
     router,
     "GET",
-    "/evaluations/{path:evaluation_id}",
+    RECORD,
     scope="read",
     response=shapes.RecordOut,
     problems=(404,),
 )
-def evaluation(request: ApiRequest, evaluation_id: str, run: str) -> dict[str, Any]:
+def evaluation(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
     """Return a record with its criteria and its current decision.
 
-    The judge's output is left out while the record is reviewed blind (`is_blind`).
+    Percent-encode the id, including its slashes. The judge's output is left out while the record is reviewed
+    blind (`is_blind`).
     """
     return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)

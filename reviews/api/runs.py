@@ -33,7 +33,7 @@ def runs(request: ApiRequest) -> list[dict[str, Any]]:
 @operation(
     router,
     "GET",
-    "/runs/{path:run}/export",
+    "/runs/{run}/export",
     scope="export",
     response={200: None},
     file=JSONL,
@@ -48,7 +48,7 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
     return download(jobs.stream_export(order, request.user), order.file_name)
 
 
-@operation(router, "GET", "/runs/{path:run}/report", scope="read", response=shapes.ReportOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}/report", scope="read", response=shapes.ReportOut, problems=(404,))
 def judge_report(
     request: ApiRequest,
     run: str,
@@ -79,7 +79,7 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
         raise Problem(status, str(error), [("require", str(error))]) from error
 
 
-@operation(router, "GET", "/runs/{path:run}", scope="read", response=shapes.RunOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}", scope="read", response=shapes.RunOut, problems=(404,))
 def run(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return a run with its counts by state."""
     found = get_run(run, request.user)

@@ -23,7 +23,7 @@ _PROBLEMS = (400, 411, 413, 415, 507)
 @operation(
     router,
     "POST",
-    "/runs/{path:run}/context",
+    "/runs/{run}/context",
     scope="import",
     response=shapes.ContextImportOut,
     problems=(404, *_PROBLEMS),

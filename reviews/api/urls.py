@@ -27,8 +27,9 @@ api = Api(
     renderer=JsonRenderer(),
 )
 problems.register_handlers(api)
-# The first match is used, and ids may contain slashes: longer paths come first.
-for part in (imports, task_context, runs, decisions, evaluations, audit):
+# The first match is used, and ids may contain slashes: longer paths come first. The operations that create
+# runs come last. They accept any name, to say why it is refused.
+for part in (decisions, evaluations, runs, task_context, audit, imports):
     api.add_router("", part.router)
 
 

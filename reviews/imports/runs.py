@@ -41,4 +41,7 @@ def clean_run_name(name: str) -> str:
         raise ImportRefused("Enter a name for the run.", "run")
     if len(name) > RUN_NAME_LENGTH or not name.isprintable():
         raise ImportRefused(f"A run's name has at most {RUN_NAME_LENGTH} printable characters.", "run")
+    if "/" in name or name in {".", ".."}:
+        reason = "A run's name is part of addresses: it contains no slash (/), and is not “.” or “..”."
+        raise ImportRefused(reason, "run")
     return name

@@ -130,6 +130,10 @@ class TestPages:
     def test_api_page_lists_operations_with_scopes(self, ana: User, client: Client) -> None:
         client.force_login(ana)
         shown = text(client.get(reverse("api")))
-        names = ("PUT /api/v1/evaluations/{evaluation_id}/review", "Idempotency-Key", "corrected_scores")
+        names = (
+            "PUT /api/v1/runs/{run}/evaluations/{evaluation_id}/review",
+            "Idempotency-Key",
+            "corrected_scores",
+        )
         assert [name for name in names if f"<code>{name}</code>" not in shown] == []
         assert shown.count("Scope review") == 4

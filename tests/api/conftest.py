@@ -1,13 +1,14 @@
 """Programs that send requests to the API with a token."""
 
 from typing import Any
+from urllib.parse import quote
 
 import orjson
 import pytest
 from django.test import Client
 
 from reviews.accounts import api_tokens
-from reviews.models import User
+from reviews.models import Evaluation, User
 
 ALL = tuple(api_tokens.SCOPES)
 JSON = "application/json"
@@ -30,6 +31,12 @@ class Program:
 
     def get(self, path: str) -> Any:
         return self.ask("GET", path)
+
+
+def path_of(record: Evaluation, operation: str = "") -> str:
+    """Return the path of a record, or of an operation on it."""
+    path = f"runs/{quote(record.run.name, safe='')}/evaluations/{quote(record.evaluation_id, safe='')}"
+    return f"{path}/{operation}" if operation else path
 
 
 def program_of(person: User, *scopes: str) -> Program:

@@ -93,7 +93,7 @@ def test_no_request_causes_a_server_error(program: Program) -> None:
     @examples(max_examples=60)
     @example(plain("runs/one"))
     @example(plain("runs/no-such-run"))
-    @example(plain("evaluations?run=one&sort=no-such-order"))
+    @example(plain("runs/one/evaluations?sort=no-such-order"))
     @given(requests())
     def ask(request: dict[str, Any]) -> None:
         answer = program.ask(**request)

@@ -9,7 +9,7 @@ import pytest
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.review import independent_reviews
-from tests.api.conftest import Program, program_of
+from tests.api.conftest import Program, path_of, program_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim
 
@@ -31,12 +31,12 @@ def record() -> Evaluation:
 
 
 def review(program: Program, record: Evaluation, sent: Any = None, key: str = "one") -> Any:
-    path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
+    path = path_of(record, "review")
     return program.ask("PUT", path, DECISION if sent is None else sent, Idempotency_Key=key)
 
 
 def claim(program: Program, run: Run, **filters: Any) -> Any:
-    return program.ask("POST", "claims", {"run": run.name, "filters": filters})
+    return program.ask("POST", f"runs/{run.name}/claims", {"filters": filters} if filters else None)
 
 
 def errors(answer: Any) -> dict[str, str]:
@@ -84,26 +84,16 @@ class TestClaim:
 
     def test_claim_can_be_released(self, record: Evaluation, of_ana: Program) -> None:
         claim(of_ana, record.run)
-        assert (
-            of_ana.ask(
-                "DELETE", f"evaluations/{record.evaluation_id}/claim?run={record.run.name}"
-            ).status_code
-            == 204
-        )
+        assert of_ana.ask("DELETE", path_of(record, "claim")).status_code == 204
         record.refresh_from_db()
         assert record.claimed_by is None
-        assert (
-            of_ana.ask(
-                "DELETE", f"evaluations/{record.evaluation_id}/claim?run={record.run.name}"
-            ).status_code
-            == 204
-        )
+        assert of_ana.ask("DELETE", path_of(record, "claim")).status_code == 204
 
     def test_claim_of_another_reviewer_is_released_by_leads_only(
         self, record: Evaluation, of_ana: Program, of_lea: Program, bo: User
     ) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=bo)
-        path = f"evaluations/{record.evaluation_id}/claim?run={record.run.name}"
+        path = path_of(record, "claim")
         assert of_ana.ask("DELETE", path).status_code == 403
         assert of_lea.ask("DELETE", path).status_code == 204
 
@@ -156,7 +146,7 @@ class TestReview:
         assert "Idempotency-Key" in errors(review(of_ana, record, sent | change))
 
     def test_review_with_content_encoding_is_rejected(self, record: Evaluation, of_ana: Program) -> None:
-        path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
+        path = path_of(record, "review")
         sent = gzip.compress(orjson.dumps(DECISION))
         answer = of_ana.ask("PUT", path, sent, Idempotency_Key="one", Content_Encoding="gzip")
         assert (answer.status_code, answer.json()["detail"]) == (
@@ -244,7 +234,7 @@ class TestReview:
         assert not Review.objects.exists()
 
     def test_review_without_key_or_json_is_rejected(self, record: Evaluation, of_ana: Program) -> None:
-        path = f"evaluations/{record.evaluation_id}/review?run={record.run.name}"
+        path = path_of(record, "review")
         assert "Idempotency-Key" in errors(of_ana.ask("PUT", path, DECISION))
         for sent in (b"{", b"[[" * 2_000, b'"\\ud800"', b"\xff", b'{"a": 1e999}'):
             assert of_ana.ask("PUT", path, sent, Idempotency_Key="one").status_code == 400
@@ -277,14 +267,12 @@ class TestBlindReview:
 
     def lock_in(self, program: Program, record: Evaluation, **scores: Any) -> Any:
         sent = {"scores": {UNDERSTANDING: "Yes", ACCURACY: "Yes"} | scores}
-        return program.ask(
-            "PUT", f"evaluations/{record.evaluation_id}/blind-scores?run={record.run.name}", sent
-        )
+        return program.ask("PUT", path_of(record, "blind-scores"), sent)
 
     def test_blind_record_hides_judge_scores(self, record: Evaluation, of_ana: Program) -> None:
         answers = [
-            of_ana.get(f"evaluations/{record.evaluation_id}?run={record.run.name}"),
-            of_ana.get(f"evaluations?run={record.run.name}"),
+            of_ana.get(path_of(record)),
+            of_ana.get(f"runs/{record.run.name}/evaluations"),
             claim(of_ana, record.run),
             review(of_ana, record),
         ]

@@ -25,12 +25,12 @@ def record(ana: User) -> Evaluation:
 
 
 def claim(program: Program) -> Any:
-    return program.ask("POST", "claims", {"run": "evaluations", "filters": {}}).json()
+    return program.ask("POST", "runs/evaluations/claims").json()
 
 
 def review(program: Program, score: str = "No", **sent: Any) -> Any:
     body = {"corrected_scores": {"Clarity": {"score": score}}} | sent
-    return program.ask("PUT", "evaluations/a/review?run=evaluations", body, Idempotency_Key="one")
+    return program.ask("PUT", "runs/evaluations/evaluations/a/review", body, Idempotency_Key="one")
 
 
 def test_claim_and_record_show_file_decision(record: Evaluation, of_ana: Program) -> None:
@@ -43,7 +43,7 @@ def test_claim_and_record_show_file_decision(record: Evaluation, of_ana: Program
         "comments": "Checked twice.",
         "verdict": "Fail",
     }
-    for found in (claim(of_ana), of_ana.get("evaluations/a?run=evaluations").json()):
+    for found in (claim(of_ana), of_ana.get("runs/evaluations/evaluations/a").json()):
         assert found["file_decision"] == expected
         assert found["decision"] is None
 
@@ -51,7 +51,7 @@ def test_claim_and_record_show_file_decision(record: Evaluation, of_ana: Program
 def test_new_decision_replaces_file_decision(record: Evaluation, of_ana: Program) -> None:
     claim(of_ana)
     assert review(of_ana).status_code == 200
-    found = of_ana.get("evaluations/a?run=evaluations").json()
+    found = of_ana.get("runs/evaluations/evaluations/a").json()
     assert found["file_decision"] is None
     assert found["decision"]["reviewer"] == "ana"
 
@@ -108,11 +108,11 @@ def test_odd_file_entries_are_shown_and_replaceable(entry: Any, of_ana: Program)
 
 def test_blind_record_shows_file_decision_after_lock_in(record: Evaluation, of_ana: Program) -> None:
     Run.objects.update(blind_share=1)
-    for found in (claim(of_ana), of_ana.get("evaluations/a?run=evaluations").json()):
+    for found in (claim(of_ana), of_ana.get("runs/evaluations/evaluations/a").json()):
         assert (found["is_blind"], found["file_decision"]) == (True, None)
         assert "Step 3" not in str(found)
     committed = of_ana.ask(
-        "PUT", "evaluations/a/blind-scores?run=evaluations", {"scores": {"Clarity": "Yes"}}
+        "PUT", "runs/evaluations/evaluations/a/blind-scores", {"scores": {"Clarity": "Yes"}}
     ).json()
     assert committed["file_decision"]["comments"] == "Checked twice."
     assert review(of_ana, "Yes").json()["decision"]["comments"] == "Checked twice."
@@ -124,5 +124,5 @@ def test_comments_of_reopened_decision_remain(record: Evaluation, of_ana: Progra
     import_data(file_of(line("a", **HUMAN, aggregated_score="Fail")))
     assert claim(of_ana)["decision"]["comments"] == "Mine."
     again = {"corrected_scores": {"Clarity": {"score": "Yes"}}}
-    answer = of_ana.ask("PUT", "evaluations/a/review?run=evaluations", again, Idempotency_Key="two")
+    answer = of_ana.ask("PUT", "runs/evaluations/evaluations/a/review", again, Idempotency_Key="two")
     assert answer.json()["decision"]["comments"] == "Mine."

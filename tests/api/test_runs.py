@@ -44,7 +44,7 @@ class TestMapping:
         brought = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
         jobs.import_upload(brought.json()["id"])
         assert (
-            of_max.get("evaluations/mt-bench%2F81%2Falpaca-13b%2F1?run=bench").json()["fields"]["task_id"]
+            of_max.get("runs/bench/evaluations/mt-bench%2F81%2Falpaca-13b%2F1").json()["fields"]["task_id"]
             == "81"
         )
         assert of_max.get("runs/bench/export").getvalue() == MT_BENCH
@@ -137,6 +137,8 @@ class TestImport:
             ("new", b"", JSONL, 415),  # of nothing, the test client says no type
             ("x" * 201, TWO, JSONL, 422),
             ("%00", TWO, JSONL, 422),
+            ("a%2Fb", TWO, JSONL, 422),
+            ("%2E%2E", TWO, JSONL, 422),
             ("new", b"\xff\xfe{\0", JSONL, 422),
             ("new", gzip.compress(TWO)[:-20], JSONL, 422),
             ("new", b"PK\x03\x04", JSONL, 422),
@@ -216,17 +218,17 @@ class TestImport:
 class TestRuns:
     def test_runs_have_their_counts(self, of_ana: Program) -> None:
         import_data(TWO, run="one")
-        import_data(file_of(line("c")), run="a/b")
-        assert [run["name"] for run in of_ana.get("runs").json()] == ["a/b", "one"]
-        answer = of_ana.get("runs/a/b").json()
+        import_data(file_of(line("c")), run="a & b")
+        assert [run["name"] for run in of_ana.get("runs").json()] == ["a & b", "one"]
+        answer = of_ana.get("runs/a%20%26%20b").json()
         del answer["created_at"]
         counts = {"waiting": 1, "claimed": 0, "escalated": 0, "done": 0, "not_required": 0}
-        assert answer == {"name": "a/b", "total": 1, **counts}
+        assert answer == {"name": "a & b", "total": 1, **counts}
         assert of_ana.get("runs/one").json()["done"] == 1
 
     @pytest.mark.parametrize("name", ["none", "%00", "%FF", "%ED%A0%80"])
     def test_unknown_run_is_not_found(self, name: str, of_max: Program) -> None:
-        for path in (f"runs/{name}", f"runs/{name}/export", f"evaluations?run={name}"):
+        for path in (f"runs/{name}", f"runs/{name}/export", f"runs/{name}/evaluations"):
             assert of_max.get(path).status_code == 404
 
 

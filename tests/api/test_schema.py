@@ -43,15 +43,10 @@ DECISION = {"corrected_scores": {name: {"score": "Yes"} for name in SCORES}, "co
 # Existing values, for parts of a request that random values would never match.
 RUNS = ("one", "blind", "empty")
 RECORDS = ("waiting", "decided", "held", "with a lead", "hidden")
-IN_ADDRESSES: dict[str, Known] = {
-    "{run}": [{"run": name} for name in RUNS],
-    "{evaluation_id}": [{"evaluation_id": name} for name in RECORDS],
-}
 QUERIES: dict[str, Known] = {
-    "GET /evaluations": [
-        {"run": "one"},
-        {"run": "blind", "sort": "newest"},
-        {"run": "one", "status": ["done"], "verdict": ["Pass", "Fail"]},
+    "GET /runs/{run}/evaluations": [
+        {"sort": "newest"},
+        {"status": ["done"], "verdict": ["Pass", "Fail"]},
     ],
     "GET /audit": [{"run": "one"}, {"after": 1}],
     "GET /runs/{run}/report": [{"require": ["blind flagged kappa >= 0.6"]}, {"require": ["kappa"]}],
@@ -64,9 +59,9 @@ FILE_TAKERS = {
     "POST /context",
 }
 BODIES: dict[str, list[Any]] = {
-    "POST /claims": [{"run": "one"}, {"run": "blind"}, {"run": "one", "filters": {"verdict": ["Pass"]}}],
-    "PUT /evaluations/{evaluation_id}/review": [DECISION],
-    "PUT /evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
+    "POST /runs/{run}/claims": [{}, {"filters": {"verdict": ["Pass"]}}],
+    "PUT /runs/{run}/evaluations/{evaluation_id}/review": [DECISION],
+    "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
     "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
     "PUT /runs/{run}/mapping": [(MAPPINGS / "mt-bench.toml").read_bytes(), b"[fields]"],
     "POST /runs/{run}/context": [*CONTEXTS],
@@ -75,9 +70,9 @@ BODIES: dict[str, list[Any]] = {
 # Statuses that requests with existing values must have reached, if not only 200.
 REACHED: dict[str, set[int]] = {
     "POST /runs/{run}/imports": {202},
-    "DELETE /evaluations/{evaluation_id}/claim": {204},
-    "PUT /evaluations/{evaluation_id}/blind-scores": {200, 409},
-    "PUT /evaluations/{evaluation_id}/review": {200, 409},
+    "DELETE /runs/{run}/evaluations/{evaluation_id}/claim": {204},
+    "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": {200, 409},
+    "PUT /runs/{run}/evaluations/{evaluation_id}/review": {200, 409},
 }
 
 
@@ -116,16 +111,14 @@ def _one_connection() -> Iterator[None]:
 
 def requests(name: str, operation: Operation, mode: GenerationMode) -> list[st.SearchStrategy[Case]]:
     """Return how to generate valid (or, if negative, invalid) requests, with ever more existing values."""
-    addresses = [known for part, values in IN_ADDRESSES.items() if part in name for known in values]
-    if "{import_id}" in name:
-        addresses = [{"import_id": Import.objects.get(run__name="imported").pk}]
-    fixed: Known = [{"path_parameters": known} for known in addresses] or [{}]
+    addresses: Known = [{}]
     if "{evaluation_id}" in name:
-        run_of = {"hidden": "blind"}
-        fixed = [
-            {"path_parameters": known, "query": {"run": run_of.get(str(known["evaluation_id"]), "one")}}
-            for known in addresses
-        ]
+        addresses = [{"run": "blind" if key == "hidden" else "one", "evaluation_id": key} for key in RECORDS]
+    elif "{run}" in name:
+        addresses = [{"run": key} for key in RUNS]
+    elif "{import_id}" in name:
+        addresses = [{"import_id": Import.objects.get(run__name="imported").pk}]
+    fixed: Known = [{"path_parameters": known} if known else {} for known in addresses]
     kind = "application/octet-stream" if name in FILE_TAKERS else "application/json"
     if mode is GenerationMode.POSITIVE:
         of_body = [{"body": body, "media_type": kind} for body in BODIES.get(name, ())]

@@ -29,9 +29,9 @@ def send(program: Program, path: str, data: bytes, kind: str = JSON) -> Any:
 
 @pytest.mark.parametrize("data", [TASKS, gzip.compress(TASKS)], ids=["plain", "gzip"])
 def test_context_over_api_is_imported_for_one_run(data: bytes, of_max: Program, max: User) -> None:
-    run = RunFactory.create(name="a/b")
-    answer = send(of_max, "runs/a/b/context?file_name=tasks.json", data)
-    assert (answer.status_code, answer.json()) == (200, {"run": "a/b", **REPORT})
+    run = RunFactory.create(name="a b")
+    answer = send(of_max, "runs/a b/context?file_name=tasks.json", data)
+    assert (answer.status_code, answer.json()) == (200, {"run": "a b", **REPORT})
     assert TaskContext.objects.get().run == run
     done = ContextImport.objects.get()
     assert (done.file_name, done.size, done.created_by) == ("tasks.json", len(data), max)

@@ -72,7 +72,7 @@ class Program:
 
     def review_next(self, run: str, claiming: Server, deciding: Server) -> str:
         """Claim a record at one site and decide it at the other. Return its id, or "" at the end."""
-        claimed = self.ask(claiming, "POST", "claims", json={"run": run})
+        claimed = self.ask(claiming, "POST", f"runs/{run}/claims")
         if claimed.status_code == 204:
             return ""
         record = claimed.json()
@@ -81,7 +81,7 @@ class Program:
         answer = self.ask(
             deciding,
             "PUT",
-            f"evaluations/{name}/review?run={run}",
+            f"runs/{run}/evaluations/{name}/review",
             json={"corrected_scores": scores, "comments": f"Decided by {self.person.username}."},
             headers={"Idempotency-Key": name},
         )

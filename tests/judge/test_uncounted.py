@@ -183,13 +183,13 @@ def test_list_by_an_unready_filter_has_no_total(
     counted: Run, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = program_of(lea)
-    path = f"evaluations?run={counted.name}&reason=final-answer-does-not-match"
+    path = f"runs/{counted.name}/evaluations?reason=final-answer-does-not-match"
     found = program.get(path).json()
     assert (found["total"], found["is_complete"]) == (20, True)
     partly_covered_import(counted, monkeypatch)
     found = program.get(path).json()
     assert (found["total"], found["is_complete"]) == (None, False)
-    assert program.get(f"evaluations?run={counted.name}").json()["total"] == 80
+    assert program.get(f"runs/{counted.name}/evaluations").json()["total"] == 80
 
 
 def test_figures_are_defined_once_all_records_are_counted(

@@ -69,16 +69,14 @@ class Reviewer:
             self._release(record)
 
     def _claimed(self) -> dict[str, Any] | None:
-        answer = self.client.ask_until_answered("claim", "POST", "claims", {"run": self.run})
+        answer = self.client.ask_until_answered("claim", "POST", f"runs/{quote(self.run, safe='')}/claims")
         record = self._expect(answer, OK, NOTHING)
         if record and record["claimed_by"] != self.name:
             self.wrong.append(f"{self.name} claimed {record['evaluation_id']} of {record['claimed_by']}")
         return record
 
     def _release(self, record: dict[str, Any]) -> None:
-        answer = self.client.ask_until_answered(
-            "give back", "DELETE", f"{_address(record)}/claim{_run(record)}"
-        )
+        answer = self.client.ask_until_answered("give back", "DELETE", f"{_address(record)}/claim")
         # The first request released the claim, and somebody else has claimed the record since.
         is_of_others = answer.is_repeated and answer.status == FORBIDDEN
         if not is_of_others:
@@ -88,18 +86,16 @@ class Reviewer:
     def _committed(self, record: dict[str, Any]) -> dict[str, Any]:
         scores = {one["criterion"]: self._choice(one["scores"]) for one in record["criteria"]}
         body = {"scores": scores, "version": record["version"]}
-        answer = self.client.ask_until_answered(
-            "blind", "PUT", f"{_address(record)}/blind-scores{_run(record)}", body
-        )
+        answer = self.client.ask_until_answered("blind", "PUT", f"{_address(record)}/blind-scores", body)
         if answer.status == CONFLICT:
             # The scores were locked in, but the answer was lost: other scores are refused.
-            answer = self.client.ask_until_answered("read", "GET", _address(record) + _run(record))
+            answer = self.client.ask_until_answered("read", "GET", _address(record))
         return self._expect(answer, OK) or record
 
     def _decide(self, record: dict[str, Any]) -> None:
         key = f"{self.name}-{self.chance.getrandbits(64):016x}"
         way = self.chance.choices(WAYS, WEIGHTS)[0]
-        request = ("PUT", f"{_address(record)}/review{_run(record)}", self._decision(record, key))
+        request = ("PUT", f"{_address(record)}/review", self._decision(record, key))
         headers = {"Idempotency-Key": key}
         if way == "cut":
             self.client.hang_up(*request, headers)
@@ -109,7 +105,7 @@ class Reviewer:
             return
         if answer.status == INVALID:
             # A file that was imported meanwhile may have added a criterion to the rubric of the run.
-            current = self.client.ask_until_answered("read", "GET", _address(record) + _run(record)).body
+            current = self.client.ask_until_answered("read", "GET", _address(record)).body
             if _criteria(current) > _criteria(record):
                 self._decide(current)
                 return
@@ -159,8 +155,4 @@ def _criteria(record: dict[str, Any]) -> set[str]:
 
 
 def _address(record: dict[str, Any]) -> str:
-    return f"evaluations/{quote(record['evaluation_id'], safe='')}"
-
-
-def _run(record: dict[str, Any]) -> str:
-    return f"?run={quote(record['run'])}"
+    return f"runs/{quote(record['run'], safe='')}/evaluations/{quote(record['evaluation_id'], safe='')}"

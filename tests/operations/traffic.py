@@ -89,9 +89,9 @@ class Client(threading.Thread):
         return response.status
 
     def _send_slowly(self, connection: HTTPConnection) -> None:
-        """Send a body in pieces over one second. Its filters match no run, so nothing changes."""
-        body = b'{"run": "' + b"no such run " * 8 + b'"}'
-        connection.putrequest("POST", "/api/v1/claims")
+        """Send a body in pieces over one second. No run has that name, so nothing changes."""
+        body = b'{"filters": {"q": "' + b"no such word " * 8 + b'"}}'
+        connection.putrequest("POST", "/api/v1/runs/none/claims")
         for name, value in {
             "Authorization": f"Bearer {self.token}",
             "Content-Type": "application/json",

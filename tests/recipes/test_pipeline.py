@@ -87,11 +87,11 @@ class TestPush:
     def test_push_imports_a_file_and_counts_its_lines(self, recipe: Recipe, tmp_path: Path) -> None:
         data = file_of(line("a"), line("b"), line("c"))
         (tmp_path / "new ones.jsonl").write_bytes(data)
-        done = recipe("push_run", tmp_path / "new ones.jsonl", "a/b & c")
+        done = recipe("push_run", tmp_path / "new ones.jsonl", "a? b & c%2F")
         source = Import.objects.get()
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout == f"Import {source.pk}: 3 lines, 3 new\n"
-        assert export_data(run="a/b & c") == data
+        assert export_data(run="a? b & c%2F") == data
 
     def test_push_lists_each_rejected_line(self, recipe: Recipe, tmp_path: Path) -> None:
         packed = gzip.compress(file_of(line("a"), line("b", task_id=True), rb'{"backslash": "\\n"}'))

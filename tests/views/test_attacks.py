@@ -82,14 +82,15 @@ class TestFiltersAndOrders:
 
     def test_hostile_filters_are_rejected_by_the_api(self, record: Evaluation, max: User) -> None:
         program = Client(headers={"Authorization": f"Bearer {token(max)}"})
+        path = f"/api/v1/runs/{record.run.name}"
         for name in self.LOOKUPS:
-            answer = program.get("/api/v1/evaluations", {"run": record.run.name, name: PROBE})
+            answer = program.get(f"{path}/evaluations", {name: PROBE})
             assert answer.status_code == 422
-            body = json.dumps({"run": record.run.name, "filters": {name: PROBE}})
-            claimed = program.post("/api/v1/claims", body, content_type="application/json")
+            body = json.dumps({"filters": {name: PROBE}})
+            claimed = program.post(f"{path}/claims", body, content_type="application/json")
             assert claimed.status_code == 422
         for sort in self.SORTS:
-            answer = program.get("/api/v1/evaluations", {"run": record.run.name, "sort": sort})
+            answer = program.get(f"{path}/evaluations", {"sort": sort})
             assert answer.status_code == 422
 
     def test_hostile_filters_are_harmless_in_bulk_changes_and_views(

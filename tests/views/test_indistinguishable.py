@@ -235,11 +235,8 @@ class Asker:
                 for record in self.world.records if "evaluation_id" in path else self.world.records[:1]:
                     values = {"run": self.world.run.name, "evaluation_id": record.evaluation_id}
                     asked = path.removeprefix("/api/v1/").format(**values, import_id=self.world.source.pk)
-                    is_of_run = "evaluation_id" in path or path.endswith("/evaluations")
-                    asked += f"?run={self.world.run.name}" if is_of_run else ""
-                    body = {"run": self.world.run.name} if path.endswith("/claims") else None
                     name = f"{method.upper()} {path.removeprefix('/api/v1')} {record.task_id}"
-                    yield name, self._by_program(method.upper(), asked, body)
+                    yield name, self._by_program(method.upper(), asked)
 
     def _by_program(self, method: str, path: str, body: Any = None) -> Callable[[], Any]:
         key = {"Idempotency_Key": "1"} if method == "PUT" else {}
@@ -252,7 +249,7 @@ class Asker:
             for after in ("", "[0, 0]", "[1, 0]", "[2, 0]"):
                 query = urlencode([("sort", sort), *([("after", after)] if after else [])])
                 yield f"page sort {query}", self._get(f"{place}?{query}")
-                listed = f"evaluations?run={quote(run.name)}&{query}"
+                listed = f"runs/{quote(run.name)}/evaluations?{query}"
                 yield f"API sort {query}", self._by_program("GET", listed)
         for number, pairs in enumerate(self.world.queries()):
             # With the first of each pair alone, a count or a claim shows which of them a filter finds.
@@ -265,12 +262,12 @@ class Asker:
 
     def _by_api(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
         run, query = self.world.run, urlencode(pairs)
-        yield f"API {query}", self._by_program("GET", f"evaluations?run={quote(run.name)}&{query}")
+        yield f"API {query}", self._by_program("GET", f"runs/{quote(run.name)}/evaluations?{query}")
         filters: dict[str, list[str]] = {}
         for name, value in pairs:
             filters.setdefault(name, []).append(value)
-        claim = {"run": run.name, "filters": filters}
-        yield f"API claim {query}", self._by_program("POST", "claims", claim)
+        claim = self._by_program("POST", f"runs/{quote(run.name)}/claims", {"filters": filters})
+        yield f"API claim {query}", claim
 
     def _on_pages(self, pairs: list[tuple[str, str]]) -> Iterator[Question]:
         run, query = self.world.run, urlencode(pairs)
@@ -349,7 +346,7 @@ def test_no_response_depends_on_hidden_values(who: str, world: World, request: p
 
 def test_response_that_depends_on_hidden_value_is_detected(world: World, ana: User) -> None:
     asker, pair = Asker(ana, world), world.pairs[1]
-    name = f"GET /evaluations/{{evaluation_id}} {pair.first.task_id}"
+    name = f"GET /runs/{{run}}/evaluations/{{evaluation_id}} {pair.first.task_id}"
     Evaluation.objects.filter(pk=pair.first.pk).update(version=7)
     before = asker.answers([name])
     assert before.keys() == separated(asker, before, pair).keys() == {name}

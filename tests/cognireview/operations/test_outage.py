@@ -86,7 +86,7 @@ class TestDuringOutage:
         assert text(response) == f'<p class="banner error">{outage.MESSAGE}</p>'
 
     def test_outage_sends_problem_to_programs(self, client: Client) -> None:
-        response = client.put("/api/v1/evaluations/a/review?run=one", b"{}", content_type="application/json")
+        response = client.put("/api/v1/runs/one/evaluations/a/review", b"{}", content_type="application/json")
         assert (response.status_code, response["Retry-After"]) == (503, "5")
         assert response["Content-Type"] == "application/problem+json"
         assert response.json()["detail"] == "The database is unavailable. Try again in a moment."

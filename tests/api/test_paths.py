@@ -1,0 +1,85 @@
+"""Paths of records: every id that an import accepts is readable and decidable, and means one record."""
+
+import pytest
+
+from reviews.models import Evaluation, Run, User
+from reviews.queue import claims
+from tests.api.conftest import Program, path_of
+from tests.support.lines import file_of, import_data, line
+
+pytestmark = pytest.mark.django_db
+
+IDS = (
+    "a",
+    "a/review",
+    "a/review/review",
+    "a/claim",
+    "a/blind-scores",
+    "review",
+    "claim/",
+    "/review",
+    "/",
+    "a//b",
+    "x/evaluations/y",
+    "x/evaluations/y/review",
+    "imports",
+    "a/imports",
+    "a/export",
+    "evaluations",
+    "a b",
+    " a ",
+    "ä/ö 数学 🙂",
+    "%2F",
+    "a%2Freview",
+    "100%",
+    "?run=b",
+    "a#b;c=d&e+f",
+    ".",
+    "..",
+    "../../audit",
+    "a\nb",
+    "a\r\n/review",
+    "\\",
+    "\U0010ffff",
+)
+RUNS = ("one", "imports", "a b", "evaluations", "%2F", "ä?#")
+
+
+@pytest.fixture
+def records() -> list[Evaluation]:
+    for run in RUNS:
+        source = import_data(
+            file_of(*(line(key, structured_model_response={"final_answer": "2"}) for key in IDS)), run=run
+        )
+        assert source.new == len(IDS)
+    return list(Evaluation.objects.select_related("run").order_by("pk"))
+
+
+def test_every_id_is_readable_in_every_run(records: list[Evaluation], of_ana: Program) -> None:
+    for record in records:
+        found = of_ana.get(path_of(record)).json()
+        assert (found["run"], found["evaluation_id"]) == (record.run.name, record.evaluation_id)
+
+
+def test_every_id_is_releasable_scored_blind_and_decidable(
+    records: list[Evaluation], of_ana: Program, ana: User
+) -> None:
+    Run.objects.update(blind_share=1)
+    decided = [record for record in records if record.run.name == "imports"]
+    for record in decided:
+        for _ in range(2):
+            claims.claim(evaluation_id=record.pk, reviewer=ana)
+            released = of_ana.ask("DELETE", path_of(record, "claim"))
+            assert (released.status_code, claimed_by(ana)) == (204, [])
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        shown = of_ana.ask("PUT", path_of(record, "blind-scores"), {"scores": {"Clarity": "No"}})
+        assert (shown.status_code, shown.json()["evaluation_id"]) == (200, record.evaluation_id)
+        sent = {"corrected_scores": {"Clarity": {"score": "Yes"}}}
+        saved = of_ana.ask("PUT", path_of(record, "review"), sent, Idempotency_Key=str(record.pk))
+        assert (saved.status_code, claimed_by(ana)) == (200, [])
+    done = Evaluation.objects.exclude(review=None).order_by("pk")
+    assert [one.pk for one in done] == [record.pk for record in decided]
+
+
+def claimed_by(person: User) -> list[str]:
+    return [one.evaluation_id for one in Evaluation.objects.filter(claimed_by=person)]
