@@ -234,3 +234,9 @@ def test_templates_link_to_existing_urls() -> None:
     quoted = {f"{quote}{name}{quote}" for name in url_names() for quote in "'\""}
     named = {name: set(re.findall(r"{%\s*url\s+(\S+)", source)) for name, source in sources().items()}
     assert {name: found - quoted for name, found in named.items() if found - quoted} == {}
+
+
+def test_patterns_repeat_no_group_possessively() -> None:
+    """Python before 3.11.5 matches `(?:...)*+` wrongly; `repeated` gives an equal pattern."""
+    wrong = re.compile(r"(?<!\\)\)[*+?]\+")
+    assert not [name for name, path in MODULES.items() if wrong.search(path.read_text("utf-8"))]

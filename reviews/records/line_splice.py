@@ -11,9 +11,11 @@ from functools import cache
 from os.path import commonprefix
 from typing import Any, NamedTuple
 
-_KEY = re.compile(rb'\s*("(?:[^"\\]++|\\.)*+")\s*:\s*')
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"')
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[{}\[\]]')
+from reviews.records.patterns import STRING, repeated
+
+_KEY = re.compile(rf"\s*({STRING})\s*:\s*".encode())
+_STRING = re.compile(STRING.encode())
+_STRING_OR_BRACKET = re.compile(rf"{STRING}|[{{}}\[\]]".encode())
 _SCALAR = re.compile(rb"[^\s,}\]]+")
 _SEPARATOR = re.compile(rb"\s*([,}])")
 _OPEN_OBJECT = re.compile(rb"\s*\{")
@@ -130,9 +132,9 @@ class _Ending(NamedTuple):
         quoted = [b'"%b"' % key.encode() for key in keys]
         if not keys or not all(map(_LETTERS.fullmatch, keys)):
             return cls(b'"', _NOTHING)
-        value = rb'("(?:[^"\\]++|\\.)*+"|[^\s,"{}\[\]]++)'
+        value = rf'({STRING}|[^\s,"{{}}\[\]]++)'.encode()
         members = rb"\s*,\s*".join(rb"(%b)\s*:\s*%b" % (key, value) for key in quoted)
-        others = rb'(?:\s*,\s*"(?:[^"\\]++|\\.)*+"\s*:\s*%b)*+' % value
+        others = repeated(rf"\s*,\s*{STRING}\s*:\s*{value.decode()}").encode()
         opening = commonprefix([f'"{key}' for key in keys])  # noqa: RUF071 (names, not paths)
         return cls(opening.encode(), re.compile(members + others + _LAST_BRACE.pattern))
 

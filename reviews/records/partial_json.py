@@ -9,16 +9,25 @@ import json
 import re
 from typing import Any, NamedTuple
 
+from reviews.records.patterns import STRING_BODY, repeated
+
 _DECODER = json.JSONDecoder(strict=False)
 _GAP = re.compile(r"[\s,]*+")
-_MEMBER = re.compile(r'"(?P<key>[^"\\]*+(?:\\.[^"\\]*+)*+)"\s*+:\s*+', re.DOTALL)
+_MEMBER = re.compile(rf'"(?P<key>{STRING_BODY})"\s*+:\s*+', re.DOTALL)
 # A quotation mark ends a string if the object continues after it with its end, a comma and its end, or the
 # next key. Any other quotation mark is part of the string.
 _ENDS_STRING = r'\s*+(?:\Z|[}\]]|,\s*+(?:\Z|[}\]])|,?+\s*+"[^"\\\n]{0,200}+"\s*+:)'
 _ENDS_TEXT = r"\s*+(?:\Z|[,}\]])"
-_STRING = re.compile(rf'"(?P<body>(?:[^"\\]++|\\.|"(?!{_ENDS_STRING}))*+)"?+', re.DOTALL)
+
+
+def _body(end: str) -> str:
+    """Return the pattern of a string's body. `end` follows the quotation mark that ends the string."""
+    return repeated(rf'[^"\\]++|\\.|"(?!{end})')
+
+
+_STRING = re.compile(f'"(?P<body>{_body(_ENDS_STRING)})"?+', re.DOTALL)
 # In a list the next element may follow.
-_ELEMENT = re.compile(rf'"(?P<body>(?:[^"\\]++|\\.|"(?!{_ENDS_TEXT}))*+)"?+', re.DOTALL)
+_ELEMENT = re.compile(f'"(?P<body>{_body(_ENDS_TEXT)})"?+', re.DOTALL)
 _BARE = re.compile(r"[^\s,{}\[\]\"][^,{}\[\]\"\n]*+")
 _MARK = re.compile(r'\\.|"', re.DOTALL)
 

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from reviews.records.line_splice import members
+from reviews.records.patterns import STRING
 from reviews.records.status import ALL_STATUSES
 
 VERDICTS = ("Pass", "Fail", "Partial")
@@ -127,7 +128,7 @@ def read_object(line: bytes, limits: Limits) -> dict[str, Any]:
     return _clean(data) if odd or b"\\u0000" in line else data
 
 
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRING = re.compile(STRING.encode(), re.DOTALL)
 _VALUE_MARKS = (b",", b"[", b"{")
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from reviews.records import partial_json
 from reviews.records.json_text import indented
 from reviews.records.latex import double_backslashes
+from reviews.records.patterns import STRING, STRING_BODY
 from reviews.records.scores import Score, is_score
 
 # Increases when the same text would give different proposals.
@@ -191,7 +192,7 @@ _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_number, parse_int=_
 
 _OBJECT = re.compile(r'\{\s*"')
 _IN_PLACE = re.compile(r'\{\s*"evaluation"\s*:\s*[\[{]\s*')
-_KEY = re.compile(r'(?<!\\)"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\Z', re.DOTALL)
+_KEY = re.compile(rf'(?<!\\)"({STRING_BODY})"\s*:\s*\Z', re.DOTALL)
 _SCORE = ("score",)
 _JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanation", "comments", "comment")
 _CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
@@ -346,7 +347,7 @@ def _as_text(justification: Any) -> str:
 
 _FENCE_END = re.compile(r"\n[ \t]*```")
 _SPELLED_SCORE = re.compile(
-    r'"\s*score\s*"\s*:\s*(?P<value>"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\w.+-]++(?=\s*[,}\]\n]))',
+    rf'"\s*score\s*"\s*:\s*(?P<value>{STRING}|[\w.+-]++(?=\s*[,}}\]\n]))',
     re.DOTALL | re.IGNORECASE,
 )
 

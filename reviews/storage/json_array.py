@@ -8,11 +8,14 @@ a file has them, they become CR, so the line is rejected.
 import re
 from collections.abc import Iterable, Iterator
 
+from reviews.records.patterns import repeated
+
 # Text without structure: characters outside strings, and whole strings. Possessive, so a string that does not
 # end in this block is not tried twice.
-_INSIDE = re.compile(rb'(?:[^"\[\]{}\r\n]++|"(?:[^"\\\r\n]++|\\[^\r\n])*+")*+')
-_AT_TOP = re.compile(rb'(?:[^"\[\]{}\r\n,]++|"(?:[^"\\\r\n]++|\\[^\r\n])*+")*+')
-_IN_STRING = re.compile(rb'(?:[^"\\\r\n]++|\\[^\r\n])*+')
+_STRING_BODY = repeated(r'[^"\\\r\n]++|\\[^\r\n]')
+_INSIDE = re.compile(repeated(rf'[^"\[\]{{}}\r\n]++|"{_STRING_BODY}"').encode())
+_AT_TOP = re.compile(repeated(rf'[^"\[\]{{}}\r\n,]++|"{_STRING_BODY}"').encode())
+_IN_STRING = re.compile(_STRING_BODY.encode())
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 
 

@@ -5,8 +5,10 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from reviews.records.patterns import STRING
+
 _TOKEN = re.compile(
-    rb'[ \t\r\n]*+(?:(?P<string>"(?:[^"\\\n]++|\\[^\n])*+")|(?P<mark>[{}\[\]:,])|(?P<word>[^\s{}\[\]:,"]++))'
+    rf'[ \t\r\n]*+(?:(?P<string>{STRING})|(?P<mark>[{{}}\[\]:,])|(?P<word>[^\s{{}}\[\]:,"]++))'.encode()
 )
 _SPACE = re.compile(rb"[ \t\r\n]*+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
