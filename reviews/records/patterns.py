@@ -4,7 +4,7 @@
 def repeated(alternatives: str) -> str:
     """Return a pattern that matches a group as often as possible and never gives a match back.
 
-    It takes constant memory. Python before 3.11.5 matches `(?:...)*+` wrongly.
+    It takes constant memory. Python before 3.11.5 matches possessive repeats of groups wrongly.
     """
     return f"(?>(?:(?>(?:{alternatives}){{1,1000}}))*)"
 
