@@ -15,9 +15,7 @@ from typing import Any
 import orjson
 import zstandard
 
-from reviews.records.mapping import FieldMapping
-from reviews.records.schema import Record
-from reviews.records.translation import read_line
+from reviews.records.schema import NO_LIMITS, Record, parse_line
 from reviews.storage.chunks import BOM
 from reviews.storage.copy_encoding import JSON_FIELDS
 
@@ -62,10 +60,10 @@ def check_installed(format_name: str) -> None:
         )
 
 
-def convert(jsonl: Iterable[bytes], format_name: str, mapping: FieldMapping | None = None) -> Iterator[bytes]:
-    """Convert JSONL to a format, a key of `ENDINGS`. Raises `PackageMissing`."""
+def convert(jsonl: Iterable[bytes], format_name: str) -> Iterator[bytes]:
+    """Convert JSONL of records to a format, a key of `ENDINGS`. Raises `PackageMissing`."""
     check_installed(format_name)
-    return _CONVERTERS[format_name](jsonl, mapping)
+    return _CONVERTERS[format_name](jsonl)
 
 
 def compress(blocks: Iterable[bytes], compression: str) -> Iterator[bytes]:
@@ -93,12 +91,12 @@ def _lines(jsonl: Iterable[bytes]) -> Iterator[bytes]:
         yield pending
 
 
-def _groups(jsonl: Iterable[bytes], mapping: FieldMapping | None, size: int) -> Iterator[list[Record]]:
+def _groups(jsonl: Iterable[bytes], size: int) -> Iterator[list[Record]]:
     """Yield records in groups of at least `size` bytes of JSONL."""
     group: list[Record] = []
     taken = 0
     for line in _lines(jsonl):
-        group.append(read_line(line, mapping=mapping))
+        group.append(parse_line(line, NO_LIMITS))
         taken += len(line)
         if taken >= size:
             yield group
@@ -125,9 +123,9 @@ _CELL_BEGIN = re.compile(rf"(\A|[;\t\r\n])([;{_SKIPPED}]*+)([{_SIGNS}]?)")
 _LEADING_TAB = re.compile(r"'*[\t\r\n]")
 
 
-def _csv(jsonl: Iterable[bytes], mapping: FieldMapping | None) -> Iterator[bytes]:
+def _csv(jsonl: Iterable[bytes]) -> Iterator[bytes]:
     yield csv_row(Record._fields)
-    for group in _groups(jsonl, mapping, _CSV_BLOCK_BYTES):
+    for group in _groups(jsonl, _CSV_BLOCK_BYTES):
         yield b"".join(csv_row(map(_csv_value, Record._fields, record)) for record in group)
 
 
@@ -183,14 +181,14 @@ def _cell(value: str | float | None) -> str:
 # Parquet
 
 
-def _parquet(jsonl: Iterable[bytes], mapping: FieldMapping | None) -> Iterator[bytes]:
+def _parquet(jsonl: Iterable[bytes]) -> Iterator[bytes]:
     pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     schema = _schema(pyarrow)
     drain = _Drain()
     # Dictionary encoding of unique long texts costs memory and saves nothing.
     ids = [name for name in Record._fields if name.endswith("_id") or name.startswith("judge_")]
     with parquet.ParquetWriter(drain, schema, compression="zstd", use_dictionary=ids) as writer:
-        for group in _groups(jsonl, mapping, ROW_GROUP_BYTES):
+        for group in _groups(jsonl, ROW_GROUP_BYTES):
             columns = [
                 pyarrow.array(column, type=field.type)
                 for column, field in zip(_columns(group), schema, strict=True)
@@ -263,8 +261,8 @@ class _Drain:
         return taken
 
 
-_CONVERTERS: dict[str, Callable[[Iterable[bytes], FieldMapping | None], Iterator[bytes]]] = {
-    "jsonl": lambda jsonl, _mapping: iter(jsonl),
+_CONVERTERS: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
+    "jsonl": iter,
     "csv": _csv,
     "parquet": _parquet,
 }

@@ -17,16 +17,17 @@ from reviews.database.replica import yield_from_replica
 from reviews.exports.decision_values import order_criteria
 from reviews.exports.line_plan import LineAction, LinePlan, plan_of_import, plan_of_run, rejected_plan
 from reviews.exports.receipt import ExportTally, LineSource, ReceiptInput
-from reviews.imports.runs import run_mapping
 from reviews.models import Import, Run
 from reviews.records.line_splice import splice
 from reviews.records.mapping import FieldMapping
-from reviews.records.schema import HUMAN_FIELDS
+from reviews.records.schema import HUMAN_FIELDS, NO_LIMITS
+from reviews.records.translation import translate
 from reviews.storage import integrity, source_files
 from reviews.storage.chunks import BOM, Chunk
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, SourceFile
 from reviews.storage.line_reader import LineReader, line_has_record, wrong_line_message
+from reviews.storage.source_mapping import source_mapping
 
 ONLY = ("all", "reviewed")
 
@@ -41,24 +42,27 @@ def export_lines(
     only: str = "all",
     with_rejected: bool = False,
     only_import: Import | None = None,
+    as_records: bool = False,
     tally: ExportTally | None = None,
 ) -> Iterator[bytes]:
     """Yield the run as JSONL in blocks of bytes, as of the moment the first block is requested.
 
     `only` is one of `ONLY`: "reviewed" exports the lines with a human decision. `with_rejected` keeps
     rejected lines in their places (for "all" only). `only_import` exports the file of one import of the run
-    instead: its own lines, whatever other files contain, with the decisions made here. `tally` counts the
-    lines. Raises `ReplicaLost`, and `CorruptData` before any wrong byte, or at the end if something is
-    missing.
+    instead: its own lines, whatever other files contain, with the decisions made here. `as_records`
+    translates the lines of other tools to records. `tally` counts the lines. Raises `ReplicaLost`, and
+    `CorruptData` before any wrong byte, or at the end if something is missing.
     """
     tally = tally or ExportTally()
     with HeldTransaction():
         use_snapshot()
         tally.audit_head = str(log.chain_head())
         if only_import:
-            blocks = _import_blocks(only_import, only, tally, with_rejected=with_rejected)
+            blocks = _import_blocks(
+                only_import, only, tally, with_rejected=with_rejected, as_records=as_records
+            )
         else:
-            blocks = _run_blocks(run, only, tally, with_rejected=with_rejected)
+            blocks = _run_blocks(run, only, tally, with_rejected=with_rejected, as_records=as_records)
         with closing(blocks):
             for block, line_ends in blocks:
                 tally.writes(block, line_ends)
@@ -74,20 +78,29 @@ def use_snapshot(*, read_only: bool = True) -> None:
 
 
 def _run_blocks(
-    run: Run, only: str, tally: ExportTally, *, with_rejected: bool
+    run: Run, only: str, tally: ExportTally, *, with_rejected: bool, as_records: bool
 ) -> Generator[_Block, None, None]:
     integrity.verify_run_imports(run)
-    reader, mapping = LineReader(), run_mapping(run)
+    reader = LineReader()
     start, ended = b"", True
     for index, source in enumerate(run.files):
         tally.inputs.append(_input(source))
+        mapping = source_mapping(source)
         plan = LinePlan(source, plan_of_run(source, only, with_rejected=with_rejected))
         if index == 0 and source.has_bom:
             start = BOM
         opening = start if ended else b"\n"
         with closing(plan):
             for chunk in source_files.stored_chunks(source):
-                writer = _ChunkWriter(source, chunk, tally, reader, mapping, after_line_end=opening == b"\n")
+                writer = _ChunkWriter(
+                    source,
+                    chunk,
+                    tally,
+                    reader,
+                    mapping,
+                    as_records=as_records,
+                    after_line_end=opening == b"\n",
+                )
                 block, line_ends = writer.block(plan, whole=only == "all", repeated=source.repeated_lines)
                 if block or (opening == b"\n" and _ends_previous_file(source, chunk)):
                     yield opening + block, line_ends + (opening == b"\n")
@@ -99,16 +112,16 @@ def _run_blocks(
 
 
 def _import_blocks(
-    source: Import, only: str, tally: ExportTally, *, with_rejected: bool
+    source: Import, only: str, tally: ExportTally, *, with_rejected: bool, as_records: bool
 ) -> Generator[_Block, None, None]:
     integrity.verify_import(source)
     tally.inputs.append(_input(source))
     plan = LinePlan(source, plan_of_import(source, only, with_rejected=with_rejected))
     opening = BOM if source.has_bom else b""
-    reader, mapping = LineReader(), run_mapping(source.run)
+    reader, mapping = LineReader(), source_mapping(source)
     with closing(plan):
         for chunk in source_files.stored_chunks(source):
-            writer = _ChunkWriter(source, chunk, tally, reader, mapping)
+            writer = _ChunkWriter(source, chunk, tally, reader, mapping, as_records=as_records)
             block, line_ends = writer.block(plan, whole=only == "all")
             if block or opening:
                 yield opening + block, line_ends
@@ -135,10 +148,12 @@ class _ChunkWriter:
         reader: LineReader,
         mapping: FieldMapping | None,
         *,
+        as_records: bool,
         after_line_end: bool = False,
     ) -> None:
         self._source, self._chunk, self._tally, self._reader = source, chunk, tally, reader
         self._mapping = mapping
+        self._translates = as_records and mapping is not None
         self._lines_before = tally.lines - tally.in_line * (not after_line_end)
 
     def block(self, plan: LinePlan, *, whole: bool, repeated: int = 0) -> _Block:
@@ -151,9 +166,10 @@ class _ChunkWriter:
         actions = plan.actions_in(chunk)
         data = chunk.data.removeprefix(BOM) if chunk.number == 0 else chunk.data
         all_numbers = range(chunk.first_line, chunk.first_line + max(chunk.lines, 1))
-        if actions or chunk.first_line <= repeated:
+        if actions or chunk.first_line <= repeated or self._translates:
             # If the other lines are copied verbatim, only lines with an action need a look.
-            numbers = actions if whole and chunk.first_line > repeated else all_numbers
+            copies = whole and chunk.first_line > repeated and not self._translates
+            numbers = actions if copies else all_numbers
             return self._lines(data, numbers, actions, whole=whole, repeated=repeated)
         if not whole:
             self._tally.leaves_out(self._source.pk, all_numbers[0], all_numbers[-1])
@@ -176,9 +192,20 @@ class _ChunkWriter:
             if number <= repeated or not (action.written if action else whole):
                 self._tally.leaves_out(self._source.pk, number, number)
                 omitted.add(index)
-            elif action:
-                lines[index] = self._written(number, lines[index], action, index - len(omitted) + 1)
+            else:
+                if action:
+                    lines[index] = self._written(number, lines[index], action, index - len(omitted) + 1)
+                if self._translates and lines[index].strip():
+                    lines[index] = self._translated(number, lines[index], action)
         return _joined(lines, omitted)
+
+    def _translated(self, number: int, line: bytes, action: LineAction | None) -> bytes:
+        """Translate a written line by the mapping of the import that it is from."""
+        if action and action.takes_newest:
+            mapping, number = self._reader.mapping(action.source_import), action.source_line
+        else:
+            mapping = self._mapping
+        return translate(line, NO_LIMITS, mapping, number) if mapping else line
 
     def _written(self, number: int, line: bytes, action: LineAction, position: int) -> bytes:
         """Return the line as exported at that position of the block.

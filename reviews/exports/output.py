@@ -9,7 +9,6 @@ from django.utils import timezone
 from reviews.exports import formats, jsonl
 from reviews.exports.receipt import ExportTally, FileDigest, ReceiptFilter, ReceiptOutput
 from reviews.exports.signing import sign_receipt
-from reviews.imports.runs import run_mapping
 from reviews.models import Export, Import, Run
 from reviews.storage.chunks import MeteredStream
 
@@ -89,11 +88,10 @@ class ExportOutput:
             only=options.only,
             with_rejected=options.keeps_rejected,
             only_import=options.only_import,
+            as_records=options.format != "jsonl",
             tally=self.tally,
         )
-        self._uncompressed = MeteredStream(
-            formats.convert(self._jsonl, options.format, run_mapping(options.run))
-        )
+        self._uncompressed = MeteredStream(formats.convert(self._jsonl, options.format))
         self._file = self._uncompressed
         if options.compression:
             self._file = MeteredStream(formats.compress(self._uncompressed, options.compression))

@@ -25,7 +25,7 @@ from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.parser_pool import ParsedLines, ParseRequest
 from reviews.imports.reconcile import IncomingRecord, KnownRecord, Reconciled, find_known_records, reconcile
 from reviews.imports.rejection_limit import RejectionLimit, split_batches
-from reviews.imports.runs import get_or_create_run, run_mapping
+from reviews.imports.runs import get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
 from reviews.records.mapping import FieldMapping
 from reviews.records.shared_prefix import PrefixCounter, read_record_id
@@ -37,6 +37,7 @@ from reviews.storage.chunks import BOM, OVERLONG, Chunk, ChunkLines, MeteredStre
 from reviews.storage.copy_encoding import RowKeys
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.line_reader import LineReader
+from reviews.storage.source_mapping import source_mapping
 from reviews.storage.unchanged_ranges import RangeMerger
 
 # Called after each chunk with the bytes imported so far, and the number of lines by outcome.
@@ -168,7 +169,7 @@ class _FileImport:
 
     def __init__(self, target: Import) -> None:
         self._target = target
-        self._mapping = run_mapping(target.run)
+        self._mapping = source_mapping(target)
         self._reader = LineReader()
         self._limit = RejectionLimit(settings.MAX_REJECTED_LINES, is_mapped=self._mapping is not None)
         self._ranges = RangeMerger()

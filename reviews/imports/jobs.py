@@ -15,13 +15,14 @@ from reviews.imports import importer
 from reviews.imports.bulk_insert import insert_import_lines
 from reviews.imports.importer import Cancelled, Progress, StrictImportRefused
 from reviews.imports.rejection_limit import TooManyRejections, require_first_record
-from reviews.imports.runs import get_or_create_run, run_mapping
+from reviews.imports.runs import get_or_create_run
 from reviews.models import Import, ImportProgress, User
 from reviews.storage import integrity, source_files
 from reviews.storage.chunks import MeteredStream
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.progress_connection import open_progress_connection
+from reviews.storage.source_mapping import source_mapping
 
 JOB = "reviews.tasks.import_upload"
 
@@ -50,7 +51,7 @@ def enqueue_import(
     )
     stream, totals = MeteredStream(blocks), ContentTotals()
     chunks = require_first_record(
-        importer.read_chunks(stream), settings.LIMITS, run_mapping(upload.run), settings.MAX_REJECTED_LINES
+        importer.read_chunks(stream), settings.LIMITS, source_mapping(upload), settings.MAX_REJECTED_LINES
     )
     for _ in source_files.store_chunks(upload, chunks, totals):
         pass

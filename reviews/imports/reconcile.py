@@ -6,7 +6,7 @@ overwrites a decision made here. This module only decides; `bulk_update` writes.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -47,8 +47,22 @@ class IncomingRecord:
     @cached_property
     def record(self) -> Record:
         """The parsed record, read on first access: a new record needs only its row."""
-        line = self._lines[self.line - self._lines.chunk.first_line]
-        return read_line(line, mapping=self._mapping)
+        return read_line(self._text, mapping=self._mapping, number=self.line)
+
+    @property
+    def _text(self) -> bytes:
+        return self._lines[self.line - self._lines.chunk.first_line]
+
+    def record_as_in(self, mapping: FieldMapping | None, line: int) -> Record:
+        """Return the record as if it came with an earlier import, whose mapping is given, in that line.
+
+        `$received_at` and the other circumstances of the import are then those of the earlier one, so only
+        the content of the files is compared.
+        """
+        if mapping is None or self._mapping is None or not mapping.varies_by_import:
+            return self.record
+        outside = replace(mapping.outside, document=self._mapping.outside.document)
+        return read_line(self._text, mapping=self._mapping.of_import(outside), number=line)
 
 
 @dataclass
@@ -176,12 +190,13 @@ def reconcile(incoming: IncomingRecord, known: KnownRecord, kept_lines: LineRead
         return Reconciled(incoming.line, Outcome.UNCHANGED, "", "the same bytes as before", known.pk)
     place = (known.source_import_id, known.source_line)
     before = kept_lines.verified_record(*place, incoming.evaluation_id, known.content_hash)
-    return _settle_changed(incoming, known, before)
+    after = incoming.record_as_in(kept_lines.mapping(known.source_import_id), known.source_line)
+    changed = [name for name in Record._fields if not _same(getattr(before, name), getattr(after, name))]
+    return _settle_changed(incoming, known, changed)
 
 
-def _settle_changed(incoming: IncomingRecord, known: KnownRecord, before: Record) -> Reconciled:
+def _settle_changed(incoming: IncomingRecord, known: KnownRecord, changed: list[str]) -> Reconciled:
     record, number = incoming.record, incoming.line
-    changed = [name for name in Record._fields if not _same(getattr(before, name), getattr(record, name))]
     if not changed:
         reason = "has the same values, spelled differently"
         return Reconciled(number, Outcome.UPDATED, "", reason, known.pk, takes=incoming)

@@ -121,7 +121,7 @@ def _count_line(
         limit.count(blank=1)
         return
     try:
-        read_line(line, limits, mapping)
+        read_line(line, limits, mapping, number=number)
     except LineError as error:
         limit.count(rejected=[(number, error.field, error.reason)])
     else:

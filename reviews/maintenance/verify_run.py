@@ -15,7 +15,6 @@ from django.db.models import Q
 from reviews.database.held_transaction import HeldTransaction
 from reviews.exports.jsonl import use_snapshot
 from reviews.exports.stored_files import Kind, stored_range, stored_receipt
-from reviews.imports.runs import run_mapping
 from reviews.models import Evaluation, Export, Import, ImportSums, Run
 from reviews.records.mapping import FieldMapping
 from reviews.storage import integrity
@@ -25,6 +24,7 @@ from reviews.storage.corruption import CorruptData, Fault, SourceFile
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.line_reader import line_has_record, wrong_line_message
 from reviews.storage.source_files import chunk_rows, decode_chunk
+from reviews.storage.source_mapping import source_mapping
 
 _SHOWN_LINES = 20
 
@@ -84,7 +84,7 @@ class _FileVerification:
 
     def __init__(self, source: Import, counts: VerificationCounts) -> None:
         self._source, self._counts = source, counts
-        self._file, self._mapping = SourceFile.of_import(source), run_mapping(source.run)
+        self._file, self._mapping = SourceFile.of_import(source), source_mapping(source)
         self._totals, self._hash = ContentTotals(), hashlib.sha256()
         self._rows = _rows(source) if source.state == Import.State.DONE else None
         self._next = next(self._rows, None) if self._rows else None

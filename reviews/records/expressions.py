@@ -1,16 +1,25 @@
 """Evaluate the JMESPath expressions of mappings within a budget.
 
+`$doc`, `$file` and other names with a dollar sign are values from outside the record. JMESPath has no such
+names: outside quotes, `$doc` is replaced by a call of a function without arguments, which is allowed wherever
+an expression is.
+
 An expression can multiply its input: `[@,@]` doubles it, and thirty of them in a row need a terabyte. The
 budget counts evaluation steps and result characters, and grows with the length of the line. It depends on
 the line and the mapping alone, never on time.
 """
 
+import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import jmespath
 from jmespath.exceptions import JMESPathError
-from jmespath.visitor import TreeInterpreter
+from jmespath.visitor import Options, TreeInterpreter
+
+from reviews.records.mapping_functions import MappingFunctions, call_problem
 
 MOST_CHARACTERS = 2_000
 MOST_NESTING = 50
@@ -21,6 +30,15 @@ CHARACTERS_AT_LEAST = 64 * 1024
 CHARACTERS_PER_BYTE = 16
 # A result longer than a few of the longest lines is rejected in any case.
 LONGEST_LINES = 4
+
+#: Names of values from outside the record, without their dollar sign.
+OUTSIDE_NAMES = ("doc", "file", "line", "import", "run", "received_at")
+_CALLS = {f"outside_value_{name}": name for name in OUTSIDE_NAMES}
+# Quoted text, in which a dollar sign is itself, or a name with a dollar sign.
+_QUOTED_OR_NAME = re.compile(
+    r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|`(?:[^`\\]++|\\.)*+`|\$(\w*)""", re.DOTALL
+)
+_NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 # Nodes that can repeat a value, so that the result is larger than the input.
 _MULTIPLIES = {"multi_select_list", "multi_select_dict"}
@@ -67,9 +85,10 @@ class Budget:
 class _Interpreter(TreeInterpreter):
     """Charge a budget for every step of the evaluation."""
 
-    def __init__(self, budget: Budget) -> None:
-        super().__init__()
+    def __init__(self, budget: Budget, outside: Mapping[str, Any]) -> None:
+        super().__init__(Options(custom_functions=MappingFunctions(budget.spend_on)))
         self._budget = budget
+        self._outside = outside
 
     def visit(self, node: Any, *args: Any, **kwargs: Any) -> Any:
         self._budget.spend(1)
@@ -82,6 +101,10 @@ class _Interpreter(TreeInterpreter):
             self._budget.spend(1, len(value))
         return value
 
+    def visit_function_expression(self, node: Any, value: Any) -> Any:
+        name = _CALLS.get(node["value"])
+        return self._outside.get(name) if name else super().visit_function_expression(node, value)
+
 
 @lru_cache(maxsize=2000)
 def compiled(expression: str) -> Any:
@@ -90,14 +113,42 @@ def compiled(expression: str) -> Any:
     if len(expression) > MOST_CHARACTERS:
         raise ExpressionError(f"is longer than {MOST_CHARACTERS:,} characters: {shown}")
     try:
-        tree = jmespath.compile(expression).parsed
+        tree = jmespath.compile(_QUOTED_OR_NAME.sub(_called, expression)).parsed
     except RecursionError:
         raise ExpressionError(f"is nested deeper than {MOST_NESTING}: {shown}") from None
     except (JMESPathError, ValueError) as error:
         raise ExpressionError(f"is not valid JMESPath: {shown}: {first_line(error)}") from None
     if _nesting(tree) > MOST_NESTING:
         raise ExpressionError(f"is nested deeper than {MOST_NESTING}: {shown}")
+    for name, arguments in _calls(tree):
+        if name not in _CALLS and (problem := call_problem(name, arguments)):
+            raise ExpressionError(f"{problem}: {shown}")
     return tree
+
+
+def outside_names(expression: str) -> set[str]:
+    """Return the names of the values from outside the record that an expression uses."""
+    return {_CALLS[name] for name, _ in _calls(compiled(expression)) if name in _CALLS}
+
+
+def _called(found: re.Match[str]) -> str:
+    name = found[1]
+    if name is None:
+        return found[0]
+    if name not in OUTSIDE_NAMES:
+        known = ", ".join(f"${known}" for known in OUTSIDE_NAMES)
+        raise ExpressionError(f"has ${name}, which is not one of {known}")
+    return f"outside_value_{name}()"
+
+
+def _calls(tree: Any) -> Iterator[tuple[str, int]]:
+    """Yield the name of each called function with the number of its arguments."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node["type"] == "function_expression":
+            yield node["value"], len(node["children"])
+        waiting.extend(child for child in node["children"] if isinstance(child, dict))
 
 
 def _nesting(tree: Any) -> int:
@@ -108,11 +159,14 @@ def _nesting(tree: Any) -> int:
     return depth
 
 
-def value(expression: str, data: Any, budget: Budget) -> Any:
-    """Evaluate the expression on the data. Raises `ExpressionError`."""
+def value(expression: str, data: Any, budget: Budget, outside: Mapping[str, Any] = _NO_VALUES) -> Any:
+    """Evaluate the expression on the data. `outside` has the values of `OUTSIDE_NAMES`.
+
+    Raises `ExpressionError`.
+    """
     tree = compiled(expression)
     try:
-        found = _Interpreter(budget).visit(tree, data)
+        found = _Interpreter(budget, outside).visit(tree, data)
     except (JMESPathError, ArithmeticError, ValueError, TypeError, RecursionError) as error:
         raise ExpressionError(first_line(error)) from None
     budget.spend_on(found)

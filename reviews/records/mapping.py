@@ -7,7 +7,7 @@ A mapping is written as TOML (docs/mapping.md) with JMESPath expressions (https:
 import datetime as dt
 import tomllib
 from collections.abc import Iterator
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from itertools import starmap
@@ -21,10 +21,12 @@ MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
 # The maximum number of criteria, and of rules.
 _MOST_ENTRIES = 200
-_PARTS = ("fields", "criteria", "review")
-_NEEDED = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
+_PARTS = ("inherit", "fields", "criteria", "review")
+_NEEDED = ("judge_llm_model", "judge_prompt_template_path", "created_at")
+# An id has to be the same when an export is imported again: it is read from the content of the file alone.
+_OF_CONTENT = {"doc"}
 SCORES = "parsed_rubric_scores"
-_BY_RULES = ("needs_human_review", "review_reasons")
+BY_RULES = ("needs_human_review", "review_reasons")
 
 
 class _Problem(NamedTuple):
@@ -64,6 +66,32 @@ class ReviewRule:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Values of expressions from outside the record, which are the same for all records of an import."""
+
+    #: `$file`: the name of the imported file.
+    file: str | None = None
+    #: `$import`: the number of the import.
+    source_id: int | None = None
+    #: `$run`: the name of the run.
+    run: str | None = None
+    #: `$received_at`: the time at which the file was received, in ISO 8601.
+    received_at: str | None = None
+    #: `$doc`: the document without its list of records, or None for a file of lines.
+    document: Any = None
+
+    def values(self, line: int | None) -> dict[str, Any]:
+        """Return the values by name, for the line of that number."""
+        return dict(
+            zip(
+                expressions.OUTSIDE_NAMES,
+                (self.document, self.file, line, self.source_id, self.run, self.received_at),
+                strict=True,
+            )
+        )
+
+
 @dataclass(frozen=True)
 class FieldMapping:
     """Expressions for the fields and criteria of a record, and rules that flag records."""
@@ -71,10 +99,31 @@ class FieldMapping:
     fields: tuple[tuple[str, str], ...]
     criteria: tuple[CriteriaMapping, ...] = ()
     review: tuple[ReviewRule, ...] = ()
+    #: Whether fields without an expression are taken from the line's own keys of the same names.
+    inherit: bool = False
+    #: Values from outside the record. They are not part of the mapping itself.
+    outside: Outside = field(default=Outside(), compare=False)
+
+    def of_import(self, outside: Outside) -> "FieldMapping":
+        """Return the mapping with values from outside the record. It keeps only those that it uses."""
+        used = self._outside_names
+        return replace(self, outside=outside if "doc" in used else replace(outside, document=None))
+
+    @property
+    def varies_by_import(self) -> bool:
+        """Whether the same line may give another record in another import."""
+        return bool(self._outside_names - _OF_CONTENT)
+
+    @cached_property
+    def _outside_names(self) -> set[str]:
+        texts = {"criteria": map(asdict, self.criteria), "review": map(asdict, self.review)}
+        parts = {name: list(entries) for name, entries in texts.items()}
+        found = _expressions(dict(self.fields), parts["criteria"], parts["review"])
+        return set().union(*(expressions.outside_names(expression) for _, expression in found))
 
     def as_json(self) -> dict[str, Any]:
         """Return the data that `mapping_from_json` reads."""
-        return {
+        return ({"inherit": True} if self.inherit else {}) | {
             "fields": dict(self.fields),
             "criteria": [asdict(criteria) for criteria in self.criteria],
             "review": [asdict(rule) for rule in self.review],
@@ -117,7 +166,12 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
     fields = _table("fields", data.get("fields", {}), problems)
     criteria = _entries("criteria", CriteriaMapping, data, problems)
     review = _entries("review", ReviewRule, data, problems)
-    problems += _problems_of_fields(fields, has_criteria=bool(criteria), has_review=bool(review))
+    inherit = data.get("inherit", False)
+    if not isinstance(inherit, bool):
+        problems.append(_Problem("inherit", f"is {_kind(inherit)}, but takes true or false"))
+    problems += _problems_of_fields(
+        fields, has_criteria=bool(criteria), has_review=bool(review), inherits=bool(inherit)
+    )
     problems += filter(None, starmap(_problem_of, _expressions(fields, criteria, review)))
     if problems:
         raise MappingError(problems)
@@ -125,6 +179,7 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
         tuple((name, fields[name]) for name in FIELDS if name in fields),
         tuple(CriteriaMapping(**entry) for entry in criteria),
         tuple(ReviewRule(**entry) for entry in review),
+        inherit,
     )
 
 
@@ -165,7 +220,7 @@ def _entries(
 
 
 def _problems_of_fields(
-    fields: dict[str, str], *, has_criteria: bool, has_review: bool
+    fields: dict[str, str], *, has_criteria: bool, has_review: bool, inherits: bool
 ) -> Iterator[_Problem]:
     for name in fields:
         if name in HUMAN_FIELDS:
@@ -173,9 +228,9 @@ def _problems_of_fields(
         elif name not in FIELDS:
             yield _Problem(f"fields.{name}", "is not a field of a record")
     for name in _NEEDED:
-        if name not in fields:
+        if name not in fields and not inherits:
             yield _Problem(f"fields.{name}", "is missing: give a path, or a text in quotes of its own")
-    for name in (SCORES,) * has_criteria + _BY_RULES * has_review:
+    for name in (SCORES,) * has_criteria + BY_RULES * has_review:
         if name in fields:
             part = "criteria" if name == SCORES else "review"
             yield _Problem(f"fields.{name}", f"conflicts with [[{part}]], which sets the same field")
@@ -197,9 +252,12 @@ def _expressions(
 def _problem_of(place: str, expression: str) -> _Problem | None:
     """Return the problem of an expression, if any."""
     try:
-        expressions.compiled(expression)
+        names = expressions.outside_names(expression)
     except ExpressionError as error:
         return _Problem(place, str(error))
+    if place == "fields.evaluation_id" and (varying := sorted(names - _OF_CONTENT)):
+        reason = f"has ${varying[0]}, but an id takes values of the file alone, to stay the same later"
+        return _Problem(place, reason)
     return None
 
 

@@ -13,7 +13,8 @@ import orjson
 
 from reviews.records import expressions
 from reviews.records.expressions import Budget, ExpressionError
-from reviews.records.mapping import SCORES, CriteriaMapping, FieldMapping, shorten
+from reviews.records.mapping import BY_RULES, SCORES, CriteriaMapping, FieldMapping, shorten
+from reviews.records.mapping_functions import content_sha256
 from reviews.records.schema import (
     FIELDS,
     HUMAN_FIELDS,
@@ -37,16 +38,24 @@ _NAMES = (
 )
 _TEXTS = ("verification_message", "parsing_error")
 _RESPONSES = ("structured_model_response", "structured_ideal_response")
+# Hexadecimal digits of a content id: 128 bits.
+_ID_LENGTH = 32
 # A timestamp from here on is in milliseconds: in seconds it would be in the year 5138.
 _MILLISECONDS = 10**11
 _WORDS_OF_TRUTH = {True: "Pass", False: "Fail"}
 
 
-def read_line(line: bytes, limits: Limits = NO_LIMITS, mapping: FieldMapping | None = None) -> Record:
-    """Parse a line, by the mapping if there is one. Raises `LineError`."""
+def read_line(
+    line: bytes,
+    limits: Limits = NO_LIMITS,
+    mapping: FieldMapping | None = None,
+    *,
+    number: int | None = None,
+) -> Record:
+    """Parse a line, by the mapping if there is one. `number` is its `$line`. Raises `LineError`."""
     if mapping is None:
         return parse_line(line, limits)
-    return read_translated(translate(line, limits, mapping), limits, mapping)
+    return read_translated(translate(line, limits, mapping, number), limits, mapping)
 
 
 def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Record:
@@ -57,59 +66,113 @@ def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Recor
         raise mapping.explained(error) from None
 
 
-def translate(line: bytes, limits: Limits, mapping: FieldMapping) -> bytes:
-    """Translate a line to one that the pipeline would have written. Raises `LineError`."""
+def translate(line: bytes, limits: Limits, mapping: FieldMapping, number: int | None = None) -> bytes:
+    """Translate a line to one that the pipeline would have written.
+
+    `number` is the `$line` of expressions. Raises `LineError`.
+    """
     source = read_object(line, limits)
-    budget = Budget(len(line), limits.line_bytes)
-    record = {
-        name: _FITTED[name](value) if name in _FITTED else value
-        for name, value in _values(mapping, source, budget)
+    decided = {name: source.pop(name) for name in HUMAN_FIELDS if name in source}
+    reader = _ExpressionReader(source, Budget(len(line), limits.line_bytes), mapping.outside.values(number))
+    record = _inherited(source, mapping) if mapping.inherit else {}
+    record |= {
+        name: _FITTED[name](value) if name in _FITTED else value for name, value in _values(mapping, reader)
     }
+    if "evaluation_id" not in record and "evaluation_id" not in dict(mapping.fields):
+        record["evaluation_id"] = _content_id(source)
     record.setdefault("raw_judge_output", {})
     record.setdefault("parsed_rubric_scores", {})
     if mapping.criteria:
-        record["parsed_rubric_scores"] = dict(_scores(mapping, source, budget))
-    reasons = [rule.reason for rule in mapping.review if _value("review", rule.when, source, budget)]
+        record["parsed_rubric_scores"] = dict(_scores(mapping, reader))
+    reasons = [rule.reason for rule in mapping.review if reader.value("review", rule.when)]
     needs_review = record.setdefault("needs_human_review", bool(reasons) or not mapping.review)
     record.setdefault("review_reasons", reasons)
     record["human_review_status"] = "Needs Review" if needs_review else "Not Required"
-    record |= {name: source[name] for name in HUMAN_FIELDS if name in source}
     others = {key: value for key, value in source.items() if key not in mapping.taken_whole | _KNOWN}
     try:
-        return orjson.dumps(others | record)
+        return orjson.dumps(others | record | decided)
     except TypeError as error:  # nested too deep, or built by an expression
         raise LineError("", f"is not valid JSON by the mapping: {error}") from None
 
 
-def _values(mapping: FieldMapping, source: Mapping[str, Any], budget: Budget) -> Iterator[tuple[str, Any]]:
+def _inherited(source: Mapping[str, Any], mapping: FieldMapping) -> dict[str, Any]:
+    """Return the line's own values of fields that the mapping does not set."""
+    own = _KNOWN.difference(dict(mapping.fields), BY_RULES if mapping.review else ())
+    return {name: source[name] for name in own if source.get(name) is not None}
+
+
+def _content_id(source: Mapping[str, Any]) -> str:
+    """Return an id from the content of a line without its decision: the same values give the same id."""
+    try:
+        return content_sha256(source)[:_ID_LENGTH]
+    except TypeError as error:
+        raise LineError("evaluation_id", f"cannot be a hash of the content: {error}") from None
+
+
+class _ExpressionReader:
+    """Evaluate expressions on a line within one budget."""
+
+    def __init__(self, source: Mapping[str, Any], budget: Budget, outside: Mapping[str, Any]) -> None:
+        self._source, self._budget, self._outside = source, budget, outside
+
+    def value(self, field: str, expression: str) -> Any:
+        """Evaluate an expression on the line, for a field. Raises `LineError`."""
+        return self.value_of(field, expression, self._source)
+
+    def value_of(self, field: str, expression: str, data: Any) -> Any:
+        """Evaluate an expression on a part of the line. Raises `LineError`."""
+        try:
+            return expressions.value(expression, data, self._budget, self._outside)
+        except ExpressionError as error:
+            raise LineError(field, f"has no value by the mapping: {shorten(expression)}: {error}") from None
+
+    def members(self, each: str) -> list[Any]:
+        """Return the parts of the line that criteria are read from. Raises `LineError`."""
+        if not each:
+            return [self._source]
+        found = self.value(SCORES, each)
+        if isinstance(found, dict):
+            return [{"key": key, "value": value} for key, value in found.items()]
+        if found is not None and not isinstance(found, list):
+            takes = f"takes a list or an object: {shorten(each)}"
+            raise LineError(SCORES, f"is {type_name(found)} by the mapping, but {takes}")
+        return found or []
+
+
+def _values(mapping: FieldMapping, reader: _ExpressionReader) -> Iterator[tuple[str, Any]]:
     for name, expression in mapping.fields:
-        value = _value(name, expression, source, budget)
+        value = reader.value(name, expression)
         if value is not None:
             yield name, value
 
 
-def _scores(
-    mapping: FieldMapping, source: Mapping[str, Any], budget: Budget
-) -> Iterator[tuple[str, dict[str, Any]]]:
+def _scores(mapping: FieldMapping, reader: _ExpressionReader) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each criterion with its score. Duplicate names are numbered."""
     met: dict[str, int] = {}
     for criteria in mapping.criteria:
-        for member in _members(criteria.each, source, budget):
-            score = _value(SCORES, criteria.score, member, budget)
+        for member in reader.members(criteria.each):
+            score = reader.value_of(SCORES, criteria.score, member)
             if score is None:
                 continue
             if isinstance(score, dict | list):
                 raise LineError(
                     SCORES, f"has {type_name(score)} as a score: {shorten(criteria.score)} gives that"
                 )
-            name = _name_of(criteria, member, budget)
+            name = _name_of(criteria, member, reader)
             met[name] = met.get(name, 0) + 1
             justification = criteria.justification
-            why = _value(SCORES, justification, member, budget) if justification else None
+            why = reader.value_of(SCORES, justification, member) if justification else None
             yield (
                 name if met[name] == 1 else f"{name} ({met[name]})",
                 {"score": score, "justification": "" if why is None else _text(why)},
             )
+
+
+def _name_of(criteria: CriteriaMapping, member: Any, reader: _ExpressionReader) -> str:
+    name = reader.value_of(SCORES, criteria.name, member)
+    if name is None or not _text(name).strip():
+        raise LineError(SCORES, f"has a score without a name: {shorten(criteria.name)} gives nothing")
+    return _text(name)
 
 
 def _text(value: Any) -> str:
@@ -161,29 +224,3 @@ _FITTED = (
     }
 )
 _KNOWN = frozenset(FIELDS)
-
-
-def _members(each: str, source: Mapping[str, Any], budget: Budget) -> list[Any]:
-    if not each:
-        return [source]
-    found = _value(SCORES, each, source, budget)
-    if isinstance(found, dict):
-        return [{"key": key, "value": value} for key, value in found.items()]
-    if found is not None and not isinstance(found, list):
-        takes = f"takes a list or an object: {shorten(each)}"
-        raise LineError(SCORES, f"is {type_name(found)} by the mapping, but {takes}")
-    return found or []
-
-
-def _name_of(criteria: CriteriaMapping, member: Any, budget: Budget) -> str:
-    name = _value(SCORES, criteria.name, member, budget)
-    if name is None or not _text(name).strip():
-        raise LineError(SCORES, f"has a score without a name: {shorten(criteria.name)} gives nothing")
-    return _text(name)
-
-
-def _value(field: str, expression: str, data: Any, budget: Budget) -> Any:
-    try:
-        return expressions.value(expression, data, budget)
-    except ExpressionError as error:
-        raise LineError(field, f"has no value by the mapping: {shorten(expression)}: {error}") from None

@@ -74,7 +74,7 @@ def encode_line(
 ) -> tuple[str, bytes]:
     """Return the id and the encoded row of the record in a line. Raises `LineError`."""
     if mapping:
-        line = translate(line, limits, mapping)
+        line = translate(line, limits, mapping, number)
     quick = encode_line_fast(line, limits, target, number, line_hash)
     if quick:
         return quick

@@ -6,7 +6,6 @@ import zstandard
 from django.db.models import F
 
 from reviews.models import Evaluation, Import, ImportSums, SourceChunk
-from reviews.records import mapping
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import LineError, Record
 from reviews.records.translation import read_line
@@ -15,6 +14,7 @@ from reviews.storage.chunks import ChunkLines, split_lines
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, SourceFile
 from reviews.storage.source_files import decode_chunk
+from reviews.storage.source_mapping import source_mapping
 
 
 def stored_line(evaluation: Evaluation) -> bytes:
@@ -48,11 +48,10 @@ def wrong_line_message(line: int) -> str:
 
 
 class _StoredLines(NamedTuple):
-    """The lines of one stored chunk, and the mapping to read them with."""
+    """The lines of one stored chunk."""
 
     source_id: int
     lines: ChunkLines
-    mapping: FieldMapping | None
 
     def has(self, source_id: int, line: int) -> bool:
         return self.source_id == source_id and 0 <= line - self.lines.chunk.first_line < len(self.lines)
@@ -68,6 +67,7 @@ class LineReader:
 
     def __init__(self) -> None:
         self._recent: list[_StoredLines] = []
+        self._mappings: dict[int, FieldMapping | None] = {}
 
     def line(self, source_id: int, line: int) -> bytes:
         """Return the line as imported, without LF (and byte order mark).
@@ -87,7 +87,7 @@ class LineReader:
             if not ImportSums.objects.filter(source=source_id).exists():
                 raise
         else:
-            mapping = self._mapping(source_id, line)
+            mapping = self.mapping(source_id)
             if content_hash(found) == line_hash and line_has_record(found, evaluation_id, mapping):
                 return found
         source = Import.objects.select_related("run").get(pk=source_id)
@@ -95,15 +95,20 @@ class LineReader:
 
     def record(self, source_id: int, line: int) -> Record:
         """Parse the record in the line. Raises as `line`, and `LineError` if the line is not a record."""
-        return read_line(self.line(source_id, line), mapping=self._mapping(source_id, line))
+        return read_line(self.line(source_id, line), mapping=self.mapping(source_id), number=line)
 
     def verified_record(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> Record:
         """Parse the line of a record. Raises as `verified`, and `LineError` if the line is not a record."""
         found = self.verified(source_id, line, evaluation_id, line_hash)
-        return read_line(found, mapping=self._mapping(source_id, line))
+        return read_line(found, mapping=self.mapping(source_id), number=line)
 
-    def _mapping(self, source_id: int, line: int) -> FieldMapping | None:
-        return self._read(source_id, line).mapping
+    def mapping(self, source_id: int) -> FieldMapping | None:
+        """Return the mapping that the lines of an import are read with."""
+        if source_id not in self._mappings:
+            source = Import.objects.select_related("run").get(pk=source_id)
+            recent = list(self._mappings.items())[1 - self._CACHED_CHUNKS :]
+            self._mappings = {**dict(recent), source_id: source_mapping(source)}
+        return self._mappings[source_id]
 
     def _read(self, source_id: int, line: int) -> _StoredLines:
         for read in self._recent:
@@ -117,9 +122,7 @@ class LineReader:
 def _read_at(source_id: int, line: int) -> _StoredLines:
     row = (
         SourceChunk.objects.filter(source_id=source_id, first_line__lte=line, lines__gt=0)
-        .annotate(
-            mapping=F("source__run__mapping"), run_name=F("source__run__name"), name=F("source__file_name")
-        )
+        .annotate(run_name=F("source__run__name"), name=F("source__file_name"))
         .order_by("first_line", "number")
         .last()
     )
@@ -131,4 +134,4 @@ def _read_at(source_id: int, line: int) -> _StoredLines:
         raise SourceChunk.DoesNotExist
     file = SourceFile(row.run_name, source_id, row.name)
     [lines] = split_lines([decode_chunk(row, file, zstandard.ZstdDecompressor())])
-    return _StoredLines(source_id, lines, mapping.mapping_from_json(row.mapping) if row.mapping else None)
+    return _StoredLines(source_id, lines)
