@@ -74,8 +74,9 @@ class TestOutsideValues:
             mapped({"evaluation_id": f"join('/', [id, to_string(${name})])"})
 
     def test_id_takes_values_of_the_document(self) -> None:
-        how = mapped({"evaluation_id": "join('/', [$doc.eval, id])"}).of_import(Outside(document={"eval": "e"}))
-        assert read_line(b'{"id": "1"}', mapping=how).evaluation_id == "e/1"
+        how = mapped({"evaluation_id": "join('/', [$doc.eval, id])"})
+        bound = how.of_import(Outside(document={"eval": "e"}))
+        assert read_line(b'{"id": "1"}', mapping=bound).evaluation_id == "e/1"
 
     def test_mapping_keeps_no_document_that_it_does_not_use(self) -> None:
         assert mapped().of_import(Outside(document={"a": 1})).outside.document is None
