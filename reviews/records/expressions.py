@@ -20,6 +20,7 @@ from jmespath.exceptions import JMESPathError
 from jmespath.visitor import Options, TreeInterpreter
 
 from reviews.records.mapping_functions import MappingFunctions, call_problem
+from reviews.records.patterns import repeated
 
 MOST_CHARACTERS = 2_000
 MOST_NESTING = 50
@@ -35,9 +36,8 @@ LONGEST_LINES = 4
 OUTSIDE_NAMES = ("doc", "file", "line", "import", "run", "received_at")
 _CALLS = {f"outside_value_{name}": name for name in OUTSIDE_NAMES}
 # Quoted text, in which a dollar sign is itself, or a name with a dollar sign.
-_QUOTED_OR_NAME = re.compile(
-    r"""'(?:[^'\\]++|\\.)*+'|"(?:[^"\\]++|\\.)*+"|`(?:[^`\\]++|\\.)*+`|\$(\w*)""", re.DOTALL
-)
+_QUOTED = "|".join(quote + repeated(rf"[^{quote}\\]++|\\.") + quote for quote in ("'", '"', "`"))
+_QUOTED_OR_NAME = re.compile(rf"{_QUOTED}|\$(\w*)", re.DOTALL)
 _NO_VALUES: Mapping[str, Any] = MappingProxyType({})
 
 # Nodes that can repeat a value, so that the result is larger than the input.
