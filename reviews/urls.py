@@ -16,7 +16,7 @@ from reviews.views.accounts import (
 from reviews.views.dashboard import escalations as dashboard_escalations
 from reviews.views.dashboard import overview as dashboard_overview
 from reviews.views.dashboard import spot_checks
-from reviews.views.files import conflicts, exports, imports, task_context, uploads
+from reviews.views.files import conflicts, exports, imports, task_context, upload_mapping, uploads
 from reviews.views.judge import decisions as judge_decisions
 from reviews.views.judge import error_analysis, report
 from reviews.views.judge import overview as judge_overview
@@ -113,6 +113,7 @@ pages = [
     path("mappings/", mappings.mappings, name="mappings"),
     path("uploads/", uploads.new_upload, name="uploads"),
     path("uploads/<uuid:pk>/", uploads.upload, name="upload"),
+    path("uploads/<uuid:pk>/mapping/", upload_mapping.upload_mapping, name="upload-mapping"),
     path("evaluations/<int:pk>/", record.evaluation, name="evaluation"),
     path("evaluations/<int:pk>/line.jsonl", record.line, name="line"),
     path("evaluations/<int:pk>/claim/", record.claim, name="claim"),

@@ -17,6 +17,7 @@ from reviews.imports.importer import Cancelled, Progress, StrictImportRefused
 from reviews.imports.rejection_limit import TooManyRejections, require_first_record
 from reviews.imports.runs import get_or_create_run
 from reviews.models import Import, ImportProgress, User
+from reviews.records.mapping import FieldMapping
 from reviews.storage import integrity, source_files
 from reviews.storage.chunks import MeteredStream
 from reviews.storage.errors import ImportRefused
@@ -42,12 +43,24 @@ _REPORT = """
 
 @transaction.atomic
 def enqueue_import(
-    *, run_name: str, file_name: str, blocks: Iterable[bytes], strict: bool, actor: User
+    *,
+    run_name: str,
+    file_name: str,
+    blocks: Iterable[bytes],
+    strict: bool,
+    actor: User,
+    mapping: FieldMapping | None = None,
 ) -> Import:
-    """Store an uploaded file and enqueue its import. Raises `ImportRefused`, and `OSError` on a full disk."""
+    """Store an uploaded file and enqueue its import. The lines are read as by `importer.import_stream`.
+
+    Raises `ImportRefused`, and `OSError` on a full disk.
+    """
     check_space()
     upload = importer.create_import(
-        get_or_create_run(run_name, actor=actor), file_name=file_name, strict=strict, actor=actor
+        get_or_create_run(run_name, mapping=mapping, actor=actor),
+        file_name=file_name,
+        strict=strict,
+        actor=actor,
     )
     stream, totals = MeteredStream(blocks), ContentTotals()
     chunks = require_first_record(

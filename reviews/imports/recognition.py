@@ -39,10 +39,13 @@ class ToolRecognised(ImportRefused):
         self.rows = rows
 
 
-def refuse_known_tool(start: bytes) -> None:
-    """Raise `ToolRecognised` for a file of a known tool. `start` is the beginning of its lines."""
-    if shipped := recognise(start):
-        raise ToolRecognised(shipped, preview(start, shipped.read()))
+def recognise_tool(start: bytes) -> ToolRecognised | None:
+    """Return the mapping and the first records of a file that begins with these lines.
+
+    Returns None for files of unknown tools.
+    """
+    shipped = recognise(start)
+    return ToolRecognised(shipped, preview(start, shipped.read())) if shipped else None
 
 
 def recognise(start: bytes) -> ShippedMapping | None:

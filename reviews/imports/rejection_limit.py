@@ -6,7 +6,7 @@ among its records is imported completely, and each invalid line is accounted for
 
 from collections.abc import Iterable, Iterator
 
-from reviews.imports.recognition import refuse_known_tool
+from reviews.imports.recognition import recognise_tool
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import Limits, LineError
 from reviews.records.translation import read_line
@@ -75,8 +75,8 @@ class RejectionLimit:
     def _refuse_other_format(self) -> None:
         if self.good or not self.rejected:
             return
-        if not self._is_mapped and self._content == RECORDS:
-            refuse_known_tool(self._start)
+        if not self._is_mapped and self._content == RECORDS and (known := recognise_tool(self._start)):
+            raise known
         if name := describe_format(self._start, is_mapped=self._is_mapped):
             raise TooManyRejections(
                 f"This is not a file of {self._content}: it is {name}. "

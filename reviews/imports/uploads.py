@@ -6,7 +6,9 @@ continues after the last part, on any web server.
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import timedelta
+from typing import cast
 
 from django.conf import settings
 from django.db import DatabaseError, transaction
@@ -20,7 +22,10 @@ from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import importer, jobs, runs
 from reviews.imports.bulk_insert import execute_with_bound_parameters
+from reviews.imports.recognition import ToolRecognised, recognise_tool
 from reviews.models import Import, Upload, UploadPart, User
+from reviews.records.mapping import FieldMapping
+from reviews.storage.chunks import split_lines
 from reviews.storage.errors import ImportRefused
 
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
@@ -115,8 +120,11 @@ def _what_to_do() -> str:
 
 
 @transaction.atomic
-def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
+def append(upload: Upload, *, offset: int, data: bytes, keep_known_tool: bool = False) -> Upload:
     """Store the part that begins at `offset`. The last part enqueues the import.
+
+    With `keep_known_tool`, the file of a known tool is kept without an import if its run has no mapping. Then
+    `enqueue_mapped` imports it.
 
     Raises `WrongOffset`, `FileTooLarge`, `UploadQuotaExceeded`, `OSError` on a full disk, and for the last
     part `ImportRefused`. The part is not stored then.
@@ -132,7 +140,9 @@ def append(upload: Upload, *, offset: int, data: bytes) -> Upload:
     upload.offset += len(data)
     upload.changed_at = timezone.now()
     if upload.offset == upload.size:
-        _finish(upload)
+        kept = (ToolRecognised,) if keep_known_tool else ()
+        with suppress(*kept):
+            _enqueue(upload, upload.run_name)
     upload.save(update_fields=["offset", "changed_at", "source"])
     return upload
 
@@ -146,11 +156,15 @@ def receive(
     is left. Raises `ImportRefused`, `FileTooLarge` and `UploadQuotaExceeded`.
     """
     upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
-    try:
-        return _append_all(upload, parts)
-    except BaseException as error:
-        _drop_after(error, upload, actor)
-        raise
+    return cast("Import", _append_all(upload, parts, keep_known_tool=False).source)
+
+
+def keep_for_mapping(
+    *, file_name: str, run_name: str, strict: bool, size: int, parts: Iterable[bytes], actor: User
+) -> Upload:
+    """Store the file of a known tool, as `append` does with `keep_known_tool`. Raises as `receive`."""
+    upload = begin(file_name=file_name, run_name=run_name, strict=strict, size=size, actor=actor)
+    return _append_all(upload, parts, keep_known_tool=True)
 
 
 def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
@@ -163,24 +177,58 @@ def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
         log.warning("Upload %s stays until it expires: %s", upload.pk, describe(second))
 
 
-def _append_all(upload: Upload, parts: Iterable[bytes]) -> Import:
-    for part in parts:
-        upload = append(upload, offset=upload.offset, data=part)
-    if upload.source is None:
+def _append_all(upload: Upload, parts: Iterable[bytes], *, keep_known_tool: bool) -> Upload:
+    """Append all parts. After an error, remove the upload."""
+    try:
+        for part in parts:
+            upload = append(upload, offset=upload.offset, data=part, keep_known_tool=keep_known_tool)
+        _check_complete(upload)
+    except BaseException as error:
+        _drop_after(error, upload, upload.created_by)
+        raise
+    return upload
+
+
+def _check_complete(upload: Upload) -> None:
+    if upload.offset < upload.size:
         raise ImportRefused("The upload was interrupted. Send the file again.")
-    return upload.source
 
 
-def _finish(upload: Upload) -> None:
-    """Enqueue the import, in one transaction with the last part."""
-    upload.source = jobs.enqueue_import(
-        run_name=upload.run_name,
+def _enqueue(upload: Upload, run_name: str, mapping: FieldMapping | None = None) -> Import:
+    """Enqueue the import of a complete upload. The caller saves `source` in the same transaction."""
+    upload.source = source = jobs.enqueue_import(
+        run_name=run_name,
         file_name=upload.file_name,
         blocks=_blocks(upload),
         strict=upload.strict,
         actor=upload.created_by,
+        mapping=mapping,
     )
     upload.parts.all().delete()
+    return source
+
+
+def propose_mapping(upload: Upload) -> ToolRecognised | None:
+    """Return the mapping and the first records of a complete upload without an import. None for others."""
+    if upload.source_id or upload.offset < upload.size:
+        return None
+    for lines in split_lines(importer.read_chunks(_blocks(upload))):
+        return recognise_tool(lines.text)
+    return None
+
+
+@transaction.atomic
+def enqueue_mapped(upload: Upload, *, run_name: str, mapping: FieldMapping) -> Import:
+    """Enqueue the import of a complete upload with a mapping. A repeated call returns the same import.
+
+    Raises `ImportRefused`, and `OSError` on a full disk.
+    """
+    upload = Upload.objects.select_for_update(of=["self"]).select_related("created_by").get(pk=upload.pk)
+    source = upload.source
+    if source is None:
+        source = _enqueue(upload, run_name, mapping)
+        upload.save(update_fields=["source"])
+    return source
 
 
 def _blocks(upload: Upload) -> Iterator[bytes]:

@@ -23,6 +23,7 @@ from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.exports import jobs, output
 from reviews.imports import jobs as import_jobs
+from reviews.imports import uploads
 from reviews.imports.runs import get_or_create_run
 from reviews.imports.shipped_mappings import BY_NAME
 from reviews.models import (
@@ -40,6 +41,7 @@ from reviews.queue import claims
 from reviews.review import decisions, drafts, escalations, independent_reviews
 from reviews.search import saved_views, strata
 from reviews.search.filters import Filters
+from tests.records.test_mapping import MT_BENCH
 from tests.support.factories import (
     PASSWORD,
     EvaluationFactory,
@@ -424,6 +426,19 @@ def refused_import() -> int:
     return source.pk
 
 
+def uploaded_file_of_a_tool() -> str:
+    words = MT_BENCH.replace(b"Rate it.", LONG.encode())
+    kept = uploads.keep_for_mapping(
+        file_name=f"{LONG}.jsonl",
+        run_name=LONG,
+        strict=False,
+        size=len(words),
+        parts=[words],
+        actor=User.objects.get(username="max"),
+    )
+    return str(kept.pk)
+
+
 def unfinished_import(**progress: Any) -> Callable[[], int]:
     def source() -> int:
         made = ImportFactory.create(state=Import.State.RUNNING, file_name=f"{LONG}.jsonl")
@@ -744,6 +759,7 @@ SIGHTS = {
     "escalations, none": Sight("open-escalations", "lea", empty_run),
     "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_with_nothing),
     "task context": Sight("task-context", "max"),
+    "upload of a known tool": Sight("upload-mapping", "max", uploaded_file_of_a_tool),
     "mappings, none": Sight("mappings", "max"),
     "mappings": Sight("mappings", "max", mapped_run, then=open_mapping),
     "mappings, refused": Sight("mappings", "max", then=map_without_a_field),

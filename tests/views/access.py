@@ -57,6 +57,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
         "patch": (302, 403, 403, 403, 412),
         "delete": (302, 403, 403, 403, 412),
     },
+    "upload-mapping": {"get": (302, 403, 403, 403, 404), "post": (302, 403, 403, 403, 404)},
     "import": {"get": (302, 403, 200, 200, 200)},
     "cancel-import": {"post": (302, 403, 403, 403, 302)},
     "retry-import": {"post": (302, 403, 403, 403, 302)},

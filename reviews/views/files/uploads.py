@@ -1,7 +1,7 @@
 """Resumable uploads by the tus protocol 1.0 (https://tus.io): core, creation and termination.
 
 The browser creates an upload and sends its bytes in one or more requests. After an interruption it asks for
-the offset. Once the file is complete, it is redirected to the import.
+the offset. Once the file is complete, it is redirected to the import, or to the confirmation of a mapping.
 """
 
 import base64
@@ -115,14 +115,16 @@ def new_upload(request: Request) -> HttpResponse:
 @require_http_methods(["HEAD", "PATCH", "DELETE", "GET"])
 @_tus
 def upload(request: Request, pk: UUID) -> HttpResponse:
-    """Return the offset (HEAD), append (PATCH), cancel (DELETE), or redirect to the import (GET)."""
+    """Return the offset (HEAD), append (PATCH), cancel (DELETE), or redirect to the next page (GET)."""
     found = Upload.objects.filter(pk=pk, created_by=request.user).first()
     if not found:
         raise Http404
     if request.method == "GET":
-        if not found.source_id:
+        if found.source_id:
+            return redirect("import", found.source_id)
+        if found.offset < found.size:
             raise Http404
-        return redirect("import", found.source_id)
+        return redirect("upload-mapping", found.pk)
     if request.method == "DELETE":
         uploads.discard(found, request.user)
         return HttpResponse(status=204)
@@ -142,7 +144,7 @@ def _append(request: Request, upload: Upload) -> Upload:
         raise uploads.WrongOffset
     try:
         for part in _parts(request):
-            upload = uploads.append(upload, offset=upload.offset, data=part)
+            upload = uploads.append(upload, offset=upload.offset, data=part, keep_known_tool=True)
     except ImportRefused:
         uploads.discard(upload, request.user)
         raise

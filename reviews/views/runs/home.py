@@ -12,7 +12,8 @@ from django.views.decorators.http import require_http_methods
 from reviews.accounts.permissions import can, check
 from reviews.http.request import Request
 from reviews.imports import jobs, uploads
-from reviews.models import Import, Run
+from reviews.imports.recognition import ToolRecognised
+from reviews.models import Import, Run, Upload
 from reviews.queue import progress
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
@@ -58,9 +59,11 @@ def runs(request: Request) -> HttpResponse:
     if request.method == "POST":
         check(request.user, "import_file")
         form = UploadForm(request.POST, request.FILES)
-        upload = _receive(form, request) if form.is_valid() else None
-        if upload:
-            return redirect("import", upload.pk)
+        done = _receive(form, request) if form.is_valid() else None
+        if isinstance(done, Import):
+            return redirect("import", done.pk)
+        if done:
+            return redirect("upload-mapping", done.pk)
     context = {
         "runs": progress.all_progress(Run.objects.visible_to(request.user)),
         "form": form,
@@ -69,17 +72,31 @@ def runs(request: Request) -> HttpResponse:
     return render(request, "runs/home.html", context, status=422 if form.is_bound else 200)
 
 
-def _receive(form: UploadForm, request: Request) -> Import | None:
-    """Import the uploaded file. Return None, with the reason in the form, if the file is rejected."""
+def _receive(form: UploadForm, request: Request) -> Import | Upload | None:
+    """Import the uploaded file, or keep a file of a known tool until its mapping is confirmed.
+
+    Return None, with the reason in the form, if the file is rejected.
+    """
     file = form.cleaned_data["file"]
+    names: dict[str, Any] = {
+        "run_name": form.cleaned_data["run_name"] or decompression.base_name(file.name),
+        "file_name": file.name,
+        "strict": form.cleaned_data["strict"],
+        "actor": request.user,
+    }
     try:
-        return jobs.enqueue_import(
-            run_name=form.cleaned_data["run_name"] or decompression.base_name(file.name),
-            file_name=file.name,
-            blocks=file.chunks(BLOCK_SIZE),
-            strict=form.cleaned_data["strict"],
-            actor=request.user,
-        )
+        return jobs.enqueue_import(**names, blocks=file.chunks(BLOCK_SIZE))
+    except ToolRecognised:
+        return _keep(form, names)
     except ImportRefused as refused:
         form.add_error("run_name" if refused.field == "run" else "file", str(refused))
+        return None
+
+
+def _keep(form: UploadForm, names: dict[str, Any]) -> Upload | None:
+    file = form.cleaned_data["file"]
+    try:
+        return uploads.keep_for_mapping(**names, size=file.size, parts=file.chunks(BLOCK_SIZE))
+    except uploads.UploadQuotaExceeded as error:
+        form.add_error("file", str(error))
         return None

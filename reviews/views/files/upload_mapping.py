@@ -1,0 +1,63 @@
+"""Confirm the mapping for an uploaded file of a known tool, before anything is imported."""
+
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods
+
+from reviews.accounts.permissions import check
+from reviews.http.request import Request
+from reviews.imports import uploads
+from reviews.imports.recognition import ToolRecognised
+from reviews.models import RUN_NAME_LENGTH, Import, Upload
+from reviews.storage.errors import ImportRefused
+
+
+class ConfirmForm(forms.Form):
+    """The run for the file."""
+
+    run_name = forms.CharField(
+        label="Run",
+        max_length=RUN_NAME_LENGTH,
+        help_text="A new name creates a new run.",
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload_mapping(request: Request, pk: UUID) -> HttpResponse:
+    """Show the first records of an upload. A POST imports it with the proposed mapping, or removes it."""
+    check(request.user, "import_file")
+    upload = get_object_or_404(Upload, pk=pk, created_by=request.user)
+    if upload.source_id:
+        return redirect("import", upload.source_id)
+    proposal = uploads.propose_mapping(upload)
+    if not proposal:
+        raise Http404
+    form = ConfirmForm(initial={"run_name": upload.run_name})
+    if request.method == "POST":
+        if "cancel" in request.POST:
+            uploads.discard(upload, request.user)
+            messages.success(request, "Upload cancelled. Nothing was imported.")
+            return redirect("runs")
+        form = ConfirmForm(request.POST)
+        source = _import(form, upload, proposal) if form.is_valid() else None
+        if source:
+            return redirect("import", source.pk)
+    context = {"form": form, "upload": upload, "proposal": proposal}
+    status = 422 if form.is_bound else 200
+    return render(request, "files/uploads/mapping.html", context, status=status)
+
+
+def _import(form: ConfirmForm, upload: Upload, proposal: ToolRecognised) -> Import | None:
+    """Enqueue the import. Return None, with the reason in the form, if it is refused."""
+    try:
+        return uploads.enqueue_mapped(
+            upload, run_name=form.cleaned_data["run_name"], mapping=proposal.shipped.read()
+        )
+    except ImportRefused as refused:
+        form.add_error("run_name", str(refused))
+        return None
