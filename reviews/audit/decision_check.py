@@ -19,35 +19,40 @@ _DECIDING = ("submit", "resolve", "revise", "restore", "close", "resolve conflic
 _CREATING = (*_DECIDING, "independent review", "reopen")
 _WITHDRAWING = ("undo", "undo independent review")
 
+# An evaluation_id is unique in its run only.
+_RECORD = "evaluation.evaluation_id || ' of run ' || quote_literal(run.name)"
+_JOIN_RUN = "JOIN run ON run.id = evaluation.run_id"
+
 # Each record with its newest event that has human_* values. JSON is compared as text: as jsonb, 1 = 1.0.
 # Timestamps are compared in Python because the log has another format.
-_CURRENT = """
+_CURRENT = f"""
     WITH newest AS (
         SELECT event.evaluation_id, max(seal.position) AS position
         FROM audit_event event JOIN audit_seal seal ON seal.event_id = event.id
         WHERE event.detail ? 'human' AND event.evaluation_id IS NOT NULL
         GROUP BY event.evaluation_id
     )
-    SELECT evaluation.evaluation_id, evaluation.human_review_status, evaluation.is_sampled,
+    SELECT {_RECORD}, evaluation.human_review_status, evaluation.is_sampled,
            evaluation.review_id, review.version, evaluation.human_review_timestamp,
            event.id, event.action, event.actor_name,
            CASE WHEN jsonb_typeof(event.detail -> 'version') = 'number'
                 THEN event.detail -> 'version' = to_jsonb(review.version) END,
-           event.detail #> '{human,keeps_line}' IS NOT NULL,
-           event.detail #>> '{human,after,human_review_timestamp}',
-           undone.before #>> '{review}',
+           event.detail #> '{{human,keeps_line}}' IS NOT NULL,
+           event.detail #>> '{{human,after,human_review_timestamp}}',
+           undone.before #>> '{{review}}',
            ARRAY_REMOVE(ARRAY[
                CASE WHEN evaluation.human_review_status IS DISTINCT FROM
-                   event.detail #>> '{human,after,human_review_status}' THEN 'human_review_status' END,
+                   event.detail #>> '{{human,after,human_review_status}}' THEN 'human_review_status' END,
                CASE WHEN evaluation.human_reviewer_id IS DISTINCT FROM
-                   event.detail #>> '{human,after,human_reviewer_id}' THEN 'human_reviewer_id' END,
+                   event.detail #>> '{{human,after,human_reviewer_id}}' THEN 'human_reviewer_id' END,
                CASE WHEN coalesce(evaluation.human_corrected_scores, 'null')::text IS DISTINCT FROM
-                   coalesce(event.detail #> '{human,after,human_corrected_scores}', 'null')::text
+                   coalesce(event.detail #> '{{human,after,human_corrected_scores}}', 'null')::text
                    THEN 'human_corrected_scores' END,
                CASE WHEN evaluation.human_review_comments IS DISTINCT FROM
-                   event.detail #>> '{human,after,human_review_comments}' THEN 'human_review_comments' END
+                   event.detail #>> '{{human,after,human_review_comments}}' THEN 'human_review_comments' END
            ], NULL)
     FROM evaluation
+    {_JOIN_RUN}
     LEFT JOIN review ON review.id = evaluation.review_id
     LEFT JOIN newest ON newest.evaluation_id = evaluation.id
     LEFT JOIN audit_seal seal ON seal.position = newest.position
@@ -56,28 +61,30 @@ _CURRENT = """
         AND to_jsonb(undone.version) = event.detail -> 'version'
     WHERE evaluation.review_id IS NOT NULL OR newest.position IS NOT NULL
     ORDER BY evaluation.id
-"""
-_VERSIONS = """
-    SELECT evaluation.evaluation_id, review.version, person.username
+"""  # noqa: S608 (constants)
+_VERSIONS = f"""
+    SELECT {_RECORD}, review.version, person.username
     FROM review
     JOIN evaluation ON evaluation.id = review.evaluation_id
+    {_JOIN_RUN}
     JOIN person ON person.id = review.reviewer_id
     WHERE NOT EXISTS (
         SELECT FROM audit_event event
         WHERE event.evaluation_id = review.evaluation_id AND event.actor_id = review.reviewer_id
           AND event.action = ANY(%s) AND event.detail -> 'version' = to_jsonb(review.version)
-          AND coalesce(event.detail -> 'scores', event.detail #> '{human,after,human_corrected_scores}',
+          AND coalesce(event.detail -> 'scores', event.detail #> '{{human,after,human_corrected_scores}}',
                        'null')::text = coalesce(review.corrected_scores, 'null')::text
-          AND coalesce(event.detail ->> 'comments', event.detail #>> '{human,after,human_review_comments}')
+          AND coalesce(event.detail ->> 'comments', event.detail #>> '{{human,after,human_review_comments}}')
               IS NOT DISTINCT FROM review.comments
-          AND coalesce(event.detail -> 'causes', '{}')::text = review.causes::text
+          AND coalesce(event.detail -> 'causes', '{{}}')::text = review.causes::text
     )
     ORDER BY review.id
-"""
-_BLIND_SCORES = """
-    SELECT evaluation.evaluation_id, person.username
+"""  # noqa: S608 (constants)
+_BLIND_SCORES = f"""
+    SELECT {_RECORD}, person.username
     FROM blind_scores
     JOIN evaluation ON evaluation.id = blind_scores.evaluation_id
+    {_JOIN_RUN}
     JOIN person ON person.id = blind_scores.reviewer_id
     WHERE NOT EXISTS (
         SELECT FROM audit_event event
@@ -85,21 +92,23 @@ _BLIND_SCORES = """
           AND event.action = 'blind scores' AND (event.detail -> 'scores')::text = blind_scores.scores::text
     )
     ORDER BY blind_scores.id
-"""
-_WITHDRAWALS = """
-    SELECT evaluation.evaluation_id, review.version
+"""  # noqa: S608 (constants)
+_WITHDRAWALS = f"""
+    SELECT {_RECORD}, review.version
     FROM withdrawal
     JOIN review ON review.id = withdrawal.review_id
     JOIN evaluation ON evaluation.id = review.evaluation_id
+    {_JOIN_RUN}
     WHERE NOT EXISTS (
         SELECT FROM audit_event event
         WHERE event.evaluation_id = review.evaluation_id AND event.actor_id = withdrawal.actor_id
           AND event.action = ANY(%s) AND event.detail -> 'version' = to_jsonb(review.version)
     )
     ORDER BY withdrawal.id
-"""
+"""  # noqa: S608 (constants)
 _REMOVED = """
-    SELECT event.id, event.action, event.actor_name, event.record, event.detail ->> 'version'
+    SELECT event.id, event.action, event.actor_name,
+           event.record || ' of run ' || quote_literal(event.run_name), event.detail ->> 'version'
     FROM audit_event event
     LEFT JOIN review ON review.evaluation_id = event.evaluation_id
         AND to_jsonb(review.version) = event.detail -> 'version'

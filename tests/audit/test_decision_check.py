@@ -50,7 +50,7 @@ def tamper() -> Tamper:
 @pytest.fixture
 def decided(ana: User) -> Evaluation:
     """A record that ana decided, as `SCORES` says."""
-    evaluation = EvaluationFactory.create(evaluation_id="eval_a")
+    evaluation = EvaluationFactory.create(run=RunFactory.create(name="one"), evaluation_id="eval_a")
     decide(evaluation, ana, comments="Half of it.", causes={"Conclusion Accuracy": "arithmetic"})
     return again(evaluation)
 
@@ -77,7 +77,7 @@ class TestUntouchedHistories:
         assert found() == []
 
     def test_independent_reviews_match_the_log(self, ana: User, bo: User, lea: User) -> None:
-        run = RunFactory.create(overlap_share=1, overlap=2)
+        run = RunFactory.create(name="one", overlap_share=1, overlap=2)
         one, other = EvaluationFactory.create_batch(2, run=run)
         decide(one, ana)
         decide(one, bo)
@@ -145,7 +145,7 @@ class TestAlteredRecords:
     ) -> None:
         tamper(f"UPDATE evaluation SET {change}")
         [problem] = found()
-        assert problem.startswith(f"eval_a: {field} changed since event ")
+        assert problem.startswith(f"eval_a of run 'one': {field} changed since event ")
         assert problem.endswith("(submit by ana)")
 
     def test_equal_number_of_other_type_is_found(self, ana: User, tamper: Tamper) -> None:
@@ -157,7 +157,7 @@ class TestAlteredRecords:
     def test_removed_current_decision_is_found(self, decided: Evaluation, tamper: Tamper) -> None:
         tamper("UPDATE evaluation SET review_id = NULL, human_review_status = 'Needs Review'")
         [problem] = found()
-        assert problem.startswith("eval_a: the decision of event ")
+        assert problem.startswith("eval_a of run 'one': the decision of event ")
         assert problem.endswith("(submit by ana) is not the current one")
 
     def test_older_version_as_current_decision_is_found(
@@ -176,10 +176,10 @@ class TestAlteredRecords:
         assert any("is not the one of event" in problem for problem in found())
 
     def test_decision_missing_in_the_log_is_found(self, ana: User, tamper: Tamper) -> None:
-        evaluation = EvaluationFactory.create(evaluation_id="eval_b")
+        evaluation = EvaluationFactory.create(run=RunFactory.create(name="two"), evaluation_id="eval_b")
         decide(EvaluationFactory.create(run=evaluation.run), ana)
         tamper("UPDATE evaluation SET review_id = (SELECT id FROM review) WHERE evaluation_id = 'eval_b'")
-        assert found() == ["eval_b: has a current decision, but the audit log has none"]
+        assert found() == ["eval_b of run 'two': has a current decision, but the audit log has none"]
 
 
 class TestAlteredVersions:
@@ -197,13 +197,13 @@ class TestAlteredVersions:
         self, change: str, decided: Evaluation, bo: User, tamper: Tamper
     ) -> None:
         tamper(f"UPDATE review SET {change}")
-        assert any(problem.startswith("eval_a: version ") for problem in found())
+        assert any(problem.startswith("eval_a of run 'one': version ") for problem in found())
 
     def test_altered_independent_review_is_found(self, ana: User, tamper: Tamper) -> None:
-        run = RunFactory.create(overlap_share=1, overlap=2)
+        run = RunFactory.create(name="one", overlap_share=1, overlap=2)
         decide(EvaluationFactory.create(run=run, evaluation_id="eval_b"), ana)
         tamper("UPDATE review SET comments = 'Another one.'")
-        assert found() == ["eval_b: version 1 by ana differs from the audit log"]
+        assert found() == ["eval_b of run 'one': version 1 by ana differs from the audit log"]
 
     def test_altered_confirmation_of_random_sample_is_found(self, ana: User, tamper: Tamper) -> None:
         evaluation = EvaluationFactory.create(needs_human_review=False, review_reasons=[], is_sampled=True)
@@ -219,27 +219,27 @@ class TestAlteredVersions:
             reviewer=ana,
             submitted_at="2025-04-12T03:55:23Z",
         )
-        assert found() == ["eval_a: version 2 by ana differs from the audit log"]
+        assert found() == ["eval_a of run 'one': version 2 by ana differs from the audit log"]
 
     def test_removed_version_is_found(self, decided: Evaluation, lea: User, tamper: Tamper) -> None:
         decide(decided, lea, by=decisions.revise)
         tamper("DELETE FROM review WHERE version = 1")
         [problem] = found()
-        assert problem.startswith("eval_a: the decision of version 1 in event ")
+        assert problem.startswith("eval_a of run 'one': the decision of version 1 in event ")
 
     def test_forged_undo_is_found(self, decided: Evaluation, ana: User, tamper: Tamper) -> None:
         tamper("INSERT INTO withdrawal (review_id, actor_id) SELECT id, reviewer_id FROM review")
-        assert found() == ["eval_a: version 1 is marked as undone, but the audit log has no such undo"]
+        assert found() == ["eval_a of run 'one': version 1 is marked as undone, but the audit log has no such undo"]
 
     def test_removed_undo_is_found(self, decided: Evaluation, ana: User, tamper: Tamper) -> None:
         decisions.undo(run=decided.run, reviewer=ana)
         tamper("DELETE FROM withdrawal")
         [problem] = found()
-        assert problem.startswith("eval_a: the undo of version 1 in event ")
+        assert problem.startswith("eval_a of run 'one': the undo of version 1 in event ")
 
 
 def test_altered_blind_scores_are_found(ana: User, tamper: Tamper) -> None:
-    run: Run = RunFactory.create(blind_share=1)
+    run: Run = RunFactory.create(name="one", blind_share=1)
     evaluation = EvaluationFactory.create(
         run=run, evaluation_id="eval_b", structured_model_response={"final_answer": "1/2"}
     )
@@ -248,7 +248,7 @@ def test_altered_blind_scores_are_found(ana: User, tamper: Tamper) -> None:
     blind_scoring.lock_in(evaluation_id=evaluation.pk, reviewer=ana, version=evaluation.version, **given)
     assert found() == []
     tamper("""UPDATE blind_scores SET scores = '{"Clarity": "No"}'""")
-    assert found() == ["eval_b: the blind scores of ana differ from the audit log"]
+    assert found() == ["eval_b of run 'one': the blind scores of ana differ from the audit log"]
 
 
 def test_verify_audit_reports_altered_decision(
@@ -257,5 +257,5 @@ def test_verify_audit_reports_altered_decision(
     tamper("UPDATE evaluation SET human_review_comments = 'All of it.'")
     finished = manage(capsysbinary, "verify_audit")
     assert finished.status == 1
-    assert "eval_a: human_review_comments changed since event" in finished.err
+    assert "eval_a of run 'one': human_review_comments changed since event" in finished.err
     assert finished.err.endswith("Differences: 1\n")
