@@ -34,7 +34,8 @@ class LoggedDecision(NamedTuple):
 
     event: str
     record: str
-    run_name: str
+    #: The number of the run. Its name may change.
+    run: int
     #: The five human_* values. None: those of the record's line.
     values: dict[str, Any] | None
 
@@ -49,9 +50,12 @@ class AuditLogFile:
         self._file = file
         self._name = name
         # record -> run -> place of the last decision on it in the file
-        self._places: dict[str, dict[str, int]] = {}
+        self._places: dict[str, dict[int, int]] = {}
+        # The last name of each run, and the run that last had a name.
+        self._names: dict[int, str] = {}
+        self._runs: dict[str, int] = {}
         #: The run to verify; without one, each record may be decided in one run only.
-        self.run: str | None = None
+        self.run: int | None = None
         self.head = EMPTY
 
     def read(self, until: Head | None = None) -> Iterator[str]:
@@ -64,29 +68,40 @@ class AuditLogFile:
             sealed, text = self._taken_apart(number, line)
             yield from seals.verify_next(sealed)
             in_time = until is None or sealed.position <= until.position
-            if in_time and sealed.fits and b'"human": {' in text:
-                decided = self._decision(text)
-                if decided:
-                    self._places.setdefault(decided.record, {})[decided.run_name] = place
+            if in_time and sealed.fits and text:
+                self._note(text, place)
             place += len(line)
         yield from seals.verify_end()
         self.head = seals.head
+
+    def select_run(self, name: str) -> None:
+        """Verify the run that had this name last. A log without that run has no decisions on its records."""
+        self.run = self._runs.get(name, 0)
 
     def take(self, record: str) -> LoggedDecision | None:
         """Return the last decision on a record, once. Raises `UnreadableAuditLog` if its run is unclear."""
         places = self._places.get(record, {})
         if self.run is None and len(places) > 1:
-            runs = " and ".join(sorted(places))
+            runs = " and ".join(sorted(self._names[run] for run in places))
             raise UnreadableAuditLog(
                 f"{self._name}: {record} was decided in {runs}. Pass a receipt or the log of one run."
             )
-        run = next(iter(places), "") if self.run is None else self.run
+        run = next(iter(places), 0) if self.run is None else self.run
         place = places.pop(run, None)
         return None if place is None else self._at(place)
 
     def rest(self) -> Iterator[LoggedDecision]:
         """Yield the decisions that were not taken."""
         yield from filter(None, map(self._at, chain.from_iterable(map(dict.values, self._places.values()))))
+
+    def _note(self, text: bytes, place: int) -> None:
+        """Note the name of the event's run, and the place of its decision. Raises `UnreadableAuditLog`."""
+        event = orjson.loads(text)
+        run, name = event.get("run"), event.get("run_name")
+        if isinstance(run, int) and isinstance(name, str):
+            self._names[run], self._runs[name] = name, run
+        if b'"human": {' in text and (decided := self._decision(text)):
+            self._places.setdefault(decided.record, {})[decided.run] = place
 
     def _taken_apart(self, number: int, line: bytes) -> tuple[SealedEvent, bytes]:
         found = _LINE.fullmatch(line)
@@ -111,9 +126,7 @@ class AuditLogFile:
             if "human" not in event["detail"]:
                 return None
             event_text = f"event {event['id']} ({event['action']} by {event['actor_name'] or 'the program'})"
-            return LoggedDecision(
-                event_text, event["record"], event["run_name"], _left(event["detail"]["human"])
-            )
+            return LoggedDecision(event_text, event["record"], event["run"], _left(event["detail"]["human"]))
         except (KeyError, TypeError, ValueError) as error:
             raise UnreadableAuditLog(f"{self._name}: an event lacks something: {error}") from error
 
@@ -151,11 +164,12 @@ def verify_with_log(
     of the log at that time. Raises `UnreadableAuditLog`, `InvalidReceipt` and the errors of reading.
     """
     broken = list(audit_log.read(_head_in(receipt) if receipt else None))
-    audit_log.run = receipt["run"] if receipt else audit_log.run
+    if receipt:
+        audit_log.select_run(receipt["run"])
     witness = partial(_unexplained, audit_log, mapping)
     result = verify_files(receipt, originals, exported, limits, mapping=mapping, witness=witness)
     if receipt and receipt["filter"]["import_id"] is None:
-        broken += _unseen(audit_log, receipt["run"])
+        broken += _unseen(audit_log)
     for problem in broken:
         result.found(problem)
     return result
@@ -188,10 +202,10 @@ def _unexplained(audit_log: AuditLogFile, mapping: FieldMapping | None, met: Mat
         yield f"{met.evaluation_id} is not in the export, and was decided in {decision.event}"
 
 
-def _unseen(audit_log: AuditLogFile, run_name: str) -> Iterator[str]:
-    """Yield decisions on records that are not in any of the files."""
+def _unseen(audit_log: AuditLogFile) -> Iterator[str]:
+    """Yield decisions of the run on records that are not in any of the files."""
     for decision in audit_log.rest():
-        if decision.run_name == run_name and decision.values:
+        if decision.run == audit_log.run and decision.values:
             yield f"{decision.record} was decided in {decision.event}, and is in none of the files"
 
 

@@ -229,7 +229,9 @@ class TestAlteredVersions:
 
     def test_forged_undo_is_found(self, decided: Evaluation, ana: User, tamper: Tamper) -> None:
         tamper("INSERT INTO withdrawal (review_id, actor_id) SELECT id, reviewer_id FROM review")
-        assert found() == ["eval_a of run 'one': version 1 is marked as undone, but the audit log has no such undo"]
+        assert found() == [
+            "eval_a of run 'one': version 1 is marked as undone, but the audit log has no such undo"
+        ]
 
     def test_removed_undo_is_found(self, decided: Evaluation, ana: User, tamper: Tamper) -> None:
         decisions.undo(run=decided.run, reviewer=ana)
