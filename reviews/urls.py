@@ -33,6 +33,7 @@ from reviews.views.review import (
 from reviews.views.runs import home, lists, mappings, run_page
 from reviews.views.runs.claim_length import ClaimLengthForm
 from reviews.views.runs.measurement import MeasurementForm
+from reviews.views.runs.members import MembersForm
 from reviews.views.runs.settings import ScoringForm
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, webhooks
@@ -57,6 +58,9 @@ pages = [
         settings_page,
         {"form_class": MeasurementForm},
         name="run-measurement",
+    ),
+    path(
+        "runs/<int:run_pk>/settings/members/", settings_page, {"form_class": MembersForm}, name="run-members"
     ),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(

@@ -21,6 +21,7 @@ from reviews.models import ApiToken, User
 SCOPES = {
     "import": "import_file",
     "export": "export_run",
+    "configure": "configure_run",
     "review": "review_evaluation",
     "read": "review_evaluation",
 }

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
+from django.db.models import Q, QuerySet
 
-from reviews.models import Escalation, Evaluation, User
+from reviews.models import Escalation, Evaluation, Run, User
 
 _REVIEWER = ["review_evaluation"]
 _LEAD = [*_REVIEWER, "lead_review", "resolve_conflict", "configure_run", "read_audit", "export_run"]
@@ -64,6 +65,19 @@ def check(user: User, codename: str) -> None:
 
 def can(user: User, codename: str) -> bool:
     return not denial_reason(user, codename)
+
+
+def people_in(run: Run) -> QuerySet[User]:
+    """Return the active people with a role who may see a run, by username."""
+    if not run.is_restricted:
+        return people_with_role()
+    sees_all = Q(groups__permissions__codename="see_every_run") | Q(is_superuser=True)
+    return people_with_role().filter(Q(pk__in=run.members.values("pk")) | sees_all)
+
+
+def people_with_role() -> QuerySet[User]:
+    """Return the active people with a role, by username."""
+    return User.objects.filter(is_active=True, groups__name__in=ROLES).distinct().order_by("username")
 
 
 def check_release(user: User, evaluation: Evaluation) -> None:

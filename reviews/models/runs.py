@@ -40,8 +40,14 @@ def hidden_runs(person: User) -> RunQuerySet:
 
 
 def in_visible_runs(person: User, run: str = "run") -> models.Q:
-    """Return the condition on rows whose run the person may see. `run` is the path to it."""
-    return models.Q() if sees_every_run(person) else ~models.Q(**{f"{run}__in": hidden_runs(person)})
+    """Return the condition on rows whose run the person may see. `run` is the path to it.
+
+    Rows without a run are for people who see every run.
+    """
+    if sees_every_run(person):
+        return models.Q()
+    has_run = models.Q(**{f"{run}__isnull": False})
+    return has_run & ~models.Q(**{f"{run}__in": hidden_runs(person)})
 
 
 def sees_every_run(person: User) -> bool:

@@ -59,7 +59,10 @@ def release_prefetched(*, run: Run, reviewer: User) -> int:
 
 
 def _serialize_claims(reviewer: User) -> None:
-    """Serialize the claims of one reviewer, so that two tabs or a double click get the same record."""
+    """Serialize the claims of one reviewer, so that two tabs or a double click get the same record.
+
+    A change of a run's members takes its turn with the claims of people who lose access, too.
+    """
     check(reviewer, "review_evaluation")
     User.objects.select_for_update(no_key=True).only("pk").get(pk=reviewer.pk)
 
@@ -84,14 +87,21 @@ def _draft_revision(evaluation: Evaluation, reviewer: User) -> int | None:
 
 
 @transaction.atomic
-def claim(*, evaluation_id: int, reviewer: User) -> Evaluation:
+def claim(*, evaluation_id: int, reviewer: User, take_over: bool = False) -> Evaluation:
     """Claim a certain record. Raises `RecordUnavailable` if somebody else has claimed or decided it.
 
-    Only leads may claim records that are escalated or assigned to somebody else. A lead who claims a record
-    on which independent reviews differ may read them, and can submit no independent review afterwards.
+    Only leads may claim records that are escalated or assigned to somebody else, and `take_over` a record
+    from its reviewer. A lead who claims a record on which independent reviews differ may read them, and can
+    submit no independent review afterwards. Raises `Evaluation.DoesNotExist` also for a record of a run that
+    the reviewer may not see.
     """
-    check(reviewer, "review_evaluation")
+    _serialize_claims(reviewer)
     evaluation = lock_evaluation(evaluation_id)
+    if not evaluation.run.is_visible_to(reviewer):
+        raise Evaluation.DoesNotExist
+    if take_over:
+        check(reviewer, "lead_review")
+        _release(evaluation, reviewer)
     check_available(evaluation, reviewer)
     assignee = evaluation.assigned_to
     if assignee and assignee != reviewer and not can(reviewer, "lead_review"):
@@ -135,7 +145,10 @@ def extend_claim_if_due(evaluation: Evaluation, reviewer: User) -> None:
 @transaction.atomic
 def release(*, evaluation_id: int, actor: User) -> None:
     """Release a record: the actor's own, or, as a lead, anybody's."""
-    evaluation = lock_evaluation(evaluation_id)
+    _release(lock_evaluation(evaluation_id), actor)
+
+
+def _release(evaluation: Evaluation, actor: User) -> None:
     if evaluation.claimed_by is None:
         return
     check_release(actor, evaluation)

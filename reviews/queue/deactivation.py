@@ -1,4 +1,4 @@
-"""Deactivate an account together with its claims and assignments."""
+"""Deactivate an account or change its role, together with its claims and assignments."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from reviews.accounts import people
 from reviews.audit import events
 from reviews.models import Evaluation, User
 from reviews.queue.claim_columns import clear_claims
+from reviews.queue.members import release_hidden_records
 
 
 @transaction.atomic
@@ -23,3 +24,13 @@ def deactivate_reviewer(*, person: User, actor: User) -> None:
     if released or unassigned:
         counts: dict[str, Any] = {"claims": released, "assigned": unassigned}
         events.record("release all", actor=actor, username=person.username, **counts)
+
+
+@transaction.atomic
+def change_reviewer_role(*, person: User, role: str, actor: User) -> None:
+    """Change a person's role, and release their records in runs that a former admin may no longer see.
+
+    Raises `people.AccountError`.
+    """
+    people.change_role(person=person, role=role, actor=actor)
+    release_hidden_records(person=person, actor=actor)

@@ -8,6 +8,7 @@ from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models import Q
 
 from reviews.models import Evaluation, Run
+from reviews.models.runs import sees_every_run
 from reviews.queue.claim_columns import Claim
 
 _CLAIM_NEXT = Path(__file__).with_suffix(".sql").read_text()
@@ -28,7 +29,8 @@ def claim_first(*, run: Run, claim: Claim, condition: Q, current: int | None = N
     """Claim the record that the reviewer has claimed already, or else the first available one.
 
     `condition` filters the records of the run. `current` is the key of the record on the reviewer's screen
-    when the one after it is prefetched: the reviewer's other claims do not count then.
+    when the one after it is prefetched: the reviewer's other claims do not count then. A restricted run has
+    records for its members and admins only.
     """
     assert claim.claimed_by
     values: dict[str, Any] = {
@@ -37,6 +39,7 @@ def claim_first(*, run: Run, claim: Claim, condition: Q, current: int | None = N
         "until": claim.claimed_until,
         "is_prefetched": claim.claim_is_prefetched,
         "current": current,
+        "sees_every_run": sees_every_run(claim.claimed_by),
     }
     statement = _CLAIM_NEXT.replace(_FILTER, _filter(run, condition))
     for evaluation in Evaluation.objects.raw(statement, values):

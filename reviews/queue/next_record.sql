@@ -1,8 +1,8 @@
 -- Claims the next record of a run for a reviewer: finds, locks and updates one row of evaluation.
 --
--- Parameters: run, reviewer, until (when the claim expires), is_prefetched, and current: the record on the
--- reviewer's screen when the next one is prefetched, otherwise null. Each "filter" comment is replaced by a
--- condition.
+-- Parameters: run, reviewer, until (when the claim expires), is_prefetched, sees_every_run (whether restricted runs
+-- are open to the reviewer), and current: the record on the reviewer's screen when the next one is prefetched,
+-- otherwise null. Each "filter" comment is replaced by a condition.
 --
 -- Records that others have locked are skipped, and PostgreSQL checks the claim columns again on the newest
 -- version of the row that it locks: two reviewers never get the same record. (A claim in a table of its own was
@@ -156,6 +156,10 @@ next AS MATERIALIZED (
 UPDATE evaluation SET
     claimed_by_id = %(reviewer)s, claimed_until = %(until)s, claim_is_prefetched = %(is_prefetched)s
 FROM next WHERE evaluation.id = next.id
+  -- The reviewer may have lost access to the run since it was loaded.
+  AND (%(sees_every_run)s
+       OR NOT (SELECT is_restricted FROM run WHERE id = %(run)s)
+       OR EXISTS (SELECT FROM run_member WHERE run_id = %(run)s AND user_id = %(reviewer)s))
 RETURNING
     evaluation.*,
     EXISTS (SELECT FROM claimed) AS was_claimed,

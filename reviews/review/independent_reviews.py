@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from reviews.accounts.permissions import check
+from reviews.accounts.permissions import check, people_in
 from reviews.audit import events, reveals
 from reviews.models import Escalation, Evaluation, IndependentReview, Review, Run, User, Withdrawal
 from reviews.queue import allocation, claims
@@ -77,8 +77,7 @@ def review_progress(evaluation: Evaluation, user: User) -> ReviewProgress:
 
 def reviewer_shortage(run: Run) -> str:
     """Explain why a run cannot get the independent reviews it requires; empty if it can."""
-    people = User.objects.filter(is_active=True, groups__permissions__codename="review_evaluation")
-    count = people.distinct().count()
+    count = people_in(run).count()
     if not run.overlap_share or run.overlap <= count:
         return ""
     can = "1 person" if count == 1 else f"{count} people"

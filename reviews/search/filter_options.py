@@ -3,10 +3,8 @@
 from typing import NamedTuple
 
 from django.db import connection
-from django.db.models import QuerySet
 
-from reviews.accounts.permissions import ROLES
-from reviews.models import Run, User
+from reviews.models import Run
 from reviews.records.scores import criterion_title
 
 MAX_OPTIONS = 200
@@ -72,8 +70,3 @@ def _distinct(run: Run, column: str, start: str, most: int) -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(_DISTINCT.format(column=column), {"run": run.pk, "start": start, "most": most})
         return [value for (value,) in cursor.fetchall()]
-
-
-def assignable_people() -> QuerySet[User]:
-    """Return the people who can be assigned records: everybody with a role."""
-    return User.objects.filter(is_active=True, groups__name__in=ROLES).distinct().order_by("username")

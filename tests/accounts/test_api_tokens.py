@@ -92,7 +92,7 @@ class TestCommand:
         [
             (["nobody", "--scope", "read"], "There is no user named 'nobody'."),
             (["ana", "--scope", "import"], "does not allow: import"),
-            (["ana", "--scope", "read,"], "scopes import, export, review, read"),
+            (["ana", "--scope", "read,"], "scopes import, export, configure, review, read"),
         ],
     )
     def test_command_reports_errors(self, arguments: list[str], sentence: str, ana: User) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.models import Run, User
+from reviews.models import Run
 from reviews.search import filter_options
 from tests.support.factories import EvaluationFactory, RunFactory
 
@@ -27,8 +27,3 @@ def test_tasks_are_found_by_prefix(run: Run) -> None:
     assert filter_options.task_ids(run, "55", 10) == ["55", "5500"]
     assert filter_options.task_ids(run, "5", 2) == ["5493", "55"]
     assert filter_options.task_ids(run, "x", 10) == []
-
-
-def test_assignable_people_have_a_role(ana: User, lea: User, max: User, eve: User) -> None:
-    ana.groups.add(*lea.groups.all())
-    assert list(filter_options.assignable_people()) == [ana, lea, max]

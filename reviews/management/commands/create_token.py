@@ -1,4 +1,4 @@
-"""`manage.py create_token NAME --scope import,export,review,read [--days N]`."""
+"""`manage.py create_token NAME --scope import,export,configure,review,read [--days N]`."""
 
 from typing import Any
 

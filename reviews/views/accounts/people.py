@@ -14,7 +14,7 @@ from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.permissions import ROLES, role_of
 from reviews.http.request import Request
 from reviews.models import User
-from reviews.queue.deactivation import deactivate_reviewer
+from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 from reviews.views.access import requires
 
 admins_only = requires("manage_people")
@@ -79,7 +79,7 @@ def person(request: Request, pk: int) -> HttpResponse:
 @admin_action_on_person
 def change_role(request: Request, found: User) -> HttpResponse:
     role = request.POST.get("role", "")
-    return _apply(request, found, partial(people.change_role, role=role), f"{found.name} is now {role}.")
+    return _apply(request, found, partial(change_reviewer_role, role=role), f"{found.name} is now {role}.")
 
 
 @admin_action_on_person

@@ -7,7 +7,6 @@ only the screen, as a part of the same page.
 from http import HTTPStatus
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
@@ -60,11 +59,8 @@ def claim(request: Request, pk: int) -> HttpResponse:
     """Claim this record; with `take_over`, as a lead, from the reviewer who has claimed it."""
     record = screen.load(request, pk)
     try:
-        with transaction.atomic():
-            if request.POST.get("take_over"):
-                check(request.user, "lead_review")
-                claims.release(evaluation_id=record.pk, actor=request.user)
-            claims.claim(evaluation_id=record.pk, reviewer=request.user)
+        take_over = bool(request.POST.get("take_over"))
+        claims.claim(evaluation_id=record.pk, reviewer=request.user, take_over=take_over)
     except RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
     return screen.show(request, record)

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from reviews.accounts.permissions import check
+from reviews.accounts.permissions import check, people_in
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind
 from reviews.http.request import Request
@@ -111,7 +111,7 @@ def _parse_order(run: Run, filters: Filters, kind: str, to: str, priority: str) 
     """Return the requested action, or None if the request is invalid."""
     priorities = {str(bulk_changes.PRIORITY_FIRST), str(bulk_changes.PRIORITY_NORMAL)}
     if kind == Kind.ASSIGN:
-        person = None if to == NOBODY else filter_options.assignable_people().filter(username=to).first()
+        person = None if to == NOBODY else people_in(run).filter(username=to).first()
         return BulkOrder(run, filters, Kind.ASSIGN, person) if person or to == NOBODY else None
     if kind == Kind.PRIORITISE and priority in priorities:
         return BulkOrder(run, filters, Kind.PRIORITISE, priority=int(priority))
@@ -125,7 +125,7 @@ def _context(run: Run, filters: Filters, order: BulkOrder | None = None) -> dict
         "notes": listing.hidden_record_notes(run, filters),
         "list_query": urlencode({"list": filters.query_string}),
         "named": [(FILTERS[name].title, value) for name, value in filters.values],
-        "people": filter_options.assignable_people(),
+        "people": people_in(run),
         "nobody": NOBODY,
         "changes": bulk_changes.latest_changes(run),
         "order": order,

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from reviews.accounts.permissions import can
+from reviews.accounts.permissions import can, people_in
 from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.models import Evaluation, Run
@@ -205,7 +205,7 @@ def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
 
 def _choices(run: Run) -> dict[str, list[FilterOption]]:
     """Return the options of each filter."""
-    people = [FilterOption(person.username, person.name) for person in filter_options.assignable_people()]
+    people = [FilterOption(person.username, person.name) for person in people_in(run)]
     fixed = {
         name: [FilterOption(value, title) for value, title in known.options.items()]
         for name, known in FILTERS.items()

@@ -1,0 +1,61 @@
+"""Read and set the members of a run: the people who may see it, besides admins."""
+
+from http import HTTPStatus
+from typing import Any
+
+from ninja import Field, Router, Schema
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import Body
+from reviews.api.lookup import get_run
+from reviews.api.problems import Problem
+from reviews.queue.members import configure_members, current_members
+from reviews.rubric.run_settings import InvalidSettings
+
+router = Router(tags=["runs"])
+_DESCRIPTION = "Usernames; null if the run is open to everybody. Admins always have access."
+
+
+class MembersOut(Schema):
+    """The members of a run."""
+
+    run: str
+    members: list[str] | None = Field(description=_DESCRIPTION)
+
+
+class MembersIn(Body):
+    """The members that a run is to have."""
+
+    members: list[str] | None = Field(max_length=10_000, description=_DESCRIPTION)
+
+
+@operation(router, "GET", "/runs/{run}/members", scope="read", response=MembersOut, problems=(404,))
+def members(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Return the members of a run. Leads and admins only."""
+    check(request.user, "configure_run")
+    found = get_run(run, request.user)
+    return {"run": found.name, "members": current_members(found)}
+
+
+@operation(
+    router,
+    "PUT",
+    "/runs/{run}/members",
+    scope="configure",
+    response=MembersOut,
+    problems=(400, 404, 413, 415),
+)
+def set_members(request: ApiRequest, run: str, sent: MembersIn) -> dict[str, Any]:
+    """Restrict a run to members, or open it to everybody.
+
+    People who lose access lose their claims and assignments in the run. Their decisions and drafts stay. A
+    lead must be a member of the runs that they restrict.
+    """
+    found = get_run(run, request.user)
+    try:
+        saved = configure_members(run_id=found.pk, actor=request.user, members=sent.members)
+    except InvalidSettings as invalid:
+        errors = [(name, sentence) for name, sentences in invalid.problems.items() for sentence in sentences]
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors) from invalid
+    return {"run": saved.name, "members": current_members(saved)}

@@ -1,0 +1,85 @@
+"""Restrict a run to members, or open it to everybody. Admins always have access."""
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from django.db import transaction
+
+from reviews.accounts.permissions import check, people_in, people_with_role
+from reviews.audit import events
+from reviews.models import Run, User
+from reviews.models.runs import hidden_runs, sees_every_run
+from reviews.queue.claim_columns import clear_claims
+from reviews.records.conflicts import SettingsChanged
+from reviews.rubric.run_settings import InvalidSettings
+
+
+def current_members(run: Run) -> list[str] | None:
+    """Return the usernames of a run's members, sorted; None if the run is open to everybody."""
+    return sorted(run.members.values_list("username", flat=True)) if run.is_restricted else None
+
+
+def fingerprint(members: Collection[str] | None) -> str:
+    """Return a text that identifies members."""
+    return json.dumps(None if members is None else sorted(members))
+
+
+@transaction.atomic
+def configure_members(
+    *, run_id: int, actor: User | None, members: Collection[str] | None, seen: str | None = None
+) -> Run:
+    """Restrict a run to people with these usernames and to admins, or open it to everybody (None).
+
+    The claims and assignments of people who lose access end. Their decisions and drafts stay. `actor=None` is
+    the program itself. Raises `InvalidSettings`, and `SettingsChanged` unless `seen` is None or the
+    fingerprint of the current members.
+    """
+    if actor:
+        check(actor, "configure_run")
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    before = current_members(run)
+    if seen is not None and seen != fingerprint(before):
+        raise SettingsChanged
+    people = _find_people(run, members or ())
+    if members is not None and actor and not sees_every_run(actor) and actor not in people:
+        problem = f"Add yourself ({actor.username}), or you lose access to this run."
+        raise InvalidSettings({"members": [problem]})
+    run.is_restricted = members is not None
+    run.save(update_fields=["is_restricted"])
+    run.members.set(people)
+    after = current_members(run)
+    if after != before:
+        events.record("configure members", actor=actor, run=run, before=before, after=after)
+    if run.is_restricted:
+        # A claim locks its reviewer first: it has ended by now, or will find the run restricted.
+        outsiders = User.objects.exclude(pk__in=people_in(run).values("pk")).order_by("pk")
+        for person in outsiders.select_for_update(no_key=True):
+            _release_records(run, person, actor)
+    return run
+
+
+@transaction.atomic
+def release_hidden_records(*, person: User, actor: User) -> None:
+    """End the claims and assignments of a person in runs that their role no longer lets them see."""
+    locked = User.objects.select_for_update(no_key=True).get(pk=person.pk)
+    for run in hidden_runs(locked):
+        _release_records(run, locked, actor)
+
+
+def _find_people(run: Run, usernames: Collection[str]) -> list[User]:
+    """Return the people by their usernames: active ones with a role, or present members."""
+    known = {person.username: person for person in (*run.members.all(), *people_with_role())}
+    if unknown := sorted({*usernames} - {*known}):
+        problems = [f"There is no reviewer, lead or admin named {name}." for name in unknown]
+        raise InvalidSettings({"members": problems})
+    return [known[name] for name in usernames]
+
+
+def _release_records(run: Run, person: User, actor: User | None) -> None:
+    """End the claims and assignments of a locked person in a run."""
+    released = clear_claims(run.evaluations.filter(claimed_by=person))
+    unassigned = run.evaluations.filter(assigned_to=person).update(assigned_to=None)
+    if released or unassigned:
+        counts: dict[str, Any] = {"claims": released, "assigned": unassigned}
+        events.record("release all", actor=actor, run=run, username=person.username, **counts)

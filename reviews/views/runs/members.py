@@ -1,0 +1,71 @@
+"""The members of a run, as a settings page."""
+
+from typing import Any
+
+from django import forms
+
+from reviews.accounts.permissions import ROLES, people_with_role
+from reviews.models import Run, User
+from reviews.queue.members import configure_members, current_members, fingerprint
+from reviews.views.runs.settings_page import SettingsForm
+
+_EVERYBODY, _MEMBERS = "everybody", "members"
+
+
+class MembersForm(SettingsForm):
+    """A run is open to everybody, or restricted to its members and admins."""
+
+    template = "runs/members.html"
+    saved = "Saved. The change applies immediately."
+
+    seen = forms.CharField(widget=forms.HiddenInput)
+    access = forms.ChoiceField(
+        label="Access",
+        choices=[
+            (_EVERYBODY, "Everybody: all reviewers, leads and admins"),
+            (_MEMBERS, "Members only: the people selected below, and all admins"),
+        ],
+        widget=forms.RadioSelect,
+    )
+    members = forms.MultipleChoiceField(label="Members", required=False, widget=forms.CheckboxSelectMultiple)
+
+    def __init__(self, data: Any, run: Run) -> None:
+        super().__init__(data, run)
+        members_field = self.fields["members"]
+        assert isinstance(members_field, forms.MultipleChoiceField)
+        members_field.choices = _candidates(run)
+
+    def stored_values(self, run: Run) -> dict[str, Any]:
+        members = current_members(run)
+        return {
+            "access": _EVERYBODY if members is None else _MEMBERS,
+            "members": members,
+            "seen": fingerprint(members),
+        }
+
+    def configure(self, run: Run, actor: User) -> None:
+        said = self.cleaned_data
+        configure_members(
+            run_id=run.pk,
+            actor=actor,
+            members=said["members"] if said["access"] == _MEMBERS else None,
+            seen=said["seen"],
+        )
+
+
+def _candidates(run: Run) -> list[tuple[str, str]]:
+    """Return the people to choose from, by username: reviewers, leads and present members."""
+    members = {person.pk: person for person in run.members.prefetch_related("groups")}
+    everybody = {person.pk: person for person in people_with_role().prefetch_related("groups")}
+    roles = {person: _role(person) for person in (members | everybody).values()}
+    shown = [person for person, role in roles.items() if role != "admin" or person.pk in members]
+    return [
+        (person.username, f"{person.name} · {roles[person] if person.is_active else 'deactivated'}")
+        for person in sorted(shown, key=lambda person: person.username)
+    ]
+
+
+def _role(person: User) -> str:
+    """Return the highest role of a person, whose groups are loaded."""
+    names = {group.name for group in person.groups.all()}
+    return next((role for role in reversed(ROLES) if role in names), "no role")
