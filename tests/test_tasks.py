@@ -107,7 +107,7 @@ class TestDatabaseOutage:
         assert not jobs_of(waiting).exists()
 
     def test_export_is_restarted_after_an_outage(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        export = jobs.enqueue(output.ExportOptions(import_data(file_of(line("eval_1"))).run), lea)
+        export = jobs.enqueue(output.ExportOptions(import_data(file_of(line("eval_1"))).target_run), lea)
         lose_database(monkeypatch, stored_files, "_parts", times=2)
         work()
         export.refresh_from_db()
@@ -273,7 +273,7 @@ def test_export_of_a_killed_worker_is_built_once_by_the_next(
     lea: User,
 ) -> None:
     data = file_of(line("eval_1"), line("eval_2"))
-    export = jobs.enqueue(output.ExportOptions(import_data(data).run), lea)
+    export = jobs.enqueue(output.ExportOptions(import_data(data).target_run), lea)
     with worker() as first, transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("LOCK TABLE export_part IN EXCLUSIVE MODE")
         assert eventually(somebody_waits)

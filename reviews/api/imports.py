@@ -47,8 +47,8 @@ def create_import(
 ) -> Status[Any]:
     """Import a file: JSONL or a JSON array, optionally compressed by gzip or zstd.
 
-    A new name creates a run. The file is stored and a job is enqueued: poll the import until its state is
-    done or failed. With `strict`, one invalid line rejects the whole file.
+    The file is stored and a job is enqueued: poll the import until its state is done or failed. The first
+    accepted line of a new name creates the run. With `strict`, one invalid line rejects the whole file.
     """
     file = read_file(request)
     try:

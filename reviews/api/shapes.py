@@ -76,7 +76,7 @@ class ImportOut(Schema):
     """An import: the progress of its job, and the outcomes of its lines."""
 
     id: int
-    run: str
+    run: str = Field(description="A new run exists once the import is done.")
     file_name: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
     strict: bool
@@ -233,7 +233,7 @@ def import_out(source: Import) -> dict[str, Any]:
     names = ("file_name", "state", "strict", "error", "size", "sha256", "created_at", "finished_at")
     return {
         "id": source.pk,
-        "run": source.run.name,
+        "run": source.target_name,
         **{name: getattr(source, name) for name in names},
         "counts": source.counts | (progress.counts if progress and is_under_way else {}),
         "bytes_done": progress.bytes_done if progress else None,

@@ -26,7 +26,7 @@ def record(
 ) -> AuditEvent:
     """Record one event. `actor=None` is the program itself. `detail` has JSON values.
 
-    `run` may be omitted if there is an `evaluation`.
+    `run` may be omitted if there is an `evaluation`. It is None for an import that has no run.
 
     An event that changes human_* values of a record has them in `human`: {"before": {...}, "after": {...}},
     five values each, with the timestamp in ISO 8601, and `KEEPS_LINE` if the exported line stays unchanged.
@@ -43,7 +43,7 @@ def record(
         actor=actor,
         actor_name=actor.username if actor else "",
         run=run,
-        run_name=run.name if run else "",
+        run_name=run.name if run else source.run_name if source else "",
         source=source,
         evaluation=evaluation,
         record=evaluation.evaluation_id if evaluation else "",
@@ -70,7 +70,7 @@ def record_each(action: str, *, source: Import, about: Iterable[RecordEvent]) ->
             actor=actor,
             actor_name=actor.username if actor else "",
             run=source.run,
-            run_name=source.run.name,
+            run_name=source.target_name,
             source=source,
             evaluation_id=one.evaluation,
             record=one.record,

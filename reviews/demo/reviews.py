@@ -36,7 +36,9 @@ def import_reviewed_run(*, reviewers: Sequence[User], lead: User) -> None:
     """Import the run and decide all its records. The lead resolves disagreements."""
     context = demo_context(_COUNT, _SEED)
     lines = demo_lines(_COUNT, _SEED)
-    run = importer.import_stream(lines, run_name=REVIEWED_RUN, file_name="reviewed.jsonl", actor=None).run
+    run = importer.import_stream(
+        lines, run_name=REVIEWED_RUN, file_name="reviewed.jsonl", actor=None
+    ).target_run
     import_context(context, run_name=REVIEWED_RUN, file_name="reviewed-tasks.jsonl", actor=None)
     seen = measurement_settings.current_settings(run).fingerprint
     run = measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)

@@ -52,7 +52,7 @@ def apply_updates(target: Import, reconciled: Iterable[Reconciled]) -> None:
                 moved.append(place)
         if one.disputes and one.evaluation:
             disputed[one.evaluation] = one.disputes
-    if changed and target.run.blind_share:
+    if changed and target.target_run.blind_share:
         # New evidence may contain the first answer, which makes the judge's scores hidden from now on.
         blind_scoring.reveal_served(Evaluation.objects.filter(pk__in=[row["id"] for row in changed]))
     if moved:
@@ -80,7 +80,7 @@ def _note_conflicts(target: Import, disputed: dict[int, IncomingRecord]) -> None
     FileConflict.objects.bulk_create(
         FileConflict(
             evaluation_id=evaluation,
-            run_id=target.run_id,
+            run_id=target.target_run.pk,
             source=target,
             line=incoming.line,
             content_hash=incoming.content_hash,

@@ -27,7 +27,7 @@ from reviews.imports.reconcile import IncomingRecord, KnownRecord, Reconciled, f
 from reviews.imports.rejection_limit import RejectionLimit, split_batches
 from reviews.imports.runs import get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
-from reviews.records.mapping import FieldMapping
+from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.records.shared_prefix import PrefixCounter, read_record_id
 from reviews.rubric import inference
 from reviews.sampling import draws
@@ -35,6 +35,7 @@ from reviews.search import indexing
 from reviews.storage import chunks, decompression, integrity, source_files
 from reviews.storage.chunks import BOM, OVERLONG, Chunk, ChunkLines, MeteredStream, split_lines
 from reviews.storage.copy_encoding import RowKeys
+from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.line_reader import LineReader
 from reviews.storage.source_mapping import source_mapping
@@ -56,12 +57,14 @@ _WRITTEN = """
 """
 
 
-class StrictImportRefused(Exception):
-    """A strict import has rejected lines, so nothing was imported."""
+class NothingImported(ImportRefused):
+    """No line of a file was accepted, or the import is strict and a line was rejected."""
 
     def __init__(self, source: Import, import_lines: list[ImportLine], groups: list[LineGroup]) -> None:
         super().__init__(
             f"{source.rejected:,} of {source.lines:,} lines are invalid, so nothing was imported."
+            if source.rejected
+            else "The file has only blank lines, so nothing was imported."
         )
         self.source = source
         #: The rejected lines, unsaved.
@@ -96,10 +99,10 @@ def import_stream(
     """Import a file in the caller's transaction and return the finished import.
 
     The lines are read with `mapping`, or else with the run's mapping. Raises `ImportRefused`,
-    `StrictImportRefused` and `Cancelled`. After an error, and after a dry run, the caller must roll back.
+    `NothingImported` and `Cancelled`. After an error, and after a dry run, the caller must roll back.
     """
     run = get_or_create_run(run_name, mapping=mapping, actor=actor)
-    new_import = create_import(run, file_name=file_name, strict=strict, actor=actor)
+    new_import = create_import(run=run, run_name=run.name, file_name=file_name, strict=strict, actor=actor)
     stream, totals = MeteredStream(blocks), ContentTotals()
     stored = source_files.store_chunks(new_import, chunks.read_ahead(read_chunks(stream)), totals)
     _FileImport(new_import).run(stored, progress)
@@ -108,10 +111,23 @@ def import_stream(
     return new_import
 
 
-def create_import(run: Run, *, file_name: str, strict: bool, actor: User | None) -> Import:
-    """Create the row of an import, queued."""
+def create_import(
+    *,
+    run: Run | None,
+    run_name: str,
+    file_name: str,
+    strict: bool,
+    actor: User | None,
+    mapping: FieldMapping | None = None,
+) -> Import:
+    """Create the row of an import, queued. Without a run, the import creates it."""
     return Import.objects.create(
-        run=run, file_name=clean_file_name(file_name), strict=strict, created_by=actor
+        run=run,
+        run_name=run_name,
+        file_name=clean_file_name(file_name),
+        strict=strict,
+        created_by=actor,
+        mapping=mapping.as_json() if mapping else None,
     )
 
 
@@ -124,7 +140,10 @@ def read_chunks(blocks: Iterable[bytes]) -> Iterator[Chunk]:
 def import_chunks(
     upload: Import, stored: Iterable[Chunk], totals: ContentTotals, progress: Progress | None
 ) -> None:
-    """Import stored chunks into the run of an upload. Raises as `import_stream`."""
+    """Import stored chunks into the run of an upload, created if necessary. Raises as `import_stream`."""
+    if upload.run is None:
+        wanted = mapping_from_json(upload.mapping) if upload.mapping else None
+        upload.run = get_or_create_run(upload.run_name, mapping=wanted, actor=upload.created_by)
     _FileImport(upload).run(stored, progress)
     _finish(upload, totals)
 
@@ -136,9 +155,10 @@ def clean_file_name(name: str) -> str:
 
 
 def _finish(done: Import, totals: ContentTotals) -> None:
-    """Complete an import, or raise `StrictImportRefused`."""
-    if done.strict and done.rejected:
-        raise StrictImportRefused(done, list(done.exceptions.order_by("line")), group_exceptions(done))
+    """Complete an import, or raise `NothingImported`."""
+    accepted = done.lines - done.rejected - done.blank
+    if not accepted or (done.strict and done.rejected):
+        raise NothingImported(done, list(done.exceptions.order_by("line")), group_exceptions(done))
     _check_written(done)
     # A trigger assigns the import's place among the run's files. `Lock.IMPORT` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()
@@ -149,7 +169,7 @@ def _finish(done: Import, totals: ContentTotals) -> None:
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
     indexing.lock_before_run(done)
-    inference.infer_rubric(done.run)
+    inference.infer_rubric(done.target_run)
     indexing.index_import(done)
     draws.draw_after_import(done)
 
@@ -203,7 +223,7 @@ class _FileImport:
             lines.chunk.first_line,
             lines.chunk.lines,
             lines.begins_inside,
-            RowKeys(self._target.run_id, self._target.pk),
+            RowKeys(self._target.target_run.pk, self._target.pk),
             settings.LIMITS,
             self._mapping,
         )
@@ -297,7 +317,7 @@ def _count_repeats(repeats: PrefixCounter, lines: ChunkLines, parsed: ParsedLine
 def _repeats_of(target: Import, mapping: FieldMapping | None) -> PrefixCounter:
     """Return the counter of the file's first lines that repeat lines of the run's files."""
     return PrefixCounter(
-        map(_all_lines, target.run.files.reverse()), partial(read_record_id, settings.LIMITS, mapping)
+        map(_all_lines, target.target_run.files.reverse()), partial(read_record_id, settings.LIMITS, mapping)
     )
 
 

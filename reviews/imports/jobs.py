@@ -13,9 +13,9 @@ from cognireview.operations.disk_full import check_space
 from reviews.audit import events
 from reviews.imports import importer
 from reviews.imports.bulk_insert import insert_import_lines
-from reviews.imports.importer import Cancelled, Progress, StrictImportRefused
+from reviews.imports.importer import Cancelled, NothingImported, Progress
 from reviews.imports.rejection_limit import TooManyRejections, require_first_record
-from reviews.imports.runs import get_or_create_run
+from reviews.imports.runs import clean_run_name, find_run, get_or_create_run
 from reviews.models import Import, ImportProgress, User
 from reviews.records.mapping import FieldMapping
 from reviews.storage import integrity, source_files
@@ -51,16 +51,22 @@ def enqueue_import(
     actor: User,
     mapping: FieldMapping | None = None,
 ) -> Import:
-    """Store an uploaded file and enqueue its import. The lines are read as by `importer.import_stream`.
+    """Store an uploaded file and enqueue its import, which creates the run of a new name.
 
+    The lines are read as by `importer.import_stream`.
     Raises `ImportRefused`, and `OSError` on a full disk.
     """
     check_space()
+    run, run_name = find_run(run_name), clean_run_name(run_name)
+    if run:
+        run = get_or_create_run(run_name, mapping=mapping, actor=actor)
     upload = importer.create_import(
-        get_or_create_run(run_name, mapping=mapping, actor=actor),
+        run=run,
+        run_name=run_name,
         file_name=file_name,
         strict=strict,
         actor=actor,
+        mapping=None if run else mapping,
     )
     stream, totals = MeteredStream(blocks), ContentTotals()
     chunks = require_first_record(
@@ -104,18 +110,19 @@ def import_upload(import_id: int, progress: Progress | None = None) -> None:
     upload = lock_import(import_id)
     if upload.state not in Import.UNFINISHED:
         return
+    run = upload.run
     try:
         with transaction.atomic():
             totals = ContentTotals()
             importer.import_chunks(upload, source_files.stored_chunks(upload, totals), totals, progress)
-    except StrictImportRefused as refusal:
-        insert_import_lines(refusal.import_lines)
-        _fail(upload, str(refusal))
-    except TooManyRejections as refusal:
-        # The file may be huge and cannot be imported again.
-        upload.chunks.all().delete()
-        _fail(upload, str(refusal))
     except ImportRefused as refusal:
+        # A run that the import created was rolled back.
+        upload.run = run
+        if isinstance(refusal, NothingImported):
+            insert_import_lines(refusal.import_lines)
+        elif isinstance(refusal, TooManyRejections):
+            # The file may be huge and cannot be imported again.
+            upload.chunks.all().delete()
         _fail(upload, str(refusal))
 
 
@@ -172,7 +179,8 @@ def _cancel(upload: Import, actor: User | None) -> None:
 
 def can_retry(source: Import) -> bool:
     """Whether the job of an import failed for a reason other than rejected lines, and the file is stored."""
-    return source.state == Import.State.FAILED and not source.rejected and hasattr(source, "progress")
+    is_failed = source.state == Import.State.FAILED and hasattr(source, "progress")
+    return is_failed and not source.rejected and source.chunks.exists()
 
 
 @transaction.atomic

@@ -15,8 +15,14 @@ def get_or_create_run(name: str, *, mapping: FieldMapping | None = None, actor: 
 
     Raises `ImportRefused` for an invalid name, and for a mapping that differs from that of the run's records.
     """
-    run, _created = Run.objects.get_or_create(name=clean_run_name(name))
-    if mapping is None or run.mapping == mapping.as_json():
+    name = clean_run_name(name)
+    run = find_run(name)
+    if run and (mapping is None or run.mapping == mapping.as_json()):
+        return run
+    if mapping:
+        _check_unfinished(name, mapping)
+    run, _created = Run.objects.get_or_create(name=name)
+    if mapping is None:
         return run
     # Waits for a concurrent import, which has locked the row.
     run = Run.objects.select_for_update().get(pk=run.pk)
@@ -27,6 +33,23 @@ def get_or_create_run(name: str, *, mapping: FieldMapping | None = None, actor: 
     run.save(update_fields=["mapping"])
     events.record("map run", actor=actor, run=run, mapping=run.mapping)
     return run
+
+
+def _check_unfinished(name: str, mapping: FieldMapping) -> None:
+    """Raise `ImportRefused` if a file is being imported into a new run of that name with another mapping.
+
+    Called before the name is inserted, because the insert waits for a job that creates the run.
+    """
+    into_new_run = Import.objects.filter(run=None, run_name=name, state__in=Import.UNFINISHED)
+    if into_new_run.exclude(mapping=mapping.as_json()).exists():
+        raise ImportRefused(
+            f"A file is being imported into the run {name!r} without this mapping.", "mapping"
+        )
+
+
+def find_run(name: str) -> Run | None:
+    """Return the run of that name, if there is one. Raises `ImportRefused` for an invalid name."""
+    return Run.objects.filter(name=clean_run_name(name)).first()
 
 
 def run_mapping(run: Run) -> FieldMapping | None:

@@ -3,7 +3,7 @@
 import hashlib
 import heapq
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from operator import attrgetter
@@ -47,14 +47,25 @@ def verify_run(run: Run, counts: VerificationCounts) -> Iterator[Fault]:
         use_snapshot()
         recorded = {source.pk for source in integrity.run_imports(run)}
         sources = Import.objects.filter(Q(run=run) | Q(pk__in=recorded)).select_related("run").order_by("pk")
-        for source in sources:
-            counts.imports += 1
-            yield from integrity.import_faults(source)
-            with closing(_FileVerification(source, counts)) as file:
-                yield from file.faults()
+        yield from _import_faults(sources, counts)
         for export in run.exports.filter(state=Export.State.DONE).select_related("run").order_by("pk"):
             counts.exports += 1
             yield from _export_faults(export)
+
+
+def verify_imports_without_run(counts: VerificationCounts) -> Iterator[Fault]:
+    """Yield the faults of unfinished and failed imports into new runs, in one snapshot."""
+    with HeldTransaction():
+        use_snapshot()
+        yield from _import_faults(Import.objects.filter(run=None).order_by("pk"), counts)
+
+
+def _import_faults(sources: Iterable[Import], counts: VerificationCounts) -> Iterator[Fault]:
+    for source in sources:
+        counts.imports += 1
+        yield from integrity.import_faults(source)
+        with closing(_FileVerification(source, counts)) as file:
+            yield from file.faults()
 
 
 def _export_faults(export: Export) -> Iterator[Fault]:

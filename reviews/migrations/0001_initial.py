@@ -170,6 +170,19 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "run_name",
+                    models.CharField(
+                        help_text="The requested name. The run may have another name by now.", max_length=200
+                    ),
+                ),
+                (
+                    "mapping",
+                    models.JSONField(
+                        help_text="The mapping of the run to create; None for a run that existed before.",
+                        null=True,
+                    ),
+                ),
                 ("file_name", models.CharField(max_length=255)),
                 (
                     "state",
@@ -1643,7 +1656,11 @@ class Migration(migrations.Migration):
             model_name="import",
             name="run",
             field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="imports", to="reviews.run"
+                help_text="None for an import into a new run, until a line is accepted.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="imports",
+                to="reviews.run",
             ),
         ),
         migrations.AddField(
@@ -2695,6 +2712,13 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="import",
             constraint=models.UniqueConstraint(fields=("run", "sequence"), name="import_sequence_is_unique"),
+        ),
+        migrations.AddConstraint(
+            model_name="import",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state", "done"), _negated=True) | models.Q(("run__isnull", False)),
+                name="import_done_has_run",
+            ),
         ),
         migrations.AddIndex(
             model_name="fileconflict",

@@ -150,7 +150,19 @@ class Import(models.Model):
     UNFINISHED = (State.QUEUED, State.RUNNING)
     OUTCOMES = ("new", "unchanged", "updated", "conflicts", "rejected", "blank")
 
-    run = models.ForeignKey(Run, models.PROTECT, related_name="imports")
+    run = models.ForeignKey(
+        Run,
+        models.PROTECT,
+        null=True,
+        related_name="imports",
+        help_text="None for an import into a new run, until a line is accepted.",
+    )
+    run_name = models.CharField(
+        max_length=RUN_NAME_LENGTH, help_text="The requested name. The run may have another name by now."
+    )
+    mapping = models.JSONField(
+        null=True, help_text="The mapping of the run to create; None for a run that existed before."
+    )
     file_name = models.CharField(max_length=255)
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     strict = models.BooleanField(default=False)
@@ -180,11 +192,27 @@ class Import(models.Model):
     class Meta:
         db_table = "import"
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["run", "sequence"], name="import_sequence_is_unique")
+            models.UniqueConstraint(fields=["run", "sequence"], name="import_sequence_is_unique"),
+            models.CheckConstraint(
+                condition=~models.Q(state="done") | models.Q(run__isnull=False),
+                name="import_done_has_run",
+            ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.file_name} into {self.run}"
+        return f"{self.file_name} into {self.target_name}"
+
+    @property
+    def target_name(self) -> str:
+        """The name of its run, or the requested name if there is no run."""
+        return self.run.name if self.run else self.run_name
+
+    @property
+    def target_run(self) -> Run:
+        """The run of an import into an existing run. Raises `ValueError` without a run."""
+        if self.run is None:
+            raise ValueError(f"Import {self.pk} has no run.")
+        return self.run
 
     @property
     def imported_at(self) -> dt.datetime:

@@ -112,7 +112,7 @@ def _has_sample(run: Run) -> bool:
 def draw_after_import(done: Import) -> None:
     """Draw from the records that a finished import added or updated."""
     if done.new + done.updated:
-        request_draw(done.run, done.created_by)
+        request_draw(done.target_run, done.created_by)
 
 
 def count_sampled(run: Run) -> SampleCounts:

@@ -207,8 +207,8 @@ def index_import(done: Import) -> None:
         lock_before_run(done)
         _index_lines(done, after=0, until=done.lines)
         last_line, left = done.lines, 0
-        if _size(done.run) <= MAX_RECORDS_COUNTED_INLINE:
-            _update_counts(done.run)
+        if _size(done.target_run) <= MAX_RECORDS_COUNTED_INLINE:
+            _update_counts(done.target_run)
             return
     UnindexedImport.objects.create(source=done, line=last_line, evaluations=left)
     jobs.configure_task(JOB).defer()
@@ -231,7 +231,7 @@ def index_next_chunk() -> bool:
             left = max(waiting.evaluations - indexed, 0)
             UnindexedImport.objects.filter(pk=waiting.pk).update(line=until, evaluations=left)
         else:
-            run = waiting.source.run
+            run = waiting.source.target_run
             waiting.delete()
             with connection.cursor() as cursor:
                 cursor.execute(_ANALYZE)
@@ -259,7 +259,7 @@ def _update_counts(run: Run) -> None:
 def _index_lines(source: Import, *, after: int, until: int) -> int:
     """Write facets and words for the records of lines `after`+1 to `until`. Return the number of records."""
     facets, words, occurring = [], [], set()
-    rule = run_rubric(source.run).rule
+    rule = run_rubric(source.target_run).rule
     # In small batches, because a record can have megabytes.
     for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
         judged = judged_criteria(record)

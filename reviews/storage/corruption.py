@@ -52,7 +52,7 @@ class SourceFile(NamedTuple):
 
     @classmethod
     def of_import(cls, source: Import) -> "SourceFile":
-        return cls(source.run.name, source.pk, source.file_name)
+        return cls(source.target_name, source.pk, source.file_name)
 
     def bytes_fault(self, problem: str, frame: int | None = None) -> Fault:
         """Return a fault in the file's bytes. The original file repairs it."""

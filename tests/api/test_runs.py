@@ -126,7 +126,8 @@ class TestImport:
         key = self.bring(of_max, file_of(line(), b"no record"), "runs/strict/imports?strict=true")
         answer = of_max.get(f"imports/{key}").json()
         assert answer["state"] == "failed"
-        assert of_max.get("runs/strict").json()["total"] == 0
+        assert of_max.get("runs/strict").status_code == 404
+        assert answer["run"] == "strict"
         assert answer["error"].endswith("so nothing was imported.")
 
     @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def export_against_zstd(bench: Bench) -> Iterator[Figure]:
     frames = [bytes(frame) for frame in done.chunks.order_by("number").values_list("frame", flat=True)]
 
     def exporting() -> None:
-        into_pipe(jsonl.export_lines(done.run))
+        into_pipe(jsonl.export_lines(done.target_run))
 
     def decompressing() -> None:
         decompressor = zstandard.ZstdDecompressor()

@@ -88,7 +88,7 @@ def run() -> int:
     """A run with waiting, claimed, reviewed and outdated records, a conflict, and an invalid line."""
     bo = User.objects.get(username="bo")
     lines = [line(f"eval_{n}", task_id=str(n)) for n in range(5)]
-    made = import_data(file_of(*lines, b"no record"), run=f"Algebra {LONG}").run
+    made = import_data(file_of(*lines, b"no record"), run=f"Algebra {LONG}").target_run
     records = list(Evaluation.objects.order_by("pk"))
     for record in records[:3]:
         decide(record, bo, comments=r"Compare with \(\frac{1}{2}\).")

@@ -35,7 +35,7 @@ def save(page: Page, name: str, path: Path) -> Path:
 def test_export_is_built_and_downloaded_with_its_receipt(
     page: Page, live_server: LiveServer, lea: User, ana: User, tmp_path: Path
 ) -> None:
-    run = import_data(FILE, run="algebra").run
+    run = import_data(FILE, run="algebra").target_run
     decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
     open_runs(page, live_server.url, lea)
     page.goto(f"{live_server.url}/runs/{run.pk}/")
@@ -56,7 +56,7 @@ def test_export_is_built_and_downloaded_with_its_receipt(
 
 
 def test_export_page_does_not_scroll_sideways(page: Page, live_server: LiveServer, lea: User) -> None:
-    run = import_data(FILE, run="a" * 200).run
+    run = import_data(FILE, run="a" * 200).target_run
     open_runs(page, live_server.url, lea)
     for width in (320, 1280):
         page.set_viewport_size({"width": width, "height": 800})

@@ -66,7 +66,6 @@ class TestUnreviewed:
             b"%b\r\n%b\r\n" % (A, B),
             BOM + file_of(A, B),
             BOM + b"\n" + file_of(A),
-            b"\n",
         ],
     )
     def test_unreviewed_file_is_exported_verbatim(self, data: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reviews.imports.exception_groups import LineGroup, group_exceptions
-from reviews.imports.importer import StrictImportRefused
+from reviews.imports.importer import NothingImported
 from reviews.models import Import, ImportLine
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, import_data, line
@@ -94,7 +94,7 @@ def test_groups_are_one_query(
 
 
 def test_refused_strict_import_has_groups() -> None:
-    with pytest.raises(StrictImportRefused) as caught:
+    with pytest.raises(NothingImported) as caught:
         import_data(file_of(line("a"), b"no record", b"no record"), strict=True)
     [group] = caught.value.groups
     assert (group.outcome, group.size, group.examples) == ("rejected", 2, [2, 3])

@@ -42,7 +42,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 @pytest.fixture
 def run(set_clock: Callable[[int], None]) -> Run:
     """Import two files. Between them the clock goes back by an hour."""
-    run = import_data(FIRST).run
+    run = import_data(FIRST).target_run
     set_clock(-3600)
     import_data(SECOND)
     first, second = Import.objects.order_by("pk")

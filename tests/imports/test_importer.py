@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from reviews.imports import importer, jobs, parser_pool
 from reviews.imports.bulk_insert import insert_evaluations
-from reviews.imports.importer import StrictImportRefused
+from reviews.imports.importer import NothingImported
 from reviews.imports.jobs import enqueue_import, fail_upload, import_upload
 from reviews.models import AuditEvent, Evaluation, Import, ImportLine, Run, SourceChunk, User
 from reviews.records.schema import Limits
@@ -38,6 +38,15 @@ def upload(data: bytes, actor: User, *, run: str = "evaluations", strict: bool =
         strict=strict,
         actor=actor,
     )
+
+
+def counts_of(data: bytes) -> dict[str, int]:
+    """Import a file and return its counts, also if no line was accepted."""
+    try:
+        with transaction.atomic():
+            return import_data(data).counts
+    except NothingImported as refused:
+        return refused.source.counts
 
 
 def in_state(kept: Import) -> str:
@@ -75,7 +84,7 @@ class TestImport:
     def test_import_records_its_file(self) -> None:
         done = import_data(MIXED)
         assert (done.size, done.sha256) == (len(MIXED), hashlib.sha256(MIXED).hexdigest())
-        assert (done.state, done.file_name, done.run.name) == ("done", "evaluations.jsonl", "evaluations")
+        assert (done.state, done.file_name, done.target_name) == ("done", "evaluations.jsonl", "evaluations")
         assert done.finished_at
 
     def test_import_stores_the_place_of_each_record(self) -> None:
@@ -102,7 +111,7 @@ class TestImport:
     def test_import_counts_add_up_to_the_lines(self, lines: list[bytes]) -> None:
         with transaction.atomic():
             for data in filter(None, (file_of(*lines), file_of(*reversed(lines)), b"\n".join(lines))):
-                counts = import_data(data).counts
+                counts = counts_of(data)
                 assert counts["lines"] == len(BytesIO(data).readlines())
                 assert sum(counts.values()) == 2 * counts["lines"]
             transaction.set_rollback(True)
@@ -113,12 +122,13 @@ class TestImport:
             import_data(data)
         assert not Run.objects.exists()
 
-    def test_import_of_a_byte_order_mark_alone_is_done(self) -> None:
-        assert import_data(chunks.BOM).state == "done"
+    def test_import_of_a_byte_order_mark_alone_is_refused(self) -> None:
+        with pytest.raises(NothingImported, match="only blank lines"):
+            import_data(chunks.BOM)
 
     def test_import_of_invalid_lines_lists_them_all(self) -> None:
-        done = import_data(b"no record\n" * 9_000)
-        assert (done.lines, done.rejected, done.exceptions.count()) == (9_000, 9_000, 9_000)
+        done = import_data(file_of(A) + b"no record\n" * 9_000)
+        assert (done.lines, done.rejected, done.exceptions.count()) == (9_001, 9_000, 9_000)
 
     def test_overlong_line_is_rejected_by_its_number(self, settings: Settings) -> None:
         settings.LIMITS = Limits(line_bytes=2000)
@@ -186,7 +196,7 @@ class TestStrict:
 
     def test_strict_import_with_an_invalid_line_imports_nothing(self) -> None:
         with pytest.raises(
-            StrictImportRefused, match=r"2 of 6 lines are invalid, so nothing was imported\."
+            NothingImported, match=r"2 of 6 lines are invalid, so nothing was imported\."
         ) as refusal:
             import_data(MIXED, strict=True)
         assert [one["line"] for one in refusal.value.listed_exceptions()] == [3, 5]
@@ -217,7 +227,10 @@ class TestRefused:
         assert not Run.objects.exists()
 
     def test_run_name_with_spaces_is_the_existing_run(self) -> None:
-        assert import_data(file_of(A), run="o4 mini").run == import_data(file_of(B), run=" o4 mini ").run
+        assert (
+            import_data(file_of(A), run="o4 mini").target_run
+            == import_data(file_of(B), run=" o4 mini ").target_run
+        )
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ class TestUpload:
             upload = uploads.append(upload, offset=start, data=FILE[start : start + 100])
         done = Import.objects.get()
         assert upload.source == done
-        assert (done.run.name, done.file_name, done.strict, done.created_by, done.size) == (
+        assert (done.target_name, done.file_name, done.strict, done.created_by, done.size) == (
             "algebra", "algebra.jsonl.gz", True, max, len(FILE),
         )  # fmt: skip
         assert b"".join(chunk.data for chunk in source_files.stored_chunks(done)) == gzip.decompress(FILE)
@@ -95,7 +95,7 @@ class TestSingleRequest:
 
     def test_single_request_becomes_an_import(self, max: User) -> None:
         done = self.take(max, [FILE[:100], FILE[100:]])
-        assert (done.run.name, done.size, done.created_by) == ("algebra", len(FILE), max)
+        assert (done.target_name, done.size, done.created_by) == ("algebra", len(FILE), max)
         assert b"".join(chunk.data for chunk in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
 

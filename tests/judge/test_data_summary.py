@@ -22,7 +22,7 @@ RAW = '{"evaluation": {"Clarity": {"score": "%s", "justification": "It skips ste
 
 def facts_of(*lines: bytes) -> DataSummary:
     """Summarise a run with these lines."""
-    return data_summary.summarize_data(import_data(file_of(*lines)).run)
+    return data_summary.summarize_data(import_data(file_of(*lines)).target_run)
 
 
 def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:

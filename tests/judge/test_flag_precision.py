@@ -63,7 +63,7 @@ class TestFlagReason:
                 judged={"Clarity": "Yes"},
                 active_ms=90_000,
             )
-        parsing, sampled = flag_precision.measure_flag_precision(JudgeScope(done.run)).families
+        parsing, sampled = flag_precision.measure_flag_precision(JudgeScope(done.target_run)).families
         assert (parsing.title, parsing.flagged, parsing.reviewed) == ("Parsing failed", 3, 2)
         assert (parsing.changed, parsing.verdict_changed) == (1, 1)
         assert parsing.precision == wilson(1, 2, "reviewed records")
@@ -79,8 +79,8 @@ class TestFlagReason:
             origins={"Clarity": "human"},
             judged={"Clarity": "Yes"},
         )
-        decisions.undo(run=done.run, reviewer=ana)
-        [family] = flag_precision.measure_flag_precision(JudgeScope(done.run)).families
+        decisions.undo(run=done.target_run, reviewer=ana)
+        [family] = flag_precision.measure_flag_precision(JudgeScope(done.target_run)).families
         assert (family.flagged, family.reviewed) == (1, 0)
 
     def test_flag_reason_can_be_limited_to_a_reviewer(self, run: Run, ana: User, bo: User) -> None:

@@ -138,7 +138,7 @@ class TestSampledDecisions:
     def test_confirmed_and_corrected_samples_give_a_miss_rate(self, ana: User) -> None:
         """Compute the miss rate from an imported file with two unflagged records, one of them wrong."""
         other = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
-        run = import_data(file_of(line("a", **other), line("b", **other), line("c"))).run
+        run = import_data(file_of(line("a", **other), line("b", **other), line("c"))).target_run
         for name, score in (("a", "Yes"), ("b", "No")):
             Evaluation.objects.filter(evaluation_id=name).update(
                 is_sampled=True, human_review_status="Needs Review"

@@ -27,7 +27,7 @@ PARTS = (
 
 def reviewed(reviewer: User) -> Run:
     """A run of three records, one of which has a decision."""
-    run = import_data(file_of(line("a"), line("b"), line("c", model_id="o1"))).run
+    run = import_data(file_of(line("a"), line("b"), line("c", model_id="o1"))).target_run
     decide(
         Evaluation.objects.get(evaluation_id="a"),
         reviewer,

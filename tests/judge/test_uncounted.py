@@ -42,7 +42,7 @@ def review(run: Run, reviewer: User) -> None:
 @pytest.fixture
 def counted(ana: User) -> Run:
     """Create a reviewed and counted run, in which two thirds of the wrong verdicts were flagged."""
-    run = import_data(lines()).run
+    run = import_data(lines()).target_run
     review(run, ana)
     assert strata.why_not_counted(run) == ""
     return run

@@ -129,7 +129,7 @@ class TestLinks:
 
 class TestFiles:
     def test_export_retention_is_a_setting(self, max: User, settings: LazySettings) -> None:
-        run = import_data(file_of(line())).run
+        run = import_data(file_of(line())).target_run
         export = jobs.enqueue(ExportOptions(run), max)
         jobs.build(export.pk)
         Export.objects.update(finished_at=ago(3 * DAY))

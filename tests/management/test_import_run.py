@@ -111,7 +111,7 @@ class TestReport:
         self, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(import_run, "SHOWN_GROUPS", 1)
-        bad = (*[b"no record"] * 4, line(task_id=True), line(model_id=True))
+        bad = (*[b"no record"] * 4, line(task_id=True), line(model_id=True), line())
         out = manage(capsysbinary, "import_run", written(tmp_path / "bad.jsonl", file_of(*bad))).out
         assert out.decode().splitlines()[1:] == [
             "  4 lines (1, 2, 3, …): rejected: is not JSON: Expecting value, at character 1",

@@ -131,7 +131,7 @@ class TestGate:
     @pytest.fixture(autouse=True)
     def _run(self, ana: User) -> None:
         """Create 40 blind decisions, 38 of which agree with the judge's verdict."""
-        flagged = stratum(import_data(file_of(line()), run=RUN).run, {"Pass": 200})
+        flagged = stratum(import_data(file_of(line()), run=RUN).target_run, {"Pass": 200})
         decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
         decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
 

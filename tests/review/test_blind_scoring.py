@@ -352,17 +352,21 @@ class TestBlindFeasibility:
         made = import_data(
             file_of(line("a"), line("b", structured_model_response=None), line("c", aggregated_score="Fail"))
         )
-        assert blind_scoring.blind_feasibility(made.run) == BlindFeasibility(answered=2, by_context=False)
-        assert blind_scoring.blind_feasibility(made.run).sentence == ""
+        assert blind_scoring.blind_feasibility(made.target_run) == BlindFeasibility(
+            answered=2, by_context=False
+        )
+        assert blind_scoring.blind_feasibility(made.target_run).sentence == ""
 
     def test_run_without_answers_cannot_be_scored_blind(self) -> None:
-        run = import_data(file_of(line("a", structured_model_response=None))).run
+        run = import_data(file_of(line("a", structured_model_response=None))).target_run
         found = blind_scoring.blind_feasibility(run)
         assert (found.answered, found.is_possible) == (0, False)
         assert "neither the records nor their task context have an answer" in found.sentence
 
     def test_run_with_answers_in_task_context_can_be_scored_blind(self) -> None:
-        run = import_data(file_of(line("a", structured_model_response=None, task_id="7", model_id="o1"))).run
+        run = import_data(
+            file_of(line("a", structured_model_response=None, task_id="7", model_id="o1"))
+        ).target_run
         bring(task(model_responses=[{"model_id": "o3", "response_text": "It is 54."}]))
         assert not blind_scoring.blind_feasibility(run).is_possible
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))

@@ -199,7 +199,7 @@ def test_import_and_index_job_of_the_same_records_take_turns() -> None:
         locks.acquire(Lock.INDEXING)
         waiting = start_and_wait_for_lock(partial(import_data, file))
         indexing._index_lines(first, after=0, until=1)
-        indexing._update_counts(first.run)
+        indexing._update_counts(first.target_run)
     assert (waiting.result().new, waiting.result().unchanged) == (1, 1)
 
 

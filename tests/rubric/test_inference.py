@@ -19,7 +19,7 @@ def judged(number: int, **scores: Any) -> bytes:
 
 
 def inferred(*lines: bytes) -> Rubric:
-    run = import_data(file_of(*lines)).run
+    run = import_data(file_of(*lines)).target_run
     infer_rubric(run)
     return run_rubric(Run.objects.get(pk=run.pk))
 
@@ -97,14 +97,14 @@ def test_import_without_new_records_infers_nothing() -> None:
 
 
 def test_sample_covers_the_whole_file(django_assert_max_num_queries: Any) -> None:
-    run = import_data(file_of(*(judged(number, a=number // 100) for number in range(1000)))).run
+    run = import_data(file_of(*(judged(number, a=number // 100) for number in range(1000)))).target_run
     with django_assert_max_num_queries(15):
         infer_rubric(run)
     assert run_rubric(Run.objects.get(pk=run.pk)).scores == tuple(range(9, -1, -1))
 
 
 def test_public_sample_gives_its_four_criteria(sample: bytes) -> None:
-    run = import_data(sample).run
+    run = import_data(sample).target_run
     infer_rubric(run)
     found = run_rubric(Run.objects.get(pk=run.pk))
     assert found.criteria == (

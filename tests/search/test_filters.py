@@ -162,7 +162,9 @@ def test_claims_can_use_any_filter(query: str, ana: User) -> None:
     done = import_data(file_of(line("a", final_answer_verified=True), line("b", **other)))
     indexing.index_import(done)
     claimed = claims.claim_next(
-        run=done.run, reviewer=ana, condition=Filters.from_query_string(query).condition(done.run, ana)
+        run=done.target_run,
+        reviewer=ana,
+        condition=Filters.from_query_string(query).condition(done.target_run, ana),
     )
     assert claimed
     assert claimed.evaluation_id == "b"

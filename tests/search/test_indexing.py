@@ -93,7 +93,7 @@ class TestFacets:
 
     def test_facets_become_filter_options(self) -> None:
         done = imported(line("a"), line("b", model_id="o1", review_reasons=["Sampled (1 of 10)"]))
-        chosen = filter_options.facet_options(done.run, "model", "reason", "score")
+        chosen = filter_options.facet_options(done.target_run, "model", "reason", "score")
         assert [choice.value for choice in chosen["model"]] == ["o1", "openai/o4-mini"]
         assert ("sampled-of", "Sampled (… of …)") in chosen["reason"]
         assert chosen["score"] == [("Clarity=Yes", "Clarity: Yes")]
@@ -131,20 +131,20 @@ class TestWords:
 class TestAfterImport:
     def test_small_import_is_indexed_at_once(self) -> None:
         done = imported(line("a"), line("b"))
-        assert indexing.is_indexed(done.run)
+        assert indexing.is_indexed(done.target_run)
         assert EvaluationWords.objects.count() == 2
 
     def test_large_import_is_indexed_by_job(self, by_the_job: None) -> None:
         done = imported(*(line(str(number)) for number in range(5)))
-        assert not indexing.is_indexed(done.run)
-        assert indexing.unindexed_count(done.run) == 5
+        assert not indexing.is_indexed(done.target_run)
+        assert indexing.unindexed_count(done.target_run) == 5
         assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
 
     def test_job_indexes_in_chunks(self, by_the_job: None) -> None:
         done = imported(*(line(str(number)) for number in range(5)))
         left = []
         while indexing.index_next_chunk():
-            left.append(indexing.unindexed_count(done.run))
+            left.append(indexing.unindexed_count(done.target_run))
         assert left == [3, 1, 0]
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
         assert not UnindexedImport.objects.exists()
@@ -154,10 +154,10 @@ class TestAfterImport:
         monkeypatch.setattr(indexing, "MAX_RECORDS_COUNTED_INLINE", 1)
         done = imported(line("b"))
         assert found(verdict="Pass") == {"a", "b"}
-        assert (indexing.is_indexed(done.run), indexing.unindexed_count(done.run)) == (False, 0)
+        assert (indexing.is_indexed(done.target_run), indexing.unindexed_count(done.target_run)) == (False, 0)
         assert ProcrastinateJob.objects.filter(task_name=indexing.JOB).exists()
         assert indexing.index_next_chunk()
-        assert indexing.is_indexed(done.run)
+        assert indexing.is_indexed(done.target_run)
         assert sum(StratumCount.objects.values_list("evaluations", flat=True)) == 2
 
     def test_changed_record_is_indexed_again(self) -> None:

@@ -65,7 +65,7 @@ def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(
         parser_pool, "usable_cores", lambda: 1
     )  # starting processes would take longer than parsing
-    run = import_data(FIRST).run
+    run = import_data(FIRST).target_run
     import_data(SECOND)
     import_data(FIRST[:4000], run="another")
     for evaluation_id in ("eval_2", "eval_7", "eval_20", "eval_40"):
@@ -363,7 +363,7 @@ class TestRepair:
         original = tmp_path / "original.json.gz"
         original.write_bytes(packed)
         assert manage(capsysbinary, "repair_import", str(imported.pk), str(original)).status == 0
-        assert written(ExportOptions(imported.run)) == file_of(line("eval_1"), line("eval_2"))
+        assert written(ExportOptions(imported.target_run)) == file_of(line("eval_1"), line("eval_2"))
 
     @pytest.mark.parametrize(
         ("number", "name", "said"),

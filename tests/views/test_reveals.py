@@ -41,7 +41,7 @@ class TestExports:
     @pytest.fixture
     def run(self) -> Run:
         Run.objects.create(name="algebra", blind_share=1)
-        return import_data(file_of(line("e-1"), b"no record", line("e-2")), run="algebra").run
+        return import_data(file_of(line("e-1"), b"no record", line("e-2")), run="algebra").target_run
 
     @pytest.fixture
     def record(self, run: Run) -> Evaluation:

@@ -175,7 +175,7 @@ def test_second_factor_pages_have_security_headers(ana: User) -> None:
 
 
 def test_downloads_have_security_headers(max: User) -> None:
-    run = import_data(file_of(line(), b"no record")).run
+    run = import_data(file_of(line(), b"no record")).target_run
     export = jobs.enqueue(output.ExportOptions(run), max)
     jobs.build(export.pk)
     browser = Browser(max)

@@ -197,7 +197,7 @@ class TestRunNotification:
         assert notified_runs() == []
 
     def test_webhook_is_not_notified_of_a_refused_file(self) -> None:
-        with pytest.raises(importer.StrictImportRefused):
+        with pytest.raises(importer.NothingImported):
             import_data(file_of(line("eval_1"), b"no record"), run="nightly", strict=True)
         assert notified_runs() == []
 

@@ -16,7 +16,7 @@ from rich import progress as rich_progress
 from rich.console import Console
 
 from reviews.imports.exception_groups import LineGroup, group_exceptions
-from reviews.imports.importer import Progress, StrictImportRefused, import_stream
+from reviews.imports.importer import NothingImported, Progress, import_stream
 from reviews.imports.recognition import ToolRecognised
 from reviews.management.arguments import add_map, open_input, read_mapping
 from reviews.models import Import
@@ -71,7 +71,7 @@ class Command(BaseCommand):
                 if options["dry_run"]:
                     exceptions = iter(list(exceptions))
                     transaction.set_rollback(True)
-        except StrictImportRefused as refusal:
+        except NothingImported as refusal:
             self.stderr.write(f"{name}: {refusal}")
             self._report(refusal.source, refusal.listed_exceptions(), refusal.groups, options, kept=False)
             return NOTHING_IMPORTED
@@ -108,7 +108,7 @@ class Command(BaseCommand):
             self._print_text(done, groups, kept=kept)
 
     def _print_json(self, done: Import, exceptions: Iterator[dict[str, Any]], *, kept: bool) -> None:
-        head = {"run": done.run.name, "import": done.pk if kept else None, **done.counts}
+        head = {"run": done.target_name, "import": done.pk if kept else None, **done.counts}
         # Written one by one: a file may have millions of exceptions.
         self.stdout.write(json.dumps(head)[:-1] + ', "exceptions": [', ending="")
         for number, exception in enumerate(exceptions):
@@ -120,7 +120,9 @@ class Command(BaseCommand):
             f"{number:,} {outcome}" for outcome, number in done.counts.items() if outcome != "lines"
         )
         where = (
-            f"run {done.run.name!r}, import {done.pk}" if kept else f"run {done.run.name!r}, nothing written"
+            f"run {done.target_name!r}, import {done.pk}"
+            if kept
+            else f"run {done.target_name!r}, nothing written"
         )
         self.stdout.write(f"{done.file_name}: {done.lines:,} lines ({where}): {counts}")
         for group in groups:

@@ -34,4 +34,4 @@ class Command(BaseCommand):
             raise CommandError(f"{file}: {error.strerror}", returncode=2) from error
         except (ImportRefused, CorruptData) as error:
             raise CommandError(f"{file}: {error}", returncode=2) from error
-        self.stdout.write(f"Import {number} of run {repaired.run.name!r} is repaired.")
+        self.stdout.write(f"Import {number} of run {repaired.target_name!r} is repaired.")

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +13,7 @@ from reviews.maintenance import verify_run
 from reviews.maintenance.verify_run import VerificationCounts
 from reviews.management.arguments import find_run
 from reviews.models import Run
+from reviews.storage.corruption import Fault
 
 
 class Command(BaseCommand):
@@ -27,13 +29,11 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        runs = [find_run(name) for name in options["runs"]] or list(Run.objects.order_by("pk"))
         checked, faults = VerificationCounts(), []
-        for run in runs:
-            for fault in verify_run.verify_run(run, checked):
-                faults.append(asdict(fault))
-                if not options["json"]:
-                    self.stderr.write(str(fault))
+        for fault in _faults(options["runs"], checked):
+            faults.append(asdict(fault))
+            if not options["json"]:
+                self.stderr.write(str(fault))
         if options["json"]:
             self.stdout.write(json.dumps(asdict(checked) | {"faults": faults}))
         else:
@@ -41,3 +41,11 @@ class Command(BaseCommand):
             self.stdout.write(f"Checked {parts}. Faults: {len(faults):,}.")
         if faults:
             sys.exit(1)
+
+
+def _faults(names: list[str], checked: VerificationCounts) -> Iterator[Fault]:
+    """Yield the faults of the named runs, or of all runs and of the imports without a run."""
+    for run in [find_run(name) for name in names] or list(Run.objects.order_by("pk")):
+        yield from verify_run.verify_run(run, checked)
+    if not names:
+        yield from verify_run.verify_imports_without_run(checked)

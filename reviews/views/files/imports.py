@@ -99,7 +99,7 @@ def rejected(request: Request, pk: int) -> StreamingHttpResponse:
     """Download the rejected lines verbatim, to correct and import them again."""
     check(request.user, "export_run")
     source = load_in_run(request, Import.objects.select_related("run"), pk=pk)
-    if source.rejected:
+    if source.run and source.rejected:
         # A rejected line may be another version of a record of the run.
         with transaction.atomic():
             reveals.record_download(source.run, request.user)

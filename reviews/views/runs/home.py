@@ -19,6 +19,8 @@ from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
 
+SHOWN_IMPORTS = 5
+
 
 class UploadForm(forms.Form):
     """A file and its run."""
@@ -68,6 +70,8 @@ def runs(request: Request) -> HttpResponse:
         "runs": progress.all_progress(Run.objects.visible_to(request.user)),
         "form": form,
         "may_import": can(request.user, "import_file"),
+        # Running imports into new runs, and those that failed or were cancelled.
+        "imports_without_run": Import.objects.filter(run=None).order_by("-pk")[:SHOWN_IMPORTS],
     }
     return render(request, "runs/home.html", context, status=422 if form.is_bound else 200)
 

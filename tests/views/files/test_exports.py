@@ -25,7 +25,7 @@ OUT = file_of(line("e-1"), line("e-2"))
 @pytest.fixture
 def run(db: None) -> Run:
     """Return the run "algebra" with two imported records."""
-    return import_data(FILE, run="algebra").run
+    return import_data(FILE, run="algebra").target_run
 
 
 @pytest.fixture

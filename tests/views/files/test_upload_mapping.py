@@ -75,7 +75,7 @@ class TestConfirmation:
         assert answer["Location"] == reverse("import", args=[source.pk])
         import_upload(source.pk)
         source.refresh_from_db()
-        assert (source.run.name, source.new, source.rejected) == ("bench", 5, 0)
+        assert (source.target_name, source.new, source.rejected) == ("bench", 5, 0)
         assert export_data(run="bench") == MT_BENCH_FILE
         assert not UploadPart.objects.exists()
         assert AuditEvent.objects.filter(action="map run", run=source.run).exists()
@@ -109,6 +109,7 @@ class TestConfirmation:
         self, as_max: Client, address: str
     ) -> None:
         post(as_max, address, run_name="bench")
+        import_upload(Import.objects.get().pk)
         second = make(as_max, length=len(MT_BENCH_FILE), run="bench")["Location"]
         send(as_max, second, MT_BENCH_FILE, offset=0)
         assert as_max.get(second)["Location"] == reverse("import", args=[Import.objects.latest("pk").pk])

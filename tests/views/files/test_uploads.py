@@ -55,7 +55,7 @@ class TestUpload:
         last = send(as_max, address, FILE[100:], offset=100)
         assert (last.status_code, last["Upload-Offset"]) == (204, str(len(FILE)))
         upload = Import.objects.get()
-        assert (upload.run.name, upload.strict, upload.created_by) == ("Algebra", True, max)
+        assert (upload.target_name, upload.strict, upload.created_by) == ("Algebra", True, max)
         led = as_max.get(address)
         assert (led.status_code, led["Location"]) == (302, reverse("import", args=[upload.pk]))
 

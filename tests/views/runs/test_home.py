@@ -66,7 +66,7 @@ class TestRunList:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         EvaluationFactory.create_batch(count)
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(7):
             as_max.get(RUNS)
 
 
@@ -76,7 +76,7 @@ class TestUpload:
         upload = Import.objects.get()
         assert response.status_code == 302
         assert response["Location"] == reverse("import", args=[upload.pk])
-        assert (upload.run.name, upload.file_name, upload.created_by) == ("Algebra", "algebra.jsonl", max)
+        assert (upload.target_name, upload.file_name, upload.created_by) == ("Algebra", "algebra.jsonl", max)
 
     def test_upload_enqueues_a_job(self, as_max: Client) -> None:
         as_max.post(RUNS, {"file": jsonl(line("e-1"))})
@@ -86,7 +86,7 @@ class TestUpload:
 
     def test_upload_without_name_names_the_run_after_the_file(self, as_max: Client) -> None:
         as_max.post(RUNS, {"file": jsonl(line("e-1"), name="Set 2.final.jsonl")})
-        assert Run.objects.get().name == "Set 2.final"
+        assert Import.objects.get().run_name == "Set 2.final"
 
     def test_upload_sanitizes_the_file_name(self, as_max: Client) -> None:
         as_max.post(RUNS, {"file": jsonl(line("e-1"), name="../../etc/passwd")})
