@@ -4,6 +4,7 @@ No response contains more about a record than the review screen shows to the sam
 """
 
 import datetime as dt
+from dataclasses import asdict
 from typing import Any, Literal
 
 from ninja import Field, Schema
@@ -179,13 +180,25 @@ class FileDecisionOut(Schema):
     verdict: str | None
 
 
-class ContextOut(Schema):
-    """The task context of the record's task."""
+class NamedResponseOut(Schema):
+    """A response of a model in the task context."""
 
-    question: str
-    model_response: Any
-    ideal_response: Any
+    name: str = Field(description="The name of the model; perhaps empty.")
+    response: Any
+
+
+class ContextOut(Schema):
+    """The question and the responses: of the record, if its mapping takes them, or else of its task."""
+
+    prompt: str
+    context: list[dict[str, Any]] = Field(description="Passages with text and, perhaps, title and source.")
+    conversation: list[dict[str, Any]] = Field(description="Messages with role and content.")
+    reference: Any
     final_answer: Any
+    responses: list[NamedResponseOut] = Field(description="Two in a record that compares two responses.")
+    metadata: dict[str, Any] = Field(
+        description="Empty while the record is blind, if the record has its own."
+    )
 
 
 class RecordOut(Schema):
@@ -277,7 +290,7 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
         "fields": dict(evidence_record.visible_fields(record, is_blind=is_blind)),
         "criteria": [_criterion(proposal, sheet) for proposal in sheet.proposals],
         "causes": {cause.word: cause.title for cause in sheet.rubric.causes},
-        "context": _context(record),
+        "context": _context(record, is_blind=is_blind),
         "decision": decision_out(record.review) if record.review else None,
         "file_decision": _file_decision(record, sheet),
     }
@@ -309,15 +322,20 @@ def _criterion(proposal: Proposal, sheet: ReviewSheet) -> dict[str, Any]:
     return {**{name: getattr(proposal, name) for name in names}, "scores": scores}
 
 
-def _context(record: Evaluation) -> dict[str, Any] | None:
+def _context(record: Evaluation, *, is_blind: bool) -> dict[str, Any] | None:
     context = task_context.find_context(record)
     if context is None:
         return None
+    if is_blind:
+        context = context.without_own_metadata()
     return {
-        "question": context.prompt,
-        "model_response": context.response,
-        "ideal_response": context.ideal_response,
+        "prompt": context.prompt,
+        "context": context.passages,
+        "conversation": context.conversation,
+        "reference": context.ideal_response,
         "final_answer": context.final_answer,
+        "responses": [asdict(one) for one in context.responses],
+        "metadata": context.metadata,
     }
 
 

@@ -1,46 +1,110 @@
-"""Find the task context of a record: the question, the reference answer, and the model's response."""
+"""Find the task context of a record: the question, the reference answer, and the models' responses.
+
+A record has its own by the mapping of its run, or that of its task from a file of task context.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db.models import F, Q
 
 from reviews.models import Evaluation, TaskAnswer, TaskContext
+from reviews.records import responses
+
+
+@dataclass(frozen=True, slots=True)
+class NamedResponse:
+    """A response of a model: a string, an object or an array."""
+
+    #: The name of the model; perhaps empty.
+    name: str
+    response: Any
 
 
 @dataclass(frozen=True, slots=True)
 class RecordContext:
-    """The task context of a record."""
+    """The task context of a record. `records.task_context` describes the values."""
 
-    prompt: str
-    ideal_response: Any
-    final_answer: Any
-    #: The response of the record's model; None if the context has none.
-    response: Any
-    metadata: dict[str, Any]
+    prompt: str = ""
+    conversation: list[dict[str, Any]] = field(default_factory=list)
+    passages: list[dict[str, Any]] = field(default_factory=list)
+    ideal_response: Any = None
+    final_answer: Any = None
+    #: At most one from the context of a task, and two in a record that compares two.
+    responses: list[NamedResponse] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    #: The fields of this class that come from the record itself.
+    own: frozenset[str] = frozenset()
+
+    @property
+    def has_question(self) -> bool:
+        return bool(self.prompt or self.conversation)
 
     @property
     def has_reference(self) -> bool:
         return bool(self.final_answer or self.ideal_response)
 
+    @property
+    def has_answer(self) -> bool:
+        return any(responses.has_answer(one.response) for one in self.responses)
+
+    @property
+    def compares_two(self) -> bool:
+        return len(self.responses) > 1
+
+    @property
+    def response(self) -> Any:
+        """The response of the record's model; None without one, and if the record compares two."""
+        return self.responses[0].response if len(self.responses) == 1 else None
+
+    def without_own_metadata(self) -> "RecordContext":
+        """Leave out metadata that the judge may have written."""
+        return replace(self, metadata={}) if "metadata" in self.own else self
+
 
 def find_context(evaluation: Evaluation) -> RecordContext | None:
-    """Return the context of the record's task: the run's own, or else the shared one. At most two queries."""
+    """Return the context of a record. At most two queries."""
     return find_contexts([evaluation])[0]
 
 
 def find_contexts(evaluations: Sequence[Evaluation]) -> list[RecordContext | None]:
-    """Return the context for each of several records of one run. At most two queries."""
+    """Return the context for each of several records of one run. At most two queries.
+
+    The context of a task is that of the run, or else the shared one.
+    """
     tasks = {one.task_id for one in evaluations if one.task_id is not None}
-    if not tasks:
-        return [None] * len(evaluations)
-    known = TaskContext.objects.filter(Q(run=evaluations[0].run_id) | Q(run=None), task_id__in=tasks)
-    # Contexts of the run come last and replace the shared ones.
-    by_task = {found.task_id: found for found in known.order_by(F("run").asc(nulls_first=True))}
+    by_task: dict[str, TaskContext] = {}
+    if tasks:
+        known = TaskContext.objects.filter(Q(run=evaluations[0].run_id) | Q(run=None), task_id__in=tasks)
+        # Contexts of the run come last and replace the shared ones.
+        by_task = {found.task_id: found for found in known.order_by(F("run").asc(nulls_first=True))}
     answers = _answers(by_task.values(), {one.model_id for one in evaluations})
-    return [_context(by_task.get(one.task_id or ""), one, answers) for one in evaluations]
+    return [_with_own(_of_task(by_task.get(one.task_id or ""), one, answers), one) for one in evaluations]
+
+
+def _with_own(of_task: RecordContext | None, evaluation: Evaluation) -> RecordContext | None:
+    """Return the record's own context, with the fields that only its task has."""
+    given = evaluation.task_context
+    if not given:
+        return of_task
+    named = [NamedResponse(**one) for one in given.get("responses", ())]
+    own = {
+        "prompt": given.get("prompt"),
+        "conversation": given.get("conversation"),
+        "passages": given.get("context"),
+        "ideal_response": given.get("reference"),
+        "responses": named if any(responses.has_answer(one.response) for one in named) else [],
+        "metadata": given.get("metadata"),
+    }
+    own = {name: value for name, value in own.items() if value}
+    found = of_task or RecordContext()
+    if "prompt" in own or "conversation" in own:
+        found = replace(found, prompt="", conversation=[])
+    if "ideal_response" in own:
+        found = replace(found, final_answer=None)
+    return replace(found, **own, own=frozenset(own))
 
 
 # By context and model.
@@ -56,14 +120,15 @@ def _answers(contexts: Collection[TaskContext], models: set[str | None]) -> _Ans
     return found
 
 
-def _context(found: TaskContext | None, evaluation: Evaluation, answers: _Answers) -> RecordContext | None:
+def _of_task(found: TaskContext | None, evaluation: Evaluation, answers: _Answers) -> RecordContext | None:
     if found is None or found.task_id != evaluation.task_id:
         return None
+    response = _response(answers.get((found.pk, evaluation.model_id), ()), evaluation.response_id)
     return RecordContext(
         prompt=found.prompt,
         ideal_response=found.ideal_response,
         final_answer=found.final_answer,
-        response=_response(answers.get((found.pk, evaluation.model_id), ()), evaluation.response_id),
+        responses=[] if response is None else [NamedResponse(evaluation.model_id or "", response)],
         metadata=found.metadata,
     )
 

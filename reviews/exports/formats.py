@@ -1,7 +1,7 @@
 """Convert exported JSONL to CSV or Parquet, and compress it, as streams of blocks.
 
-Both tables have one row per record, with the 23 fields under their own names and `extra`. Blank lines are
-omitted. Neither table can be imported again: docs/exports.md lists the losses.
+Both tables have one row per record, with the 23 fields under their own names, `extra` and `task_context`.
+Blank lines are omitted. Neither table can be imported again: docs/exports.md lists the losses.
 """
 
 import datetime as dt
@@ -15,7 +15,8 @@ from typing import Any
 import orjson
 import zstandard
 
-from reviews.records.schema import NO_LIMITS, Record, parse_line
+from reviews.records.schema import Record
+from reviews.records.translation import read_whole_line
 from reviews.storage.chunks import BOM
 from reviews.storage.copy_encoding import JSON_FIELDS
 
@@ -96,7 +97,7 @@ def _groups(jsonl: Iterable[bytes], size: int) -> Iterator[list[Record]]:
     group: list[Record] = []
     taken = 0
     for line in _lines(jsonl):
-        group.append(parse_line(line, NO_LIMITS))
+        group.append(read_whole_line(line))
         taken += len(line)
         if taken >= size:
             yield group

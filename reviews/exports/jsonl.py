@@ -205,7 +205,7 @@ class _ChunkWriter:
             mapping, number = self._reader.mapping(action.source_import), action.source_line
         else:
             mapping = self._mapping
-        return translate(line, NO_LIMITS, mapping, number) if mapping else line
+        return translate(line, NO_LIMITS, mapping, number).whole_line if mapping else line
 
     def _written(self, number: int, line: bytes, action: LineAction, position: int) -> bytes:
         """Return the line as exported at that position of the block.

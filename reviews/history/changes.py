@@ -105,6 +105,9 @@ def _texts(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
                 yield label, _judged(old.get(criterion), part), _judged(new.get(criterion), part)
     elif name == "raw_judge_output":
         yield name, raw_text(old), raw_text(new)
+    elif name == "task_context":
+        for member in {**(old or {}), **(new or {})}:
+            yield member, _text((old or {}).get(member)), _text((new or {}).get(member))
     else:
         yield name, _text(old), _text(new)
 

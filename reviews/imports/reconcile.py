@@ -5,7 +5,7 @@ compared with the stored line and with the decision made here. New evidence is a
 overwrites a decision made here. This module only decides; `bulk_update` writes.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from reviews.models import FileConflict, Import, ImportLine
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS, keeps_line
+from reviews.records.task_context import CONTEXT_FIELDS
 from reviews.records.translation import read_line
 from reviews.storage.chunks import ChunkLines
 from reviews.storage.line_reader import LineReader
@@ -191,8 +192,7 @@ def reconcile(incoming: IncomingRecord, known: KnownRecord, kept_lines: LineRead
     place = (known.source_import_id, known.source_line)
     before = kept_lines.verified_record(*place, incoming.evaluation_id, known.content_hash)
     after = incoming.record_as_in(kept_lines.mapping(known.source_import_id), known.source_line)
-    changed = [name for name in Record._fields if not _same(getattr(before, name), getattr(after, name))]
-    return _settle_changed(incoming, known, changed)
+    return _settle_changed(incoming, known, list(_changed_fields(before, after)))
 
 
 def _settle_changed(incoming: IncomingRecord, known: KnownRecord, changed: list[str]) -> Reconciled:
@@ -290,6 +290,17 @@ def _has_current_decision(record: Record, known: KnownRecord) -> bool:
     is_open = known.is_reviewed and known.human["human_review_status"] in QUEUE_STATUSES
     was_done = is_open and record.human_review_status in DONE_STATUSES
     return not differing or (was_done and differing == ["human_review_status"])
+
+
+def _changed_fields(before: Record, after: Record) -> Iterator[str]:
+    """Yield the fields with different values, and the differing members of the task context."""
+    for name in Record._fields:
+        if name != "task_context" and not _same(getattr(before, name), getattr(after, name)):
+            yield name
+    old_context, new_context = before.task_context or {}, after.task_context or {}
+    for member in CONTEXT_FIELDS:
+        if not _same(old_context.get(member), new_context.get(member)):
+            yield member
 
 
 def _same(one: Any, other: Any) -> bool:

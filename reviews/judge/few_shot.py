@@ -1,6 +1,7 @@
 """Export corrected decisions as few-shot examples for a judge, as JSON lines."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
@@ -40,9 +41,14 @@ def _mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
 
 
 def _example(mention: CauseMention, context: RecordContext | None) -> dict[str, Any]:
-    """Build an example. `input` is null if neither the record nor its task context has it."""
+    """Build an example. `input` is null if neither the record nor its task context has it.
+
+    The response of a record that compares two is a list of both, with their names.
+    """
     review, record = mention.review, mention.review.evaluation
     quoted = error_analysis.quote(review, mention.criterion)
+    context = context or RecordContext()
+    compared = [asdict(one) for one in context.responses] if context.compares_two else None
     return {
         "evaluation_id": record.evaluation_id,
         "task_id": record.task_id,
@@ -52,11 +58,11 @@ def _example(mention: CauseMention, context: RecordContext | None) -> dict[str, 
         "criterion": mention.criterion,
         "cause": mention.cause,
         "input": {
-            "question": context.prompt if context else None,
-            "response": record.structured_model_response or (context.response if context else None),
-            "ideal_response": record.structured_ideal_response
-            or (context.ideal_response if context else None),
-            "final_answer": context.final_answer if context else None,
+            "question": context.prompt or context.conversation or None,
+            "context": context.passages or None,
+            "response": compared or record.structured_model_response or context.response,
+            "ideal_response": record.structured_ideal_response or context.ideal_response,
+            "final_answer": context.final_answer,
         },
         "judge": {"score": quoted.judge_score, "justification": quoted.judge_justification or None},
         "corrected": {"score": quoted.human_score, "justification": quoted.human_justification or None},

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
 
     operations = [
         # The generated column evaluation.has_answer calls it.
-        migrations.RunSQL(_SQL.read_text(), "DROP FUNCTION has_answer"),
+        migrations.RunSQL(_SQL.read_text(), "DROP FUNCTION has_any_answer, has_answer"),
         migrations.CreateModel(
             name="Evaluation",
             fields=[
@@ -73,11 +73,22 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField()),
                 ("extra", models.JSONField(default=dict)),
                 (
+                    "task_context",
+                    models.JSONField(
+                        help_text="Question and responses that a mapping takes from the line: see `records.task_context`.",
+                        null=True,
+                    ),
+                ),
+                (
                     "has_answer",
                     models.GeneratedField(
                         db_persist=True,
-                        expression=models.Func(models.F("structured_model_response"), function="has_answer"),
-                        help_text="Whether the record has the model's answer: see `responses.has_answer`.",
+                        expression=models.Func(
+                            models.F("structured_model_response"),
+                            models.F("task_context"),
+                            function="has_any_answer",
+                        ),
+                        help_text="Whether the record has an answer of a model: see `responses.has_answer`.",
                         output_field=models.BooleanField(),
                     ),
                 ),

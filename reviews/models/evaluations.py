@@ -45,6 +45,7 @@ LARGE_COLUMNS = (
     "structured_model_response",
     "structured_ideal_response",
     "extra",
+    "task_context",
 )
 
 
@@ -108,13 +109,19 @@ class Evaluation(models.Model):
     human_review_comments = models.TextField(null=True)
     created_at = models.DateTimeField()
     extra = models.JSONField(default=dict)
+    task_context = models.JSONField(
+        null=True,
+        help_text="Question and responses that a mapping takes from the line: see `records.task_context`.",
+    )
 
     # Computed by PostgreSQL, so that every INSERT fills it.
     has_answer = models.GeneratedField(
-        expression=models.Func(models.F("structured_model_response"), function="has_answer"),
+        expression=models.Func(
+            models.F("structured_model_response"), models.F("task_context"), function="has_any_answer"
+        ),
         output_field=models.BooleanField(),
         db_persist=True,
-        help_text="Whether the record has the model's answer: see `responses.has_answer`.",
+        help_text="Whether the record has an answer of a model: see `responses.has_answer`.",
     )
 
     # The claim. On the row itself, so that one row lock decides who gets the record. Written by `queue` only.
@@ -224,6 +231,12 @@ class Evaluation(models.Model):
         """The title of the record on a page: its task and its model."""
         task = f"Task {self.task_id}" if self.task_id else f"Record {self.evaluation_id}"
         return f"{task} · {self.model_id}" if self.model_id else task
+
+    @property
+    def response_names(self) -> tuple[str, ...]:
+        """The names, perhaps empty, of the two responses that the record compares; () for other records."""
+        given = (self.task_context or {}).get("responses", ())
+        return tuple(one["name"] for one in given) if len(given) > 1 else ()
 
     @property
     def human(self) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from reviews.records import expressions
 from reviews.records.expressions import ExpressionError, first_line
 from reviews.records.schema import FIELDS, HUMAN_FIELDS, LineError, type_name
+from reviews.records.task_context import CONTEXT_FIELDS
 
 MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
@@ -27,6 +28,10 @@ _NEEDED = ("judge_llm_model", "judge_prompt_template_path", "created_at")
 _OF_CONTENT = {"doc"}
 SCORES = "parsed_rubric_scores"
 BY_RULES = ("needs_human_review", "review_reasons")
+# Fields with the same meaning, of which a mapping sets one.
+_EITHER = (("responses", "structured_model_response"), ("reference", "structured_ideal_response"))
+# The fields that a mapping can set.
+_TARGETS = (*FIELDS, *CONTEXT_FIELDS)
 
 
 class _Problem(NamedTuple):
@@ -176,7 +181,7 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
     if problems:
         raise MappingError(problems)
     return FieldMapping(
-        tuple((name, fields[name]) for name in FIELDS if name in fields),
+        tuple((name, fields[name]) for name in _TARGETS if name in fields),
         tuple(CriteriaMapping(**entry) for entry in criteria),
         tuple(ReviewRule(**entry) for entry in review),
         inherit,
@@ -225,7 +230,7 @@ def _problems_of_fields(
     for name in fields:
         if name in HUMAN_FIELDS:
             yield _Problem(f"fields.{name}", "is read from the line's own key of that name")
-        elif name not in FIELDS:
+        elif name not in _TARGETS:
             yield _Problem(f"fields.{name}", "is not a field of a record")
     for name in _NEEDED:
         if name not in fields and not inherits:
@@ -234,6 +239,9 @@ def _problems_of_fields(
         if name in fields:
             part = "criteria" if name == SCORES else "review"
             yield _Problem(f"fields.{name}", f"conflicts with [[{part}]], which sets the same field")
+    for name, other in _EITHER:
+        if name in fields and other in fields:
+            yield _Problem(f"fields.{name}", f"conflicts with fields.{other}: set one of them")
 
 
 def _expressions(

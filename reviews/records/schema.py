@@ -87,7 +87,10 @@ class Record(NamedTuple):
     human_corrected_scores: dict[str, Any] | None
     human_review_comments: str | None
     created_at: dt.datetime
+    #: The other keys of the line.
     extra: dict[str, Any]
+    #: The question and the responses, if a mapping takes them from the line: see `records.task_context`.
+    task_context: dict[str, Any] | None = None
 
 
 class _Line(NamedTuple):
@@ -110,7 +113,8 @@ def parse_line(line: bytes, limits: Limits = Limits()) -> Record:
             raise LineError(name, "is null, but the field is required" if name in data else "is missing")
         else:
             values.append(None)
-    return Record._make([*values, {key: value for key, value in data.items() if key not in _FIELDS}])
+    extra = {key: value for key, value in data.items() if key not in _FIELDS}
+    return Record._make([*values, extra, None])
 
 
 def read_object(line: bytes, limits: Limits) -> dict[str, Any]:

@@ -7,7 +7,7 @@ parsed like any other. Decisions are stored in the original line as human_* keys
 import datetime as dt
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -26,6 +26,7 @@ from reviews.records.schema import (
     read_object,
     type_name,
 )
+from reviews.records.task_context import build_task_context
 
 _NAMES = (
     "evaluation_id",
@@ -58,15 +59,38 @@ def read_line(
     return read_translated(translate(line, limits, mapping, number), limits, mapping)
 
 
-def read_translated(line: bytes, limits: Limits, mapping: FieldMapping) -> Record:
-    """Parse a line that `translate` returned. Raises `LineError`."""
+class Translation(NamedTuple):
+    """A line as the pipeline would have written it, and the task context, which its lines do not have."""
+
+    line: bytes
+    #: JSON, or None without task context.
+    task_context: bytes | None
+
+    @property
+    def whole_line(self) -> bytes:
+        """The line with its task context as a last key, for `read_whole_line`."""
+        if self.task_context is None:
+            return self.line
+        return b'%b,"task_context":%b}' % (self.line[:-1], self.task_context)
+
+
+def read_whole_line(line: bytes) -> Record:
+    """Parse `Translation.whole_line` or a line of the pipeline. Raises `LineError`."""
+    *values, extra, _ = parse_line(line, NO_LIMITS)
+    return Record._make([*values, extra, extra.pop("task_context", None)])
+
+
+def read_translated(translation: Translation, limits: Limits, mapping: FieldMapping) -> Record:
+    """Parse a translated line. Raises `LineError`."""
+    context = translation.task_context
     try:
-        return parse_line(line, limits)
+        record = parse_line(translation.line, limits)
     except LineError as error:
         raise mapping.explained(error) from None
+    return Record._make([*record[:-1], orjson.loads(context) if context else None])
 
 
-def translate(line: bytes, limits: Limits, mapping: FieldMapping, number: int | None = None) -> bytes:
+def translate(line: bytes, limits: Limits, mapping: FieldMapping, number: int | None = None) -> Translation:
     """Translate a line to one that the pipeline would have written.
 
     `number` is the `$line` of expressions. Raises `LineError`.
@@ -74,9 +98,12 @@ def translate(line: bytes, limits: Limits, mapping: FieldMapping, number: int | 
     source = read_object(line, limits)
     decided = {name: source.pop(name) for name in HUMAN_FIELDS if name in source}
     reader = _ExpressionReader(source, Budget(len(line), limits.line_bytes), mapping.outside.values(number))
+    values = dict(_values(mapping, reader))
     record = _inherited(source, mapping) if mapping.inherit else {}
     record |= {
-        name: _FITTED[name](value) if name in _FITTED else value for name, value in _values(mapping, reader)
+        name: _FITTED[name](value) if name in _FITTED else value
+        for name, value in values.items()
+        if name in _KNOWN
     }
     if "evaluation_id" not in record and "evaluation_id" not in dict(mapping.fields):
         record["evaluation_id"] = _content_id(source)
@@ -90,7 +117,12 @@ def translate(line: bytes, limits: Limits, mapping: FieldMapping, number: int | 
     record["human_review_status"] = "Needs Review" if needs_review else "Not Required"
     others = {key: value for key, value in source.items() if key not in mapping.taken_whole | _KNOWN}
     try:
-        return orjson.dumps(others | record | decided)
+        context = build_task_context(values)
+        return Translation(
+            orjson.dumps(others | record | decided), orjson.dumps(context) if context else None
+        )
+    except LineError as error:
+        raise mapping.explained(error) from None
     except TypeError as error:  # nested too deep, or built by an expression
         raise LineError("", f"is not valid JSON by the mapping: {error}") from None
 

@@ -72,7 +72,7 @@ def has_answer(evaluation: Evaluation) -> bool:
     if responses.has_answer(evaluation.structured_model_response):
         return True
     context = task_context.find_context(evaluation)
-    return context is not None and responses.has_answer(context.response)
+    return context is not None and context.has_answer
 
 
 def find_locked_in(evaluation: Evaluation, reviewer: User) -> BlindScores | None:

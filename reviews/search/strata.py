@@ -28,7 +28,7 @@ _COUNT_RECORDS = """
         JOIN unnest(%(keys)s::bigint[], %(names)s::text[], %(values)s::text[]) AS facet (key, name, value)
             ON facet.name = %(read)s AND facet.key = ANY(evaluation_facets.keys)
         WHERE evaluation_facets.evaluation_id = evaluation.id LIMIT 1
-    ), '') AS verdict, count(*), count(structured_model_response)
+    ), '') AS verdict, count(*), count(*) FILTER (WHERE has_answer)
     FROM evaluation JOIN stratum ON (
         stratum.run_id, stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id,
         stratum.is_flagged

@@ -25,7 +25,7 @@ from reviews.records.schema import (
     parse_timestamp,
 )
 from reviews.records.status import ALL_STATUSES
-from reviews.records.translation import read_translated, translate
+from reviews.records.translation import Translation, read_translated, translate
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
 COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
@@ -37,6 +37,7 @@ JSON_FIELDS = (
     "structured_ideal_response",
     "human_corrected_scores",
     "extra",
+    "task_context",
 )
 # The header and trailer of a binary COPY.
 COPY_HEADER, COPY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
@@ -73,12 +74,13 @@ def encode_line(
     mapping: FieldMapping | None = None,
 ) -> tuple[str, bytes]:
     """Return the id and the encoded row of the record in a line. Raises `LineError`."""
-    if mapping:
-        line = translate(line, limits, mapping, number)
-    quick = encode_line_fast(line, limits, target, number, line_hash)
+    translation = translate(line, limits, mapping, number) if mapping else Translation(line, None)
+    quick = encode_line_fast(
+        translation.line, limits, target, number, line_hash, task_context=translation.task_context
+    )
     if quick:
         return quick
-    record = read_translated(line, limits, mapping) if mapping else parse_line(line, limits)
+    record = read_translated(translation, limits, mapping) if mapping else parse_line(line, limits)
     return record.evaluation_id, encode_record(record, target, number, line_hash)
 
 
@@ -184,27 +186,36 @@ class _NeedsFullParse(Exception):
 
 
 def encode_line_fast(
-    line: bytes, limits: Limits, target: RowKeys, number: int, line_hash: bytes
+    line: bytes,
+    limits: Limits,
+    target: RowKeys,
+    number: int,
+    line_hash: bytes,
+    *,
+    task_context: bytes | None = None,
 ) -> tuple[str, bytes] | None:
-    """Return the id and the row of a record, or None for a line that `parse_line` must read or reject."""
+    """Return the id and the row of a record, or None for a line that `parse_line` must read or reject.
+
+    `task_context` is JSON.
+    """
     if len(line) > limits.line_bytes or b"\\u0000" in line or holds_too_many_values(line, limits):
         return None
     try:
         # msgspec validates skipped JSON except for its encoding.
         _ = line.isascii() or line.decode()
         read = _read(line)
-        values = _values(read, limits)
+        values = _values(read, limits, task_context)
     except (msgspec.MsgspecError, ValueError, RecursionError, LineError, _NeedsFullParse):
         return None
     return read.evaluation_id, _row(values, target, number, line_hash)
 
 
-def _values(read: _Line, limits: Limits) -> list[Any]:
+def _values(read: _Line, limits: Limits, task_context: bytes | None) -> list[Any]:
     """Return the values of the row. Raises `_NeedsFullParse`, `LineError` and msgspec's errors."""
     verdict = read.aggregated_score
     if (verdict is not None and verdict not in VERDICTS) or read.human_review_status not in ALL_STATUSES:
         raise _NeedsFullParse
-    values: list[Any] = [*msgspec.structs.astuple(read), b"{}"]
+    values: list[Any] = [*msgspec.structs.astuple(read), b"{}", task_context]
     for place in _NAMES:
         values[place] = _id(values[place], limits)
         if not values[place].strip():

@@ -8,7 +8,9 @@ from reviews.models import Evaluation, Run, User
 from reviews.search.filters import FILTERS
 from reviews.search.listing import PAGE_SIZE
 from tests.api.conftest import Program, path_of
+from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.questions import CONVERSATION, PAIR, import_question, import_questions, source_line
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
@@ -105,3 +107,39 @@ class TestRecord:
         record = EvaluationFactory.create(run=run)
         answer = of_ana.get(f"{path_of(record)}?run=other")
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "run")
+
+
+class TestQuestion:
+    """The question and the responses of a record."""
+
+    def context(self, program: Program) -> Any:
+        return program.get("runs/questions/evaluations/a").json()["context"]
+
+    def test_api_record_has_its_own_question(self, of_ana: Program) -> None:
+        import_question(prompt="Why?", context="One.", responses=PAIR, reference="54", metadata={"x": 1})
+        assert self.context(of_ana) == {
+            "prompt": "Why?",
+            "context": [{"text": "One."}],
+            "conversation": [],
+            "reference": "54",
+            "final_answer": None,
+            "responses": PAIR,
+            "metadata": {"x": 1},
+        }
+
+    def test_api_record_has_the_question_of_its_task(self, of_ana: Program) -> None:
+        import_question(task=7, conversation=CONVERSATION)
+        bring(task())
+        found = self.context(of_ana)
+        assert (found["prompt"], found["conversation"]) == ("", CONVERSATION)
+        assert (found["reference"], found["final_answer"]) == ("It is 60.", "60")
+
+    def test_api_record_without_question_has_no_context(self, of_ana: Program) -> None:
+        import_question()
+        assert self.context(of_ana) is None
+
+    def test_api_record_reviewed_blind_omits_its_own_metadata(self, of_ana: Program) -> None:
+        import_questions(source_line(prompt="Why?", responses=PAIR, metadata={"judge": "No"}), blind_share=1)
+        found = of_ana.get("runs/questions/evaluations/a").json()
+        assert (found["is_blind"], found["context"]["responses"]) == (True, PAIR)
+        assert found["context"]["metadata"] == {}

@@ -57,7 +57,7 @@ class TestJsonl:
 class TestCsv:
     def test_csv_has_a_column_per_field_and_a_row_per_record(self) -> None:
         head, *rows = csv_rows(BOM + file_of(line("eval_a"), b"", line("eval_b"), b" ")[:-1])
-        assert head == [*FIELDS, "extra"]
+        assert head == [*FIELDS, "extra", "task_context"]
         assert [row[0] for row in rows] == ["eval_a", "eval_b"]
 
     def test_csv_lines_end_as_in_rfc_4180(self) -> None:

@@ -170,6 +170,7 @@ class TestFewShotExamples:
         [example] = examples()
         assert example["input"] == {
             "question": r"What is $6 \cdot 10$?",
+            "context": None,
             "response": {"final_answer": "1/2"},
             "ideal_response": {"final_answer": "2"},
             "final_answer": "60",

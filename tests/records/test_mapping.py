@@ -223,6 +223,10 @@ class TestInvalidMapping:
             ),
             (b"[[review]]\nwhen = 'a('\nreason = 'b('", ["review[1].when: is not valid JMESPath"]),
             (
+                b"[fields]\nresponses = 'a'\nstructured_model_response = 'a'",
+                ["fields.responses: conflicts with fields.structured_model_response: set one of them"],
+            ),
+            (
                 b"[fields]\nparsed_rubric_scores = 'a'\nreview_reasons = 'a'\n[[criteria]]\n[[review]]",
                 ["fields.parsed_rubric_scores: conflicts with", "fields.review_reasons: conflicts with"],
             ),

@@ -1,5 +1,5 @@
 -- Says whether a model's response contains an answer.
--- Called for the generated column evaluation.has_answer and by answered_by_context().
+-- Called by has_any_answer() and answered_by_context().
 -- One expression without a query: PostgreSQL inlines it into the INSERTs of an import.
 -- Keep it equal to responses.has_answer in Python.
 CREATE FUNCTION has_answer(response jsonb) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
@@ -16,4 +16,13 @@ CREATE FUNCTION has_answer(response jsonb) RETURNS boolean LANGUAGE sql IMMUTABL
                            || @.type() == "object" && exists(@.*))'
         )
     END
+$$;
+
+-- Says whether a record has an answer of a model: its structured response, or a response in its own task context.
+-- Called for the generated column evaluation.has_answer.
+CREATE FUNCTION has_any_answer(structured jsonb, task_context jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT has_answer(structured)
+        OR has_answer(task_context #> '{responses,0,response}')
+        OR has_answer(task_context #> '{responses,1,response}')
 $$;

@@ -13,7 +13,8 @@ ALTER TABLE evaluation
     ALTER COLUMN raw_judge_output SET STORAGE EXTERNAL,
     ALTER COLUMN review_reasons SET STORAGE EXTERNAL,
     ALTER COLUMN structured_ideal_response SET STORAGE EXTERNAL,
-    ALTER COLUMN structured_model_response SET STORAGE EXTERNAL;
+    ALTER COLUMN structured_model_response SET STORAGE EXTERNAL,
+    ALTER COLUMN task_context SET STORAGE EXTERNAL;
 ALTER TABLE source_chunk ALTER COLUMN frame SET STORAGE EXTERNAL;
 ALTER TABLE upload_part ALTER COLUMN data SET STORAGE EXTERNAL;
 
