@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.utils import timezone
 
 from reviews.imports.shipped_mappings import SHIPPED, ShippedMapping
-from reviews.records.mapping import FieldMapping
+from reviews.records.mapping import FieldMapping, Outside
 from reviews.records.schema import LineError, Record
 from reviews.records.translation import read_line
 from reviews.storage import json_outline
@@ -58,10 +59,11 @@ def recognise(start: bytes) -> ShippedMapping | None:
 
 def preview(start: bytes, mapping: FieldMapping) -> list[PreviewRow]:
     """Read the first records of a file. Invalid lines are left out."""
+    bound = mapping.of_import(Outside(received_at=timezone.now().isoformat()))
     rows: list[PreviewRow] = []
     for line in _lines(start):
         try:
-            rows.append(_row(read_line(line, settings.LIMITS, mapping)))
+            rows.append(_row(read_line(line, settings.LIMITS, bound)))
         except LineError:
             continue
         if len(rows) == PREVIEWED:

@@ -32,11 +32,26 @@ SHIPPED = (
     ShippedMapping(
         "promptfoo", "promptfoo results", frozenset({"testIdx", "promptIdx", "provider", "prompt"})
     ),
+    ShippedMapping(
+        "lm-eval",
+        "samples of lm-evaluation-harness",
+        frozenset({"doc_id", "doc", "resps", "filtered_resps", "metrics"}),
+    ),
     ShippedMapping("deepeval", "DeepEval test results", frozenset({"name", "success", "metrics_data"})),
     ShippedMapping(
         "mt-bench",
         "MT-Bench judgments of single answers",
         frozenset({"question_id", "model", "judge", "judgment", "score", "turn"}),
+    ),
+    ShippedMapping(
+        "mt-bench-pair",
+        "MT-Bench judgments of pairs of answers",
+        frozenset({"question_id", "model_1", "model_2", "judge", "g1_winner", "g2_winner"}),
+    ),
+    ShippedMapping(
+        "alpaca-eval",
+        "AlpacaEval annotations",
+        frozenset({"instruction", "output_1", "output_2", "annotator", "preference"}),
     ),
 )
 BY_NAME = {shipped.name: shipped for shipped in SHIPPED}

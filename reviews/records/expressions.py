@@ -34,7 +34,10 @@ LONGEST_LINES = 4
 
 #: Names of values from outside the record, without their dollar sign.
 OUTSIDE_NAMES = ("doc", "file", "line", "import", "run", "received_at")
-_CALLS = {f"outside_value_{name}": name for name in OUTSIDE_NAMES}
+#: The whole record, also where an expression applies to a part of it.
+RECORD_NAME = "record"
+_DOLLAR_NAMES = (*OUTSIDE_NAMES, RECORD_NAME)
+_CALLS = {f"dollar_value_{name}": name for name in _DOLLAR_NAMES}
 # Quoted text, in which a dollar sign is itself, or a name with a dollar sign.
 _QUOTED = "|".join(quote + repeated(rf"[^{quote}\\]++|\\.") + quote for quote in ("'", '"', "`"))
 _QUOTED_OR_NAME = re.compile(rf"{_QUOTED}|\$(\w*)", re.DOTALL)
@@ -128,17 +131,18 @@ def compiled(expression: str) -> Any:
 
 def outside_names(expression: str) -> set[str]:
     """Return the names of the values from outside the record that an expression uses."""
-    return {_CALLS[name] for name, _ in _calls(compiled(expression)) if name in _CALLS}
+    used = {_CALLS[name] for name, _ in _calls(compiled(expression)) if name in _CALLS}
+    return used - {RECORD_NAME}
 
 
 def _called(found: re.Match[str]) -> str:
     name = found[1]
     if name is None:
         return found[0]
-    if name not in OUTSIDE_NAMES:
-        known = ", ".join(f"${known}" for known in OUTSIDE_NAMES)
+    if name not in _DOLLAR_NAMES:
+        known = ", ".join(f"${known}" for known in _DOLLAR_NAMES)
         raise ExpressionError(f"has ${name}, which is not one of {known}")
-    return f"outside_value_{name}()"
+    return f"dollar_value_{name}()"
 
 
 def _calls(tree: Any) -> Iterator[tuple[str, int]]:
@@ -160,7 +164,7 @@ def _nesting(tree: Any) -> int:
 
 
 def value(expression: str, data: Any, budget: Budget, outside: Mapping[str, Any] = _NO_VALUES) -> Any:
-    """Evaluate the expression on the data. `outside` has the values of `OUTSIDE_NAMES`.
+    """Evaluate the expression on the data. `outside` has the values of the dollar names.
 
     Raises `ExpressionError`.
     """

@@ -12,7 +12,7 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 class MappingFunctions(Functions):
-    """The functions of JMESPath, and `sha256`, `default`, `slug` and `lookup`.
+    """The functions of JMESPath, and `sha256`, `default`, `slug`, `lookup` and `between`.
 
     `spend_on` is called with values that a function reads as a whole.
     """
@@ -46,6 +46,18 @@ class MappingFunctions(Functions):
             return container.get(key if isinstance(key, str) else str(key))
         is_index = isinstance(container, list) and isinstance(key, int)
         return container[key] if is_index and -len(container) <= key < len(container) else None
+
+    @signature({"types": ["string", "null"]}, {"types": ["string"]}, {"types": ["string"]})
+    def _func_between(self, text: str | None, start: str, end: str) -> str | None:
+        """Return the text after the first `start` and before the next `end`.
+
+        An empty `start` is the beginning, and an empty `end` the end of the text. Null without one of them.
+        """
+        if text is None or (begin := text.find(start)) < 0:
+            return None
+        begin += len(start)
+        stop = text.find(end, begin) if end else len(text)
+        return text[begin:stop] if stop >= 0 else None
 
 
 def content_sha256(value: Any) -> str:

@@ -145,7 +145,8 @@ class _ExpressionReader:
     """Evaluate expressions on a line within one budget."""
 
     def __init__(self, source: Mapping[str, Any], budget: Budget, outside: Mapping[str, Any]) -> None:
-        self._source, self._budget, self._outside = source, budget, outside
+        self._source, self._budget = source, budget
+        self._outside = {**outside, expressions.RECORD_NAME: source}
 
     def value(self, field: str, expression: str) -> Any:
         """Evaluate an expression on the line, for a field. Raises `LineError`."""

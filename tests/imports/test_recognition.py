@@ -8,15 +8,21 @@ import pytest
 
 from reviews.imports import importer
 from reviews.imports.recognition import PREVIEWED, ToolRecognised, recognise
-from reviews.imports.shipped_mappings import FOLDER, SHIPPED
 from reviews.models import AuditEvent, Import, Run
 from tests.records.test_mapping import DEEPEVAL, MT_BENCH, PROMPTFOO
+from tests.support import judge_files
 from tests.support.commands import manage
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
-LINES = {"promptfoo": PROMPTFOO, "deepeval": DEEPEVAL, "mt-bench": MT_BENCH}
+LINES = {
+    "promptfoo": PROMPTFOO,
+    "deepeval": DEEPEVAL,
+    "mt-bench": MT_BENCH,
+    "mt-bench-pair": judge_files.mt_bench_pair_lines().splitlines()[0],
+    "alpaca-eval": json.dumps(json.loads(judge_files.alpaca_eval_array())[0]).encode(),
+}
 MT_BENCH_FILE = file_of(*(MT_BENCH.replace(b'"turn": 1', b'"turn": %d' % turn) for turn in range(5)))
 
 
@@ -47,11 +53,6 @@ class TestRecognition:
     def test_other_files_are_not_recognised(self, start: bytes) -> None:
         assert recognise(start) is None
 
-    def test_every_shipped_mapping_has_its_file(self) -> None:
-        assert {f"{shipped.name}.toml" for shipped in SHIPPED} == {path.name for path in FOLDER.iterdir()}
-        for shipped in SHIPPED:
-            assert shipped.read().fields
-
 
 class TestImport:
     @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -68,6 +69,12 @@ class TestImport:
         row = refusal.rows[1]
         assert (row.record, row.task, row.model) == ("mt-bench/81/alpaca-13b/1", "81", "alpaca-13b")
         assert row.scores == "Rating: 2"
+
+    @pytest.mark.parametrize("name", LINES)
+    def test_preview_shows_records_of_each_tool(self, name: str) -> None:
+        refusal = refused(LINES[name])
+        assert refusal.shipped.name == name
+        assert len(refusal.rows) == 1
 
     def test_preview_leaves_invalid_lines_out(self) -> None:
         bad = MT_BENCH.replace(b'"score": 2', b'"score": []')

@@ -40,6 +40,18 @@ def import_mapped(how: FieldMapping, *lines: bytes, name: str = "first.jsonl") -
 
 
 class TestOutsideValues:
+    def test_record_is_a_value_for_parts_of_it(self) -> None:
+        criteria = {"each": "metrics", "name": "@", "score": "lookup($record, @)"}
+        how = mapped({"evaluation_id": "$record.id"}, criteria=[criteria])
+        line = json.dumps({"id": "a", "metrics": ["acc", "f1"], "acc": 1.0, "f1": 0.5}).encode()
+        record = read_line(line, mapping=how)
+        assert record.evaluation_id == "a"
+        assert {name: score["score"] for name, score in record.parsed_rubric_scores.items()} == {
+            "acc": 1.0,
+            "f1": 0.5,
+        }
+        assert not how.varies_by_import
+
     @pytest.mark.parametrize(
         ("expression", "expected"),
         [
@@ -100,6 +112,13 @@ class TestFunctions:
             ("lookup(list, `-3`)", None),
             ("lookup(numbered, `1`)", "one"),
             ("lookup(missing, key)", None),
+            ("between('[Q] Why? [A] So.', '[Q] ', ' [A]')", "Why?"),
+            ("between('[Q] Why? [A] So.', '[A] ', '')", "So."),
+            ("between('[Q] Why? [A] So.', '', ' ')", "[Q]"),
+            ("between('a|b|a|c', 'a|', '|')", "b"),
+            ("between('[Q] Why?', '[Q]', '[A]')", None),
+            ("between('[Q] Why?', '[A]', '')", None),
+            ("between(missing, '', '')", None),
         ],
     )
     def test_function_gives_its_value(self, expression: str, expected: Any) -> None:

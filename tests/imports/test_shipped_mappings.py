@@ -1,0 +1,116 @@
+"""The shipped mappings read files of their tools."""
+
+import json
+from typing import Any
+
+from cognireview.environment import BASE_DIR
+from reviews.imports.recognition import recognise
+from reviews.imports.shipped_mappings import BY_NAME, FOLDER, SHIPPED
+from reviews.records.mapping import Outside
+from reviews.records.schema import Record
+from reviews.records.translation import read_line
+from tests.support import judge_files
+
+RECEIVED_AT = "2026-11-22T08:00:00+00:00"
+PAGE = (BASE_DIR / "docs" / "mapping.md").read_text()
+
+
+def records(name: str, lines: list[bytes]) -> list[Record]:
+    """Read lines with the shipped mapping, which must be the one that they are recognised as."""
+    found = recognise(b"\n".join(lines))
+    assert found is BY_NAME[name]
+    mapping = found.read().of_import(Outside(received_at=RECEIVED_AT))
+    return [read_line(one, mapping=mapping) for one in lines]
+
+
+def scores(record: Record) -> dict[str, Any]:
+    return {name: score["score"] for name, score in record.parsed_rubric_scores.items()}
+
+
+def test_every_shipped_mapping_is_on_the_page() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == {shipped.name for shipped in SHIPPED}
+    for shipped in SHIPPED:
+        assert (
+            f"| [`{shipped.name}`](../reviews/imports/mappings/{shipped.name}.toml) | {shipped.title} |"
+            in PAGE
+        )
+
+
+def test_mt_bench_single_keeps_integer_and_decimal_ratings() -> None:
+    read = records("mt-bench", judge_files.mt_bench_lines().splitlines())
+    assert [scores(record) for record in read] == [{"Rating": rating} for rating in judge_files.RATINGS]
+    assert [record.review_reasons for record in read] == [
+        [],
+        [],
+        [],
+        ["The judge gave no rating", "A low rating"],
+    ]
+
+
+def test_mt_bench_pair_has_the_winners_of_both_orders() -> None:
+    read = records("mt-bench-pair", judge_files.mt_bench_pair_lines().splitlines())
+    assert [tuple(scores(record).values()) for record in read] == list(judge_files.WINNERS)
+    assert read[0].evaluation_id == "mt-bench-pair/81/parrot-7b/magpie-13b/offline-judge/1"
+    assert [record.needs_human_review for record in read] == [False, True, True, True]
+
+
+def test_mt_bench_pair_reads_lines_without_a_turn() -> None:
+    pair = json.loads(judge_files.mt_bench_pair_lines().splitlines()[0])
+    del pair["turn"]
+    [record] = records("mt-bench-pair", [json.dumps(pair).encode()])
+    assert record.evaluation_id.endswith("/offline-judge/1")
+
+
+def test_alpaca_eval_keeps_decimal_preferences() -> None:
+    lines = [json.dumps(one).encode() for one in json.loads(judge_files.alpaca_eval_array())]
+    read = records("alpaca-eval", lines)
+    assert [scores(record) for record in read] == [
+        {"Preference": 1.0},
+        {"Preference": 1.9999861},
+        {"Preference": 1.5},
+        {},
+    ]
+    assert [record.review_reasons for record in read] == [
+        [],
+        [],
+        ["The judge is undecided"],
+        ["The judge has no preference"],
+    ]
+    assert len({record.evaluation_id for record in read}) == 4
+
+
+SAMPLE = {
+    "doc_id": 0,
+    "doc": {"question": "What is the capital of France?"},
+    "target": "Paris",
+    "arguments": {
+        "gen_args_0": {"arg_0": "Q: What is the capital of France?\nA:", "arg_1": {"until": ["\n"]}}
+    },
+    "resps": [["lol"]],
+    "filtered_resps": ["lol"],
+    "filter": "none",
+    "metrics": ["exact_match", "f1"],
+    "exact_match": 0.0,
+    "f1": 0.25,
+}
+
+
+def test_lm_eval_reads_every_metric_by_its_name() -> None:
+    [record] = records("lm-eval", [json.dumps(SAMPLE).encode()])
+    assert scores(record) == {"exact_match": 0.0, "f1": 0.25}
+    assert (record.structured_model_response, record.structured_ideal_response) == ("lol", "Paris")
+    assert record.review_reasons == ["A metric is 0"]
+
+
+def test_lm_eval_shows_the_choices_of_a_question() -> None:
+    choices = {
+        f"gen_args_{n}": {"arg_0": "Q", "arg_1": f" {name}"} for n, name in enumerate(("Rome", "Paris"))
+    }
+    likelihoods = [["-0.5", "False"], ["-0.1", "True"]]
+    sample = SAMPLE | {"arguments": choices, "filtered_resps": likelihoods, "metrics": ["acc"], "acc": 1.0}
+    [record] = records("lm-eval", [json.dumps(sample).encode()])
+    assert record.structured_model_response == {
+        "choices": [" Rome", " Paris"],
+        "log-likelihood and whether greedy": likelihoods,
+    }
+    assert not record.needs_human_review
