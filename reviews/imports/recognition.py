@@ -26,6 +26,8 @@ class PreviewRow(NamedTuple):
     model: str
     #: Criteria with their scores.
     scores: str
+    #: The prompt, or the last message of the conversation.
+    prompt: str
     response: str
 
 
@@ -80,8 +82,23 @@ def _row(record: Record) -> PreviewRow:
         _short(record.task_id),
         _short(record.model_id),
         _short(scores),
-        _short(record.structured_model_response),
+        _short(_prompt(record.task_context or {})),
+        _short(_response(record)),
     )
+
+
+def _prompt(context: dict[str, Any]) -> Any:
+    if prompt := context.get("prompt"):
+        return prompt
+    messages = context.get("conversation") or [{}]
+    return messages[-1].get("content")
+
+
+def _response(record: Record) -> Any:
+    if record.structured_model_response is not None:
+        return record.structured_model_response
+    responses = (record.task_context or {}).get("responses", [])
+    return "; ".join(f"{one['name']}: {_text(one['response'])}" for one in responses)
 
 
 def _short(value: Any) -> str:

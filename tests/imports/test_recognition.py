@@ -84,8 +84,8 @@ class TestImport:
     def test_preview_has_short_printable_texts(self) -> None:
         long = json.loads(MT_BENCH) | {"user_prompt": "a\x1b[31m\n" * 1_000}
         [row] = refused(json.dumps(long).encode()).rows
-        assert row.response.startswith("a[31m a[31m")
-        assert len(row.response) < 130
+        assert row.prompt.startswith("a[31m a[31m")
+        assert len(row.prompt) < 130
 
     def test_import_with_the_mapping_of_the_run_is_not_refused(self) -> None:
         shipped = recognise(MT_BENCH)

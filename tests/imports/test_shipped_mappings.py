@@ -3,12 +3,15 @@
 import json
 from typing import Any
 
+import pytest
+
 from cognireview.environment import BASE_DIR
 from reviews.imports.recognition import recognise
 from reviews.imports.shipped_mappings import BY_NAME, FOLDER, SHIPPED
 from reviews.records.mapping import Outside
 from reviews.records.schema import Record
 from reviews.records.translation import read_line
+from tests.records.test_mapping import PROMPTFOO
 from tests.support import judge_files
 
 RECEIVED_AT = "2026-11-22T08:00:00+00:00"
@@ -43,8 +46,16 @@ def test_mt_bench_single_keeps_integer_and_decimal_ratings() -> None:
         [],
         [],
         [],
-        ["The judge gave no rating", "A low rating"],
+        ["The judge gave no rating"],
     ]
+
+
+def test_mt_bench_single_shows_the_question_and_the_answer() -> None:
+    first, second, *_ = records("mt-bench", judge_files.mt_bench_lines().splitlines())
+    assert first.task_context == {"prompt": "Name the capital of France."}
+    assert first.structured_model_response == "It is Paris."
+    talk = "### User:\nIs 91 a prime number?\n\n### Assistant A:\nNo: 7 times 13 is 91."
+    assert second.task_context == {"prompt": talk}
 
 
 def test_mt_bench_pair_has_the_winners_of_both_orders() -> None:
@@ -52,6 +63,26 @@ def test_mt_bench_pair_has_the_winners_of_both_orders() -> None:
     assert [tuple(scores(record).values()) for record in read] == list(judge_files.WINNERS)
     assert read[0].evaluation_id == "mt-bench-pair/81/parrot-7b/magpie-13b/offline-judge/1"
     assert [record.needs_human_review for record in read] == [False, True, True, True]
+
+
+def test_mt_bench_pair_shows_both_answers() -> None:
+    first, *_ = records("mt-bench-pair", judge_files.mt_bench_pair_lines().splitlines())
+    assert first.task_context == {
+        "prompt": "Name the capital of France.",
+        "responses": [
+            {"name": "parrot-7b", "response": "It is Paris."},
+            {"name": "magpie-13b", "response": "I would rather not say."},
+        ],
+    }
+
+
+def test_mt_bench_pair_shows_both_conversations() -> None:
+    pair = json.loads(judge_files.mt_bench_pair_lines().splitlines()[0])
+    frame = "<|The Start of Assistant {0}'s Conversation with User|>\nHi {0}\n<|The End of Assistant {0}'s"
+    pair["g1_user_prompt"] = frame.format("A") + " …|>\n" + frame.format("B")
+    [record] = records("mt-bench-pair", [json.dumps(pair).encode()])
+    assert record.task_context is not None
+    assert [one["response"] for one in record.task_context["responses"]] == ["Hi A", "Hi B"]
 
 
 def test_mt_bench_pair_reads_lines_without_a_turn() -> None:
@@ -77,6 +108,35 @@ def test_alpaca_eval_keeps_decimal_preferences() -> None:
         ["The judge has no preference"],
     ]
     assert len({record.evaluation_id for record in read}) == 4
+    assert read[1].task_context == {
+        "prompt": "Is 91 a prime number? (1)",
+        "responses": [
+            {"name": "magpie-13b", "response": "I would rather not say."},
+            {"name": "parrot-7b", "response": "No: 7 times 13 is 91."},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("provider", "judge"),
+    [
+        (None, "promptfoo assertions"),
+        ("openai:gpt-4.1", "openai:gpt-4.1"),
+        ({"id": "openai:o3"}, "openai:o3"),
+    ],
+)
+def test_promptfoo_names_the_judge_of_the_first_graded_assertion(provider: Any, judge: str) -> None:
+    result = json.loads(PROMPTFOO)
+    result["gradingResult"]["componentResults"][1]["assertion"]["provider"] = provider
+    [record] = records("promptfoo", [json.dumps(result).encode()])
+    assert record.judge_llm_model == judge
+
+
+def test_promptfoo_reads_a_test_that_could_not_run() -> None:
+    result = json.loads(PROMPTFOO) | {"error": "No key", "gradingResult": None, "response": None}
+    [record] = records("promptfoo", [json.dumps(result).encode()])
+    assert (record.parsing_error, record.review_reasons) == ("No key", ["The test could not run"])
+    assert record.parsed_rubric_scores == {}
 
 
 SAMPLE = {

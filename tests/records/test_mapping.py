@@ -90,7 +90,12 @@ class TestDocumentedMappings:
         }
         assert (record.needs_human_review, record.review_reasons) == (True, ["A low rating"])
         assert record.created_at.isoformat() == "2023-06-16T20:04:49.280000+00:00"
-        assert record.extra == {"judge": ["gpt-4", "single-v1"], "score": 2, "turn": 1}
+        assert record.extra == {
+            "judge": ["gpt-4", "single-v1"],
+            "user_prompt": "[Rules]\nRate it.",
+            "score": 2,
+            "turn": 1,
+        }
         good = read_line(MT_BENCH_GOOD, mapping=named("mt-bench"))
         assert (good.human_review_status, good.review_reasons) == ("Not Required", [])
 

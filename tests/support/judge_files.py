@@ -39,7 +39,8 @@ def _single(number: int, rating: float) -> dict[str, Any]:
     shown = f"[Question]\n{question}\n\n{framed}"
     if turn == 2:
         talk = f"### User:\n{question}\n\n### Assistant A:\n{answer}"
-        shown = "<|The Start of Assistant A's Conversation with User|>\n\n" + talk
+        edges = [f"<|The {edge} of Assistant A's Conversation with User|>" for edge in ("Start", "End")]
+        shown = f"\n\n{talk}\n\n".join(edges)
     said = f"Short and to the point. Rating: [[{rating}]]" if rating >= 0 else "I cannot rate this."
     return {
         "question_id": 81 + number // 2,
