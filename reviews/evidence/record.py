@@ -5,22 +5,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reviews.evidence import response_diff, siblings, task_context
+from reviews.evidence.question import Question, read_question
 from reviews.evidence.response_diff import DiffRow
 from reviews.evidence.siblings import Siblings
 from reviews.evidence.task_context import RecordContext
 from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, responses
 from reviews.records.contradictions import Contradiction, find_contradictions
-from reviews.records.responses import FINAL_ANSWER, ResponsePart
+from reviews.records.messages import parts_of_messages
+from reviews.records.responses import FINAL_ANSWER, ResponsePart, pair_titles
 from reviews.records.schema import FIELDS
 from reviews.records.score_extraction import raw_text
 from reviews.records.scores import criterion_title, format_score, score_of
+from reviews.records.task_context import is_conversation
 from reviews.records.verdict import VerdictRule, Verification, read_verification
 from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import Proposal
 
 _MAX_REASONS = 30
-_MAX_FACTS = 20
 # The fields without any output of the judge.
 _BLIND = (
     "evaluation_id",
@@ -45,6 +47,10 @@ class Response:
     parts: list[ResponsePart]
     #: The source of the response, unless it is the record itself.
     origin: str = ""
+    #: The heading beside another response.
+    title: str = ""
+    #: The name of the model, if the response comes with one.
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +63,15 @@ class Evidence:
     #: The task's final answer if the verifier had no reference; otherwise empty.
     reference: str
     contradictions: list[Contradiction]
-    #: The question from task context; empty without one.
-    question: str
-    #: Metadata from task context.
-    facts: list[ResponsePart]
+    question: Question
+    #: Without parts in a record that compares two responses.
     model: Response
     ideal: Response
-    #: Both responses, aligned and compared.
+    #: The two responses side by side: model and reference, or the two that the record compares.
+    sides: tuple[Response, Response]
+    #: Whether `sides` are two responses that the judge compared.
+    is_pair: bool
+    #: Both sides, aligned and compared.
     rows: list[DiffRow]
     siblings: Siblings
     #: The judge's raw output.
@@ -79,14 +87,13 @@ class Evidence:
 
     @property
     def has_responses(self) -> bool:
-        return bool(self.model.parts or self.ideal.parts)
+        return bool(self.is_pair or self.model.parts or self.ideal.parts)
 
     @property
     def panes(self) -> list[str]:
-        """The names of the panes with content: compare, question, model, ideal, raw."""
+        """The names of the panes with content: compare, model, ideal, raw."""
         panes = {
             "compare": self.rows,
-            "question": self.question,
             "model": self.model.parts,
             "ideal": self.ideal.parts,
             "raw": not self.is_blind,
@@ -96,8 +103,7 @@ class Evidence:
     @property
     def first_pane(self) -> str:
         """The pane to show first; the raw output only if there is nothing else."""
-        wanted = ("compare", "model", "ideal", "question", "raw")
-        return next(pane for pane in wanted if pane in self.panes)
+        return next(iter(self.panes), "")
 
     @property
     def compared(self) -> list[tuple[str, str]]:
@@ -117,17 +123,23 @@ def read_evidence(
     context = task_context.find_context(evaluation)
     of_task = siblings.find_siblings(evaluation, reader)
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
+    if is_blind and context:
+        context = context.without_own_metadata()
     model, ideal = _model_response(evaluation, context), _ideal_response(evaluation, context)
+    pair = _pair(context)
     found = Evidence(
         reasons=_reasons(evaluation),
         verification=verification,
         reference=_reference(context) if verification.outcome == "no reference" else "",
         contradictions=_contradictions(evaluation, proposals, of_task),
-        question=context.prompt if context else "",
-        facts=_facts(context),
+        question=read_question(context, origin=_OF_TASK),
         model=model,
         ideal=ideal,
-        rows=_rows(model, ideal, verification, context),
+        sides=pair or (model, ideal),
+        is_pair=bool(pair),
+        rows=response_diff.align_parts(*(side.parts for side in pair))
+        if pair
+        else _rows(model, ideal, verification, context),
         siblings=of_task,
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[proposal.span or (0, 0) for proposal in proposals],
@@ -154,18 +166,37 @@ def _without_judge(evidence: Evidence) -> Evidence:
 
 
 def _model_response(evaluation: Evaluation, context: RecordContext | None) -> Response:
+    if context and context.compares_two:
+        return Response([])
     own = responses.read_parts(evaluation.structured_model_response)
     if own or not (context and context.response):
-        return Response(own)
-    return Response(responses.read_parts(context.response), _OF_TASK)
+        return Response(own, title="Model")
+    if "responses" not in context.own:
+        return Response(_parts(context.response), _OF_TASK, "Model")
+    return Response(_parts(context.response), title="Model", name=context.responses[0].name)
+
+
+def _pair(context: RecordContext | None) -> tuple[Response, Response] | None:
+    """Return the two responses that a record compares, if it does."""
+    if context is None or not context.compares_two:
+        return None
+    one, other = (_parts(given.response) for given in context.responses)
+    title, other_title = pair_titles([given.name for given in context.responses])
+    return Response(one, title=title), Response(other, title=other_title)
+
+
+def _parts(response: Any) -> list[ResponsePart]:
+    is_chat = is_conversation(response)
+    return parts_of_messages(response) if is_chat else responses.read_parts(response)
 
 
 def _ideal_response(evaluation: Evaluation, context: RecordContext | None) -> Response:
     own = responses.read_parts(evaluation.structured_ideal_response)
     if own or not (context and context.has_reference):
-        return Response(own)
+        return Response(own, title="Reference")
     found = responses.read_parts(context.ideal_response)
-    return Response([*_final_answer(found, context.final_answer), *found], _OF_TASK)
+    origin = "" if "ideal_response" in context.own else _OF_TASK
+    return Response([*_final_answer(found, context.final_answer), *found], origin, "Reference")
 
 
 def _final_answer(found: list[ResponsePart], answer: Any, note: str = "") -> list[ResponsePart]:
@@ -191,14 +222,6 @@ def _rows(
     extracted = _final_answer(model.parts, verification.extracted, "as the verifier extracted it")
     expected = _final_answer(ideal.parts, context.final_answer if context else None, _OF_TASK)
     return response_diff.align_parts([*extracted, *model.parts], [*expected, *ideal.parts])
-
-
-def _facts(context: RecordContext | None) -> list[ResponsePart]:
-    """Return the task's metadata, such as subject and complexity."""
-    if context is None:
-        return []
-    known = [(name, value) for name, value in context.metadata.items() if value not in (None, "", [], {})]
-    return [responses.make_part(criterion_title(name), value) for name, value in known[:_MAX_FACTS]]
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:

@@ -1,7 +1,7 @@
 """Split a model's response or the reference answer into parts that a page can lay out."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +63,14 @@ def _parts(response: Mapping[str, Any]) -> list[ResponsePart]:
     names = sorted(response, key=lambda name: order.get(name, len(order)))
     return [
         make_part(criterion_title(name), response[name]) for name in names if response[name] not in _NOTHING
+    ]
+
+
+def pair_titles(names: Sequence[str]) -> list[str]:
+    """Return the titles of two responses with these names, which may be empty: `A: gpt-4`, `B: claude-3`."""
+    return [
+        f"{letter}: {name.strip()}" if name.strip() else f"Response {letter}"
+        for letter, name in zip("AB", names, strict=True)
     ]
 
 

@@ -54,9 +54,10 @@ def _messages_in(text: str) -> Any:
     if not text.lstrip().startswith("["):
         return None
     try:
-        return _conversation("", read_object(b'{"messages": %b}' % text.encode(), Limits())["messages"])
+        messages = read_object(b'{"messages": %b}' % text.encode(), Limits())["messages"]
     except LineError:
         return None
+    return messages if is_conversation(messages) else None
 
 
 def _conversation(name: str, value: Any) -> list[dict[str, Any]]:
@@ -76,6 +77,14 @@ def _conversation(name: str, value: Any) -> list[dict[str, Any]]:
             takes = "takes a text or a list of parts"
             raise LineError(name, f"has {kind} as the content of the message in place {place}, but {takes}")
     return value
+
+
+def is_conversation(value: Any) -> bool:
+    """Return whether a value is a list of messages."""
+    try:
+        return bool(isinstance(value, list) and _conversation("", value))
+    except LineError:
+        return False
 
 
 def _context(name: str, value: Any) -> list[dict[str, Any]]:

@@ -110,7 +110,7 @@ function submit() {
 function toggleRaw() {
   const tabs = all("[name=pane]");
   const shown = tabs.find((tab) => tab.checked)?.value;
-  const wanted = shown === "raw" ? lastPane || tabs[0].value : "raw";
+  const wanted = shown === "raw" ? lastPane || tabs.find((tab) => tab.defaultChecked).value : "raw";
   lastPane = shown ?? "";
   tabs.find((tab) => tab.value === wanted)?.click();
   if (wanted === "raw") (one("#raw .lit") || one("#raw"))?.scrollIntoView({ block: "nearest" });

@@ -51,6 +51,7 @@ from tests.support.factories import (
     UserFactory,
 )
 from tests.support.lines import file_of, import_data, line
+from tests.support.questions import CONVERSATION, PASSAGES, import_question
 from tests.support.threads import together
 from tests.support.work import decide
 
@@ -148,6 +149,27 @@ def own_record() -> int:
         structured_model_response={"steps": ["Let $x = 1$.", LONG], "final_answer": "1/2"},
         structured_ideal_response={"response": "| a | b |\n|---|---|\n| 1 | 2 |"},
     )
+    with transaction.atomic():
+        claims.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="ana"))
+    return record.pk
+
+
+def two_responses() -> int:
+    """A record that compares two responses, claimed by ana."""
+    named = [{"name": LONG, "response": LONG}, {"name": "claude-3", "response": "It is **54**."}]
+    return own_question(prompt=f"What is $6 \\cdot 9$? {LONG}", responses=named, reference="54")
+
+
+def conversation() -> int:
+    """A record with a conversation, passages and metadata, claimed by ana."""
+    messages = [*CONVERSATION, {"role": "system", "content": f"{LONG} " * 20, "id": LONG}]
+    passages = [*PASSAGES, {"text": LONG, "title": LONG, "source": LONG}]
+    metadata = {LONG: LONG, "nested": {LONG: [1, LONG]}}
+    return own_question(conversation=messages, context=passages, responses="It is 54.", metadata=metadata)
+
+
+def own_question(**values: Any) -> int:
+    record = import_question(**values)
     with transaction.atomic():
         claims.claim(evaluation_id=record.pk, reviewer=User.objects.get(username="ana"))
     return record.pk
@@ -703,6 +725,8 @@ SIGHTS = {
     "review, none left": Sight("review", "ana", reviewed_run),
     "record, waiting": Sight("evaluation", "ana", the(3)),
     "record, claimed": Sight("evaluation", "ana", own_record),
+    "record, two responses": Sight("evaluation", "ana", two_responses, then=open_everything),
+    "record, conversation": Sight("evaluation", "ana", conversation, then=open_everything),
     "record, claimed, all opened": Sight("evaluation", "ana", own_record, then=open_everything),
     "record, claimed, keys": Sight(
         "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("?")

@@ -39,7 +39,7 @@ def pane(page: Page, name: str) -> None:
 def test_evidence_shows_one_pane_at_a_time(screen: Page) -> None:
     pane(screen, "Compare")
     for name, region in (
-        ("Question", "Question"),
+        ("Model", "Model response"),
         ("Reference", "Reference answer"),
         ("Raw", "Raw judge output"),
     ):
@@ -47,19 +47,31 @@ def test_evidence_shows_one_pane_at_a_time(screen: Page) -> None:
         pane(screen, region)
 
 
-def test_question_is_shown_next_to_other_panes_on_wide_screens(screen: Page) -> None:
+def test_question_is_above_other_panes_and_beside_them_on_wide_screens(screen: Page) -> None:
+    def tops() -> list[float]:
+        boxes = [screen.get_by_role("region", name=name).bounding_box() for name in ("Question", "Compare")]
+        return [box["y"] for box in boxes if box]
+
+    question, compare = tops()
+    assert question + 100 < compare
     screen.set_viewport_size({"width": 1920, "height": 1080})
-    expect(screen.get_by_role("region", name="Question")).to_be_visible()
-    expect(screen.get_by_role("region", name="Compare")).to_be_visible()
-    expect(screen.get_by_role("radio", name="Question")).to_be_hidden()
+    question, compare = tops()
+    assert question < compare < question + 100
+
+
+def test_question_can_be_collapsed(screen: Page) -> None:
+    question = screen.get_by_role("region", name="Question")
+    expect(question.locator(".katex").first).to_be_visible()
+    question.locator("summary").click()
+    expect(question.locator(".katex").first).to_be_hidden()
 
 
 def test_formulas_are_typeset_when_visible(screen: Page) -> None:
-    question = screen.get_by_role("region", name="Question", include_hidden=True)
+    model = screen.get_by_role("region", name="Model response", include_hidden=True)
     expect(screen.locator(".comparison .always .katex").first).to_be_visible()
-    assert question.locator(".katex").count() == 0
-    screen.get_by_role("radio", name="Question").check()
-    expect(question.locator(".katex").first).to_be_visible()
+    assert model.locator(".katex").count() == 0
+    screen.get_by_role("radio", name="Model").check()
+    expect(model.locator(".katex").first).to_be_visible()
 
 
 def test_formula_source_can_be_shown(screen: Page) -> None:

@@ -75,11 +75,12 @@ class TestTaskContext:
     def test_context_provides_question_response_and_reference(self, record: Evaluation) -> None:
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
         found = self.read(record)
-        assert found.question == "What is $6 \\cdot 10$?"
-        assert found.panes == ["compare", "question", "model", "ideal", "raw"]
-        assert found.model == Response([ResponsePart("Response", text="It is 54.")], "from the task context")
+        assert found.question.prompt == "What is $6 \\cdot 10$?"
+        assert found.question.origin == found.model.origin == found.ideal.origin == "from the task context"
+        assert found.panes == ["compare", "model", "ideal", "raw"]
+        assert found.model.parts == [ResponsePart("Response", text="It is 54.")]
         assert [part.source for part in found.ideal.parts] == ["60", "It is 60."]
-        assert [part.source for part in found.facts] == ["Algebra"]
+        assert [part.source for part in found.question.facts] == ["Algebra"]
 
     def test_context_answer_is_compared_with_extracted_one(self, record: Evaluation) -> None:
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
@@ -96,8 +97,8 @@ class TestTaskContext:
         bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
         record.structured_model_response, record.structured_ideal_response = "It is 1.", {"final_answer": "2"}
         found = self.read(record)
-        assert found.model == Response([ResponsePart("Response", text="It is 1.")])
-        assert found.ideal == Response([ResponsePart("Final answer", text="2")])
+        assert found.model == Response([ResponsePart("Response", text="It is 1.")], title="Model")
+        assert found.ideal == Response([ResponsePart("Final answer", text="2")], title="Reference")
 
 
 def test_decision_is_compared_with_the_judge() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from reviews.imports import importer
-from reviews.models import Evaluation, Import
+from reviews.models import Evaluation, Import, Run
 from reviews.records import mapping
 from reviews.records.task_context import CONTEXT_FIELDS
 
@@ -26,13 +26,13 @@ MAPPING = mapping.mapping_from_json(
     }
 )
 PAIR = [{"name": "gpt-4", "response": "It is **54**."}, {"name": "claude-3", "response": "It is 60."}]
-CONVERSATION = [
+CONVERSATION: list[dict[str, Any]] = [
     {"role": "system", "content": "Answer in one sentence."},
     {"role": "user", "content": [{"type": "text", "text": r"What is $6 \cdot 9$?"}]},
     {"role": "assistant", "content": None, "tool_calls": [{"name": "calculator"}]},
     {"role": "tool", "content": "54", "name": "calculator"},
 ]
-PASSAGES = [
+PASSAGES: list[Any] = [
     "Six times nine is fifty-four.",
     {
         "text": "The answer is 42. " * 60,
@@ -54,12 +54,11 @@ def import_questions(*lines: bytes, run: str = "questions", blind_share: float =
         done = importer.import_stream(
             [b"\n".join(lines)], run_name=run, file_name="tool.jsonl", actor=None, mapping=MAPPING
         )
-        done.run.blind_share = blind_share
-        done.run.save(update_fields=["blind_share"])
+        Run.objects.filter(name=run).update(blind_share=blind_share)
         return done
 
 
 def import_question(**values: Any) -> Evaluation:
     """Import one line of the tool into a run of its own, and return its record."""
     done = import_questions(source_line(**values))
-    return done.run.evaluations.select_related("run").get()
+    return Evaluation.objects.select_related("run").get(run=done.run)

@@ -4,13 +4,23 @@ import re
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from reviews.models import Evaluation
+from reviews.models import Evaluation, User
+from reviews.queue import claims
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
+from tests.support.questions import (
+    CONVERSATION,
+    PAIR,
+    PASSAGES,
+    import_question,
+    import_questions,
+    source_line,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +44,7 @@ def chosen(page: str) -> list[str]:
 def test_evidence_panes_are_regions_and_one_is_selected(as_ana: Client) -> None:
     bring(task(model_responses=[{"model_id": "o1", "response_text": "It is 54."}]))
     page = shown(as_ana, record())
-    assert panes(page) == ["Compare", "Question", "Model response", "Reference answer", "Raw judge output"]
+    assert panes(page) == ["Compare", "Model response", "Reference answer", "Raw judge output"]
     assert chosen(page) == ["compare"]
     assert 'What is <span class="math" data-display="false">6 \\cdot 10</span>?' in page
     assert "from the task context" in page
@@ -79,6 +89,45 @@ def test_siblings_are_linked(as_ana: Client) -> None:
     page = shown(as_ana, own)
     assert "Other records of this task (1) · 1 same answer" in page
     assert f'<a href="{reverse("evaluation", args=[other.pk])}">o3</a>' in page
+
+
+def test_two_responses_are_shown_side_by_side_under_their_names(as_ana: Client) -> None:
+    page = shown(as_ana, import_question(prompt="What is $6$?", responses=PAIR, reference="It is 54."))
+    assert panes(page) == ["Compare", "Reference answer", "Raw judge output"]
+    assert re.findall(r'side-title">([^<]+)<', page) == ["A: gpt-4", "B: claude-3"]
+    assert "It is <strong>54</strong>." in page
+    assert 'What is <span class="math" data-display="false">6</span>?' in page
+
+
+def test_question_with_conversation_passages_and_metadata_is_shown(as_ana: Client) -> None:
+    page = shown(
+        as_ana,
+        import_question(
+            conversation=CONVERSATION,
+            context=PASSAGES,
+            responses={"name": "o1", "response": "54"},
+            metadata={"difficulty": "hard"},
+        ),
+    )
+    assert re.findall(r'data-role="(\w+)"', page) == ["system", "user", "assistant", "tool"]
+    assert "<h3>Tool: calculator</h3>" in page
+    assert "2 passages" in page
+    assert "<summary>The Guide</summary>" in page
+    assert "https://guide.example" in page
+    assert '<th scope="row">Difficulty</th>' in page
+    assert 'Model response <span class="small muted">o1</span>' in page
+
+
+def test_blind_question_has_neither_own_metadata_nor_judge(as_ana: Client, ana: User) -> None:
+    values: dict[str, Any] = {"prompt": "Why?", "responses": PAIR, "metadata": {"verdict": "secret-1"}}
+    import_questions(source_line(why="secret-2", **values), blind_share=1)
+    record = Evaluation.objects.get()
+    with transaction.atomic():
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+    page = shown(as_ana, record)
+    assert "Why?" in page
+    assert "B: claude-3" in page
+    assert "secret" not in page
 
 
 def test_damaged_latex_is_repaired_on_page_and_unchanged_in_record(as_ana: Client) -> None:

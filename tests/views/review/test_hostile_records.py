@@ -26,6 +26,7 @@ from reviews.imports.runs import get_or_create_run
 from reviews.models import BulkChange, Evaluation, Export, Import, Run, SpotCheck, User
 from reviews.queue import claims
 from reviews.records import mapping
+from reviews.records.task_context import build_task_context
 from reviews.review import drafts, escalations
 from reviews.rubric.definition import Rubric, causes_named, configure_rubric, run_rubric
 from reviews.search import saved_views, strata
@@ -51,6 +52,10 @@ PATH = f"../../../../tmp/{PROBE}/secret"
 NAME = f"=cmd|'/C calc'!A0\"><{PROBE} onload=x>"
 
 
+# A run's name contains no slash.
+RUN_NAME = NAME.replace("/", "")
+
+
 def hostile_line(number: int, **changes: Any) -> bytes:
     scores = {NAME: {"score": "No", "justification": MARKUP}, "Clarity": {"score": MARKUP[:60]}}
     values = {
@@ -74,6 +79,20 @@ def hostile_line(number: int, **changes: Any) -> bytes:
     return line(f"{NAME}{number}", **(values | changes))
 
 
+def hostile_question() -> Any:
+    return build_task_context(
+        {
+            "prompt": [
+                {"role": MARKUP, "name": MARKUP, "content": [MARKUP, {"type": MARKUP, "text": MARKUP}]},
+                {"role": "tool", "content": MARKUP * 4, "tool_calls": [MARKUP], MARKUP: MARKUP},
+            ],
+            "context": [MARKUP, {"text": MARKUP * 2, "title": MARKUP, "source": MARKUP, MARKUP: MARKUP}],
+            "responses": [{"name": MARKUP, "response": MARKUP}, {"name": NAME, "response": {MARKUP: MARKUP}}],
+            "metadata": {MARKUP: MARKUP},
+        }
+    )
+
+
 @pytest.fixture
 def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluation:
     """A waiting record among others in every state, all hostile, with a row for each address."""
@@ -82,7 +101,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
         first_name=NAME, last_name=MARKUP[:140], email=f'"{PROBE}"@example.org'
     )
     upload = import_jobs.enqueue_import(
-        run_name=NAME,
+        run_name=RUN_NAME,
         file_name=f"{PATH}/{NAME}.jsonl",
         blocks=[
             file_of(*(hostile_line(number) for number in range(5)), b'{"evaluation_id": "' + MARKUP.encode())
@@ -97,6 +116,8 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     answers = {"ideal_response": MARKUP, "final_answer": MARKUP, "metadata": {NAME: MARKUP}}
     assert contexts.bring(contexts.task(task_id=NAME, prompt=MARKUP, **answers), actor=max).tasks == 1
     waiting, *others = Evaluation.objects.order_by("pk")
+    # As a mapping takes it from a line.
+    Evaluation.objects.update(task_context=hostile_question())
     scores = {NAME: {"score": "Yes", "justification": MARKUP}}
     causes = {NAME: run_rubric(run).causes[0].word}
     for other in others[:2]:
@@ -120,7 +141,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
     key = json.dumps(MARKUP)
     parts = {"fields": dict.fromkeys(needed, key), "review": [{"when": key, "reason": MARKUP}]}
-    get_or_create_run(f"{NAME}, mapped", mapping=mapping.mapping_from_json(parts), actor=max)
+    get_or_create_run(f"{RUN_NAME}, mapped", mapping=mapping.mapping_from_json(parts), actor=max)
     deliveries.add_webhook(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
     return waiting
 
