@@ -111,6 +111,7 @@ pages = [
     path("exports/<int:pk>/", exports.export_page, name="export-page"),
     path("exports/<int:pk>/file", exports.export_file, name="export-file"),
     path("exports/<int:pk>/receipt.json", exports.export_receipt, name="export-receipt"),
+    path("imports/<int:pk>/new-run/", imports.import_as_new_run, name="import-as-new-run"),
     path("imports/<int:pk>/cancel/", imports.cancel, name="cancel-import"),
     path("imports/<int:pk>/retry/", imports.retry, name="retry-import"),
     path("task-context/", task_context.contexts, name="task-context"),

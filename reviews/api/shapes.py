@@ -87,6 +87,10 @@ class ImportOut(Schema):
     created_at: dt.datetime
     finished_at: dt.datetime | None
     counts: dict[str, int] = Field(description="Lines by outcome, so far.")
+    of_other_judge: int = Field(
+        description="Rejected lines with another judge's evaluation of a record of the run. "
+        "Import such a file into another run."
+    )
     bytes_done: int | None = Field(description="Bytes read of the uncompressed file; null without a job.")
     bytes_to_do: int | None
     seconds_left: int | None
@@ -243,7 +247,10 @@ def run_out(run: Run, progress: Progress) -> dict[str, Any]:
 def import_out(source: Import) -> dict[str, Any]:
     progress: ImportProgress | None = getattr(source, "progress", None)
     is_under_way = progress is not None and source.state in Import.UNFINISHED
-    names = ("file_name", "state", "strict", "error", "size", "sha256", "created_at", "finished_at")
+    names = (
+        *("file_name", "state", "strict", "error", "size", "sha256"),
+        *("of_other_judge", "created_at", "finished_at"),
+    )
     return {
         "id": source.pk,
         "run": source.target_name,

@@ -58,14 +58,10 @@ _WRITTEN = """
 
 
 class NothingImported(ImportRefused):
-    """No line of a file was accepted, or the import is strict and a line was rejected."""
+    """No line was accepted, the file is another judge's, or a line of a strict import was rejected."""
 
     def __init__(self, source: Import, import_lines: list[ImportLine], groups: list[LineGroup]) -> None:
-        super().__init__(
-            f"{source.rejected:,} of {source.lines:,} lines are invalid, so nothing was imported."
-            if source.rejected
-            else "The file has only blank lines, so nothing was imported."
-        )
+        super().__init__(_why_nothing(source))
         self.source = source
         #: The rejected lines, unsaved.
         self.import_lines = import_lines
@@ -76,6 +72,17 @@ class NothingImported(ImportRefused):
         """As `Import.listed_exceptions`."""
         for line in self.import_lines:
             yield from line.listed()
+
+
+def _why_nothing(source: Import) -> str:
+    if source.of_other_judge:
+        return (
+            f"{source.of_other_judge:,} of {source.lines:,} lines are another judge's evaluations of records "
+            "in this run, so nothing was imported. Import the file as a run of its own."
+        )
+    if source.rejected:
+        return f"{source.rejected:,} of {source.lines:,} lines are invalid, so nothing was imported."
+    return "The file has only blank lines, so nothing was imported."
 
 
 class Incomplete(Exception):
@@ -157,7 +164,9 @@ def clean_file_name(name: str) -> str:
 def _finish(done: Import, totals: ContentTotals) -> None:
     """Complete an import, or raise `NothingImported`."""
     accepted = done.lines - done.rejected - done.blank
-    if not accepted or (done.strict and done.rejected):
+    # Its new records must not be mixed with those of the run's judge.
+    is_other_judges = done.of_other_judge and accepted == done.new
+    if not accepted or is_other_judges or (done.strict and done.rejected):
         raise NothingImported(done, list(done.exceptions.order_by("line")), group_exceptions(done))
     _check_written(done)
     # A trigger assigns the import's place among the run's files. `Lock.IMPORT` keeps other imports waiting.
@@ -193,7 +202,7 @@ class _FileImport:
         self._reader = LineReader()
         self._limit = RejectionLimit(settings.MAX_REJECTED_LINES, is_mapped=self._mapping is not None)
         self._ranges = RangeMerger()
-        for name in target.counts:
+        for name in (*target.counts, "of_other_judge"):
             setattr(target, name, 0)
 
     def run(self, stored: Iterable[Chunk], progress: Progress | None) -> None:
@@ -255,10 +264,11 @@ class _FileImport:
                 noted.append(self._note(reconciled[-1], row))
         blank = len(lines) - len(incoming) - len(parsed.errors)
         rejected = [line for line in noted if line.outcome == ImportLine.Outcome.REJECTED]
+        invalid = [line for line in rejected if not line.evaluation_id]
         self._limit.count(
-            good=len(incoming) + len(parsed.errors) - len(rejected),
+            good=len(incoming) + len(parsed.errors) - len(invalid),
             blank=blank,
-            rejected=((line.line, line.field, line.reason) for line in rejected),
+            rejected=((line.line, line.field, line.reason) for line in invalid),
         )
         insert_evaluations(new.values())
         if reconciled:
@@ -266,6 +276,7 @@ class _FileImport:
         insert_import_lines(self._ranges.merge(noted))
         target.lines += len(lines)
         target.blank += blank
+        target.of_other_judge += len(rejected) - len(invalid)
         self._count(len(new), noted)
         return {record.line for record in new.values()}
 

@@ -17,7 +17,7 @@ from reviews.imports.importer import Cancelled, NothingImported, Progress
 from reviews.imports.rejection_limit import TooManyRejections, require_first_record
 from reviews.imports.runs import clean_run_name, find_run, get_or_create_run
 from reviews.models import Import, ImportProgress, User
-from reviews.records.mapping import FieldMapping
+from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.storage import integrity, source_files
 from reviews.storage.chunks import MeteredStream
 from reviews.storage.errors import ImportRefused
@@ -74,8 +74,40 @@ def enqueue_import(
     )
     for _ in source_files.store_chunks(upload, chunks, totals):
         pass
-    ImportProgress.objects.create(source=upload, size=totals.size)
     upload.size, upload.sha256 = stream.size, stream.sha256
+    return _enqueue(upload, totals, actor)
+
+
+@transaction.atomic
+def enqueue_as_new_run(*, source: Import, run_name: str, actor: User) -> Import:
+    """Enqueue another import of a stored file of another judge, into a new run with the same mapping.
+
+    Raises `ImportRefused` for the name of an existing run, and for any other file.
+    """
+    check_space()
+    if find_run(run_name):
+        raise ImportRefused("A run with this name exists. Enter another name.", "run")
+    if not source.of_other_judge or source.state in Import.UNFINISHED:
+        raise ImportRefused("Only another judge's file becomes a run of its own here. Upload the file again.")
+    mapping = source.run.mapping if source.run else source.mapping
+    upload = importer.create_import(
+        run=None,
+        run_name=clean_run_name(run_name),
+        file_name=source.file_name,
+        strict=source.strict,
+        actor=actor,
+        mapping=mapping_from_json(mapping) if mapping else None,
+    )
+    totals = ContentTotals()
+    for _ in source_files.store_chunks(upload, source_files.stored_chunks(source), totals):
+        pass
+    upload.size, upload.sha256 = source.size, source.sha256
+    return _enqueue(upload, totals, actor)
+
+
+def _enqueue(upload: Import, totals: ContentTotals, actor: User) -> Import:
+    """Enqueue the import of a stored file."""
+    ImportProgress.objects.create(source=upload, size=totals.size)
     integrity.record_content(upload, totals)
     upload.save(update_fields=["size", "sha256"])
     events.record(

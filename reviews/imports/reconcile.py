@@ -1,8 +1,9 @@
 """Decide the outcome of a line whose record the run already has: unchanged, updated, conflict or rejected.
 
 The pipeline appends to its file and re-runs its parser, and exported files are imported again. Each line is
-compared with the stored line and with the decision made here. New evidence is accepted; a file never
-overwrites a decision made here. This module only decides; `bulk_update` writes.
+compared with the stored line and with the decision made here. New evidence is accepted, but not that of
+another judge, and a file never overwrites a decision made here. This module only decides; `bulk_update`
+writes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,8 @@ from reviews.storage.chunks import ChunkLines
 from reviews.storage.line_reader import LineReader
 
 Outcome = ImportLine.Outcome
+_JUDGE = "judge_llm_model"
+_LONGEST_JUDGE = 80
 
 
 class IncomingRecord:
@@ -192,7 +195,10 @@ def reconcile(incoming: IncomingRecord, known: KnownRecord, kept_lines: LineRead
     place = (known.source_import_id, known.source_line)
     before = kept_lines.verified_record(*place, incoming.evaluation_id, known.content_hash)
     after = incoming.record_as_in(kept_lines.mapping(known.source_import_id), known.source_line)
-    return _settle_changed(incoming, known, list(_changed_fields(before, after)))
+    changed = list(_changed_fields(before, after))
+    if _is_of_other_judge(incoming, before, changed):
+        return _of_other_judge(incoming, known, before)
+    return _settle_changed(incoming, known, changed)
 
 
 def _settle_changed(incoming: IncomingRecord, known: KnownRecord, changed: list[str]) -> Reconciled:
@@ -215,6 +221,21 @@ def _settle_changed(incoming: IncomingRecord, known: KnownRecord, changed: list[
     if known.is_sampled:
         values = _still_sampled(record, known, has_new_evidence=has_new_evidence)
     return Reconciled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, **values)
+
+
+def _is_of_other_judge(incoming: IncomingRecord, before: Record, changed: list[str]) -> bool:
+    """Whether a line is another judge's evaluation. The same evaluation by a renamed judge is an update."""
+    has_other_evidence = any(name not in {*HUMAN_FIELDS, _JUDGE} for name in changed)
+    return has_other_evidence and incoming.record.judge_llm_model != before.judge_llm_model
+
+
+def _of_other_judge(incoming: IncomingRecord, known: KnownRecord, before: Record) -> Reconciled:
+    given, judge = (one.judge_llm_model[:_LONGEST_JUDGE] for one in (incoming.record, before))
+    reason = (
+        f"is {given!r}, but this run has the evaluation by {judge!r}: "
+        "import the file of another judge as a run of its own"
+    )
+    return Reconciled(incoming.line, Outcome.REJECTED, _JUDGE, reason, known.pk)
 
 
 def _still_sampled(record: Record, known: KnownRecord, *, has_new_evidence: bool) -> dict[str, Any]:

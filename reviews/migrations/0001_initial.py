@@ -230,6 +230,13 @@ class Migration(migrations.Migration):
                         help_text="Lines at its start that repeat an earlier import of the run: same bytes or same record.",
                     ),
                 ),
+                (
+                    "of_other_judge",
+                    models.BigIntegerField(
+                        default=0,
+                        help_text="Rejected lines with another judge's evaluation of a record of the run.",
+                    ),
+                ),
                 ("lines", models.BigIntegerField(default=0)),
                 ("new", models.BigIntegerField(default=0)),
                 ("unchanged", models.BigIntegerField(default=0)),

@@ -99,7 +99,6 @@ class TestNewerEvidence:
             file_of(
                 line(
                     **dict.fromkeys(("task_id", "model_id", "response_id", "ideal_response_id"), "other"),
-                    judge_llm_model="judge-2",
                     judge_prompt_template_path="prompts/other.txt",
                     raw_judge_output={},
                     parsed_rubric_scores={},
@@ -111,7 +110,7 @@ class TestNewerEvidence:
                 )
             )
         )
-        assert (again.updated, evaluation().judge_llm_model) == (1, "judge-2")
+        assert (again.updated, evaluation().structured_ideal_response) == (1, "2")
 
     def test_new_evidence_needs_no_query_per_line(self) -> None:
         queries = []

@@ -60,6 +60,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     },
     "upload-mapping": {"get": (302, 403, 403, 403, 404), "post": (302, 403, 403, 403, 404)},
     "import": {"get": (302, 403, 200, 200, 200)},
+    "import-as-new-run": {"post": (302, 403, 403, 403, 422)},
     "cancel-import": {"post": (302, 403, 403, 403, 302)},
     "retry-import": {"post": (302, 403, 403, 403, 302)},
     "import-rejected": {"get": (302, 403, 403, 200, 200)},

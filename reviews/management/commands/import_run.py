@@ -130,6 +130,10 @@ class Command(BaseCommand):
             self.stdout.write(
                 f"  {_lines(group)}: {group.outcome}: {field}{group.reason}{' (and similar)' * group.varies}"
             )
+        if done.of_other_judge:
+            self.stdout.write(
+                "  To import another judge's file as a run of its own, use --run with a new name."
+            )
         more = done.rejected + done.conflicts + done.updated - sum(group.size for group in groups)
         if more > 0:
             self.stdout.write(f"  and {more:,} more lines with other reasons (--json lists all)")

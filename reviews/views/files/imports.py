@@ -1,6 +1,7 @@
 """Show the progress of an import and the outcomes of its lines, and download rejected lines."""
 
 from datetime import timedelta
+from http import HTTPStatus
 from typing import Any
 
 from django.db import transaction
@@ -17,6 +18,8 @@ from reviews.http.streaming import download
 from reviews.imports import jobs
 from reviews.imports.exception_groups import group_exceptions
 from reviews.models import Export, Import, ImportLine, ImportProgress
+from reviews.storage.decompression import base_name
+from reviews.storage.errors import ImportRefused
 from reviews.views.access import load_in_run
 from reviews.views.parts import render_part
 
@@ -27,6 +30,10 @@ Outcome = ImportLine.Outcome
 def import_page(request: Request, pk: int) -> HttpResponse:
     """Show an import. htmx polls the changing part while the import runs."""
     check(request.user, "review_evaluation")
+    return _page(request, pk)
+
+
+def _page(request: Request, pk: int, *, new_run_error: str = "") -> HttpResponse:
     sources = Import.objects.select_related("run", "created_by", "progress")
     source = load_in_run(request, sources, pk=pk)
     to_read = _outcomes_worth_reading(source)
@@ -41,8 +48,11 @@ def import_page(request: Request, pk: int) -> HttpResponse:
         "may_import": can(request.user, "import_file"),
         "can_retry": jobs.can_retry(source),
         "may_download_lines": can(request.user, "export_run"),
+        "new_run_name": request.POST.get("run", base_name(source.file_name)),
+        "new_run_error": new_run_error,
     }
-    return render_part(request, "files/imports/page.html", "state", context)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if new_run_error else HTTPStatus.OK
+    return render_part(request, "files/imports/page.html", "state", context, status)
 
 
 def _progress(source: Import) -> dict[str, Any]:
@@ -74,6 +84,20 @@ def _outcomes_worth_reading(source: Import) -> dict[str, int]:
         Outcome.REJECTED: source.rejected,
         Outcome.UPDATED: source.updated,
     }
+
+
+@require_POST
+def import_as_new_run(request: Request, pk: int) -> HttpResponse:
+    """Import another judge's file again, as a run of its own."""
+    check(request.user, "import_file")
+    source = load_in_run(request, Import.objects.select_related("run"), pk=pk)
+    try:
+        done = jobs.enqueue_as_new_run(
+            source=source, run_name=request.POST.get("run", ""), actor=request.user
+        )
+    except ImportRefused as refusal:
+        return _page(request, source.pk, new_run_error=str(refusal))
+    return redirect("import", done.pk)
 
 
 @require_POST
