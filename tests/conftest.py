@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.db import connection
 from django.test import Client, override_settings
 from hypothesis import settings as examples
+from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.operations import outage
 from cognireview.postgres import embedded
@@ -21,6 +21,7 @@ from reviews.models import User
 from tests.support import audit_check as audit_checks
 from tests.support import samples
 from tests.support.audit_check import AuditCheck
+from tests.support.cleanup import kept_rows_digest, quick_cleanup
 from tests.support.factories import UserFactory
 from tests.support.template_database import test_database_from_template
 
@@ -37,23 +38,6 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 
 # For pytest-django: an undefined template variable fails the test.
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
-
-# Deletes rows where there are any, which is much faster than TRUNCATE of all tables. A replica runs no
-# triggers, so append-only tables accept it. Waits for the last request of a closed page.
-_EMPTY_TABLES = """
-DO $$ DECLARE name regclass; has_rows boolean; BEGIN
-    SET LOCAL session_replication_role = replica;
-    FOR name IN SELECT oid FROM pg_class
-        WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname <> 'django_migrations'
-    LOOP
-        EXECUTE format('SELECT EXISTS (SELECT FROM %s)', name) INTO has_rows;
-        IF has_rows THEN
-            EXECUTE format('DELETE FROM %s', name);
-        END IF;
-    END LOOP;
-    SET LOCAL session_replication_role = origin;
-END $$
-"""
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
@@ -124,12 +108,12 @@ def _settings_for_tests() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _flush_deletes_rows() -> Iterator[None]:
-    """Let the flush after a transactional test delete all rows, also of append-only tables."""
-    with pytest.MonkeyPatch.context() as patch:
-        # Patch the class: each thread and each event loop has its own connection.
-        patch.setattr(type(connection.ops), "sql_flush", lambda *_, **__: [_EMPTY_TABLES])
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Clean up quickly after transactional tests."""
+    with django_db_blocker.unblock():
+        digest = kept_rows_digest()
+    with quick_cleanup(digest):
         yield
 
 

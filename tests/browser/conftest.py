@@ -30,6 +30,9 @@ SWITCHES = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # One renderer for all pages: it keeps the compiled scripts, and a new process would start for each test.
+    "--renderer-process-limit=1",
+    "--disable-site-isolation-trials",
 ]
 
 
@@ -76,6 +79,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def shared_context(browser: Browser) -> Iterator[BrowserContext]:
     """One context for all tests: a new one would load every script and style again."""
     context = browser.new_context()
+    context.new_page()
     yield context
     context.close()
 
@@ -86,7 +90,7 @@ def context(shared_context: BrowserContext, live_server: LiveServer) -> Iterator
     yield shared_context
     shared_context.set_offline(False)
     shared_context.clear_cookies()
-    for page in shared_context.pages:
+    for page in shared_context.pages[1:]:
         session = shared_context.new_cdp_session(page)
         session.send(
             "Storage.clearDataForOrigin", {"origin": live_server.url, "storageTypes": "local_storage"}
