@@ -80,7 +80,7 @@ def _of_runs() -> Iterator[Metric]:
         labels=["run", "state"],
     )
     sums: dict[tuple[str, str], int] = {}
-    progress_by_run = queue_progress.all_progress(Run.objects.all())
+    progress_by_run = queue_progress.all_progress(Run.objects.filter(archived_at=None))
     with_work_first = sorted(progress_by_run, key=lambda pair: not pair[1].left)
     for place, (run, progress) in enumerate(with_work_first):
         name = run.name if place < MOST_RUNS else OTHER_RUNS

@@ -30,7 +30,8 @@ from reviews.views.review import (
     recent,
     record,
 )
-from reviews.views.runs import home, lists, mappings, run_page
+from reviews.views.runs import archive, home, lists, mappings, run_page
+from reviews.views.runs.archive import NameForm
 from reviews.views.runs.claim_length import ClaimLengthForm
 from reviews.views.runs.measurement import MeasurementForm
 from reviews.views.runs.members import MembersForm
@@ -62,6 +63,9 @@ pages = [
     path(
         "runs/<int:run_pk>/settings/members/", settings_page, {"form_class": MembersForm}, name="run-members"
     ),
+    path("runs/<int:run_pk>/settings/name/", settings_page, {"form_class": NameForm}, name="run-name"),
+    path("runs/<int:run_pk>/archive/", archive.archive, name="archive-run"),
+    path("runs/<int:run_pk>/unarchive/", archive.unarchive, name="unarchive-run"),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(
         "runs/<int:run_pk>/independent-reviews.jsonl",

@@ -1,15 +1,17 @@
 """Runs: their progress, export, and judge report."""
 
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
+from django.db import transaction
 from django.http import StreamingHttpResponse
-from ninja import P, QueryEx, Router
+from ninja import Field, P, QueryEx, Router
+from pydantic import model_validator
 
 from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSONL
+from reviews.api.bodies import JSONL, Body
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.exports import jobs
@@ -17,16 +19,35 @@ from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
 from reviews.judge.scope import JudgeScope
-from reviews.models import Run
+from reviews.models import Run, User
 from reviews.queue import progress as queue_progress
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.runs.changes import archive_run, rename_run, unarchive_run
 
 router = Router(tags=["runs"])
 
 
+class RunChange(Body):
+    """Changes of a run. Members that are left out stay."""
+
+    name: str | None = Field(None, description="The new name.")
+    archived: bool | None = Field(None, description="True archives the run, false unarchives it.")
+
+    @model_validator(mode="after")
+    def _check_any(self) -> Self:
+        if self.name is None and self.archived is None:
+            raise ValueError("Send name or archived.")
+        return self
+
+
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
-def runs(request: ApiRequest) -> list[dict[str, Any]]:
-    """List the runs that you may see, newest first, with their counts by state."""
-    found = queue_progress.all_progress(Run.objects.visible_to(request.user))
+def runs(request: ApiRequest, *, archived: bool = False) -> list[dict[str, Any]]:
+    """List the runs that you may see, newest first, with their counts by state.
+
+    Archived runs are listed only with `archived=true`, and without the others.
+    """
+    visible = Run.objects.visible_to(request.user)
+    found = queue_progress.all_progress(visible.filter(archived_at__isnull=not archived))
     return [shapes.run_out(run, progress) for run, progress in found]
 
 
@@ -84,3 +105,32 @@ def run(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return a run with its counts by state."""
     found = get_run(run, request.user)
     return shapes.run_out(found, queue_progress.run_progress(found))
+
+
+@operation(
+    router, "PATCH", "/runs/{run}", scope="configure", response=shapes.RunOut, problems=(400, 404, 409)
+)
+def change_run(request: ApiRequest, run: str, changes: RunChange) -> dict[str, Any]:
+    """Rename, archive or unarchive a run.
+
+    An archived run can be read and exported. Imports into it respond with 422, other operations with 409.
+    """
+    found = get_run(run, request.user)
+    with transaction.atomic():
+        if changes.archived is False:
+            found = unarchive_run(run_id=found.pk, actor=request.user)
+        if changes.name is not None:
+            found = _rename(found, changes.name, request.user)
+        if changes.archived:
+            found = archive_run(run_id=found.pk, actor=request.user)
+    return shapes.run_out(found, queue_progress.run_progress(found))
+
+
+def _rename(run: Run, name: str, actor: User) -> Run:
+    try:
+        return rename_run(run_id=run.pk, actor=actor, name=name)
+    except InvalidSettings as invalid:
+        errors = [
+            (field, sentence) for field, sentences in invalid.problems.items() for sentence in sentences
+        ]
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors) from invalid

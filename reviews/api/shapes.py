@@ -31,6 +31,7 @@ class RunOut(Schema):
     escalated: int
     done: int
     not_required: int
+    archived_at: dt.datetime | None = Field(description="Null unless the run is archived.")
 
 
 class MappingOut(Schema):
@@ -240,6 +241,7 @@ def run_out(run: Run, progress: Progress) -> dict[str, Any]:
     return {
         "name": run.name,
         "created_at": run.created_at,
+        "archived_at": run.archived_at,
         **dict(zip(Progress._fields, progress, strict=True)),
     }
 

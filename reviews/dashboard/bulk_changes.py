@@ -14,6 +14,7 @@ from reviews.audit import events
 from reviews.models import BulkChange, BulkChangeItem, Evaluation, Run, User
 from reviews.models.evaluations import CLAIMED, IN_QUEUE, UNCLAIMED
 from reviews.queue.claim_columns import clear_claims, restore_claims
+from reviews.queue.claims import check_not_archived
 from reviews.search import listing
 from reviews.search.filters import STATUSES, Filters
 
@@ -71,8 +72,12 @@ def preview(order: BulkOrder) -> BulkPreview:
 
 @transaction.atomic
 def apply(order: BulkOrder, actor: User) -> BulkChange:
-    """Change at most `MOST_AT_ONCE` records. Records locked by another transaction are skipped."""
+    """Change at most `MOST_AT_ONCE` records. Records locked by another transaction are skipped.
+
+    Raises `RunArchived`.
+    """
     check(actor, "lead_review")
+    check_not_archived(order.run)
     change = BulkChange.objects.create(
         run=order.run,
         actor=actor,
@@ -98,9 +103,13 @@ def apply(order: BulkOrder, actor: User) -> BulkChange:
 
 @transaction.atomic
 def undo(*, change_id: int, actor: User) -> UndoResult:
-    """Restore the previous values of each record, unless it was changed since. Raises `UndoRefused`."""
+    """Restore the previous values of each record, unless it was changed since.
+
+    Raises `UndoRefused` and `RunArchived`.
+    """
     check(actor, "lead_review")
     change = BulkChange.objects.select_for_update(of=("self",)).select_related("run").get(pk=change_id)
+    check_not_archived(change.run)
     if change.undone_at:
         raise UndoRefused("This change was already undone.")
     item = change.items.filter(evaluation=OuterRef("pk"))

@@ -24,6 +24,7 @@ LISTED = 200
 def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck]:
     """Draw at most `count` current decisions of the selection's reviewer, with equal probability.
 
+    Archived runs are left out.
     A decision is drawn only once, and at most `MOST_DRAWN` at a time. Raises `Denied` for the actor's own
     decisions.
     """
@@ -33,6 +34,7 @@ def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck
     # The lock serialises concurrent draws, so that they draw different decisions.
     User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
     candidates = Review.objects.by_reviewers().filter(selection.condition(), spot_check=None)
+    candidates = candidates.filter(run__archived_at=None)
     current = candidates.filter(evaluation__review=F("pk"), evaluation__is_outdated=False)
     current = current.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)
     drawn = current.order_by("?").only("pk", "run", "reviewer")[: min(count, MOST_DRAWN)]

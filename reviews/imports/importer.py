@@ -25,7 +25,7 @@ from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.parser_pool import ParsedLines, ParseRequest
 from reviews.imports.reconcile import IncomingRecord, KnownRecord, Reconciled, find_known_records, reconcile
 from reviews.imports.rejection_limit import RejectionLimit, split_batches
-from reviews.imports.runs import get_or_create_run
+from reviews.imports.runs import check_open, get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
 from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.records.shared_prefix import PrefixCounter, read_record_id
@@ -151,6 +151,7 @@ def import_chunks(
     if upload.run is None:
         wanted = mapping_from_json(upload.mapping) if upload.mapping else None
         upload.run = get_or_create_run(upload.run_name, mapping=wanted, actor=upload.created_by)
+    check_open(upload.run)
     _FileImport(upload).run(stored, progress)
     _finish(upload, totals)
 

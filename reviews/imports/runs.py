@@ -48,8 +48,21 @@ def _check_unfinished(name: str, mapping: FieldMapping) -> None:
 
 
 def find_run(name: str) -> Run | None:
-    """Return the run of that name, if there is one. Raises `ImportRefused` for an invalid name."""
-    return Run.objects.filter(name=clean_run_name(name)).first()
+    """Return the run of that name, if there is one, to import into.
+
+    Raises `ImportRefused` for an invalid name, and for an archived run.
+    """
+    run = Run.objects.filter(name=clean_run_name(name)).first()
+    if run:
+        check_open(run)
+    return run
+
+
+def check_open(run: Run) -> None:
+    """Raise `ImportRefused` if the run is archived."""
+    if run.archived_at:
+        reason = f"The run {run.name!r} is archived. Unarchive it first, or choose another name."
+        raise ImportRefused(reason, "run")
 
 
 def run_mapping(run: Run) -> FieldMapping | None:

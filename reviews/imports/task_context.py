@@ -16,6 +16,7 @@ from reviews.database.locks import Lock
 from reviews.imports import task_entry
 from reviews.imports.importer import clean_file_name
 from reviews.imports.rejection_limit import RejectionLimit
+from reviews.imports.runs import check_open
 from reviews.imports.task_entry import Task
 from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.records.schema import LineError
@@ -35,7 +36,7 @@ def import_context(
 ) -> ContextImport:
     """Import a file for one run, or with None for every run without its own context for a task.
 
-    Raises `ImportRefused` for an unreadable file, for one without tasks and for an unknown run.
+    Raises `ImportRefused` for an unreadable file, for one without tasks, and for an unknown or archived run.
     """
     locks.acquire(Lock.TASK_CONTEXT)
     target = ContextImport.objects.create(
@@ -58,9 +59,11 @@ def _run(name: str | None) -> Run | None:
     if name is None:
         return None
     try:
-        return Run.objects.get(name=name)
+        run = Run.objects.get(name=name)
     except Run.DoesNotExist:
         raise ImportRefused(f"There is no run named {name!r}.", "run") from None
+    check_open(run)
+    return run
 
 
 class _ContextImport:

@@ -60,6 +60,7 @@ def begin(*, file_name: str, run_name: str, strict: bool, size: int, actor: User
     if not size:
         raise ImportRefused("The file is empty.")
     check_size(size)
+    runs.find_run(run_name)
     _check_count(actor)
     upload = Upload.objects.create(
         created_by=actor,

@@ -1418,6 +1418,13 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=200)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
+                    "archived_at",
+                    models.DateTimeField(
+                        help_text="When it became read-only and left the lists. Null for other runs.",
+                        null=True,
+                    ),
+                ),
+                (
                     "mapping",
                     models.JSONField(
                         help_text="How lines of another format are read: see `mapping`. None if the lines are records.",

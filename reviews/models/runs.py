@@ -60,6 +60,9 @@ class Run(models.Model):
 
     name = models.CharField(max_length=RUN_NAME_LENGTH)
     created_at = models.DateTimeField(db_default=Now())
+    archived_at = models.DateTimeField(
+        null=True, help_text="When it became read-only and left the lists. Null for other runs."
+    )
 
     mapping = models.JSONField(
         null=True,

@@ -17,7 +17,7 @@ from reviews.queue import allocation
 from reviews.queue.claim_columns import NO_CLAIM, clear_claims, save_claim, start_claim, start_prefetch
 from reviews.queue.claim_length import claim_length, renewal_interval
 from reviews.queue.next_record import Claimed, claim_first
-from reviews.records.conflicts import RecordUnavailable
+from reviews.records.conflicts import RecordUnavailable, RunArchived
 
 # The condition of the whole queue.
 EVERYTHING = Q()
@@ -30,6 +30,7 @@ def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evalua
     Records that are assigned to the reviewer come first, then those assigned to nobody. `condition` filters
     the records of the queue. Returns None if the reviewer has nothing left to claim.
     """
+    check_not_archived(run)
     _serialize_claims(reviewer)
     claimed = claim_first(run=run, claim=start_claim(run, reviewer), condition=condition)
     return _claimed(claimed, reviewer) if claimed else None
@@ -41,6 +42,7 @@ def prefetch_next(*, run: Run, reviewer: User, current: int, condition: Q = EVER
 
     The claim is shorter than usual. A record that the reviewer has prefetched before is returned again.
     """
+    check_not_archived(run)
     _serialize_claims(reviewer)
     claim = start_prefetch(run, reviewer)
     claimed = claim_first(run=run, claim=claim, condition=condition, current=current)
@@ -187,15 +189,23 @@ def unskip_all(*, run: Run, reviewer: User) -> int:
 
 
 def lock_evaluation(evaluation_id: int) -> Evaluation:
-    """Lock the row of a record until the transaction ends, and load it. Raises `Evaluation.DoesNotExist`.
+    """Lock the row of a record until the transaction ends, and load it.
 
     Claims, skips, decisions and imports of one record take turns at this lock. The large columns are loaded
-    when they are read.
+    when they are read. Raises `Evaluation.DoesNotExist`, and `RunArchived`.
     """
-    # Only the run is joined, because it never changes. After a wait for the lock, PostgreSQL reads the locked
-    # row again, but not the joined ones: a claim or a review that was made meanwhile would be missing.
+    # Only the run is joined, because it rarely changes. After a wait for the lock, PostgreSQL reads the
+    # locked row again, but not the joined ones: a claim or a review that was made meanwhile would be missing.
     rows = Evaluation.objects.select_related("run").select_for_update(of=("self",), no_key=True)
-    return rows.without_large_columns().get(pk=evaluation_id)
+    evaluation = rows.without_large_columns().get(pk=evaluation_id)
+    check_not_archived(evaluation.run)
+    return evaluation
+
+
+def check_not_archived(run: Run) -> None:
+    """Raise `RunArchived` if the run is archived."""
+    if run.archived_at:
+        raise RunArchived(run.name)
 
 
 def check_available(evaluation: Evaluation, reviewer: User) -> None:

@@ -19,6 +19,13 @@ class RecordUnavailable(Conflict):
     """The reviewer cannot claim, renew or decide the record now."""
 
 
+class RunArchived(Conflict):
+    """The run is archived, so nothing in it can change."""
+
+    def __init__(self, run: str) -> None:
+        super().__init__(f"The run {run} is archived, so nothing was changed. A lead can unarchive it.")
+
+
 class RecordReimported(Conflict):
     """A file changed the record after the reviewer opened it."""
 

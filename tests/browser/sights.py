@@ -39,6 +39,7 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.review import decisions, drafts, escalations, independent_reviews
+from reviews.runs.changes import archive_run
 from reviews.search import saved_views, strata
 from reviews.search.filters import Filters
 from tests.records.test_mapping import MT_BENCH
@@ -83,6 +84,10 @@ class Sight:
         if self.address.startswith("/"):
             return self.address
         return reverse(self.address, args=[] if argument is None else [argument]) + self.query
+
+
+def archived_run() -> int:
+    return archive_run(run_id=run(), actor=None).pk
 
 
 def run() -> int:
@@ -698,6 +703,9 @@ SIGHTS = {
     "run settings": Sight("run-settings", "lea", run),
     "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
     "claim length": Sight("run-claim-length", "lea", run),
+    "name and archive": Sight("run-name", "lea", run),
+    "name and archive, archived": Sight("run-name", "lea", archived_run),
+    "archived run": Sight("run", "lea", archived_run),
     "sampling settings": Sight("run-measurement", "lea", run),
     "sampling settings, refused": Sight("run-measurement", "lea", run, then=save_invalid_share),
     "conflicts": Sight("conflicts", "lea", run),

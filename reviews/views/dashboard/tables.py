@@ -142,7 +142,7 @@ def runs(scope: DashboardFilters) -> Table:
             count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
             Cell("Assign or prioritise", url=reverse("bulk-change", args=[run.pk])),
         ]
-        for run, progress in queue_progress.all_progress(scope.runs)
+        for run, progress in queue_progress.all_progress(scope.runs.filter(archived_at=None))
         if chosen in {None, run}
     ]
     return Table("runs", "Runs", columns, rows, "There are no runs yet.")

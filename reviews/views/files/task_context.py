@@ -29,7 +29,7 @@ class ContextForm(forms.Form):
         widget=forms.FileInput(attrs={"accept": ".json,.jsonl,.ndjson,.gz,.zst"}),
     )
     run = forms.ModelChoiceField(
-        Run.objects.order_by("name"),
+        Run.objects.filter(archived_at=None).order_by("name"),
         label="Run",
         required=False,
         empty_label="Every run without its own task context",

@@ -55,7 +55,10 @@ class UploadForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def runs(request: Request) -> HttpResponse:
-    """Show all runs with their progress. A POST uploads a file and redirects to its import (admins)."""
+    """Show all runs with their progress, or with `?archived` the archived ones.
+
+    A POST uploads a file and redirects to its import (admins).
+    """
     check(request.user, "review_evaluation")
     form = UploadForm()
     if request.method == "POST":
@@ -66,8 +69,12 @@ def runs(request: Request) -> HttpResponse:
             return redirect("import", done.pk)
         if done:
             return redirect("upload-mapping", done.pk)
+    is_archive = "archived" in request.GET
+    visible = Run.objects.visible_to(request.user)
     context = {
-        "runs": progress.all_progress(Run.objects.visible_to(request.user)),
+        "runs": progress.all_progress(visible.filter(archived_at__isnull=not is_archive)),
+        "is_archive": is_archive,
+        "has_archive": visible.filter(archived_at__isnull=False).exists(),
         "form": form,
         "may_import": can(request.user, "import_file"),
         # Running imports into new runs, and those that failed or were cancelled.

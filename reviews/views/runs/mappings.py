@@ -83,7 +83,7 @@ def mappings(request: Request) -> HttpResponse:
         if run:
             messages.success(request, f"Mapping of {run.name} saved. Now import its files.")
             return redirect("mappings")
-    mapped = Run.objects.exclude(mapping=None).order_by("-pk")[:SHOWN]
+    mapped = Run.objects.filter(archived_at=None).exclude(mapping=None).order_by("-pk")[:SHOWN]
     context = {"form": form, "runs": [(run, run_mapping(run)) for run in mapped]}
     return render(request, "runs/mappings.html", context, status=422 if form.is_bound else 200)
 

@@ -24,7 +24,7 @@ class WebhookForm(forms.Form):
         ),
     )
     run = forms.ModelChoiceField(
-        Run.objects.order_by("-created_at", "-pk"),
+        Run.objects.filter(archived_at=None).order_by("-created_at", "-pk"),
         required=False,
         label="Run",
         empty_label="Every run",

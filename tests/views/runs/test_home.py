@@ -66,7 +66,7 @@ class TestRunList:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         EvaluationFactory.create_batch(count)
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(8):
             as_max.get(RUNS)
 
 

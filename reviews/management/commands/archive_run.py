@@ -1,0 +1,29 @@
+"""`manage.py archive_run NAME...`."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reviews.management.arguments import find_run
+from reviews.runs.changes import ImportUnderWay, archive_run, unarchive_run
+
+
+class Command(BaseCommand):
+    help = "Archive runs: they leave the list of runs and become read-only. With --undo, unarchive them."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("runs", nargs="+", metavar="NAME", help="name of a run")
+        parser.add_argument("--undo", action="store_true", help="unarchive the runs")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        for run in [find_run(name) for name in options["runs"]]:
+            if options["undo"]:
+                unarchive_run(run_id=run.pk, actor=None)
+                self.stdout.write(f"Run {run.name!r} is not archived.")
+                continue
+            try:
+                archive_run(run_id=run.pk, actor=None)
+            except ImportUnderWay as refused:
+                raise CommandError(f"{run.name}: {refused}", returncode=2) from refused
+            self.stdout.write(f"Run {run.name!r} is archived.")

@@ -1,0 +1,25 @@
+"""`manage.py rename_run NAME NEW_NAME`."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from reviews.management.arguments import find_run
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.runs.changes import rename_run
+
+
+class Command(BaseCommand):
+    help = "Rename a run. Addresses of pages stay; addresses of the API contain the name."
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("run", metavar="NAME", help="name of the run")
+        parser.add_argument("name", metavar="NEW_NAME", help="its new name")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            run = rename_run(run_id=find_run(options["run"]).pk, actor=None, name=options["name"])
+        except InvalidSettings as invalid:
+            raise CommandError(str(invalid), returncode=2) from invalid
+        self.stdout.write(f"Renamed run {options['run']!r} to {run.name!r}.")
