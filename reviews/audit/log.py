@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from django.db import connection
+from django.db.models import Q
 
 from reviews.audit import decision_check
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
 from reviews.audit.reveals import independent_reviews_hidden_from
 from reviews.database.held_transaction import HeldTransaction
 from reviews.models import AuditEvent, Evaluation, Run, User
+from reviews.models.runs import sees_every_run
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +41,7 @@ _UNSEALED = """
 """
 # Actions whose events contain a reviewer's scores.
 _WITH_SCORES = ("independent review", "blind scores")
+_IS_OF_NO_RUN = Q(run=None, source=None) & ~Q(action__startswith="upload")
 _HEAD = "SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1"
 
 
@@ -92,8 +95,9 @@ def verify(chain: ChainVerifier) -> Iterator[str]:
 def jsonl_lines(run: Run | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
     """Yield the audit log as JSONL, from the entry after a position.
 
-    With a run, the events of other runs are digests, so that the chain can still be verified. Independent
-    reviews and blind scores are digests, too, if the `reader` may still review their records independently.
+    With a run, the events of other runs are digests, so that the chain can still be verified. With a
+    `reader`, so are the events of runs that they may not see, and independent reviews and blind scores if
+    they may still review the records independently.
     """
     with _snapshot():
         for entries in _batches(after):
@@ -104,11 +108,21 @@ def jsonl_lines(run: Run | None = None, *, after: int = 0, reader: User | None =
 
 
 def _withheld(entries: Sequence[LogEntry], reader: User) -> set[int]:
-    """Return the keys of events with other reviewers' scores that the reader must not see yet."""
+    """Return the keys of events that the reader must not see.
+
+    These are events of runs that are hidden from them, also of removed runs, and events with other
+    reviewers' scores that they must not see yet.
+    """
     keys = [entry.sealed.event for entry in entries if entry.sealed.event is not None]
-    scored = AuditEvent.objects.filter(pk__in=keys, action__in=_WITH_SCORES).exclude(actor=reader).order_by()
+    events = AuditEvent.objects.filter(pk__in=keys).order_by()
     undecided = Evaluation.objects.filter(independent_reviews_hidden_from(reader))
-    return set(scored.filter(evaluation__in=undecided).values_list("pk", flat=True))
+    scored = events.filter(action__in=_WITH_SCORES, evaluation__in=undecided).exclude(actor=reader)
+    hidden = events.none()
+    if not sees_every_run(reader):
+        visible = Run.objects.visible_to(reader).values("pk")
+        # Uploads and imports have no run until a line is accepted, and name the file.
+        hidden = events.exclude(run_id__in=visible).exclude(_IS_OF_NO_RUN)
+    return {*scored.values_list("pk", flat=True), *hidden.values_list("pk", flat=True)}
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from reviews.accounts.permissions import check
+from reviews.accounts.permissions import Denied, check, people_in
 from reviews.audit import events
 from reviews.models import BulkChange, BulkChangeItem, Evaluation, Run, User
 from reviews.models.evaluations import CLAIMED, IN_QUEUE, UNCLAIMED
@@ -74,10 +74,12 @@ def preview(order: BulkOrder) -> BulkPreview:
 def apply(order: BulkOrder, actor: User) -> BulkChange:
     """Change at most `MOST_AT_ONCE` records. Records locked by another transaction are skipped.
 
-    Raises `RunArchived`.
+    Raises `RunArchived`, and `Denied` if they are to be assigned to somebody who may not see the run.
     """
     check(actor, "lead_review")
     check_not_archived(order.run)
+    if order.assigned_to and not _lock_people(order.run, User.objects.filter(pk=order.assigned_to.pk)):
+        raise Denied(f"{order.assigned_to.name} has no access to this run.")
     change = BulkChange.objects.create(
         run=order.run,
         actor=actor,
@@ -105,7 +107,8 @@ def apply(order: BulkOrder, actor: User) -> BulkChange:
 def undo(*, change_id: int, actor: User) -> UndoResult:
     """Restore the previous values of each record, unless it was changed since.
 
-    Raises `UndoRefused` and `RunArchived`.
+    Nothing is assigned to or claimed for people who have lost access to the run since. Raises `UndoRefused`
+    and `RunArchived`.
     """
     check(actor, "lead_review")
     change = BulkChange.objects.select_for_update(of=("self",)).select_related("run").get(pk=change_id)
@@ -126,6 +129,13 @@ def undo(*, change_id: int, actor: User) -> UndoResult:
     outcome = UndoResult(len(unchanged), change.evaluations - len(unchanged))
     _record(change, f"undo {change.kind}", actor, restored=outcome.restored, stayed=outcome.stayed)
     return outcome
+
+
+def _lock_people(run: Run, people: QuerySet[User]) -> set[int]:
+    """Lock people, and return the keys of those who may see the run. Changes of its members wait."""
+    locked = set(people.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+    allowed = people_in(Run.objects.get(pk=run.pk)).filter(pk__in=locked)
+    return set(allowed.values_list("pk", flat=True))
 
 
 def latest_changes(run: Run) -> QuerySet[BulkChange]:
@@ -153,12 +163,21 @@ def _claimed_by_others(order: BulkOrder) -> QuerySet[Evaluation]:
 
 def _as_changed(change: BulkChange) -> QuerySet[Evaluation]:
     """Return the records that are still as the change left them."""
-    rows = Evaluation.objects.filter(pk__in=change.items.values("evaluation"))
+    rows = Evaluation.objects.filter(pk__in=_restorable(change).values("evaluation"))
     if change.kind == Kind.ASSIGN:
         return rows.filter(assigned_to=change.assigned_to)
     if change.kind == Kind.PRIORITISE:
         return rows.filter(Q(priority=change.priority))
     return rows.filter(IN_QUEUE, is_escalated=False, claimed_by=None)
+
+
+def _restorable(change: BulkChange) -> QuerySet[BulkChangeItem]:
+    """Return the items without those of people who may no longer see the run."""
+    if change.kind == Kind.PRIORITISE:
+        return change.items.all()
+    column = "assigned_to" if change.kind == Kind.ASSIGN else "claimed_by"
+    allowed = _lock_people(change.run, User.objects.filter(pk__in=change.items.values(column)))
+    return change.items.filter(Q(**{column: None}) | Q(**{f"{column}__in": allowed}))
 
 
 def _locked(rows: QuerySet[Evaluation]) -> list[Evaluation]:

@@ -9,6 +9,7 @@ from reviews.audit import events
 from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Review, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.models.runs import in_visible_runs
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import QUEUE_STATUSES
@@ -75,9 +76,9 @@ def reopen(*, check_id: int, actor: User, reason: str) -> SpotCheck:
 
 
 def open_checks(actor: User) -> list[SpotCheck]:
-    """Return the actor's pending checks of current decisions, oldest first."""
+    """Return the actor's pending checks of current decisions in runs that they may see, oldest first."""
     mine = SpotCheck.objects.filter(
-        drawn_by=actor, outcome=Outcome.OPEN, review__evaluation__review=F("review")
+        in_visible_runs(actor), drawn_by=actor, outcome=Outcome.OPEN, review__evaluation__review=F("review")
     )
     decided = mine.exclude(review__evaluation__human_review_status__in=QUEUE_STATUSES)
     return list(_loaded(decided.order_by("pk")))

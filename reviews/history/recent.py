@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from reviews.database.pagination import page_by_key
 from reviews.history.versions import ReviewState, review_state
@@ -54,12 +54,12 @@ class RecentPage(NamedTuple):
     escalations: list[Escalation]
 
 
-def load_page(*, reviewer: User, run: Run | None = None, after: str = "") -> RecentPage:
-    """Load a page of the reviewer's work in one run or in all runs.
+def load_page(*, reviewer: User, run: Run, after: str = "") -> RecentPage:
+    """Load a page of the reviewer's work in a run.
 
     An invalid cursor in `after` gives the first page.
     """
-    made = Review.objects.by_reviewers().filter(_in_run(run), reviewer=reviewer)
+    made = Review.objects.by_reviewers().filter(evaluation__run=run, reviewer=reviewer)
     reviews = _without_large(made.select_related("withdrawal", "independent_review", "evaluation__run"))
     page = page_by_key(reviews, after=after, size=PAGE_SIZE, newest_first=True)
     rules = {one.run_id: run_rubric(one.run).rule for one in (review.evaluation for review in page.rows)}
@@ -77,20 +77,16 @@ def _decision(review: Review, rule: VerdictRule) -> RecentDecision:
     return RecentDecision(review, before, rule.verdict(review.corrected_scores))
 
 
-def _skips(reviewer: User, run: Run | None) -> list[Skip]:
-    skips = Skip.objects.filter(_in_run(run), evaluation__in=Evaluation.objects.in_queue(), reviewer=reviewer)
+def _skips(reviewer: User, run: Run) -> list[Skip]:
+    skips = Skip.objects.filter(evaluation__in=run.evaluations.in_queue(), reviewer=reviewer)
     return list(_without_large(skips.select_related("evaluation__run").order_by("-pk"))[:LISTED])
 
 
-def _escalations(reviewer: User, run: Run | None) -> list[Escalation]:
-    raised = Escalation.objects.filter(_in_run(run), raised_by=reviewer)
+def _escalations(reviewer: User, run: Run) -> list[Escalation]:
+    raised = Escalation.objects.filter(evaluation__run=run, raised_by=reviewer)
     raised = raised.exclude(outcome=Escalation.Outcome.WITHDRAWN).order_by("-pk")
     raised = raised.exclude(kind=Escalation.Kind.DISAGREEMENT)
     return list(_without_large(raised.select_related("evaluation__run", "resolved_by"))[:LISTED])
-
-
-def _in_run(run: Run | None) -> Q:
-    return Q(evaluation__run=run) if run else Q()
 
 
 def _without_large(rows: QuerySet[_Row]) -> QuerySet[_Row]:

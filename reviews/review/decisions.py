@@ -225,15 +225,15 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
 
 
 @transaction.atomic
-def resolve_conflict(*, conflict_id: int, version: int, theirs: bool, actor: User) -> None:
-    """Resolve a conflict for the decision of the file (`theirs`) or for the one made here.
+def resolve_conflict(*, run: Run, conflict_id: int, version: int, theirs: bool, actor: User) -> None:
+    """Resolve a conflict of a run for the decision of the file (`theirs`) or for the one made here.
 
     The file's five human_* values become a review version by the actor. `version` is the record's version
     that the actor saw. Raises `Conflict` if the record has changed, or if the conflict was resolved or
     replaced by a newer file.
     """
     check(actor, "resolve_conflict")
-    conflict = FileConflict.objects.get(pk=conflict_id)
+    conflict = FileConflict.objects.get(pk=conflict_id, run=run)
     # An import, a submit or another lead may change the record until it is locked.
     evaluation = claims.lock_evaluation(conflict.evaluation_id)
     conflict.refresh_from_db()

@@ -114,7 +114,7 @@ def settled_for_the_file(ana: User, lea: User) -> None:
     import_data(file_of(splice(A, theirs)))
     conflict = record().conflicts.get()
     review_decisions.resolve_conflict(
-        conflict_id=conflict.pk, version=record().version, theirs=True, actor=lea
+        run=conflict.run, conflict_id=conflict.pk, version=record().version, theirs=True, actor=lea
     )
 
 

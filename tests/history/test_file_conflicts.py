@@ -59,6 +59,7 @@ def run(ana: User) -> Run:
 
 def resolve(actor: User, *, theirs: bool, version: int | None = None) -> None:
     decisions.resolve_conflict(
+        run=open_conflict().run,
         conflict_id=open_conflict().pk,
         version=evaluation().version if version is None else version,
         theirs=theirs,
@@ -188,7 +189,11 @@ class TestResolution:
         resolve(lea, theirs=False)
         with pytest.raises(Conflict, match="no longer open"):
             decisions.resolve_conflict(
-                conflict_id=conflict.pk, version=evaluation().version, theirs=True, actor=lea
+                run=conflict.run,
+                conflict_id=conflict.pk,
+                version=evaluation().version,
+                theirs=True,
+                actor=lea,
             )
         assert evaluation().human_reviewer_id == "ana"
 

@@ -75,7 +75,7 @@ class TestOverturns:
             human=dict.fromkeys(HUMAN_FIELDS) | {"human_review_status": "Reviewed"},
         )
         review_decisions.resolve_conflict(
-            conflict_id=conflict.pk, version=decided.version, theirs=True, actor=lea
+            run=conflict.run, conflict_id=conflict.pk, version=decided.version, theirs=True, actor=lea
         )
         assert kinds(ana) == ["file"]
 

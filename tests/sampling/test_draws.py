@@ -613,7 +613,9 @@ class TestReimports:
         decide(one_drawn(), ana, scores=CORRECTED)
         disputed = self.bring(human_review_comments="No.")
         conflict = FileConflict.objects.get()
-        decisions.resolve_conflict(conflict_id=conflict.pk, version=disputed.version, theirs=True, actor=lea)
+        decisions.resolve_conflict(
+            run=conflict.run, conflict_id=conflict.pk, version=disputed.version, theirs=True, actor=lea
+        )
         resolved = again(disputed)
         assert (resolved.human_review_status, resolved.human_review_comments) == ("Not Required", "No.")
         assert not resolved.is_sampled

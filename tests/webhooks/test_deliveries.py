@@ -141,7 +141,9 @@ class TestRunNotification:
             human=decided.evaluation.human | {"human_review_status": "Reviewed"},
         )
         version = fresh(record).version
-        decisions.resolve_conflict(conflict_id=conflict.pk, version=version, theirs=True, actor=lea)
+        decisions.resolve_conflict(
+            run=conflict.run, conflict_id=conflict.pk, version=version, theirs=True, actor=lea
+        )
         assert notified_runs() == ["nightly"]
 
     @pytest.mark.parametrize("end", ["confirmed", "put back"])

@@ -54,7 +54,7 @@ def resolve_conflicts(request: Request, run_pk: int) -> HttpResponse:
         raise BadRequest
     if not keys:
         messages.error(request, "Select at least one conflict.")
-    resolved, refused = _resolve(request, keys, theirs=keep == FileConflict.Outcome.THEIRS)
+    resolved, refused = _resolve(request, run, keys, theirs=keep == FileConflict.Outcome.THEIRS)
     if resolved:
         messages.success(request, f"{resolved:,} resolved: {FileConflict.Outcome(keep).label}.")
     for reason in dict.fromkeys(refused):
@@ -80,12 +80,16 @@ def _key(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _resolve(request: Request, keys: Iterable[tuple[int, int]], *, theirs: bool) -> tuple[int, list[str]]:
+def _resolve(
+    request: Request, run: Run, keys: Iterable[tuple[int, int]], *, theirs: bool
+) -> tuple[int, list[str]]:
     """Resolve conflicts. Return how many were resolved, and the reason for each of the others."""
     resolved, refused = 0, []
     for key, version in keys:
         try:
-            decisions.resolve_conflict(conflict_id=key, version=version, theirs=theirs, actor=request.user)
+            decisions.resolve_conflict(
+                run=run, conflict_id=key, version=version, theirs=theirs, actor=request.user
+            )
         except Conflict as conflict:
             refused.append(conflict.reason)
         except FileConflict.DoesNotExist:
