@@ -55,13 +55,13 @@ class TestRunningImport:
         assert text(response).startswith('<div id="import-state"')
         assert "HX-Request" in response["Vary"]
 
-    def test_import_page_stops_polling_at_the_end(self, as_ana: Client, max: User) -> None:
+    def test_import_page_stops_polling_at_the_end(self, as_max: Client, max: User) -> None:
         source = upload(max, line("e-1"))
-        assert "hx-trigger" in text(as_ana.get(address(source), headers={"hx-request": "true"}))
+        assert "hx-trigger" in text(as_max.get(address(source), headers={"hx-request": "true"}))
         jobs.import_upload(source.pk)
-        assert "hx-trigger" not in text(as_ana.get(address(source), headers={"hx-request": "true"}))
+        assert "hx-trigger" not in text(as_max.get(address(source), headers={"hx-request": "true"}))
 
-    def test_import_page_shows_progress(self, as_ana: Client, max: User) -> None:
+    def test_import_page_shows_progress(self, as_max: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         begin = timezone.now()
         ImportProgress.objects.filter(source=source).update(
@@ -71,14 +71,14 @@ class TestRunningImport:
             started_at=begin,
             reported_at=begin + timedelta(seconds=10),
         )
-        page = text(as_ana.get(address(source)))
+        page = text(as_max.get(address(source)))
         assert '<progress aria-label="Importing" max="4000000" value="1000000">' in page
         for part in ("50,000 lines", "5,000 lines/s", "30 s left", "49,990 new", "10 rejected"):
             assert part in page
         assert "0 blank" not in page
 
-    def test_import_page_shows_that_it_is_queued(self, as_ana: Client, max: User) -> None:
-        assert "Waiting to start" in text(as_ana.get(address(upload(max, line("e-1")))))
+    def test_import_page_shows_that_it_is_queued(self, as_max: Client, max: User) -> None:
+        assert "Waiting to start" in text(as_max.get(address(upload(max, line("e-1")))))
 
 
 class TestCancelledImport:
@@ -100,8 +100,22 @@ class TestCancelledImport:
         assert reverse("cancel-import", args=[source.pk]) not in page
 
     def test_cancelling_is_offered_with_permission(self, as_ana: Client, max: User) -> None:
+        imported(max, line("e-0"))
         source = upload(max, line("e-1"))
-        assert reverse("cancel-import", args=[source.pk]) not in text(as_ana.get(address(source)))
+        page = text(as_ana.get(address(source)))
+        assert "Waiting to start" in page
+        assert reverse("cancel-import", args=[source.pk]) not in page
+
+
+class TestImportWithoutRun:
+    def test_import_into_new_run_is_for_admins_until_a_line_is_accepted(
+        self, client: Client, ana: User, max: User
+    ) -> None:
+        source = upload(max, line("e-1"))
+        client.force_login(ana)
+        assert client.get(address(source)).status_code == 404
+        jobs.import_upload(source.pk)
+        assert client.get(address(source)).status_code == 200
 
 
 class TestFinishedImport:
@@ -135,8 +149,8 @@ class TestFinishedImport:
         assert [group.examples for group in response.context["exception_groups"]] == [[121]]
         assert "unchanged</span>" not in text(response)
 
-    def test_finished_import_groups_lines_with_the_same_reason(self, as_ana: Client, max: User) -> None:
-        page = text(as_ana.get(address(imported(max, *[b"no record"] * 1_003))))
+    def test_finished_import_groups_lines_with_the_same_reason(self, as_max: Client, max: User) -> None:
+        page = text(as_max.get(address(imported(max, *[b"no record"] * 1_003))))
         assert page.count('class="badge fail"') == 1
         assert '<td class="number">1,003</td>' in page
         assert "1, 2, 3 and 1,000 more" in page
@@ -155,27 +169,27 @@ class TestFinishedImport:
         assert page.count('class="badge fail"') == MAX_GROUPS
         assert "3 more lines with other reasons are in the full list." in page
 
-    def test_failed_strict_import_says_that_nothing_was_imported(self, as_ana: Client, max: User) -> None:
-        page = text(as_ana.get(address(imported(max, line("e-1"), b"no record", strict=True))))
+    def test_failed_strict_import_says_that_nothing_was_imported(self, as_max: Client, max: User) -> None:
+        page = text(as_max.get(address(imported(max, line("e-1"), b"no record", strict=True))))
         assert "1 of 2 lines are invalid, so nothing was imported." in page
         assert "Result of" not in page
         assert "is not JSON" in page
 
     def test_import_page_escapes_file_contents(self, as_ana: Client, max: User) -> None:
         evil = line("e-1", human_review_status="<img src=x onerror=alert(1)>")
-        assert "<img src=x" not in text(as_ana.get(address(imported(max, evil))))
+        assert "<img src=x" not in text(as_ana.get(address(imported(max, line("e-0"), evil))))
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_import_page_has_a_constant_number_of_queries(
         self,
         count: int,
-        as_ana: Client,
+        as_max: Client,
         max: User,
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         source = imported(max, *[b"no record"] * count)
         with django_assert_num_queries(6):
-            as_ana.get(address(source))
+            as_max.get(address(source))
 
 
 class TestDownloads:
@@ -190,7 +204,7 @@ class TestDownloads:
         assert b"".join(as_max.get(reverse("import-rejected", args=[source.pk]))) == b"no record\n"
 
     def test_rejected_lines_are_offered_with_permission(self, as_ana: Client, lea: User, max: User) -> None:
-        source = imported(max, b"no record")
+        source = imported(max, line("e-1"), b"no record")
         download = reverse("import-rejected", args=[source.pk])
         assert download not in text(as_ana.get(address(source)))
         as_ana.force_login(lea)

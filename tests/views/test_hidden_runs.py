@@ -1,0 +1,193 @@
+"""A restricted run does not exist for people who are not its members: no address, list or file shows it."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from reviews.dashboard import spot_checks
+from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.models import Evaluation, Run, User
+from reviews.queue import claims
+from reviews.queue.members import configure_members
+from reviews.review import decisions
+from reviews.views.dashboard.tables import TABLES
+from tests.api.conftest import Program, program_of
+from tests.api.test_access import ACCESS as OPERATIONS
+from tests.audit.test_log import seal
+from tests.support.factories import SCORES, EvaluationFactory, RunFactory
+from tests.support.work import decide
+from tests.views.access import ACCESS
+from tests.views.test_access import ROUTES, address, ask, expected, one_of_everything
+
+pytestmark = pytest.mark.django_db
+
+# It is part of the name of the run, and of its task and model ids and criteria.
+SECRET = "zebra"
+# The first parts of addresses whose keys are not keys of a run, or of anything in one.
+_OTHER_KEYS = {"account", "links", "people", "tokens", "webhooks"}
+OF_A_RUN = [
+    name for name, route in ROUTES.items() if "<int:" in route and route.split("/")[0] not in _OTHER_KEYS
+]
+# Here the row decides who may post, so that even a denial would show that it exists.
+_DENIED_BY_ROW = {"remove-view", "withdraw-escalation"}
+_BODIES: dict[str, Any] = {
+    "members": {"members": None},
+    "blind-scores": {"scores": {}},
+    "review": {"corrected_scores": {}},
+}
+
+
+@pytest.fixture
+def record(max: User) -> Evaluation:
+    """A record of an open run, with a row for every address."""
+    values = {
+        "task_id": SECRET,
+        "model_id": SECRET,
+        "parsed_rubric_scores": {SECRET: SCORES[next(iter(SCORES))]},
+    }
+    run = RunFactory.create(name=f"{SECRET} run")
+    return one_of_everything(max, EvaluationFactory.create(run=run, **values))
+
+
+def restrict(record: Evaluation, *members: User) -> None:
+    names = [member.username for member in members]
+    configure_members(run_id=record.run_id, actor=None, members=names)
+
+
+def visit(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def page_of(answer: Any) -> str:
+    """Return the page without the tokens of its forms."""
+    return re.sub("[A-Za-z0-9]{64}", "", answer.content.decode())
+
+
+class TestAddresses:
+    def test_walk_finds_the_addresses_of_a_run(self) -> None:
+        assert len(OF_A_RUN) > 60
+        assert {"run", "run-members", "import", "export-file", "submit", "resolve-escalation"} < {*OF_A_RUN}
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("who", ["bo", "lea"])
+    def test_hidden_run_answers_like_a_missing_one(
+        self, who: str, record: Evaluation, ana: User, request: pytest.FixtureRequest
+    ) -> None:
+        restrict(record, ana)
+        visitor = visit(request.getfixturevalue(who))
+        for name in OF_A_RUN:
+            missing = "/" + re.sub("<int:[a-z_]+>", "987654321", ROUTES[name]).replace(
+                "<slug:table>", "groups"
+            )
+            for method in {"get", "post"} & {*ACCESS[name]}:
+                is_denied = expected(name, method, "ana" if who == "bo" else who) == 403
+                answer = ask(visitor, method, address(name, record))
+                wanted = 403 if is_denied and name not in _DENIED_BY_ROW else 404
+                assert answer.status_code == wanted, (name, method)
+                assert page_of(answer) == page_of(ask(visitor, method, missing)), (name, method)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("who", ["ana", "max"])
+    def test_member_and_admin_find_everything(
+        self, who: str, record: Evaluation, ana: User, max: User
+    ) -> None:
+        restrict(record, ana)
+        visitor = visit({"ana": ana, "max": max}[who])
+        for name in OF_A_RUN:
+            for method in {"get", "post"} & {*ACCESS[name]}:
+                answer = ask(visitor, method, address(name, record))
+                assert answer.status_code == expected(name, method, who), (name, method)
+
+
+class TestOperations:
+    @pytest.mark.parametrize("name", [name for name in OPERATIONS if "{" in name])
+    def test_hidden_run_answers_like_a_missing_one(
+        self, name: str, record: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        restrict(record, ana)
+        scope, *statuses = OPERATIONS[name]
+        for person, status in zip((bo, lea), statuses, strict=False):
+            if status is None:
+                continue
+            program = program_of(person, scope)
+            hidden = self.send(program, name, record.run.name, record)
+            missing = self.send(program, name, "missing", record)
+            assert (hidden.status_code, hidden.content) == (missing.status_code, missing.content)
+            assert SECRET not in hidden.content.decode()
+            if name.startswith(("GET", "DELETE")) or name.rpartition("/")[2] in _BODIES:
+                assert hidden.status_code == (403 if status == 403 else 404)
+
+    def send(self, program: Program, name: str, run: str, record: Evaluation) -> Any:
+        method, path = name.split(" /")
+        place = path.format(run=run, import_id=record.first_import_id, evaluation_id=record.evaluation_id)
+        return program.ask(method, place, _BODIES.get(path.split("/")[-1]), idempotency_key="one")
+
+
+@pytest.mark.slow
+class TestLists:
+    """Everything that lists runs, records or work of several runs."""
+
+    @pytest.fixture
+    def work(self, record: Evaluation, ana: User, lea: User, max: User) -> Run:
+        """Work of ana and lea in the run, for every table of the dashboard."""
+        run = record.run
+        of_ana, of_lea, reopened = (
+            EvaluationFactory.create(
+                run=run, task_id=SECRET, parsed_rubric_scores=record.parsed_rubric_scores
+            )
+            for _ in range(3)
+        )
+        for one, person in ((of_ana, ana), (of_lea, lea), (reopened, lea)):
+            given = {SECRET: {"score": "No", "justification": ""}}
+            decide(one, person, scores=given, origins={SECRET: "human"}, judged={SECRET: "Yes"})
+        spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)
+        decisions.reopen(evaluation_id=reopened.pk, actor=max, reason=SECRET)
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        return run
+
+    def places(self, run: Run) -> list[str]:
+        """Return the addresses without a key, and those of the dashboard with its filters."""
+        paths = [route for name, route in ROUTES.items() if "<" not in route and "get" in ACCESS[name]]
+        work = [f"dashboard/{table}.csv" for table in TABLES]
+        work += [f"people/{pk}/activity/" for pk in User.objects.values_list("pk", flat=True)]
+        work += ["dashboard/", "activity/", "activity/decisions/", "activity/decisions.csv"]
+        queries = (f"?run={run.pk}", "?reviewer=lea", "?reviewer=ana")
+        return ["/" + path for path in (*paths, *work, *(path + query for path in work for query in queries))]
+
+    def shown(self, person: User, run: Run) -> set[str]:
+        """Return the addresses whose answers have the secret."""
+        seal()
+        visitor, program = visit(person), program_of(person, "read")
+        answers = {place: visitor.get(place) for place in self.places(run)}
+        answers |= {path: program.get(path) for path in ("runs", "audit")}
+        return {place for place, answer in answers.items() if SECRET in answer.getvalue().decode().lower()}
+
+    def test_lead_finds_an_open_run_in_every_list(self, work: Run, lea: User) -> None:
+        shown = self.shown(lea, work)
+        pages = {"/", "/dashboard/", "/activity/", "/spot-checks/", "/activity/decisions/"}
+        assert pages | {"/activity/decisions.csv", "runs", "audit"} <= shown
+        tables = ("now", "runs", "criteria", "criteria-by-reviewer", "overturned")
+        assert {f"/dashboard/{table}.csv" for table in tables} <= shown
+
+    def test_reviewer_finds_an_open_run_in_their_lists(self, work: Run, ana: User) -> None:
+        assert {"/", "/activity/", "/activity/decisions/?reviewer=ana", "runs"} <= self.shown(ana, work)
+
+    def test_lists_do_not_show_a_hidden_run(self, work: Run, ana: User, lea: User, bo: User) -> None:
+        restrict(work.evaluations.all()[0], bo)
+        for person in (ana, lea):
+            assert self.shown(person, work) == set()
+
+    def test_figures_do_not_count_a_hidden_run(self, work: Run, lea: User, bo: User) -> None:
+        decide(EvaluationFactory.create(), lea)
+        restrict(work.evaluations.all()[0], bo)
+        visitor = visit(lea)
+        rows = self.csv(visitor, "reviewers").splitlines()[1:]
+        assert [row.split(",")[:2] for row in rows] == [['"lea"', "1"]]
+        assert [row.split(",")[1:] for row in self.csv(visitor, "days").splitlines()[1:]] == [["1", "0", "1"]]
+
+    def csv(self, visitor: Client, table: str) -> str:
+        return b"".join(visitor.get(f"/dashboard/{table}.csv")).decode()
