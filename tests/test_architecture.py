@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.apps import apps
 from django.template.loader import get_template
 from django.urls import get_resolver
 
 from cognireview.environment import BASE_DIR
+from reviews.models import Run, User
 
 TEMPLATES = BASE_DIR / "templates"
 LONGEST_MODULE = 400
@@ -29,6 +32,18 @@ MODULES = {
     if path.stat().st_size and "migrations" not in path.parts and path.name != "apps.py"
 }
 
+# The one place that says which runs a person may see, and the functions that ask it.
+CHECKS_OF_RUNS = {"visible_to", "in_visible_runs", "load_in_run", "load_run", "get_run", "get_record"}
+# Modules whose pages are for admins, who see every run.
+ADMINS_ONLY = {"views.files.task_context", "views.runs.mappings", "views.site.webhooks"}
+# Functions that need no check, and why.
+LOOKED_UP_LATER = {
+    "views.dashboard.tables.runs": "counts for runs that are in the list",
+    "views.files.upload_mapping.upload_mapping": "own uploads",
+    "views.files.uploads.upload": "own uploads",
+    "views.review.drafts._renewed": "of a loaded record",
+    "api.decisions._saved": "of a decision that was made on a loaded record",
+}
 
 SQL_FILES = sorted((BASE_DIR / "reviews").rglob("*.sql"))
 CLAIM = {"claimed_by_id", "claimed_until"}
@@ -72,6 +87,37 @@ def texts(path: Path) -> Iterator[tuple[ast.AST, str]]:
         elif isinstance(node, ast.JoinedStr):
             parts = [part.value if isinstance(part, ast.Constant) else "{}" for part in node.values]
             yield node, "".join(map(str, parts))
+
+
+def names(node: ast.AST) -> set[str]:
+    """Return the names of variables, functions and attributes in a statement."""
+    found = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
+    return found | {child.attr for child in ast.walk(node) if isinstance(child, ast.Attribute)}
+
+
+def looked_up(node: ast.AST) -> set[str]:
+    """Return the models that a statement looks up: `X.objects` without `none`, or `get_object_or_404(X)`."""
+    found = set()
+    for child in ast.walk(node):
+        if isinstance(child, ast.Attribute) and isinstance(child.value, ast.Attribute):
+            manager = child.value
+            if manager.attr == "objects" and isinstance(manager.value, ast.Name) and child.attr != "none":
+                found.add(manager.value.id)
+        if isinstance(child, ast.Call) and getattr(child.func, "id", "") == "get_object_or_404":
+            found |= {child.args[0].id} if isinstance(child.args[0], ast.Name) else set()
+    return found
+
+
+@cache
+def models_of_a_run() -> set[str]:
+    """Return the names of the models that have a run, directly or by foreign keys."""
+    of_a_run: set[Any] = {Run}
+    models = [model for model in apps.get_app_config("reviews").get_models() if model is not User]
+    for _ in models:
+        of_a_run |= {
+            model for model in models if {field.related_model for field in model._meta.fields} & of_a_run
+        }
+    return {model.__name__ for model in of_a_run}
 
 
 def updated_columns(statement: str) -> set[str]:
@@ -149,6 +195,17 @@ class TestModules:
     )
     def test_updated_columns_are_found_in_sql(self, statement: str, columns: set[str]) -> None:
         assert updated_columns(statement) & {*CLAIM, "priority", "{}"} == columns
+
+    def test_pages_and_api_look_up_rows_of_runs_that_the_person_may_see(self) -> None:
+        unchecked = {
+            f"{module}.{function.name}"
+            for module, path in MODULES.items()
+            if module.partition(".")[0] in {"views", "api"} and module not in ADMINS_ONLY
+            for function in ast.walk(tree(path))
+            if isinstance(function, ast.FunctionDef | ast.ClassDef)
+            if looked_up(function) & models_of_a_run() and not names(function) & CHECKS_OF_RUNS
+        }
+        assert unchecked == set(LOOKED_UP_LATER)
 
     def test_html_is_trusted_in_rendering_only(self) -> None:
         others = [path for module, path in MODULES.items() if module != "evidence.rendering"]

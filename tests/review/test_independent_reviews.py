@@ -624,10 +624,10 @@ class TestVisibility:
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
-        (mine,) = recent.load_page(reviewer=ana).decisions
+        (mine,) = recent.load_page(reviewer=ana, run=evaluation.run).decisions
         assert (mine.state, mine.can_be_undone) == ("independent review", True)
         decide(evaluation, bo)
-        (mine,) = recent.load_page(reviewer=ana).decisions
+        (mine,) = recent.load_page(reviewer=ana, run=evaluation.run).decisions
         assert (mine.state, mine.can_be_undone) == ("independent review", False)
 
 
