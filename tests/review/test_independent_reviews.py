@@ -321,7 +321,7 @@ class TestDisagreement:
         raised = differ(evaluation, ana, bo)
         with pytest.raises(Denied, match="Use Undo to withdraw your own review"):
             escalations.withdraw(escalation_id=raised.pk, actor=bo)
-        assert recent.load_page(reviewer=bo).escalations == []
+        assert recent.load_page(reviewer=bo, run=evaluation.run).escalations == []
 
     def test_disagreement_is_not_listed_as_a_question(
         self, evaluation: Evaluation, ana: User, bo: User
