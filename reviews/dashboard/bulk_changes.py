@@ -173,11 +173,14 @@ def _as_changed(change: BulkChange) -> QuerySet[Evaluation]:
 
 def _restorable(change: BulkChange) -> QuerySet[BulkChangeItem]:
     """Return the items without those of people who may no longer see the run."""
-    if change.kind == Kind.PRIORITISE:
-        return change.items.all()
-    column = "assigned_to" if change.kind == Kind.ASSIGN else "claimed_by"
-    allowed = _lock_people(change.run, User.objects.filter(pk__in=change.items.values(column)))
-    return change.items.filter(Q(**{column: None}) | Q(**{f"{column}__in": allowed}))
+    items = change.items.all()
+    if change.kind == Kind.ASSIGN:
+        allowed = _lock_people(change.run, User.objects.filter(pk__in=items.values("assigned_to")))
+        return items.filter(Q(assigned_to=None) | Q(assigned_to__in=allowed))
+    if change.kind == Kind.RELEASE:
+        allowed = _lock_people(change.run, User.objects.filter(pk__in=items.values("claimed_by")))
+        return items.filter(claimed_by__in=allowed)
+    return items
 
 
 def _locked(rows: QuerySet[Evaluation]) -> list[Evaluation]:

@@ -39,15 +39,14 @@ def hidden_runs(person: User) -> RunQuerySet:
     return Run.objects.filter(is_restricted=True).exclude(members=person)
 
 
-def in_visible_runs(person: User, run: str = "run") -> models.Q:
-    """Return the condition on rows whose run the person may see. `run` is the path to it.
+def in_visible_runs(person: User) -> models.Q:
+    """Return the condition on rows whose `run` the person may see.
 
     Rows without a run are for people who see every run.
     """
     if sees_every_run(person):
         return models.Q()
-    has_run = models.Q(**{f"{run}__isnull": False})
-    return has_run & ~models.Q(**{f"{run}__in": hidden_runs(person)})
+    return models.Q(run__isnull=False) & ~models.Q(run__in=hidden_runs(person))
 
 
 def sees_every_run(person: User) -> bool:

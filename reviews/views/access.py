@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 from django.db.models import Model, QuerySet
 from django.http import HttpResponse
@@ -27,12 +27,12 @@ def load_run(request: Request, pk: int, permission: str = "review_evaluation") -
     return get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
 
 
-def load_in_run(request: Request, rows: "QuerySet[Row]", run: str = "run", **lookup: Any) -> Row:
-    """Return the row of a lookup if the person may see its run. `run` is the path to it.
+def load_in_run(request: Request, rows: "QuerySet[Row]", pk: int) -> Row:
+    """Return the row with a key if the person may see its `run`. Callers check the permission.
 
-    Raises `Http404`. Callers check the permission.
+    Raises `Http404`.
     """
-    return get_object_or_404(rows.filter(in_visible_runs(request.user, run)), **lookup)
+    return get_object_or_404(rows.filter(in_visible_runs(request.user)), pk=pk)
 
 
 def requires(permission: str) -> Callable[[View[P]], View[P]]:

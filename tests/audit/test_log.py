@@ -14,9 +14,9 @@ from reviews.audit import events as audit_events
 from reviews.audit import hash_chain
 from reviews.audit import log as audit_log
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head
-from reviews.models import AuditEvent, AuditSeal, Run, User
+from reviews.models import AuditEvent, AuditSeal, Import, Run, User
 from tests.support.commands import manage
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
 from tests.support.threads import together
 from tests.support.work import decide
 
@@ -252,6 +252,31 @@ class TestFaults:
             f"event {events[2]} (position 2) {NOT_SEALED}",
             f"event {events[1]} (position 3) {NOT_SEALED}",
         ]
+
+
+class TestRestrictedRun:
+    def whole(self, reader: User | None) -> list[str]:
+        """Return the actions of the events that the reader gets in full."""
+        seal()
+        lines = [json.loads(line) for line in audit_log.jsonl_lines(reader=reader)]
+        return [line["event"]["action"] for line in lines if "event" in line]
+
+    def test_events_of_hidden_runs_are_digests(self, ana: User, lea: User, max: User) -> None:
+        hidden, shown = RunFactory.create(is_restricted=True), RunFactory.create(is_restricted=True)
+        shown.members.add(lea)
+        for run in (hidden, shown, None):
+            audit_events.record("look", actor=ana, run=run, name=str(run))
+        assert len(self.whole(lea)) == 2
+        assert hidden.name.encode() not in b"".join(audit_log.jsonl_lines(reader=lea))
+        assert len(self.whole(max)) == len(self.whole(None)) == 3
+
+    def test_uploads_without_run_are_digests(self, lea: User, max: User) -> None:
+        source = ImportFactory.create(run=None, state=Import.State.FAILED)
+        audit_events.record("upload begun", actor=max, file_name="secret.jsonl")
+        audit_events.record("import failed", actor=max, source=source, error="secret.jsonl")
+        audit_events.record("user added", actor=max, username="kim")
+        assert self.whole(lea) == ["user added"]
+        assert self.whole(max) == ["upload begun", "import failed", "user added"]
 
 
 class TestLogChainHead:

@@ -38,6 +38,7 @@ from reviews.models import (
     Webhook,
 )
 from reviews.queue import claims
+from reviews.queue.members import configure_members
 from reviews.review import decisions, drafts, escalations, independent_reviews
 from reviews.runs.changes import archive_run
 from reviews.search import saved_views, strata
@@ -423,6 +424,12 @@ def runs() -> None:
     empty_run()
 
 
+def restricted_run() -> int:
+    made = empty_run()
+    configure_members(run_id=made, actor=None, members=["bo", "lea"])
+    return made
+
+
 def empty_run() -> int:
     return RunFactory.create().pk
 
@@ -703,6 +710,7 @@ SIGHTS = {
     "run settings": Sight("run-settings", "lea", run),
     "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
     "claim length": Sight("run-claim-length", "lea", run),
+    "members": Sight("run-members", "lea", restricted_run),
     "name and archive": Sight("run-name", "lea", run),
     "name and archive, archived": Sight("run-name", "lea", archived_run),
     "archived run": Sight("run", "lea", archived_run),

@@ -11,6 +11,7 @@ from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind, UndoResult
 from reviews.models import AuditEvent, BulkChange, Evaluation, Run, User
 from reviews.queue import claims
+from reviews.queue.members import configure_members
 from reviews.search.filters import Filters
 from tests.support.factories import RunFactory
 from tests.support.threads import together
@@ -104,6 +105,16 @@ def test_bulk_release_clears_claims_only(run: Run, lea: User, ana: User) -> None
     assert not run.evaluations.exclude(claimed_by=None).exists()
 
 
+class TestRestrictedRun:
+    def test_records_are_assigned_to_members_only(self, run: Run, lea: User, ana: User, bo: User) -> None:
+        evaluations(run, tasks=["1"])
+        configure_members(run_id=run.pk, actor=None, members=["ana", "lea"])
+        with pytest.raises(Denied, match="bo has no access"):
+            bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
+        bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=ana), lea)
+        assert run.evaluations.get().assigned_to == ana
+
+
 class TestUndo:
     def test_undo_restores_previous_assignees(self, run: Run, lea: User, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1"], assigned_to=ana)
@@ -120,6 +131,22 @@ class TestUndo:
         bulk_changes.apply(BulkOrder(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), lea)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
+
+    def test_undo_gives_nothing_back_to_people_without_access(
+        self, run: Run, lea: User, ana: User, bo: User
+    ) -> None:
+        evaluations(run, tasks=["1"], assigned_to=ana)
+        [claimed] = evaluations(run, tasks=["2"])
+        claims.claim(evaluation_id=claimed.pk, reviewer=ana)
+        released = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
+        assigned = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
+        configure_members(run_id=run.pk, actor=None, members=["bo", "lea"])
+        assert bulk_changes.undo(change_id=assigned.pk, actor=lea) == UndoResult(1, 1)
+        assert bulk_changes.undo(change_id=released.pk, actor=lea) == UndoResult(0, 1)
+        assert set(run.evaluations.values_list("task_id", "assigned_to", "claimed_by")) == {
+            ("1", bo.pk, None),
+            ("2", None, None),
+        }
 
     def test_undo_restores_previous_priorities(self, run: Run, lea: User) -> None:
         evaluations(run, tasks=["1"])

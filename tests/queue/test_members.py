@@ -1,6 +1,7 @@
 """Members: restrict a run to named people, and what happens to the work of those who lose access."""
 
 import pytest
+from django.db import transaction
 
 from reviews.accounts import people
 from reviews.accounts.permissions import Denied, people_in
@@ -12,6 +13,7 @@ from reviews.records.conflicts import SettingsChanged
 from reviews.review import drafts
 from reviews.rubric.run_settings import InvalidSettings
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.threads import start_and_wait_for_lock, together
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
@@ -139,3 +141,40 @@ class TestLostAccess:
             claims.claim(evaluation_id=record.pk, reviewer=other)
         change_reviewer_role(person=other, role="reviewer", actor=max)
         assert [*Evaluation.objects.filter(claimed_by=other)] == [shown]
+
+
+class TestConcurrency:
+    @pytest.mark.django_db(transaction=True)
+    def test_claims_and_restriction_leave_no_claim_of_an_outsider(
+        self, run: Run, ana: User, bo: User
+    ) -> None:
+        for _ in range(5):
+            [record] = evaluations(run, tasks=["1"])
+            together(
+                lambda: claims.claim_next(run=Run.objects.get(pk=run.pk), reviewer=bo),
+                lambda: restrict(run, ana),
+            )
+            assert not run.evaluations.filter(claimed_by=bo).exists()
+            configure_members(run_id=run.pk, actor=None, members=None)
+            Evaluation.objects.filter(pk=record.pk).update(human_review_status="Completed")
+
+    @pytest.mark.django_db(transaction=True)
+    def test_restriction_waits_for_a_claim_and_releases_it(self, run: Run, ana: User, bo: User) -> None:
+        [record] = evaluations(run, tasks=["1"])
+        with transaction.atomic():
+            claims.claim(evaluation_id=record.pk, reviewer=bo)
+            restriction = start_and_wait_for_lock(lambda: restrict(run, ana))
+        restriction.result()
+        record.refresh_from_db()
+        assert record.claimed_by is None
+
+    @pytest.mark.django_db(transaction=True)
+    def test_claim_waits_for_a_restriction_and_gets_nothing(self, run: Run, ana: User, bo: User) -> None:
+        [record] = evaluations(run, tasks=["1"])
+        loaded = Run.objects.get()
+        with transaction.atomic():
+            restrict(run, ana)
+            claim = start_and_wait_for_lock(lambda: claims.claim_next(run=loaded, reviewer=bo))
+        assert claim.result() is None
+        record.refresh_from_db()
+        assert record.claimed_by is None

@@ -79,7 +79,7 @@ def release(request: Request, pk: int) -> HttpResponse:
     """Release a claimed record and return to the dashboard."""
     check(request.user, "lead_review")
     titles = Evaluation.objects.only("task_id", "model_id", "evaluation_id")
-    record = load_in_run(request, titles, pk=pk)
+    record = load_in_run(request, titles, pk)
     claims.release(evaluation_id=record.pk, actor=request.user)
     messages.success(request, f"Released: {record.title}. Drafts are kept.")
     return redirect(dashboard_filters.read_filters(request.GET, request.user).address(reverse("dashboard")))

@@ -70,7 +70,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     """Show a drawn decision with its evidence. POST agrees with it, or reopens it with a reason."""
     check(request.user, "lead_review")
     rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "resolved_by")
-    drawn = load_in_run(request, rows, pk=pk)
+    drawn = load_in_run(request, rows, pk)
     form = OutcomeForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():
         return _page(request, drawn, form)

@@ -109,7 +109,7 @@ def export_page(request: Request, pk: int) -> HttpResponse:
     """Show the progress of an export, then its file. htmx requests the changing part only."""
     check(request.user, "export_run")
     exports = Export.objects.select_related("run", "created_by", "only_import", "progress")
-    export = load_in_run(request, exports, pk=pk)
+    export = load_in_run(request, exports, pk)
     context = {
         "export": export,
         "unfinished": export.state == Export.State.UNFINISHED,
@@ -184,7 +184,7 @@ def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
 
 
 def _finished(request: Request, pk: int) -> Export:
-    export = load_in_run(request, Export.objects.select_related("run", "only_import"), pk=pk)
+    export = load_in_run(request, Export.objects.select_related("run", "only_import"), pk)
     if export.state != Export.State.DONE:
         raise Http404
     return export

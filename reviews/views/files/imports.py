@@ -35,7 +35,7 @@ def import_page(request: Request, pk: int) -> HttpResponse:
 
 def _page(request: Request, pk: int, *, new_run_error: str = "") -> HttpResponse:
     sources = Import.objects.select_related("run", "created_by", "progress")
-    source = load_in_run(request, sources, pk=pk)
+    source = load_in_run(request, sources, pk)
     to_read = _outcomes_worth_reading(source)
     groups = group_exceptions(source, to_read)
     context = {
@@ -90,7 +90,7 @@ def _outcomes_worth_reading(source: Import) -> dict[str, int]:
 def import_as_new_run(request: Request, pk: int) -> HttpResponse:
     """Import another judge's file again, as a run of its own."""
     check(request.user, "import_file")
-    source = load_in_run(request, Import.objects.select_related("run"), pk=pk)
+    source = load_in_run(request, Import.objects.select_related("run"), pk)
     try:
         done = jobs.enqueue_as_new_run(
             source=source, run_name=request.POST.get("run", ""), actor=request.user
@@ -104,7 +104,7 @@ def import_as_new_run(request: Request, pk: int) -> HttpResponse:
 def cancel(request: Request, pk: int) -> HttpResponse:
     """Cancel an import."""
     check(request.user, "import_file")
-    source = load_in_run(request, Import.objects.all(), pk=pk)
+    source = load_in_run(request, Import.objects.all(), pk)
     jobs.cancel_import(source.pk, request.user)
     return redirect("import", source.pk)
 
@@ -113,7 +113,7 @@ def cancel(request: Request, pk: int) -> HttpResponse:
 def retry(request: Request, pk: int) -> HttpResponse:
     """Retry a failed import from its stored file."""
     check(request.user, "import_file")
-    source = load_in_run(request, Import.objects.all(), pk=pk)
+    source = load_in_run(request, Import.objects.all(), pk)
     jobs.retry_import(source.pk, request.user)
     return redirect("import", source.pk)
 
@@ -122,7 +122,7 @@ def retry(request: Request, pk: int) -> HttpResponse:
 def rejected(request: Request, pk: int) -> StreamingHttpResponse:
     """Download the rejected lines verbatim, to correct and import them again."""
     check(request.user, "export_run")
-    source = load_in_run(request, Import.objects.select_related("run"), pk=pk)
+    source = load_in_run(request, Import.objects.select_related("run"), pk)
     if source.run and source.rejected:
         # A rejected line may be another version of a record of the run.
         with transaction.atomic():
@@ -134,5 +134,5 @@ def rejected(request: Request, pk: int) -> StreamingHttpResponse:
 def exceptions(request: Request, pk: int) -> StreamingHttpResponse:
     """Download every line that did not become a new record, with outcome, field and reason."""
     check(request.user, "review_evaluation")
-    source = load_in_run(request, Import.objects.all(), pk=pk)
+    source = load_in_run(request, Import.objects.all(), pk)
     return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")

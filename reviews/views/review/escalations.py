@@ -84,4 +84,4 @@ def resolve_escalation(request: Request, pk: int) -> HttpResponse:
 
 def _load(request: Request, pk: int) -> Escalation:
     check(request.user, "review_evaluation")
-    return load_in_run(request, Escalation.objects.select_related("evaluation"), pk=pk)
+    return load_in_run(request, Escalation.objects.select_related("evaluation"), pk)

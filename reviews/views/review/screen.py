@@ -38,7 +38,7 @@ def load(request: Request, pk: int) -> Evaluation:
     """Return a record, for a person who may review. Raises `Denied` and `Http404`."""
     check(request.user, "review_evaluation")
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
-    return load_in_run(request, rows, pk=pk)
+    return load_in_run(request, rows, pk)
 
 
 # The position of the reviewer

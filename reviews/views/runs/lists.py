@@ -60,7 +60,7 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
 def remove_view(request: Request, pk: int) -> HttpResponse:
     check(request.user, "review_evaluation")
     seen = SavedView.objects.filter(Q(owner=request.user) | Q(is_shared=True))
-    view = load_in_run(request, seen.select_related("run", "owner"), pk=pk)
+    view = load_in_run(request, seen.select_related("run", "owner"), pk)
     saved_views.remove(view=view, actor=request.user)
     messages.success(request, f"View “{view.name}” removed.")
     return _to_list(view.run, view.query)
@@ -92,7 +92,7 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
 @require_POST
 def undo_bulk_change(request: Request, pk: int) -> HttpResponse:
     check(request.user, "lead_review")
-    done = load_in_run(request, BulkChange.objects.select_related("run"), pk=pk)
+    done = load_in_run(request, BulkChange.objects.select_related("run"), pk)
     try:
         outcome = bulk_changes.undo(change_id=done.pk, actor=request.user)
     except bulk_changes.UndoRefused as refused:
