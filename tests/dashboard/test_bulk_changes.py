@@ -143,10 +143,11 @@ class TestUndo:
         configure_members(run_id=run.pk, actor=None, members=["bo", "lea"])
         assert bulk_changes.undo(change_id=assigned.pk, actor=lea) == UndoResult(1, 1)
         assert bulk_changes.undo(change_id=released.pk, actor=lea) == UndoResult(0, 1)
-        assert set(run.evaluations.values_list("task_id", "assigned_to", "claimed_by")) == {
-            ("1", bo.pk, None),
+        records = run.evaluations.order_by("task_id")
+        assert [(one.task_id, one.assigned_to, one.claimed_by) for one in records] == [
+            ("1", bo, None),
             ("2", None, None),
-        }
+        ]
 
     def test_undo_restores_previous_priorities(self, run: Run, lea: User) -> None:
         evaluations(run, tasks=["1"])
