@@ -15,6 +15,7 @@ from reviews.api.bodies import JSONL, Body
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.exports import jobs
+from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
@@ -61,11 +62,12 @@ def runs(request: ApiRequest, *, archived: bool = False) -> list[dict[str, Any]]
     problems=(404, 503),
 )
 def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all") -> StreamingHttpResponse:
-    """Export a run with its decisions as JSONL: all lines, or only the reviewed ones.
+    """Export a run with its decisions, as JSONL or as its JSON document: all records or the reviewed ones.
 
     Lines without a decision are byte-identical to the imported ones.
     """
-    order = ExportOptions(get_run(run, request.user), only=only)
+    exported = get_run(run, request.user)
+    order = ExportOptions(exported, only=only, format=imported_format(exported, None))
     return download(jobs.stream_export(order, request.user), order.file_name)
 
 

@@ -20,10 +20,13 @@ from reviews.records.translation import read_whole_line
 from reviews.storage.chunks import BOM
 from reviews.storage.copy_encoding import JSON_FIELDS
 
-ENDINGS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet"}
+ENDINGS = {"jsonl": ".jsonl", "json": ".json", "csv": ".csv", "parquet": ".parquet"}
+# The formats of imported files. The others are tables.
+OF_LINES = ("jsonl", "json")
 COMPRESSION_ENDINGS = {"": "", "gzip": ".gz", "zstd": ".zst"}
 CONTENT_TYPES = {
     ".jsonl": "application/x-ndjson",
+    ".json": "application/json",
     ".csv": "text/csv; charset=utf-8",
     ".parquet": "application/vnd.apache.parquet",
     ".gz": "application/gzip",
@@ -264,6 +267,7 @@ class _Drain:
 
 _CONVERTERS: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
     "jsonl": iter,
+    "json": iter,
     "csv": _csv,
     "parquet": _parquet,
 }

@@ -1,4 +1,4 @@
-"""Export a run as JSONL: the stored source files, with the decisions spliced in.
+"""Export a run: the stored source files, with the decisions spliced in.
 
 The source files of a run are read in order. Chunks without decisions are copied verbatim; other chunks are
 rewritten line by line. Rejected and repeated lines are omitted, a line with a review made here gets its
@@ -7,6 +7,7 @@ human_* values, and every other line keeps its bytes. Each record appears once, 
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
+from enum import StrEnum
 
 import orjson
 from django.db import connection
@@ -15,6 +16,7 @@ from reviews.audit import log
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import yield_from_replica
 from reviews.exports.decision_values import order_criteria
+from reviews.exports.documents import document_text, require_document
 from reviews.exports.line_plan import LineAction, LinePlan, plan_of_import, plan_of_run, rejected_plan
 from reviews.exports.receipt import ExportTally, LineSource, ReceiptInput
 from reviews.models import Import, Run
@@ -26,10 +28,23 @@ from reviews.storage import integrity, source_files
 from reviews.storage.chunks import BOM, Chunk
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.json_document import on_one_line
 from reviews.storage.line_reader import LineReader, line_has_record, wrong_line_message
 from reviews.storage.source_mapping import source_mapping
 
 ONLY = ("all", "reviewed")
+
+
+class Form(StrEnum):
+    """The form of exported records."""
+
+    #: JSONL of the imported lines.
+    LINES = "lines"
+    #: JSONL of records: the lines of other tools are translated by their mapping.
+    RECORDS = "records"
+    #: The imported JSON document.
+    DOCUMENT = "document"
+
 
 # A block of output, and the number of line ends in it.
 _Block = tuple[bytes, int]
@@ -42,31 +57,41 @@ def export_lines(
     only: str = "all",
     with_rejected: bool = False,
     only_import: Import | None = None,
-    as_records: bool = False,
+    form: Form = Form.LINES,
     tally: ExportTally | None = None,
 ) -> Iterator[bytes]:
-    """Yield the run as JSONL in blocks of bytes, as of the moment the first block is requested.
+    """Yield the run in blocks of bytes, as of the moment the first block is requested.
 
     `only` is one of `ONLY`: "reviewed" exports the lines with a human decision. `with_rejected` keeps
     rejected lines in their places (for "all" only). `only_import` exports the file of one import of the run
-    instead: its own lines, whatever other files contain, with the decisions made here. `as_records`
-    translates the lines of other tools to records. `tally` counts the lines. Raises `ReplicaLost`, and
-    `CorruptData` before any wrong byte, or at the end if something is missing.
+    instead: its own lines, whatever other files contain, with the decisions made here. A document keeps its
+    rejected members. `tally` counts the lines. Raises `ReplicaLost`, `InvalidExport` if the run is no
+    document, and `CorruptData` before any wrong byte, or at the end if something is missing.
     """
     tally = tally or ExportTally()
     with HeldTransaction():
         use_snapshot()
         tally.audit_head = str(log.chain_head())
-        if only_import:
-            blocks = _import_blocks(
-                only_import, only, tally, with_rejected=with_rejected, as_records=as_records
-            )
+        if form == Form.DOCUMENT:
+            source = require_document(run, only_import)
+            blocks = _import_blocks(source, only, tally, with_rejected=only == "all", form=form)
+            text = document_text(source, _counted(blocks, tally), only_some=only != "all")
         else:
-            blocks = _run_blocks(run, only, tally, with_rejected=with_rejected, as_records=as_records)
-        with closing(blocks):
-            for block, line_ends in blocks:
-                tally.writes(block, line_ends)
-                yield block
+            if only_import:
+                blocks = _import_blocks(only_import, only, tally, with_rejected=with_rejected, form=form)
+            else:
+                blocks = _run_blocks(run, only, tally, with_rejected=with_rejected, form=form)
+            text = _counted(blocks, tally)
+        with closing(text):
+            yield from text
+
+
+def _counted(blocks: Generator[_Block, None, None], tally: ExportTally) -> Generator[bytes, None, None]:
+    """Yield the bytes of blocks, whose lines are counted."""
+    with closing(blocks):
+        for block, line_ends in blocks:
+            tally.writes(block, line_ends)
+            yield block
 
 
 def use_snapshot(*, read_only: bool = True) -> None:
@@ -78,7 +103,7 @@ def use_snapshot(*, read_only: bool = True) -> None:
 
 
 def _run_blocks(
-    run: Run, only: str, tally: ExportTally, *, with_rejected: bool, as_records: bool
+    run: Run, only: str, tally: ExportTally, *, with_rejected: bool, form: Form
 ) -> Generator[_Block, None, None]:
     integrity.verify_run_imports(run)
     reader = LineReader()
@@ -98,7 +123,7 @@ def _run_blocks(
                     tally,
                     reader,
                     mapping,
-                    as_records=as_records,
+                    form=form,
                     after_line_end=opening == b"\n",
                 )
                 block, line_ends = writer.block(plan, whole=only == "all", repeated=source.repeated_lines)
@@ -106,13 +131,15 @@ def _run_blocks(
                     yield opening + block, line_ends + (opening == b"\n")
                     ended = (opening + block).endswith(b"\n")
                     start = opening = b""
+    if form == Form.LINES and not ended and source.is_document:
+        yield b"\n", 1
     # A file that consists of a byte order mark alone.
     if start and not tally.lines_left_out:
         yield start, 0
 
 
 def _import_blocks(
-    source: Import, only: str, tally: ExportTally, *, with_rejected: bool, as_records: bool
+    source: Import, only: str, tally: ExportTally, *, with_rejected: bool, form: Form
 ) -> Generator[_Block, None, None]:
     integrity.verify_import(source)
     tally.inputs.append(_input(source))
@@ -121,11 +148,13 @@ def _import_blocks(
     reader, mapping = LineReader(), source_mapping(source)
     with closing(plan):
         for chunk in source_files.stored_chunks(source):
-            writer = _ChunkWriter(source, chunk, tally, reader, mapping, as_records=as_records)
+            writer = _ChunkWriter(source, chunk, tally, reader, mapping, form=form)
             block, line_ends = writer.block(plan, whole=only == "all")
             if block or opening:
                 yield opening + block, line_ends
                 opening = b""
+    if form == Form.LINES and tally.in_line and source.is_document:
+        yield b"\n", 1
 
 
 def _input(source: Import) -> ReceiptInput:
@@ -148,12 +177,14 @@ class _ChunkWriter:
         reader: LineReader,
         mapping: FieldMapping | None,
         *,
-        as_records: bool,
+        form: Form,
         after_line_end: bool = False,
     ) -> None:
         self._source, self._chunk, self._tally, self._reader = source, chunk, tally, reader
         self._mapping = mapping
-        self._translates = as_records and mapping is not None
+        self._translates = form == Form.RECORDS and mapping is not None
+        # The members of a document may take several lines.
+        self._joins_lines = form == Form.LINES and source.is_document
         self._lines_before = tally.lines - tally.in_line * (not after_line_end)
 
     def block(self, plan: LinePlan, *, whole: bool, repeated: int = 0) -> _Block:
@@ -161,6 +192,10 @@ class _ChunkWriter:
 
         With `whole`, lines without an action are exported. The first `repeated` lines are always omitted.
         """
+        block, line_ends = self._block(plan, whole=whole, repeated=repeated)
+        return on_one_line(block) if self._joins_lines else block, line_ends
+
+    def _block(self, plan: LinePlan, *, whole: bool, repeated: int) -> _Block:
         chunk = self._chunk
         self._tally.bytes_read += len(chunk.data)
         actions = plan.actions_in(chunk)
@@ -219,6 +254,8 @@ class _ChunkWriter:
             raise CorruptData(SourceFile.of_import(self._source).rows_fault(wrong_line_message(number)))
         if moved:
             line = self._reader.verified(*newest, action.evaluation_id, action.content_hash)
+            if self._reader.source(action.source_import).is_document:
+                line = on_one_line(line)
         changed: list[str] = []
         if action.human:
             line = splice(line, order_criteria(line, action.human), changed)
@@ -234,7 +271,7 @@ class _ChunkWriter:
 
     def _has_record(self, line: bytes, action: LineAction, *, is_newest: bool) -> bool:
         """Whether the line contains the record, and in its newest place, the record's newest version."""
-        if is_newest and content_hash(line) != action.content_hash:
+        if is_newest and content_hash(line, is_member=self._source.is_document) != action.content_hash:
             return False
         # One file cannot have a record in two lines: the import rejects the second one.
         is_elsewhere_here = action.source_import == self._source.pk and not is_newest
@@ -260,7 +297,8 @@ def rejected_lines(source: Import) -> Iterator[bytes]:
                 actions = plan.actions_in(chunk)
                 lines = chunk.data.split(b"\n")
                 omitted = {index for index in range(len(lines)) if chunk.first_line + index not in actions}
-                yield _joined(lines, omitted)[0]
+                block = _joined(lines, omitted)[0]
+                yield on_one_line(block) if source.is_document else block
 
 
 def import_exceptions(source: Import, *, outcome: str = "") -> Iterator[bytes]:

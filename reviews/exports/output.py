@@ -7,16 +7,14 @@ from typing import Any
 from django.utils import timezone
 
 from reviews.exports import formats, jsonl
+from reviews.exports.documents import InvalidExport, require_document
 from reviews.exports.receipt import ExportTally, FileDigest, ReceiptFilter, ReceiptOutput
 from reviews.exports.signing import sign_receipt
 from reviews.models import Export, Import, Run
 from reviews.storage.chunks import MeteredStream
 
+_FORMS = {"jsonl": jsonl.Form.LINES, "json": jsonl.Form.DOCUMENT}
 FIGURES = ("size", "sha256", "lines", "lines_changed", "lines_left_out")
-
-
-class InvalidExport(Exception):
-    """The options of an export contradict each other. The message is a sentence that says why."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class ExportOptions:
         """Raise `InvalidExport` if the options contradict each other."""
         if self.with_rejected and self.only != "all":
             raise InvalidExport("Rejected lines have no review: export them with all lines.")
-        if self.with_rejected and self.format != "jsonl":
+        if self.with_rejected and not self.keeps_lines:
             raise InvalidExport("Rejected lines are not records: export them as JSONL.")
         if self.compression and self.format == "parquet":
             raise InvalidExport("Parquet files are already compressed: choose no compression.")
@@ -49,16 +47,23 @@ class ExportOptions:
             raise InvalidExport(
                 f"Import {self.only_import.pk} is not a finished import of run {self.run.name!r}."
             )
+        if self.format == "json":
+            require_document(self.run, self.only_import)
         try:
             formats.check_installed(self.format)
         except formats.PackageMissing as missing:
             raise InvalidExport(str(missing)) from missing
 
     @property
+    def keeps_lines(self) -> bool:
+        """Whether the format consists of the imported lines, and not of their records."""
+        return self.format in formats.OF_LINES
+
+    @property
     def keeps_rejected(self) -> bool:
         """Whether rejected lines are exported. The file of one import includes them, if the format can."""
-        whole_file = self.only_import is not None and self.only == "all" and self.format == "jsonl"
-        return self.with_rejected or whole_file
+        is_whole = self.format == "json" or (self.only_import is not None and self.keeps_lines)
+        return self.with_rejected or (is_whole and self.only == "all")
 
     @property
     def file_name(self) -> str:
@@ -88,7 +93,7 @@ class ExportOutput:
             only=options.only,
             with_rejected=options.keeps_rejected,
             only_import=options.only_import,
-            as_records=options.format != "jsonl",
+            form=_FORMS.get(options.format, jsonl.Form.RECORDS),
             tally=self.tally,
         )
         self._uncompressed = MeteredStream(formats.convert(self._jsonl, options.format))

@@ -11,8 +11,9 @@ from typing import Any, BinaryIO, NamedTuple
 import orjson
 
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
+from reviews.exports import formats
 from reviews.exports.verify_export import Comparison, MatchedRecord
-from reviews.exports.verify_receipt import InvalidReceipt, verify_files
+from reviews.exports.verify_receipt import InvalidReceipt, bind_mapping, verify_files
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.status import DONE_STATUSES
@@ -166,7 +167,7 @@ def verify_with_log(
     broken = list(audit_log.read(_head_in(receipt) if receipt else None))
     if receipt:
         audit_log.select_run(receipt["run"])
-    witness = partial(_unexplained, audit_log, mapping)
+    witness = partial(_unexplained, audit_log, bind_mapping(mapping, originals))
     result = verify_files(receipt, originals, exported, limits, mapping=mapping, witness=witness)
     if receipt and receipt["filter"]["import_id"] is None:
         broken += _unseen(audit_log)
@@ -177,8 +178,8 @@ def verify_with_log(
 
 def _head_in(receipt: dict[str, Any]) -> Head:
     try:
-        if receipt["output"]["format"] != "jsonl":
-            raise InvalidReceipt("Only an export as JSONL can be compared with an audit log.")
+        if receipt["output"]["format"] not in formats.OF_LINES:
+            raise InvalidReceipt("Only an export as JSONL or JSON can be compared with an audit log.")
         return Head.parse(receipt["audit_head"])
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise InvalidReceipt(f"The receipt does not say how far the audit log was: {error}") from error

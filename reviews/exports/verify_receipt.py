@@ -1,7 +1,6 @@
 """Verify a receipt against its export and the original files. Uses no database."""
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -11,12 +10,12 @@ import orjson
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from reviews.exports import formats
+from reviews.exports.compared_files import ComparedFile
 from reviews.exports.receipt import END, RECEIPT_VERSION, SIGNATURE, signed_message
-from reviews.exports.verify_export import Comparison, FileLines, MatchedRecord, compare
-from reviews.records.mapping import FieldMapping
+from reviews.exports.verify_export import Comparison, MatchedRecord, compare
+from reviews.records.mapping import FieldMapping, Outside
 from reviews.records.schema import Limits
-from reviews.storage import decompression
-from reviews.storage.chunks import read_blocks
 from reviews.storage.errors import ImportRefused
 
 UNREADABLE = (OSError, ImportRefused)
@@ -24,31 +23,6 @@ UNREADABLE = (OSError, ImportRefused)
 
 class InvalidReceipt(Exception):
     """The file is not a receipt of an export. The message describes the fault."""
-
-
-def file_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file with their line ends, as an import reads them.
-
-    Raises one of `UNREADABLE`.
-    """
-    begun: list[bytes] = []
-    with path.open("rb") as file:
-        try:
-            for block in decompression.decompress(read_blocks(file), most=sys.maxsize):
-                *ended, rest = block.split(b"\n")
-                for line in ended:
-                    yield b"".join([*begun, line, b"\n"])
-                    begun = []
-                begun.append(rest)
-        except ImportRefused as reason:
-            raise ImportRefused(f"{path}: {reason}") from reason
-    if any(begun):
-        yield b"".join(begun)
-
-
-def line_sources(paths: Iterable[Path]) -> list[FileLines]:
-    """Return files in the form that `compare` needs."""
-    return [partial(file_lines, path) for path in paths]
 
 
 def read_receipt(path: Path) -> dict[str, Any]:
@@ -102,13 +76,61 @@ def verify_files(
     `mapping` and `witness` are those of `compare`. The lines of a table (CSV, Parquet) are not compared, only
     its size and hash. Raises `InvalidReceipt` for an incomplete receipt, and `UNREADABLE`.
     """
-    compared = partial(compare, limits=limits, mapping=mapping, witness=witness)
+    files = _Files(originals, exported, mapping)
+    bound = bind_mapping(mapping, originals)
+    compared = partial(files.compare, partial(compare, limits=limits, mapping=bound, witness=witness))
     if receipt is None:
-        return compared(line_sources(originals), file_lines(exported))
+        return compared()
     try:
         return _check(receipt, originals, exported, compared)
     except (KeyError, TypeError, IndexError) as error:
         raise InvalidReceipt(f"The receipt lacks something or has it in another shape: {error}") from error
+
+
+def bind_mapping(mapping: FieldMapping | None, originals: list[Path]) -> FieldMapping | None:
+    """Return the mapping with values from outside the records, as far as files have them.
+
+    The time and the numbers of the imports are not known here. They are not part of an id.
+    """
+    if mapping is None:
+        return None
+    last = ComparedFile(originals[-1], mapping.record_path)
+    return mapping.of_import(
+        Outside(
+            file=last.path.name,
+            source_id=0,
+            run="",
+            received_at="2000-01-01T00:00:00Z",
+            document=last.document() if mapping.uses_document else None,
+        )
+    )
+
+
+class _Files:
+    """The originals and the export, each as a document or as lines."""
+
+    def __init__(self, originals: list[Path], exported: Path, mapping: FieldMapping | None) -> None:
+        records = mapping.record_path if mapping else ()
+        self._originals = [ComparedFile(path, records) for path in originals]
+        self._exported = ComparedFile(exported, records)
+        if self._exported.is_document:
+            # A run of documents is exported as its newest document.
+            self._originals = self._originals[-1:]
+        else:
+            for file in self._originals:
+                file.as_jsonl = True
+
+    def compare(self, compared: Callable[..., Comparison], **options: Any) -> Comparison:
+        """Compare the lines, and the text of a document around them."""
+        result = compared([file.lines for file in self._originals], self._exported.lines(), **options)
+        if self._exported.is_document:
+            [original] = self._originals
+            is_whole = not result.left_out
+            if original.surroundings != self._exported.surroundings:
+                result.found("the text around the list of records differs")
+            elif is_whole and original.layout != self._exported.layout:
+                result.found("the space between the records differs")
+        return result
 
 
 def _check(
@@ -118,9 +140,9 @@ def _check(
     hashes = [_sha256(original) for original in originals]
     expected = _Expected(receipt)
     result = Comparison()
-    if output["format"] == "jsonl":
+    if output["format"] in formats.OF_LINES:
         may_go = _left_out(receipt, [by_hash.get(sha256) for sha256 in hashes])
-        result = compared(line_sources(originals), file_lines(exported), may_go=may_go, changes=expected.meet)
+        result = compared(may_go=may_go, changes=expected.meet)
         expected.end()
     for original, sha256 in zip(originals, hashes, strict=True):
         if sha256 not in by_hash:

@@ -32,13 +32,14 @@ from reviews.records.shared_prefix import PrefixCounter, read_record_id
 from reviews.rubric import inference
 from reviews.sampling import draws
 from reviews.search import indexing
-from reviews.storage import chunks, decompression, integrity, source_files
+from reviews.storage import chunks, integrity, source_files
 from reviews.storage.chunks import BOM, OVERLONG, Chunk, ChunkLines, MeteredStream, split_lines
 from reviews.storage.copy_encoding import RowKeys
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.line_reader import LineReader
-from reviews.storage.source_mapping import source_mapping
+from reviews.storage.source_mapping import declared_mapping, source_mapping
+from reviews.storage.source_text import SourceText
 from reviews.storage.unchanged_ranges import RangeMerger
 
 # Called after each chunk with the bytes imported so far, and the number of lines by outcome.
@@ -111,10 +112,15 @@ def import_stream(
     run = get_or_create_run(run_name, mapping=mapping, actor=actor)
     new_import = create_import(run=run, run_name=run.name, file_name=file_name, strict=strict, actor=actor)
     stream, totals = MeteredStream(blocks), ContentTotals()
-    stored = source_files.store_chunks(new_import, chunks.read_ahead(read_chunks(stream)), totals)
+    text = read_text(new_import, stream)
+    stored = source_files.store_chunks(new_import, chunks.read_ahead(cut_chunks(text)), totals)
+    if text.path is not None:
+        # Expressions may need the text after the list of records.
+        store_rest(new_import, text, stored)
+        stored = source_files.stored_chunks(new_import)
     _FileImport(new_import).run(stored, progress)
     new_import.size, new_import.sha256 = stream.size, stream.sha256
-    _finish(new_import, totals)
+    _finish(new_import, totals, document_sha256=text.document_sha256)
     return new_import
 
 
@@ -138,10 +144,28 @@ def create_import(
     )
 
 
-def read_chunks(blocks: Iterable[bytes]) -> Iterator[Chunk]:
-    """Decompress a file and cut it into chunks. Raises `ImportRefused`."""
-    lines = decompression.decompress(blocks, most=settings.MAX_UNPACKED_BYTES)
-    return chunks.cut_chunks(lines, line_bytes=settings.LIMITS.line_bytes)
+def read_text(source: Import, blocks: Iterable[bytes]) -> SourceText:
+    """Open the file of an import, which is read by its mapping. Raises `ImportRefused`."""
+    mapping = declared_mapping(source)
+    path = mapping.record_path if mapping else ()
+    text = SourceText(blocks, most=settings.MAX_UNPACKED_BYTES, records=path, limits=settings.LIMITS)
+    if text.path is not None:
+        source.records_path = mapping.records if mapping and text.path else ""
+    return text
+
+
+def cut_chunks(text: SourceText) -> Iterator[Chunk]:
+    """Cut the lines of a file into chunks. Raises `ImportRefused`."""
+    return chunks.cut_chunks(text, line_bytes=settings.LIMITS.line_bytes)
+
+
+def store_rest(source: Import, text: SourceText, stored: Iterator[Chunk]) -> None:
+    """Store the chunks of a file that are not stored yet, and the text of a document around its list."""
+    for _ in stored:
+        pass
+    if text.path is not None:
+        source_files.store_surroundings(source, text.surroundings)
+        source.save(update_fields=["records_path"])
 
 
 def import_chunks(
@@ -162,7 +186,7 @@ def clean_file_name(name: str) -> str:
     return printable[-255:] or "file"
 
 
-def _finish(done: Import, totals: ContentTotals) -> None:
+def _finish(done: Import, totals: ContentTotals, *, document_sha256: str = "") -> None:
     """Complete an import, or raise `NothingImported`."""
     accepted = done.lines - done.rejected - done.blank
     # Its new records must not be mixed with those of the run's judge.
@@ -173,7 +197,7 @@ def _finish(done: Import, totals: ContentTotals) -> None:
     # A trigger assigns the import's place among the run's files. `Lock.IMPORT` keeps other imports waiting.
     done.state, done.finished_at = Import.State.DONE, timezone.now()
     done.save()
-    integrity.record_content(done, totals)
+    integrity.record_content(done, totals, document_sha256=document_sha256)
     integrity.record_result(done)
     events.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
@@ -236,6 +260,7 @@ class _FileImport:
             RowKeys(self._target.target_run.pk, self._target.pk),
             settings.LIMITS,
             self._mapping,
+            self._target.is_document,
         )
 
     def _incoming(self, lines: ChunkLines, parsed: ParsedLines) -> list[IncomingRecord]:

@@ -14,7 +14,7 @@ from reviews.audit import events
 from reviews.imports import importer
 from reviews.imports.bulk_insert import insert_import_lines
 from reviews.imports.importer import Cancelled, NothingImported, Progress
-from reviews.imports.rejection_limit import TooManyRejections, require_first_record
+from reviews.imports.rejection_limit import TooManyRejections, require_first_record, up_to_first_record
 from reviews.imports.runs import clean_run_name, find_run, get_or_create_run
 from reviews.models import Import, ImportProgress, User
 from reviews.records.mapping import FieldMapping, mapping_from_json
@@ -69,13 +69,16 @@ def enqueue_import(
         mapping=None if run else mapping,
     )
     stream, totals = MeteredStream(blocks), ContentTotals()
-    chunks = require_first_record(
-        importer.read_chunks(stream), settings.LIMITS, source_mapping(upload), settings.MAX_REJECTED_LINES
-    )
-    for _ in source_files.store_chunks(upload, chunks, totals):
-        pass
+    text, checked = importer.read_text(upload, stream), (settings.LIMITS, settings.MAX_REJECTED_LINES)
+    chunks = importer.cut_chunks(text)
+    if text.path is None:
+        chunks = require_first_record(chunks, source_mapping(upload), *checked)
+    importer.store_rest(upload, text, source_files.store_chunks(upload, chunks, totals))
+    if text.path is not None:
+        for _ in up_to_first_record(source_files.stored_chunks(upload), source_mapping(upload), *checked):
+            pass
     upload.size, upload.sha256 = stream.size, stream.sha256
-    return _enqueue(upload, totals, actor)
+    return _enqueue(upload, totals, actor, document_sha256=text.document_sha256)
 
 
 @transaction.atomic
@@ -101,14 +104,20 @@ def enqueue_as_new_run(*, source: Import, run_name: str, actor: User) -> Import:
     totals = ContentTotals()
     for _ in source_files.store_chunks(upload, source_files.stored_chunks(source), totals):
         pass
+    if source.is_document:
+        source_files.store_surroundings(upload, source_files.stored_surroundings(source))
+        upload.records_path = source.records_path
+        upload.save(update_fields=["records_path"])
     upload.size, upload.sha256 = source.size, source.sha256
-    return _enqueue(upload, totals, actor)
+    return _enqueue(
+        upload, totals, actor, document_sha256=source.sums.text_sha256 if source.is_document else ""
+    )
 
 
-def _enqueue(upload: Import, totals: ContentTotals, actor: User) -> Import:
+def _enqueue(upload: Import, totals: ContentTotals, actor: User, *, document_sha256: str) -> Import:
     """Enqueue the import of a stored file."""
     ImportProgress.objects.create(source=upload, size=totals.size)
-    integrity.record_content(upload, totals)
+    integrity.record_content(upload, totals, document_sha256=document_sha256)
     upload.save(update_fields=["size", "sha256"])
     events.record(
         "upload", actor=actor, run=upload.run, source=upload, sha256=upload.sha256, size=upload.size

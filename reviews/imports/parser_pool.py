@@ -48,6 +48,8 @@ class ParseRequest(NamedTuple):
     keys: RowKeys
     limits: Limits
     mapping: FieldMapping | None = None
+    #: Whether the lines are members of a document.
+    is_document: bool = False
 
 
 class ParsedLines(NamedTuple):
@@ -71,7 +73,7 @@ def parse(work: ParseRequest) -> ParsedLines:
             reason = f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)"
             errors.append((number, "", reason))
         elif line.strip():
-            line_hash = content_hash(line)
+            line_hash = content_hash(line, is_member=work.is_document)
             try:
                 evaluation_id, row = encode_line(line, limits, keys, number, line_hash, mapping=work.mapping)
             except LineError as error:

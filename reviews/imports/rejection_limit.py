@@ -80,7 +80,8 @@ class RejectionLimit:
         if name := describe_format(self._start, is_mapped=self._is_mapped):
             raise TooManyRejections(
                 f"This is not a file of {self._content}: it is {name}. "
-                "Import JSONL, with one record per line, or a JSON array of records."
+                "Import JSONL, with one record per line, or a JSON array of records. For a list in a JSON "
+                'document, name its path in a mapping: records = "path.of.the.list".'
             )
 
     def _rejections(self) -> str:
@@ -96,12 +97,20 @@ def _describe(number: int, field: str, reason: str) -> str:
 
 
 def require_first_record(
-    chunks: Iterable[Chunk], limits: Limits, mapping: FieldMapping | None, most: int
+    chunks: Iterable[Chunk], mapping: FieldMapping | None, limits: Limits, most: int
 ) -> Iterator[Chunk]:
     """Pass chunks on, and read their lines up to the first record. Raises `ImportRefused`."""
-    limit = RejectionLimit(most, is_mapped=mapping is not None)
     passed = iter(chunks)
-    for lines in split_lines(passed):
+    yield from up_to_first_record(passed, mapping, limits, most)
+    yield from passed
+
+
+def up_to_first_record(
+    chunks: Iterable[Chunk], mapping: FieldMapping | None, limits: Limits, most: int
+) -> Iterator[Chunk]:
+    """Pass chunks on up to the one with the first record. Raises `ImportRefused`."""
+    limit = RejectionLimit(most, is_mapped=mapping is not None)
+    for lines in split_lines(chunks):
         limit.look_at(lines)
         for number, line in enumerate(lines, start=lines.chunk.first_line):
             _count_line(limit, number, line, limits, mapping)
@@ -111,7 +120,6 @@ def require_first_record(
         if limit.good:
             break
     limit.finish()
-    yield from passed
 
 
 def _count_line(

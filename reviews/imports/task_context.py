@@ -21,9 +21,9 @@ from reviews.imports.task_entry import Task
 from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.records.schema import LineError
 from reviews.review import blind_scoring
-from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE, OVERLONG, MeteredStream, cut_chunks, split_lines
 from reviews.storage.errors import ImportRefused
+from reviews.storage.source_text import SourceText
 
 MAX_LISTED = 1_000
 # Bytes of the file per batch of rows.
@@ -43,7 +43,7 @@ def import_context(
         run=_run(run_name), file_name=clean_file_name(file_name), size=0, created_by=actor
     )
     meter = MeteredStream(blocks)
-    _ContextImport(target).run(decompression.decompress(meter, most=settings.MAX_UNPACKED_BYTES))
+    _ContextImport(target).run(SourceText(meter, most=settings.MAX_UNPACKED_BYTES, limits=settings.LIMITS))
     if not (target.tasks or target.rejected_count):
         raise ImportRefused("The file has no tasks.")
     target.size, target.sha256 = meter.size, meter.sha256

@@ -25,8 +25,9 @@ from reviews.imports.bulk_insert import execute_with_bound_parameters
 from reviews.imports.recognition import ToolRecognised, recognise_tool
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.records.mapping import FieldMapping
-from reviews.storage.chunks import split_lines
+from reviews.storage.chunks import BOM
 from reviews.storage.errors import ImportRefused
+from reviews.storage.source_text import SourceText
 
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
 log = logging.getLogger(__name__)
@@ -213,9 +214,8 @@ def propose_mapping(upload: Upload) -> ToolRecognised | None:
     """Return the mapping and the first records of a complete upload without an import. None for others."""
     if upload.source_id or upload.offset < upload.size:
         return None
-    for lines in split_lines(importer.read_chunks(_blocks(upload))):
-        return recognise_tool(lines.text)
-    return None
+    text = SourceText(_blocks(upload), most=settings.MAX_UNPACKED_BYTES, limits=settings.LIMITS)
+    return recognise_tool(next(iter(text), b"").removeprefix(BOM))
 
 
 @transaction.atomic

@@ -21,14 +21,15 @@ def repair_import(import_id: int, blocks: Iterable[bytes]) -> Import:
     damaged = jobs.lock_import(import_id)
     damaged.chunks.all().delete()
     meter, text = chunks.MeteredStream(blocks), ContentTotals()
-    for _ in source_files.store_chunks(damaged, importer.read_chunks(meter), text):
-        pass
+    source = importer.read_text(damaged, meter)
+    stored = source_files.store_chunks(damaged, importer.cut_chunks(source), text)
+    importer.store_rest(damaged, source, stored)
     sums = ImportSums.objects.filter(source=damaged).first()
     expected = sums.figures.get("sha256", damaged.sha256) if sums else damaged.sha256
     if meter.sha256 != expected:
         raise ImportRefused(
             f"This is another file: its SHA-256 is {meter.sha256}, and the import's is {expected}."
         )
-    integrity.record_content(damaged, text)
+    integrity.record_content(damaged, text, document_sha256=source.document_sha256)
     events.record("repair import", actor=None, run=damaged.run, source=damaged, sha256=meter.sha256)
     return damaged

@@ -17,11 +17,12 @@ from reviews.exports.jsonl import use_snapshot
 from reviews.exports.stored_files import Kind, stored_range, stored_receipt
 from reviews.models import Evaluation, Export, Import, ImportSums, Run
 from reviews.records.mapping import FieldMapping
-from reviews.storage import integrity
+from reviews.storage import integrity, source_files
 from reviews.storage.chunks import Chunk, ChunkLines
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, Fault, SourceFile
 from reviews.storage.integrity import ContentTotals
+from reviews.storage.json_document import Rejoiner
 from reviews.storage.line_reader import line_has_record, wrong_line_message
 from reviews.storage.source_files import chunk_rows, decode_chunk
 from reviews.storage.source_mapping import source_mapping
@@ -95,12 +96,15 @@ class _FileVerification:
 
     def __init__(self, source: Import, counts: VerificationCounts) -> None:
         self._source, self._counts = source, counts
-        self._file, self._mapping = SourceFile.of_import(source), source_mapping(source)
+        self._file = SourceFile.of_import(source)
+        self._mapping: FieldMapping | None = None
         self._totals, self._hash = ContentTotals(), hashlib.sha256()
         self._rows = _rows(source) if source.state == Import.State.DONE else None
         self._next = next(self._rows, None) if self._rows else None
         self._is_whole = True
         self._wrong_lines = 0
+        self._rejoiner: Rejoiner | None = None
+        self._tail = b""
 
     def close(self) -> None:
         if self._rows:
@@ -108,6 +112,7 @@ class _FileVerification:
 
     def faults(self) -> Iterator[Fault]:
         number, inside = 0, False
+        yield from self._begin_document()
         decompressor = zstandard.ZstdDecompressor()
         for row in chunk_rows(self._source):
             if (gap := row.number - number) > 0:
@@ -130,12 +135,18 @@ class _FileVerification:
         return fault
 
     def _line_faults(self, chunk: Chunk, *, begins_inside: bool) -> Iterator[Fault]:
-        self._hash.update(chunk.data)
+        self._hash.update(self._rejoiner.take(chunk.data) if self._rejoiner else chunk.data)
         self._counts.lines += chunk.lines
         if self._rows is None:
             return
         lines = ChunkLines(chunk, begins_inside=begins_inside)
-        for problem in _wrong_lines(lines, self._rows_to(chunk), self._mapping, is_whole=self._is_whole):
+        for problem in _wrong_lines(
+            lines,
+            self._rows_to(chunk),
+            self._mapping,
+            is_document=self._source.is_document,
+            is_whole=self._is_whole,
+        ):
             self._wrong_lines += 1
             if self._wrong_lines <= _SHOWN_LINES:
                 yield self._file.rows_fault(problem)
@@ -148,7 +159,19 @@ class _FileVerification:
             self._next = next(self._rows, None)
         return rows
 
+    def _begin_document(self) -> Iterator[Fault]:
+        """Read the mapping, and the text of a document around its list of records."""
+        try:
+            self._mapping = source_mapping(self._source)
+            if self._source.is_document:
+                head, self._tail = source_files.stored_surroundings(self._source)
+                self._rejoiner = Rejoiner()
+                self._hash.update(head)
+        except CorruptData as error:
+            yield self._broken(error.fault)
+
     def _final_faults(self) -> Iterator[Fault]:
+        self._hash.update(self._tail)
         if self._is_whole:
             try:
                 integrity.verify_content(self._file, self._totals)
@@ -205,7 +228,7 @@ def _expected(source: Import, line: int, newest_import: int, newest_line: int, l
 
 
 def _wrong_lines(
-    lines: ChunkLines, rows: list[_Row], mapping: FieldMapping | None, *, is_whole: bool
+    lines: ChunkLines, rows: list[_Row], mapping: FieldMapping | None, *, is_document: bool, is_whole: bool
 ) -> Iterator[str]:
     """Compare the lines of a chunk with the rows about them, and describe each fault."""
     first = lines.chunk.first_line
@@ -216,7 +239,7 @@ def _wrong_lines(
         )
     for row in here:
         line = lines[row.line - first]
-        is_other = row.content_hash and content_hash(line) != row.content_hash
+        is_other = row.content_hash and content_hash(line, is_member=is_document) != row.content_hash
         if row.evaluation_id and (is_other or not line_has_record(line, row.evaluation_id, mapping)):
             yield wrong_line_message(row.line)
     accounted = Counter(row.line for row in here if row.accounts)

@@ -224,6 +224,13 @@ class Migration(migrations.Migration):
                 ("sha256", models.CharField(blank=True, default="", max_length=64)),
                 ("has_bom", models.BooleanField(default=False)),
                 (
+                    "records_path",
+                    models.TextField(
+                        help_text="Path of the records in a JSON document, empty if the document is their list. Null: lines.",
+                        null=True,
+                    ),
+                ),
+                (
                     "repeated_lines",
                     models.BigIntegerField(
                         default=0,
@@ -776,7 +783,7 @@ class Migration(migrations.Migration):
                     "text_sha256",
                     models.CharField(
                         blank=True,
-                        help_text="Empty if the file was compressed or a JSON array.",
+                        help_text="Of a decompressed document, or of uncompressed lines.",
                         max_length=64,
                     ),
                 ),

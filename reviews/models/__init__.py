@@ -27,12 +27,11 @@ from reviews.models.runs import (
     Import,
     ImportLine,
     ImportProgress,
-    ImportSums,
     Run,
     RunCount,
-    SourceChunk,
 )
 from reviews.models.search import EvaluationFacets, EvaluationWords, RunFacet, UnindexedImport
+from reviews.models.source_files import ImportSums, SourceChunk
 from reviews.models.task_context import ContextImport, TaskAnswer, TaskContext
 from reviews.models.uploads import Upload, UploadPart
 from reviews.models.webhooks import QueueFilled, Webhook, WebhookAttempt, WebhookDelivery

@@ -179,6 +179,10 @@ class Import(models.Model):
     size = models.BigIntegerField(default=0, help_text="Bytes of the file as received.")
     sha256 = models.CharField(max_length=64, default="", blank=True)
     has_bom = models.BooleanField(default=False)
+    records_path = models.TextField(
+        null=True,
+        help_text="Path of the records in a JSON document, empty if the document is their list. Null: lines.",
+    )
     repeated_lines = models.BigIntegerField(
         default=0,
         help_text="Lines at its start that repeat an earlier import of the run: same bytes or same record.",
@@ -223,6 +227,11 @@ class Import(models.Model):
     def imported_at(self) -> dt.datetime:
         """When the import finished, or was created if it has not finished."""
         return self.finished_at or self.created_at
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the file is a JSON document, and its lines are the members of a list."""
+        return self.records_path is not None
 
     @property
     def counts(self) -> dict[str, int]:
@@ -273,26 +282,6 @@ class ImportProgress(models.Model):
         return round((self.size - self.bytes_done) * self.seconds / self.bytes_done)
 
 
-class ImportSums(models.Model):
-    """Checksums of an import, with which every later read of its source file is compared."""
-
-    source = models.OneToOneField(Import, models.PROTECT, primary_key=True, related_name="sums")
-    text_size = models.BigIntegerField(help_text="Bytes of the decompressed text.")
-    text_lines = models.BigIntegerField()
-    text_sha256 = models.CharField(
-        max_length=64, blank=True, help_text="Empty if the file was compressed or a JSON array."
-    )
-    frames_sha256 = models.CharField(max_length=64, help_text="SHA-256 over the checksums of the frames.")
-    figures = models.JSONField(
-        default=dict,
-        help_text="Columns of the finished import; empty before that. See `storage.checksums`.",
-    )
-    noted = models.JSONField(default=dict, help_text="Sums over the `import_line` rows, by outcome.")
-
-    class Meta:
-        db_table = "import_sums"
-
-
 class RunCount(models.Model):
     """Number of records of a run with one status, as the sum over several rows.
 
@@ -307,27 +296,6 @@ class RunCount(models.Model):
     class Meta:
         db_table = "run_count"
         indexes: ClassVar = [models.Index(fields=["run", "status"], name="run_count_of_run")]
-
-
-class SourceChunk(models.Model):
-    """About 1 MiB of a source file: whole lines, as one zstd frame."""
-
-    source = models.ForeignKey(Import, models.PROTECT, related_name="chunks", db_index=False)
-    number = models.IntegerField(help_text="From 0, in file order.")
-    first_line = models.BigIntegerField(help_text="From 1.")
-    lines = models.IntegerField()
-    size = models.IntegerField(help_text="Bytes before compression.")
-    frame = models.BinaryField()
-    digest = models.BinaryField(
-        null=True, help_text="SHA-256 over place and frame, set by a trigger (`frame_checksums.sql`)."
-    )
-
-    class Meta:
-        db_table = "source_chunk"
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["source", "number"], name="source_chunk_place"),
-        ]
-        indexes: ClassVar = [models.Index(fields=["source", "first_line"], name="source_chunk_line")]
 
 
 class ImportLine(models.Model):

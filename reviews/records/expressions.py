@@ -135,6 +135,20 @@ def outside_names(expression: str) -> set[str]:
     return used - {RECORD_NAME}
 
 
+def plain_path(expression: str) -> tuple[str, ...]:
+    """Return the keys of a path such as `results.results`. Raises `ExpressionError` for anything else."""
+    node, keys = compiled(expression), []
+    while node["type"] == "subexpression" and node["children"][1]["type"] == "field":
+        node, last = node["children"]
+        keys.append(last["value"])
+    if node["type"] != "field":
+        raise ExpressionError(
+            f"is not a path of keys such as results.results, which can be read without loading the whole "
+            f"document: {expression[:100]!r}"
+        )
+    return (node["value"], *reversed(keys))
+
+
 def _called(found: re.Match[str]) -> str:
     name = found[1]
     if name is None:

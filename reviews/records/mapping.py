@@ -22,7 +22,7 @@ MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
 # The maximum number of criteria, and of rules.
 _MOST_ENTRIES = 200
-_PARTS = ("inherit", "fields", "criteria", "review")
+_PARTS = ("records", "inherit", "fields", "criteria", "review")
 _NEEDED = ("judge_llm_model", "judge_prompt_template_path", "created_at")
 # An id has to be the same when an export is imported again: it is read from the content of the file alone.
 _OF_CONTENT = {"doc"}
@@ -106,13 +106,24 @@ class FieldMapping:
     review: tuple[ReviewRule, ...] = ()
     #: Whether fields without an expression are taken from the line's own keys of the same names.
     inherit: bool = False
+    #: The path of the list of records in a JSON document. Files of lines are read without it.
+    records: str = ""
     #: Values from outside the record. They are not part of the mapping itself.
     outside: Outside = field(default=Outside(), compare=False)
 
     def of_import(self, outside: Outside) -> "FieldMapping":
         """Return the mapping with values from outside the record. It keeps only those that it uses."""
-        used = self._outside_names
-        return replace(self, outside=outside if "doc" in used else replace(outside, document=None))
+        return replace(self, outside=outside if self.uses_document else replace(outside, document=None))
+
+    @property
+    def record_path(self) -> tuple[str, ...]:
+        """The keys that lead to the list of records in a document, or none."""
+        return expressions.plain_path(self.records) if self.records else ()
+
+    @property
+    def uses_document(self) -> bool:
+        """Whether an expression uses the document around the list of records."""
+        return "doc" in self._outside_names
 
     @property
     def varies_by_import(self) -> bool:
@@ -128,7 +139,8 @@ class FieldMapping:
 
     def as_json(self) -> dict[str, Any]:
         """Return the data that `mapping_from_json` reads."""
-        return ({"inherit": True} if self.inherit else {}) | {
+        head: dict[str, Any] = {"records": self.records, "inherit": self.inherit}
+        return {name: value for name, value in head.items() if value} | {
             "fields": dict(self.fields),
             "criteria": [asdict(criteria) for criteria in self.criteria],
             "review": [asdict(rule) for rule in self.review],
@@ -174,6 +186,8 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
     inherit = data.get("inherit", False)
     if not isinstance(inherit, bool):
         problems.append(_Problem("inherit", f"is {_kind(inherit)}, but takes true or false"))
+    records = data.get("records", "")
+    problems += _problems_of_path(records)
     problems += _problems_of_fields(
         fields, has_criteria=bool(criteria), has_review=bool(review), inherits=bool(inherit)
     )
@@ -185,6 +199,7 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
         tuple(CriteriaMapping(**entry) for entry in criteria),
         tuple(ReviewRule(**entry) for entry in review),
         inherit,
+        records,
     )
 
 
@@ -222,6 +237,16 @@ def _entries(
         problems += [_Problem(f"{place}.{name}", "is missing") for name in needed if not table.get(name)]
         tables.append(table)
     return tables
+
+
+def _problems_of_path(records: Any) -> Iterator[_Problem]:
+    if not isinstance(records, str):
+        yield _Problem("records", f"is {_kind(records)}, but takes a path in quotes")
+    elif records:
+        try:
+            expressions.plain_path(records)
+        except ExpressionError as error:
+            yield _Problem("records", str(error))
 
 
 def _problems_of_fields(

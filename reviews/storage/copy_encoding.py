@@ -26,6 +26,7 @@ from reviews.records.schema import (
 )
 from reviews.records.status import ALL_STATUSES
 from reviews.records.translation import Translation, read_translated, translate
+from reviews.storage.json_document import on_one_line
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
 COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
@@ -59,9 +60,12 @@ class RowKeys(NamedTuple):
     import_id: int
 
 
-def content_hash(line: bytes) -> bytes:
-    """Return a hash that distinguishes two versions of a line (without LF)."""
-    return hashlib.blake2b(line, digest_size=16).digest()
+def content_hash(line: bytes, *, is_member: bool) -> bytes:
+    """Return a hash that distinguishes two versions of a line (without LF).
+
+    The layout of a document's members does not count: the text of their document is exported as a whole.
+    """
+    return hashlib.blake2b(on_one_line(line) if is_member else line, digest_size=16).digest()
 
 
 def encode_line(

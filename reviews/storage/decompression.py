@@ -1,6 +1,5 @@
-"""Detect the format of a file by its content (JSONL or a JSON array, also gzip or zstd) and decompress it."""
+"""Detect compression by the content of a file (gzip or zstd), and decompress it."""
 
-import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
@@ -9,7 +8,7 @@ from typing import Any, NamedTuple
 
 import zstandard
 
-from reviews.storage import chunks, json_array
+from reviews.storage import chunks
 from reviews.storage.errors import ImportRefused
 from reviews.storage.file_formats import office_format
 
@@ -18,7 +17,6 @@ _SIP = 1024
 # The largest window that `zstd` writes without --ultra or --long=28.
 _WINDOW = 128 * 1024**2
 _ENDINGS = {".gz", ".zst", ".jsonl", ".ndjson", ".json"}
-_ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[(?=[ \t\r\n]*+[{\]])")
 
 
 class _Codec(NamedTuple):
@@ -53,15 +51,15 @@ def base_name(file_name: str) -> str:
 
 
 def decompress(raw: Iterable[bytes], *, most: int) -> Iterator[bytes]:
-    """Yield the lines of a file in blocks of about 1 MiB. Each element of an array becomes a line.
+    """Yield the text of a file in blocks of about 1 MiB.
 
     `raw` are the blocks of the file. It may decompress to `most` bytes. Memory stays within a block and
     `_SIP` decompressed bytes. Raises `ImportRefused`.
     """
-    start, whole = _peek(_gathered(raw))
+    start, whole = _peek(gathered(raw))
     _refuse_other_archives(start)
     codec = next((known for magic, known in _CODECS.items() if start.startswith(magic)), None)
-    return _lines(_limited(_decompressed(codec, whole), most) if codec else whole)
+    return gathered(_limited(_decompressed(codec, whole), most) if codec else whole)
 
 
 def _refuse_other_archives(start: bytes) -> None:
@@ -73,19 +71,6 @@ def _refuse_other_archives(start: bytes) -> None:
     raise ImportRefused(
         f"The file is {name}. Decompress it, or compress it with gzip or zstd, and import it again."
     )
-
-
-def _lines(text: Iterable[bytes]) -> Iterator[bytes]:
-    start, whole = _peek(_gathered(text))
-    array = _ARRAY.match(start)
-    if not array:
-        yield from whole
-        return
-    next(whole)
-    try:
-        yield from _gathered(json_array.array_lines(chain([start[array.end() :]], whole)))
-    except json_array.ArrayError as error:
-        raise ImportRefused(str(error)) from error
 
 
 def _decompressed(codec: _Codec, compressed: Iterable[bytes]) -> Iterator[bytes]:
@@ -124,7 +109,7 @@ def _limited(decompressed: Iterable[bytes], most: int) -> Iterator[bytes]:
         yield block
 
 
-def _gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
+def gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
     """Join parts to blocks of 1 MiB or a little more."""
     waiting: list[bytes] = []
     size = 0

@@ -103,8 +103,13 @@ def _json_document(start: bytes, *, is_mapped: bool) -> str:
         return "" if is_one_line else "JSON objects that take several lines each"
     if not found.lists:
         return "one JSON object in several lines"
-    largest = sorted(found.lists, key=lambda known: -known.objects)[:_SHOWN_LISTS]
-    return f"a JSON document with {' and '.join(map(_described, largest))}"
+    return f"a JSON document with {describe_lists(found.lists)}"
+
+
+def describe_lists(lists: list[ObjectList]) -> str:
+    """Name the largest lists of a JSON document, such as "a list of 2 objects at `results`"."""
+    largest = sorted(lists, key=lambda known: -known.objects)[:_SHOWN_LISTS]
+    return " and ".join(map(_described, largest))
 
 
 def _described(known: ObjectList) -> str:

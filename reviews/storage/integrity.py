@@ -14,7 +14,17 @@ from django.db.models import Q
 from reviews.models import Evaluation, Import, ImportSums, Run
 from reviews.storage.corruption import CorruptData, Fault, SourceFile
 
-_OF_THE_FILE = ("run_id", "file_name", "state", "size", "sha256", "has_bom", "repeated_lines", "lines")
+_OF_THE_FILE = (
+    "run_id",
+    "file_name",
+    "state",
+    "size",
+    "sha256",
+    "has_bom",
+    "records_path",
+    "repeated_lines",
+    "lines",
+)
 _FIGURES = (*_OF_THE_FILE, *Import.OUTCOMES)
 # The number of lines, and sums that change with any line number, outcome or record of a row.
 _NOTED = """
@@ -46,15 +56,17 @@ class ContentTotals:
         return self._frames.hexdigest()
 
 
-def record_content(source: Import, text: ContentTotals) -> None:
-    """Record the totals of a stored file, once its size and SHA-256 are known."""
-    sums = {
-        "text_size": text.size,
-        "text_lines": text.lines,
-        # The file of a compressed import or an array has another size than its text.
-        "text_sha256": source.sha256 if source.size == text.size else "",
-        "frames_sha256": text.frames_sha256,
-    }
+def record_content(source: Import, text: ContentTotals, *, document_sha256: str = "") -> None:
+    """Record the totals of a stored file, once its size and SHA-256 are known.
+
+    `document_sha256` is that of a decompressed document, if it is not recorded yet.
+    """
+    sums = {"text_size": text.size, "text_lines": text.lines, "frames_sha256": text.frames_sha256}
+    if document_sha256:
+        sums["text_sha256"] = document_sha256
+    elif source.records_path is None:
+        # The file of a compressed import has another size than its text.
+        sums["text_sha256"] = source.sha256 if source.size == text.size else ""
     ImportSums.objects.update_or_create(source=source, defaults=sums)
 
 

@@ -156,5 +156,10 @@ class _Reader:
 
 def _path(keys: tuple[str, ...]) -> str:
     """Return a JMESPath expression."""
-    shortened = (key if len(key) <= _LONGEST_KEY else key[:_LONGEST_KEY] + "…" for key in keys)
-    return ".".join(key if _IDENTIFIER.fullmatch(key) else json.dumps(key) for key in shortened)
+    return ".".join(map(key_text, keys))
+
+
+def key_text(key: str) -> str:
+    """Return a key as in a JMESPath expression. A long one is shortened."""
+    shortened = key if len(key) <= _LONGEST_KEY else key[:_LONGEST_KEY] + "…"
+    return shortened if _IDENTIFIER.fullmatch(shortened) else json.dumps(shortened, ensure_ascii=False)

@@ -67,7 +67,7 @@ class LineReader:
 
     def __init__(self) -> None:
         self._recent: list[_StoredLines] = []
-        self._mappings: dict[int, FieldMapping | None] = {}
+        self._sources: dict[int, tuple[Import, FieldMapping | None]] = {}
 
     def line(self, source_id: int, line: int) -> bytes:
         """Return the line as imported, without LF (and byte order mark).
@@ -87,8 +87,9 @@ class LineReader:
             if not ImportSums.objects.filter(source=source_id).exists():
                 raise
         else:
-            mapping = self.mapping(source_id)
-            if content_hash(found) == line_hash and line_has_record(found, evaluation_id, mapping):
+            source, mapping = self._read_source(source_id)
+            is_version = content_hash(found, is_member=source.is_document) == line_hash
+            if is_version and line_has_record(found, evaluation_id, mapping):
                 return found
         source = Import.objects.select_related("run").get(pk=source_id)
         raise CorruptData(SourceFile.of_import(source).rows_fault(wrong_line_message(line)))
@@ -102,13 +103,20 @@ class LineReader:
         found = self.verified(source_id, line, evaluation_id, line_hash)
         return read_line(found, mapping=self.mapping(source_id), number=line)
 
+    def source(self, source_id: int) -> Import:
+        """Return an import with its run."""
+        return self._read_source(source_id)[0]
+
     def mapping(self, source_id: int) -> FieldMapping | None:
         """Return the mapping that the lines of an import are read with."""
-        if source_id not in self._mappings:
+        return self._read_source(source_id)[1]
+
+    def _read_source(self, source_id: int) -> tuple[Import, FieldMapping | None]:
+        if source_id not in self._sources:
             source = Import.objects.select_related("run").get(pk=source_id)
-            recent = list(self._mappings.items())[1 - self._CACHED_CHUNKS :]
-            self._mappings = {**dict(recent), source_id: source_mapping(source)}
-        return self._mappings[source_id]
+            recent = list(self._sources.items())[1 - self._CACHED_CHUNKS :]
+            self._sources = {**dict(recent), source_id: (source, source_mapping(source))}
+        return self._sources[source_id]
 
     def _read(self, source_id: int, line: int) -> _StoredLines:
         for read in self._recent:

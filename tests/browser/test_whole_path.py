@@ -7,7 +7,7 @@ from django.core.management import call_command
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.exports import verify_receipt
+from reviews.exports.compared_files import ComparedFile
 from reviews.exports.verify_export import compare
 from reviews.models import Evaluation, User
 from reviews.records.schema import HUMAN_FIELDS
@@ -48,7 +48,7 @@ def test_import_review_and_export_change_only_the_reviewed_line(
 
     exported = original.with_name("exported.jsonl")
     call_command("export_run", "sample", output=str(exported))
-    result = compare(verify_receipt.line_sources([original]), verify_receipt.file_lines(exported))
+    result = compare([ComparedFile(original).lines], ComparedFile(exported).lines())
     assert (result.identical, result.changed) == (74, 1)
     assert result.changed_keys == list(HUMAN_FIELDS)
     assert result.holds

@@ -13,7 +13,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.exceptions import JobAborted
 
 from reviews.exports import jobs, jsonl, output, stored_files
-from reviews.exports.output import ExportOptions, InvalidExport
+from reviews.exports.documents import InvalidExport
+from reviews.exports.output import ExportOptions
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, import_data, line

@@ -210,7 +210,7 @@ class _Replay:
         if name in seen:
             return [[REJECTED]]
         seen.add(name)
-        evidence, line_hash = _evidence(record), content_hash(line)
+        evidence, line_hash = _evidence(record), content_hash(line, is_member=False)
         current = self.records.get(name)
         if current is None:
             self.records[name] = _Current(pk, number, line_hash, evidence)

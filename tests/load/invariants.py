@@ -13,7 +13,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from reviews.api.decisions import _SUBMISSIONS
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
-from reviews.exports import verify_receipt
+from reviews.exports.compared_files import ComparedFile
 from reviews.exports.verify_export import compare
 from reviews.models import AuditEvent, Evaluation, Export, Review, UnindexedImport, User
 from tests.load.reviewer import Accepted
@@ -126,7 +126,7 @@ def check_export(originals: list[Path], exported: Path, accepted: Iterable[Accep
                 yield f"the export has another decision on {one.evaluation_id} than {one.key}"
     yield from (f"the export lacks {record}" for record in missing)
     compared = compare(
-        verify_receipt.line_sources(originals), verify_receipt.file_lines(exported), settings.LIMITS
+        [ComparedFile(path).lines for path in originals], ComparedFile(exported).lines(), settings.LIMITS
     )
     yield from compared.problems
     if compared.changed != len(last):

@@ -24,8 +24,7 @@ from reviews.records import (
     verdict,
 )
 from reviews.search import terms
-from reviews.storage import json_array
-from reviews.storage.json_array import ArrayError
+from reviews.storage.json_document import MemberCutter, NoList, list_start, on_one_line
 from tests.support.lines import line
 
 SHORT, LONG = 3_000, 12_000
@@ -35,9 +34,9 @@ MOST = 12
 NOTHING = 0.02
 
 
-def read_array(text: str) -> None:
-    with suppress(ArrayError):
-        list(json_array.array_lines([f"[{text}".encode()]))
+def find_list(text: str) -> None:
+    with suppress(NoList):
+        list_start(f'{{"x":{text}'.encode(), ("records",))
 
 
 def read_line(data: bytes) -> None:
@@ -68,7 +67,9 @@ READERS: dict[str, Callable[[str], Any]] = {
     "words": lambda text: terms.distinct_words([text]),
     "a query": terms.tsquery,
     "words to compare": response_diff.split_words,
-    "an array": read_array,
+    "members of a list": lambda text: MemberCutter().take(text.encode()),
+    "a list in a document": find_list,
+    "lines of a document": lambda text: on_one_line(text.encode()),
     "a line": lambda text: read_line(text.encode()),
     "a string in a line": lambda text: read_line(line(parsing_error=text)),
     "a line to put values in": lambda text: put_in(text.encode()),

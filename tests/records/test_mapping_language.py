@@ -10,6 +10,7 @@ from django.db import transaction
 from hypothesis import given
 
 from reviews.exports import formats
+from reviews.exports.jsonl import Form
 from reviews.imports import importer
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records import expressions, mapping
@@ -255,7 +256,7 @@ class TestOutsideValuesOfImports:
     def test_table_has_the_values_of_the_import_of_each_line(self) -> None:
         import_mapped(self.HOW, b'{"id": "a"}', b'{"id": "b"}')
         import_mapped(self.HOW, b'{"id": "a", "more": 1}', name="second.jsonl")
-        lines = export_data(run="mapped", as_records=True)
+        lines = export_data(run="mapped", form=Form.RECORDS)
         table = b"".join(formats.convert([lines], "csv")).decode().splitlines()
         assert [row.split(",")[:3] for row in table[1:]] == [
             ['"a"', '"second.jsonl"', '"1"'],

@@ -3,19 +3,24 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 import re
 import resource
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 import zstandard
 
 from cognireview.environment import BASE_DIR, Environment
+from reviews.exports.jsonl import Form
+from reviews.imports.importer import import_stream
+from reviews.records.mapping import mapping_from_json
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
+from reviews.storage.source_text import SourceText
 from tests.support.lines import export_data, file_of, import_data, line
 
 LINES = file_of(line("e-1"), line("e-2"))
@@ -23,8 +28,11 @@ ARRAY = b"[%b, %b]" % (line("e-1"), line("e-2"))
 
 
 def unpacked(data: bytes, *, block: int = BLOCK_SIZE, most: int = 2**40) -> bytes:
-    blocks = (data[start : start + block] for start in range(0, len(data), block))
-    return b"".join(decompression.decompress(blocks, most=most))
+    return b"".join(SourceText(blocks_of(data, block), most=most))
+
+
+def blocks_of(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[start : start + size] for start in range(0, len(data), size))
 
 
 PACKED: list[Callable[[bytes], bytes]] = [gzip.compress, zstandard.compress]
@@ -37,16 +45,22 @@ class TestFormat:
             LINES,
             gzip.compress(LINES),
             zstandard.compress(LINES),
-            ARRAY,
-            gzip.compress(ARRAY),
-            zstandard.compress(ARRAY),
-            b"\xef\xbb\xbf \r\n" + ARRAY + b"\n",
         ],
-        ids=["lines", "lines.gz", "lines.zst", "array", "array.gz", "array.zst", "array with BOM"],
+        ids=["lines", "lines.gz", "lines.zst"],
     )
     @pytest.mark.parametrize("block", [1, 1000])
     def test_format_is_detected_by_content(self, data: bytes, block: int) -> None:
         assert unpacked(data, block=block) == LINES
+
+    @pytest.mark.parametrize(
+        "data",
+        [ARRAY, gzip.compress(ARRAY), zstandard.compress(ARRAY), b"\xef\xbb\xbf \r\n" + ARRAY + b"\n"],
+        ids=["array", "array.gz", "array.zst", "array with BOM"],
+    )
+    @pytest.mark.parametrize("block", [1, 1000])
+    def test_array_is_detected_by_content(self, data: bytes, block: int) -> None:
+        text = SourceText(blocks_of(data, block), most=2**40)
+        assert (b"".join(text), text.path) == (LINES.rstrip().replace(b"\n", b"\n "), ())
 
     @pytest.mark.parametrize("data", [b"", b"\n", b"[1, 2]\n" + LINES, b'["a"]\n', b"[broken\n" + LINES])
     def test_jsonl_passes_unchanged(self, data: bytes) -> None:
@@ -151,14 +165,18 @@ def test_run_name_is_the_file_name_without_endings(file_name: str, stem: str) ->
 @pytest.mark.django_db
 class TestImport:
     @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bytes])
-    def test_import_of_any_format_is_exported_as_lines(self, pack: Callable[[bytes], bytes]) -> None:
+    def test_array_of_any_compression_is_exported_as_array_or_as_lines(
+        self, pack: Callable[[bytes], bytes]
+    ) -> None:
         done = import_data(pack(ARRAY))
         assert (done.lines, done.new, done.size) == (2, 2, len(pack(ARRAY)))
-        assert export_data() == LINES
+        assert export_data(form=Form.DOCUMENT) == ARRAY
+        assert export_data() == export_data(only_import=done) == LINES
 
     def test_array_and_lines_of_the_same_records_are_unchanged(self) -> None:
         import_data(LINES)
         assert import_data(gzip.compress(ARRAY)).unchanged == 2
+        assert import_data(json.dumps(json.loads(ARRAY), indent=2).encode()).unchanged == 2
 
     def test_array_elements_are_counted_as_lines(self) -> None:
         done = import_data(b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2")))
@@ -185,6 +203,18 @@ DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
         [1],
     ),
 }
+_LIST = b'{"a": [%b]' % line("e-1")
+DOCUMENTS: dict[str, tuple[bytes, str]] = {
+    "is a document that is cut off, or no JSON around its list": (
+        _LIST,
+        "around its list at `a` is not JSON",
+    ),
+    "is a document without the list of the mapping": (
+        _LIST.replace(b'"a"', b'"b"').replace(b", ", b",\n") + b"}",
+        "without a list at `a`. It has a list of 1 object at `b`",
+    ),
+    "is a document with the list of the mapping twice": (_LIST + b', "a": []}', "more than one value at `a`"),
+}
 LIMITS = {
     "decompresses to more than 64 GiB (`COGNIREVIEW_MAX_UNPACKED_BYTES`)": Environment.model_fields[
         "max_unpacked_bytes"
@@ -199,7 +229,7 @@ class TestDocument:
     def test_documented_table_has_a_row_for_each_format(self) -> None:
         text = (BASE_DIR / "docs" / "file-outcomes.md").read_text()
         table = text.partition("| The packed file or array | Outcome |\n|---|---|\n")[2].partition("\n\n")[0]
-        assert set(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)) == {*DOCUMENTED, *LIMITS}
+        assert set(re.findall(r"^\| (.+?) \|", table, re.MULTILINE)) == {*DOCUMENTED, *DOCUMENTS, *LIMITS}
 
     @pytest.mark.parametrize("name", DOCUMENTED)
     @pytest.mark.django_db
@@ -210,6 +240,14 @@ class TestDocument:
                 import_data(data)
         else:
             assert [row["line"] for row in import_data(data).listed_exceptions()] == expected
+
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    @pytest.mark.django_db
+    def test_documented_table_matches_the_outcomes_of_documents(self, name: str) -> None:
+        data, expected = DOCUMENTS[name]
+        how = mapping_from_json({"inherit": True, "records": "a"})
+        with pytest.raises(ImportRefused, match=re.escape(expected)):
+            import_stream([data], run_name="e", file_name="e", actor=None, mapping=how)
 
     @pytest.mark.parametrize("name", LIMITS)
     def test_documented_table_has_the_limits(self, name: str) -> None:

@@ -8,8 +8,9 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 
 from reviews.exports import formats, jsonl
+from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.jobs import record_export
-from reviews.exports.output import ExportOptions, ExportOutput, InvalidExport
+from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.management.arguments import add_output, find_run
 from reviews.management.errors import command_errors
 from reviews.management.output_files import is_file, write, write_with_retry
@@ -17,9 +18,9 @@ from reviews.management.output_files import is_file, write, write_with_retry
 
 class Command(BaseCommand):
     help = (
-        "Export a run with its decisions, as JSONL or as a table. In JSONL, lines without a decision are the "
-        "imported bytes; lines with one differ in their human_* values only. With -o FILE, a receipt for "
-        "verify_export is written to FILE.receipt.json."
+        "Export a run with its decisions, as it was imported (JSONL or a JSON document) or as a table. Lines "
+        "without a decision are the imported bytes; lines with one differ in their human_* values only. With "
+        "-o FILE, a receipt for verify_export is written to FILE.receipt.json."
     )
     requires_system_checks = ()  # the checks import every view, which takes a third of the start
 
@@ -38,7 +39,9 @@ class Command(BaseCommand):
             help="export only the file of import N of the run",
         )
         parser.add_argument(
-            "--format", choices=formats.ENDINGS, default="jsonl", help="default: jsonl, the complete format"
+            "--format",
+            choices=formats.ENDINGS,
+            help="default: as imported, so json if the run is one JSON document, else jsonl",
         )
         parser.add_argument("--receipt", metavar="FILE", help="where to write the receipt")
 
@@ -68,7 +71,7 @@ def _order(options: dict[str, Any]) -> ExportOptions:
         only=options["only"],
         with_rejected=options["with_rejected"],
         only_import=only_import,
-        format=options["format"],
+        format=options["format"] or imported_format(run, only_import),
         compression=formats.compression_for_name(options["output"] or ""),
     )
 

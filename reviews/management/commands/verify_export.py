@@ -25,11 +25,11 @@ _NOT_TRUSTED = (
 class Command(BaseCommand):
     help = (
         "Verify that an export differs from the imported files only in human decisions. Needs no database. "
-        "Optionally checks the receipt and the audit log, too. Files are recognised by their content: JSONL "
-        "or a JSON array, plain or compressed with gzip or zstd. For a run of several files, pass all of "
-        "them in the order of their imports, or only the last one if it contains the others. Exit status: 0 "
-        "verified, 1 anything but human_* values differs, or the receipt or the audit log does not match, 2 "
-        "a file cannot be read."
+        "Optionally checks the receipt and the audit log, too. Files are recognised by their content: JSONL, "
+        "a JSON array or a document (with --map), plain or compressed with gzip or zstd. For a run of "
+        "several files, pass all of them in the order of their imports, or only the last one if it contains "
+        "the others. Exit status: 0 verified, 1 anything but human_* values differs, or the receipt or the "
+        "audit log does not match, 2 a file cannot be read."
     )
     requires_system_checks = ()
 

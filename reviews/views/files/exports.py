@@ -13,7 +13,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
 from reviews.exports import formats, jobs, output, stored_files
-from reviews.exports.output import ExportOptions, InvalidExport
+from reviews.exports.documents import InvalidExport, imported_format
+from reviews.exports.output import ExportOptions
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.models import Export, ExportPart, Import, IndependentReview, Run
@@ -41,7 +42,7 @@ class ExportForm(forms.Form):
         widget=forms.RadioSelect,
     )
     with_rejected = forms.BooleanField(
-        label="Include rejected lines at their original positions (JSONL, all lines)", required=False
+        label="Include rejected lines at their original positions (not in tables, all lines)", required=False
     )
     only_import = _ImportField(
         Import.objects.none(),
@@ -53,7 +54,7 @@ class ExportForm(forms.Form):
     format = forms.ChoiceField(
         label="Format",
         required=False,
-        help_text="JSONL is the imported file with the decisions. Tables cannot be imported.",
+        help_text="As imported: JSONL, or the JSON document. Tables cannot be imported.",
     )
     compression = forms.ChoiceField(
         label="Compression",
@@ -64,7 +65,7 @@ class ExportForm(forms.Form):
     def __init__(self, *args: Any, run: Run, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._run = run
-        names = {"jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}
+        names = {"": "As imported", "jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}
         format_field, import_field = self.fields["format"], self.fields["only_import"]
         assert isinstance(format_field, forms.ChoiceField)
         assert isinstance(import_field, _ImportField)
@@ -79,7 +80,7 @@ class ExportForm(forms.Form):
             only=given["only"] or "all",
             with_rejected=given["with_rejected"],
             only_import=given["only_import"],
-            format=given["format"] or "jsonl",
+            format=given["format"] or imported_format(self._run, given["only_import"]),
             compression=given["compression"],
         )
 

@@ -1,0 +1,216 @@
+"""Cut the members of a list out of a JSON document as lines, and join lines to the document again.
+
+A member keeps its bytes, except for line breaks, which are between its tokens: CR and a space replace LF, CR
+and a tab replace CR. A line feed replaces the comma between two members. So each line is JSON with the values
+of its member, and `Rejoiner` restores every byte. JSON does not allow line breaks inside strings: if a file
+has them, the line is rejected.
+"""
+
+import json
+import re
+from typing import NamedTuple
+
+from reviews.records.patterns import STRING, STRING_BODY, repeated
+from reviews.storage.chunks import BOM
+
+# Text without structure: characters outside strings, and whole strings. A string that does not end in this
+# block is not tried twice.
+_INSIDE = re.compile(repeated(rf'[^"\[\]{{}}]++|{STRING}').encode(), re.DOTALL)
+_AT_TOP = re.compile(repeated(rf'[^"\[\]{{}},]++|{STRING}').encode(), re.DOTALL)
+_IN_STRING = re.compile(STRING_BODY.encode(), re.DOTALL)
+_TOKEN = re.compile(rf'[ \t\r\n]*+(?:({STRING})|([{{}}\[\]:,])|[^\s{{}}\[\]:,"]++)'.encode(), re.DOTALL)
+_SPACES = b" \t\r\n"
+# A longer space before a comma or bracket belongs to the member before it.
+_LONGEST_SPACE = 64 * 1024
+
+
+class Surroundings(NamedTuple):
+    """The text of a document around its list of records."""
+
+    #: The text up to the first record.
+    head: bytes
+    #: The text from the end of the last record on.
+    tail: bytes
+
+
+class NoList(Exception):
+    """A JSON value has no list at a path."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__(f"The value ends at {end} without the list.")
+        #: The offset after the value.
+        self.end = end
+
+
+def list_start(text: bytes, path: tuple[str, ...]) -> int | None:
+    """Return the offset after the opening bracket of the first list at these keys of an object.
+
+    Return None if the text ends before it. Raises `NoList` if the object ends, and for any other value.
+    """
+    depth, level, at = 0, 0, len(BOM) if text.startswith(BOM) else 0
+    string, is_next = b"", False
+    while token := _TOKEN.match(text, at):
+        at, mark = token.end(), token[2]
+        # `level` keys of the path lead to the object that is open at depth `level + 1`.
+        is_at_key, is_next = is_next, False
+        if mark == b":":
+            is_next = depth == level + 1 and _is_key(string, path[level])
+        elif mark == b"[" and is_at_key and level + 1 == len(path):
+            return at
+        elif mark in (b"{", b"["):
+            level += is_at_key and mark == b"{" and level + 1 < len(path)
+            depth += 1
+        elif mark in (b"}", b"]"):
+            depth -= 1
+            level = min(level, max(depth - 1, 0))
+        if depth <= 0 or (depth == 1 and mark == b"["):
+            raise NoList(at)
+        string = token[1] or b""
+    return None
+
+
+def _is_key(string: bytes, key: str) -> bool:
+    try:
+        return bool(json.loads(string) == key)
+    except ValueError:
+        return False
+
+
+class MemberCutter:
+    """Cut the text after a list's opening bracket into lines, block by block.
+
+    Memory stays within a block, even for a longer member.
+    """
+
+    def __init__(self) -> None:
+        #: The number of the current member, from 1.
+        self.member = 1
+        self.has_ended = False
+        #: The space before the first member, and after the last one if the list has ended.
+        self.space_before = b""
+        self.space_after = b""
+        #: The text after the list in the block in which it ended, from its closing bracket on.
+        self.rest = b""
+        self._depth = 0
+        self._in_string = False
+        self._has_begun = False
+        self._backslash = b""  # at the end of a block: its character is in the next
+        self._out: list[bytes] = []
+
+    def take(self, block: bytes) -> bytes:
+        """Return the lines of the next block."""
+        data, self._backslash, at = self._backslash + block, b"", 0
+        while at < len(data) and not self.has_ended:
+            at = self._take_string(data, at) if self._in_string else self._take_tokens(data, at)
+        lines, self._out = b"".join(self._out), []
+        return lines
+
+    def _put(self, text: bytes) -> None:
+        """Write a part of a member, after the space before it."""
+        self._out += (_encoded(self.space_after), _encoded(text))
+        self._has_begun, self.space_after = True, b""
+
+    def _take_tokens(self, data: bytes, at: int) -> int:
+        """Take text outside strings up to and including the next structural byte."""
+        end = _end(_INSIDE if self._depth else _AT_TOP, data, at)
+        text = data[at:end]
+        if self._depth:
+            self._put(text)
+        else:
+            self._take_top(text)
+        if end < len(data):
+            self._take_byte(data, end)
+        return end + 1
+
+    def _take_top(self, text: bytes) -> None:
+        """Take text outside the members. The outer space of the list is not part of them."""
+        if not self._has_begun:
+            bare = text.lstrip(_SPACES)
+            self.space_before += text[: len(text) - len(bare)]
+            text = bare
+        bare = text.rstrip(_SPACES)
+        if bare:
+            self._put(bare)
+        self.space_after += text[len(bare) :]
+        if len(self.space_after) > _LONGEST_SPACE:
+            self._put(b"")
+
+    def _take_byte(self, data: bytes, at: int) -> None:
+        byte = data[at : at + 1]
+        if byte == b"]" and not self._depth:
+            self.has_ended, self.rest = True, data[at:]
+        elif byte == b"," and not self._depth:
+            self._put(b"")
+            self._out.append(b"\n")
+            self.member += 1
+        else:
+            self._put(byte)
+            self._in_string = byte == b'"'
+            self._depth += (byte in b"[{") - (byte in b"]}" and self._depth > 0)
+
+    def _take_string(self, data: bytes, at: int) -> int:
+        end = _end(_IN_STRING, data, at)
+        byte = data[end : end + 1]
+        if byte == b"\\" and end + 1 == len(data):
+            self._put(data[at:end])
+            self._backslash = byte
+        else:
+            self._put(data[at : end + 1])
+            self._in_string = byte != b'"'
+        return end + 1
+
+
+def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
+    """Return the end of the match of a pattern that always matches."""
+    found = pattern.match(data, at)
+    return found.end() if found else at
+
+
+def _encoded(text: bytes) -> bytes:
+    return text.replace(b"\r", b"\r\t").replace(b"\n", b"\r ")
+
+
+class Rejoiner:
+    """Restore the text of a list from its lines, block by block.
+
+    With `only_some`, lines were left out: the space before the first line and the separator after the last
+    one go, too.
+    """
+
+    def __init__(self, *, only_some: bool = False) -> None:
+        self._only_some = self._is_first = only_some
+        self._kept_back = b""
+
+    def take(self, block: bytes) -> bytes:
+        """Return the text of the next block of lines."""
+        data, self._kept_back = self._kept_back + block, b""
+        if self._is_first:
+            data = data.lstrip(_SPACES)
+            self._is_first = not data
+        if data.endswith(b"\r") or (self._only_some and data.endswith(b"\n")):
+            data, self._kept_back = data[:-1], data[-1:]
+        return data.replace(b"\n", b",").replace(b"\r ", b"\n").replace(b"\r\t", b"\r")
+
+
+def on_one_line(lines: bytes) -> bytes:
+    """Return lines of members as JSONL: without line breaks between tokens, and the indentation after them.
+
+    A line break after a comma becomes a space.
+    """
+    bare = b"\n".join(line.strip(b" \t\r") for line in lines.split(b"\n"))
+    first, *parts = bare.split(b"\r")
+    out = [first.rstrip(b" \t")] if parts else [first]
+    for part in parts:
+        text = part.strip(b" \t")
+        if text:
+            out += [b" " if out[-1].endswith(b",") else b"", text]
+    return b"".join(out)
+
+
+def member_lines(text: bytes, path: tuple[str, ...]) -> bytes | None:
+    """Return the lines of the members in the beginning of a document, or None if the list is not there."""
+    try:
+        start = list_start(text, path)
+    except NoList:
+        return None
+    return None if start is None else MemberCutter().take(text[start:])

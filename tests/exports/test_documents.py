@@ -1,0 +1,395 @@
+"""Documents of other tools come back byte for byte, with human_* keys in the reviewed members."""
+
+import gzip
+import json
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reviews.exports import documents, jobs
+from reviews.exports.documents import InvalidExport
+from reviews.exports.jsonl import Form
+from reviews.exports.output import ExportOptions, ExportOutput
+from reviews.exports.verify_receipt import verify_files
+from reviews.imports import importer
+from reviews.imports import jobs as import_jobs
+from reviews.maintenance.repair import repair_import
+from reviews.maintenance.verify_run import VerificationCounts, verify_run
+from reviews.models import Evaluation, Import, Run, SourceChunk, User
+from reviews.records import mapping
+from reviews.records.mapping import FieldMapping
+from reviews.records.schema import HUMAN_FIELDS, Limits
+from reviews.storage import chunks
+from reviews.storage.errors import ImportRefused
+from tests.support.commands import manage
+from tests.support.json_texts import json_texts
+from tests.support.lines import export_data, import_data, line
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+HOW = mapping.mapping_from_json(
+    {
+        "records": "results.results",
+        "fields": {
+            "evaluation_id": "join('/', [$doc.evalId, id])",
+            "judge_llm_model": "$doc.config.judge",
+            "judge_prompt_template_path": "'prompt'",
+            "created_at": "$doc.results.timestamp",
+        },
+        "criteria": [{"name": "'Rating'", "score": "score"}],
+    }
+)
+AROUND: dict[str, Any] = {
+    "evalId": "eval-1",
+    "results": {"version": 3, "timestamp": "2026-11-20T10:00:00.000Z", "results": []},
+    "config": {"judge": "gpt-4.1"},
+}
+
+
+def document(*ids: str, indent: int | None = 2, **around: Any) -> bytes:
+    members = [{"id": name, "score": 0.92, "why": "A, [b]"} for name in ids]
+    whole = AROUND | around
+    return json.dumps(
+        whole | {"results": {**whole["results"], "results": members, "stats": {}}}, indent=indent
+    ).encode()
+
+
+def bring(data: bytes, how: FieldMapping | None = HOW, *, name: str = "results.json") -> Import:
+    blocks = (data[start : start + 100] for start in range(0, len(data), 100))
+    with transaction.atomic():
+        return importer.import_stream(blocks, run_name="promptfoo", file_name=name, actor=None, mapping=how)
+
+
+def run() -> Run:
+    return Run.objects.get(name="promptfoo")
+
+
+def exported(**options: Any) -> bytes:
+    return export_data(run="promptfoo", form=Form.DOCUMENT, **options)
+
+
+def without_decisions(data: bytes) -> Any:
+    whole = json.loads(data)
+    for member in whole["results"]["results"]:
+        for key in HUMAN_FIELDS:
+            member.pop(key, None)
+    return whole
+
+
+class TestExport:
+    @pytest.mark.parametrize("indent", [None, 2])
+    def test_document_without_decisions_is_exported_byte_for_byte(self, indent: int | None) -> None:
+        data = b"\xef\xbb\xbf" + document("a", "b", "c", indent=indent).replace(b"\n", b"\r\n") + b"\r\n"
+        done = bring(data)
+        assert (done.lines, done.new, done.records_path) == (3, 3, "results.results")
+        assert exported() == exported(only_import=done) == data
+        record = Evaluation.objects.get(evaluation_id="eval-1/b")
+        assert (record.judge_llm_model, record.created_at.year) == ("gpt-4.1", 2026)
+
+    def test_decision_adds_human_keys_to_its_member_alone(self, ana: User) -> None:
+        data = document("a", "b", "c")
+        bring(data)
+        decide(Evaluation.objects.get(evaluation_id="eval-1/b"), ana)
+        given = exported()
+        assert without_decisions(given) == json.loads(data)
+        assert json.loads(given)["results"]["results"][1]["human_reviewer_id"] == "ana"
+        before, after = data.split(b'"b",', 1)
+        assert given.startswith(before)
+        assert given.endswith(after[after.index(b'"id": "c"') :])
+        # In the layout of the member.
+        assert b'\n        "human_reviewer_id": "ana",\n' in given
+
+    def test_reviewed_members_alone_are_a_document(self, ana: User) -> None:
+        data = document("a", "b", "c")
+        bring(data)
+        for name in ("b", "c"):
+            decide(Evaluation.objects.get(evaluation_id=f"eval-1/{name}"), ana)
+        found = json.loads(exported(only="reviewed"))
+        assert [member["id"] for member in found["results"]["results"]] == ["b", "c"]
+        assert found["config"] == AROUND["config"]
+
+    def test_rejected_members_stay_in_the_document(self) -> None:
+        data = document("a", "b").replace(b'"id": "a"', b'"id": NaN') + b"\n"
+        done = bring(data)
+        assert (done.new, done.rejected) == (1, 1)
+        assert exported() == data
+
+    def test_array_is_exported_as_array(self, ana: User) -> None:
+        data = b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2"))
+        import_data(data)
+        assert export_data(form=Form.DOCUMENT) == data
+        decide(Evaluation.objects.get(evaluation_id="e-1"), ana)
+        first, seventeen, second = json.loads(export_data(form=Form.DOCUMENT))
+        assert (first["human_reviewer_id"], seventeen, second) == ("ana", 17, json.loads(line("e-2")))
+
+    def test_compressed_document_is_exported_decompressed(self) -> None:
+        data = document("a")
+        done = bring(gzip.compress(data))
+        assert exported() == data
+        assert done.sums.text_sha256
+
+    def test_lines_of_a_document_are_its_members_on_one_line(self, ana: User) -> None:
+        bring(document("a", "b"))
+        decide(Evaluation.objects.get(evaluation_id="eval-1/b"), ana)
+        first, second = export_data(run="promptfoo").splitlines(keepends=True)
+        assert first == b'{"id": "a", "score": 0.92, "why": "A, [b]"}\n'
+        assert json.loads(second)["human_review_status"] == "Completed"
+        assert b"\r" not in second
+
+    def test_table_has_values_of_the_document(self) -> None:
+        bring(document("a"))
+        [_, row] = b"".join(ExportOutput(ExportOptions(run(), format="csv"))).splitlines()
+        assert b'"eval-1/a"' in row
+        assert b'"gpt-4.1"' in row
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+    @given(
+        values=st.lists(json_texts, max_size=4),
+        space=st.text(st.sampled_from(" \t\r\n"), max_size=3),
+        other=json_texts,
+        decided=st.sets(st.integers(0, 3)),
+    )
+    def test_any_members_come_back_with_decisions_in_some(
+        self, ana: User, values: list[str], space: str, other: str, decided: set[int]
+    ) -> None:
+        members = [f'{{{space}"id":{space}{index},"x":{value}{space}}}' for index, value in enumerate(values)]
+        inside = f"{space},{space}".join(["{}", *members])
+        data = f'{{"x":{other},{space}"list"{space}:[{space}{inside}{space}]{space}}}{space}'.encode()
+        fields = {"judge_llm_model": "'j'", "judge_prompt_template_path": "'p'", "created_at": "`0`"}
+        how = mapping.mapping_from_json({"records": "list", "fields": fields})
+        sid = transaction.savepoint()
+        try:
+            bring(data, how)
+            assert exported() == data
+            records = list(Evaluation.objects.order_by("first_line"))
+            for record in records:
+                if record.first_line in decided:
+                    decide(record, ana)
+            found, original = json.loads(exported()), json.loads(data)
+            for member, before in zip(found["list"], original["list"], strict=True):
+                assert {key: value for key, value in member.items() if key not in HUMAN_FIELDS} == before
+            assert found["x"] == original["x"]
+            done = [member for member in found["list"] if "human_reviewer_id" in member]
+            assert len(done) == len([record for record in records if record.first_line in decided])
+        finally:
+            transaction.savepoint_rollback(sid)
+
+
+class TestSeveralFiles:
+    def test_grown_document_is_exported_as_it_is_now(self, ana: User) -> None:
+        bring(document("a", "b"))
+        decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)
+        grown = document("a", "b", "c", config={"judge": "gpt-4.1", "note": "more"})
+        again = bring(grown, name="again.json")
+        assert (again.new, again.unchanged) == (1, 2)
+        assert without_decisions(exported()) == json.loads(grown)
+        assert json.loads(exported())["results"]["results"][0]["human_reviewer_id"] == "ana"
+
+    def test_same_document_and_its_export_are_unchanged(self, ana: User) -> None:
+        data = document("a", "b")
+        bring(data)
+        assert bring(data).unchanged == 2
+        decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)
+        given = exported()
+        assert bring(given).unchanged == 2
+        assert exported() == given
+
+    def test_export_in_a_new_run_keeps_its_decisions(self, ana: User) -> None:
+        bring(document("a", "b"))
+        decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)
+        given = exported()
+        with transaction.atomic():
+            importer.import_stream([given], run_name="other", file_name="x.json", actor=None, mapping=HOW)
+        record = Evaluation.objects.get(run__name="other", evaluation_id="eval-1/a")
+        assert (record.human_review_status, record.human_reviewer_id) == ("Completed", "ana")
+        assert export_data(run="other", form=Form.DOCUMENT) == given
+
+    def test_other_document_makes_the_export_lines(self) -> None:
+        bring(document("a"))
+        bring(document("a", evalId="eval-2"))
+        assert documents.imported_format(run(), None) == "jsonl"
+        with pytest.raises(InvalidExport, match="not a JSON document with all of its records"):
+            ExportOptions(run(), format="json").check()
+        assert len(export_data(run="promptfoo").splitlines()) == 2
+        first = run().files[0]
+        assert documents.imported_format(run(), first) == "json"
+        assert exported(only_import=first) == document("a")
+
+    def test_changed_value_of_the_document_updates_its_records(self) -> None:
+        bring(document("a"))
+        again = bring(document("a", config={"judge": "gpt-5"}).replace(b"0.92", b"0.920"))
+        assert (again.updated, Evaluation.objects.get().judge_llm_model) == (1, "gpt-5")
+
+    def test_lines_with_the_same_mapping_are_read_as_members(self) -> None:
+        how = mapping.mapping_from_json(
+            HOW.as_json() | {"fields": dict(HOW.fields) | {"evaluation_id": "id"}}
+        )
+        plain = mapping.mapping_from_json(
+            how.as_json()
+            | {"fields": dict(how.fields) | {"judge_llm_model": "'j'", "created_at": "$received_at"}}
+        )
+        done = bring(b'{"id": "a", "score": 1}\n{"id": "b", "score": 2}\n', plain)
+        assert (done.new, done.records_path) == (2, None)
+
+
+class TestUpload:
+    def test_uploaded_document_is_read_after_its_end(self, ana: User) -> None:
+        data = document("a", "b")
+        upload = import_jobs.enqueue_import(
+            run_name="promptfoo",
+            file_name="results.json",
+            blocks=[data],
+            strict=False,
+            actor=ana,
+            mapping=HOW,
+        )
+        import_jobs.import_upload(upload.pk)
+        assert Evaluation.objects.get(evaluation_id="eval-1/b").judge_llm_model == "gpt-4.1"
+        assert exported() == data
+
+    @pytest.mark.parametrize(
+        ("data", "reason"),
+        [
+            (
+                document("a").replace(b'"results": [', b'"tests": ['),
+                "without a list at `results.results`. It has",
+            ),
+            (document("a")[:-3], "The JSON document around its list at `results.results` is not JSON"),
+            (document("a").partition(b"0.92")[0], "the list at `results.results` breaks off in element 1"),
+            (document(), "The file is empty"),
+        ],
+    )
+    def test_other_document_is_refused(self, ana: User, data: bytes, reason: str) -> None:
+        with pytest.raises(ImportRefused) as caught:
+            import_jobs.enqueue_import(
+                run_name="promptfoo", file_name="x", blocks=[data], strict=False, actor=ana, mapping=HOW
+            )
+        assert reason in str(caught.value)
+        assert not Import.objects.exists()
+
+
+class TestIntegrity:
+    def test_document_is_verified_and_repaired(self) -> None:
+        data = document("a", "b")
+        done = bring(data)
+        assert list(verify_run(run(), VerificationCounts())) == []
+        SourceChunk.objects.filter(source=done, number=-1).delete()
+        [fault, *_] = verify_run(run(), VerificationCounts())
+        assert "the text around its list of records is missing" in str(fault)
+        repair_import(done.pk, [data])
+        assert list(verify_run(run(), VerificationCounts())) == []
+        assert exported() == data
+
+    def test_changed_text_around_the_list_is_found(self) -> None:
+        done = bring(document("a"))
+        chunk = SourceChunk.objects.get(source=done, number=-2)
+        other = bring(document("a", evalId="eval-2"))
+        changed = SourceChunk.objects.get(source=other, number=-2)
+        SourceChunk.objects.filter(pk=chunk.pk).delete()
+        SourceChunk.objects.create(
+            source=done, number=-2, first_line=0, lines=0, size=changed.size, frame=changed.frame
+        )
+        assert any("SHA-256" in str(fault) for fault in verify_run(run(), VerificationCounts()))
+
+
+class TestVerification:
+    @pytest.fixture
+    def original(self, tmp_path: Path, ana: User) -> Path:
+        path = tmp_path / "original.json"
+        path.write_bytes(document("a", "b", "c"))
+        bring(path.read_bytes())
+        decide(Evaluation.objects.get(evaluation_id="eval-1/b"), ana)
+        return path
+
+    def verified(self, original: Path, data: bytes, receipt: dict[str, Any] | None = None) -> Any:
+        path = original.with_name("exported.json")
+        path.write_bytes(data)
+        return verify_files(receipt, [original], path, Limits(), mapping=HOW)
+
+    def test_export_differs_in_human_values_alone(self, original: Path) -> None:
+        result = self.verified(original, exported())
+        assert (result.identical, result.changed, result.problems) == (2, 1, [])
+        assert self.verified(original, export_data(run="promptfoo")).problems == []
+
+    @pytest.mark.parametrize(
+        ("before", "after", "problem"),
+        [
+            (b'"judge": "gpt-4.1"', b'"judge": "gpt-4.2"', "the text around the list of records differs"),
+            (b"0.92", b"0.93", "in more than human_* values"),
+            (b"},\n      {", b"},\n{", "the space between the records differs"),
+        ],
+    )
+    def test_other_difference_is_found(
+        self, original: Path, before: bytes, after: bytes, problem: str
+    ) -> None:
+        data = exported()
+        assert before in data
+        result = self.verified(original, data.replace(before, after, 1))
+        assert any(problem in found for found in result.problems)
+
+    @pytest.mark.parametrize("only", ["all", "reviewed"])
+    def test_receipt_matches_the_document(self, original: Path, only: str) -> None:
+        output = ExportOutput(ExportOptions(run(), only=only, format="json"))
+        data = b"".join(output)
+        receipt = json.loads(b"".join(output.receipt("exported.json")))
+        assert receipt["output"]["lines"] + receipt["lines_left_out"] == 3
+        result = self.verified(original, data, receipt)
+        assert (result.problems, result.changed) == ([], 1)
+
+    def test_commands_export_and_verify_a_document(
+        self, original: Path, capsysbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        toml = original.with_name("how.toml")
+        toml.write_text(
+            'records = "results.results"\n[fields]\nevaluation_id = "join(\'/\', [$doc.evalId, id])"\n'
+            'judge_llm_model = "$doc.config.judge"\njudge_prompt_template_path = "\'prompt\'"\n'
+            'created_at = "$doc.results.timestamp"\n[[criteria]]\nname = "\'Rating\'"\nscore = "score"\n'
+        )
+        target = original.with_name("reviewed.json")
+        done = manage(capsysbinary, "export_run", "promptfoo", "-o", str(target))
+        assert done.status == 0
+        receipt = str(target) + ".receipt.json"
+        done = manage(
+            capsysbinary,
+            "verify_export",
+            str(original),
+            str(target),
+            "--receipt",
+            receipt,
+            "--map",
+            str(toml),
+        )
+        assert (done.status, done.out.startswith(b"2 identical, 1 changed")) == (0, True)
+
+
+def test_finished_export_is_named_like_a_document(ana: User) -> None:
+    bring(document("a"))
+    options = ExportOptions(run(), format=documents.imported_format(run(), None))
+    assert options.file_name == "promptfoo.json"
+    export = jobs.enqueue(options, ana)
+    jobs.build(export.pk)
+    export.refresh_from_db()
+    assert (export.state, export.format) == ("done", "json")
+
+
+def test_large_document_streams() -> None:
+    """The members take several chunks, and no block of the export is larger than a few of them."""
+    text = "x" * 100_000
+    members = ",\n ".join(
+        json.dumps({"id": str(number), "score": number, "why": text}) for number in range(60)
+    )
+    head, tail = json.dumps(AROUND).split("[]")
+    data = f"{head}[{members}]{tail}".encode()
+    done = bring(data)
+    assert done.chunks.count() > 5
+    output = ExportOutput(ExportOptions(run(), format="json"))
+    blocks = list(output)
+    assert b"".join(blocks) == data
+    assert max(map(len, blocks)) < 3 * chunks.BLOCK_SIZE
+    assert BytesIO(data).getbuffer().nbytes == output.size
