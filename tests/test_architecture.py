@@ -33,7 +33,7 @@ MODULES = {
 }
 
 # The one place that says which runs a person may see, and the functions that ask it.
-CHECKS_OF_RUNS = {"visible_to", "in_visible_runs", "load_in_run", "load_run", "get_run", "get_record"}
+CHECKS_OF_RUNS = {"visible_to", "in_visible_runs", "is_visible_to", "load_in_run", "load_run", "get_run"}
 # Modules whose pages are for admins, who see every run.
 ADMINS_ONLY = {"views.files.task_context", "views.runs.mappings", "views.site.webhooks"}
 # Functions that need no check, and why.

@@ -8,8 +8,8 @@ from reviews.models.runs import in_visible_runs
 
 
 def get_run(name: str, reader: User) -> Run:
-    found = Run.objects.visible_to(reader).filter(name=name).first() if name.isprintable() else None
-    if found is None:
+    found = Run.objects.filter(name=name).first() if name.isprintable() else None
+    if found is None or not found.is_visible_to(reader):
         raise Http404("There is no run with this name.")
     return found
 

@@ -78,7 +78,7 @@ def _reviewer(request: Request) -> User | None:
 def release(request: Request, pk: int) -> HttpResponse:
     """Release a claimed record and return to the dashboard."""
     check(request.user, "lead_review")
-    titles = Evaluation.objects.only("task_id", "model_id", "evaluation_id")
+    titles = Evaluation.objects.only("task_id", "model_id", "evaluation_id", "run")
     record = load_in_run(request, titles, pk)
     claims.release(evaluation_id=record.pk, actor=request.user)
     messages.success(request, f"Released: {record.title}. Drafts are kept.")
