@@ -18,6 +18,7 @@ from django.contrib.staticfiles import finders
 from cognireview import environment
 from cognireview.environment import BASE_DIR
 from cognireview.web import static_files
+from reviews.imports.shipped_mappings import BY_NAME
 
 SETTINGS = "cognireview.settings"
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker-compose.yml").read_text())
@@ -140,6 +141,13 @@ class TestWheel:
         modules = {str(path.relative_to(BASE_DIR)) for path in (BASE_DIR / "reviews").rglob("*.py")}
         assert modules <= {str(path.relative_to(installed)) for path in installed.rglob("*.py")}
 
+    def test_wheel_contains_the_shipped_mappings(self, installed: Path, tmp_path: Path) -> None:
+        program = (
+            "from reviews.imports.shipped_mappings import SHIPPED; "
+            "print(*(shipped.name for shipped in SHIPPED if shipped.read().fields), sep='\\n')"
+        )
+        assert ask(installed, program, tmp_path) == list(BY_NAME)
+
     def test_wheel_installs_the_command(self, installed: Path) -> None:
         scripts = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["scripts"]
         assert scripts == {"cognireview": "cognireview.__main__:main"}
@@ -154,6 +162,7 @@ class TestWheel:
             from django.conf import settings
             from cognireview import environment
             from cognireview.web import static_files
+from reviews.imports.shipped_mappings import BY_NAME
             import django
             django.setup()
             from django.template.loader import get_template

@@ -9,10 +9,11 @@ from django.utils import timezone
 
 from reviews.imports.shipped_mappings import SHIPPED, ShippedMapping
 from reviews.records.mapping import FieldMapping, Outside
-from reviews.records.schema import LineError, Record
+from reviews.records.schema import LineError, Record, read_object
 from reviews.records.translation import read_line
 from reviews.storage import json_outline
 from reviews.storage.errors import ImportRefused
+from reviews.storage.json_document import list_start, member_lines
 
 PREVIEWED = 3
 _LONGEST_TEXT = 120
@@ -43,27 +44,53 @@ class ToolRecognised(ImportRefused):
 
 
 def recognise_tool(start: bytes) -> ToolRecognised | None:
-    """Return the mapping and the first records of a file that begins with these lines.
-
-    Returns None for files of unknown tools.
-    """
-    shipped = recognise(start)
-    return ToolRecognised(shipped, preview(start, shipped.read())) if shipped else None
-
-
-def recognise(start: bytes) -> ShippedMapping | None:
-    """Return the mapping for a file that begins with these lines. None for files of unknown tools."""
-    first = next(_lines(start), b"")
-    found = json_outline.outline(first)
-    keys = set(found.keys) if found else set()
-    return next((shipped for shipped in SHIPPED if shipped.fits(keys)), None)
+    """Return the mapping and the first records of a file that begins like this. None for unknown tools."""
+    for shipped in SHIPPED:
+        mapping = shipped.read()
+        for beginning in _beginnings(start, mapping.record_path):
+            if shipped.fits(_first_keys(beginning.lines)):
+                return ToolRecognised(shipped, _preview(beginning, mapping))
+    return None
 
 
-def preview(start: bytes, mapping: FieldMapping) -> list[PreviewRow]:
-    """Read the first records of a file. Invalid lines are left out."""
-    bound = mapping.of_import(Outside(received_at=timezone.now().isoformat()))
+class _Beginning(NamedTuple):
+    """The beginning of a file, read in one way."""
+
+    #: Lines with the records. The last line may be cut off.
+    lines: bytes
+    #: The document before the list of records, or None for a file of lines.
+    document: Any
+
+
+def _beginnings(start: bytes, path: tuple[str, ...]) -> Iterator[_Beginning]:
+    """Yield the beginning as lines, and as a document with the list of records at that path."""
+    yield _Beginning(start, None)
+    members = member_lines(start, path) if path else None
+    if members is not None:
+        yield _Beginning(members, _document(start, path))
+
+
+def _document(start: bytes, path: tuple[str, ...]) -> Any:
+    """Return the document as if it ended with an empty list of records."""
+    ended = start[: list_start(start, path)] + b"]" + b"}" * len(path)
+    try:
+        return read_object(ended, settings.LIMITS)
+    except LineError:
+        return None
+
+
+def _first_keys(lines: bytes) -> set[str]:
+    """Return the keys of the first record, which may be cut off."""
+    found = json_outline.outline(next(_each(lines), b""))
+    return set(found.keys) if found else set()
+
+
+def _preview(beginning: _Beginning, mapping: FieldMapping) -> list[PreviewRow]:
+    """Read the first records. Invalid lines are left out."""
+    outside = Outside(document=beginning.document, received_at=timezone.now().isoformat())
+    bound = mapping.of_import(outside)
     rows: list[PreviewRow] = []
-    for line in _lines(start):
+    for line in _each(beginning.lines):
         try:
             rows.append(_row(read_line(line, settings.LIMITS, bound)))
         except LineError:
@@ -71,6 +98,10 @@ def preview(start: bytes, mapping: FieldMapping) -> list[PreviewRow]:
         if len(rows) == PREVIEWED:
             break
     return rows
+
+
+def _each(lines: bytes) -> Iterator[bytes]:
+    return (line for line in lines.split(b"\n") if line.strip())
 
 
 def _row(record: Record) -> PreviewRow:
@@ -112,8 +143,3 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _lines(start: bytes) -> Iterator[bytes]:
-    """Yield the lines that are not blank. The last one may be cut off."""
-    return (line for line in start.split(b"\n") if line.strip())

@@ -16,12 +16,12 @@ class ShippedMapping(NamedTuple):
     name: str
     #: The content of the file, as in "The file contains ...".
     title: str
-    #: Keys that each record of the tool has.
-    keys: frozenset[str]
+    #: Keys that each record of the tool has, for each form in which the tool writes its records.
+    keys: tuple[set[str], ...]
 
     def fits(self, keys: set[str]) -> bool:
         """Whether a record with these keys may be one of the tool."""
-        return self.keys <= keys
+        return any(form <= keys for form in self.keys)
 
     def read(self) -> FieldMapping:
         """Return the mapping."""
@@ -29,29 +29,32 @@ class ShippedMapping(NamedTuple):
 
 
 SHIPPED = (
-    ShippedMapping(
-        "promptfoo", "promptfoo results", frozenset({"testIdx", "promptIdx", "provider", "prompt"})
-    ),
+    ShippedMapping("promptfoo", "promptfoo results", ({"testIdx", "promptIdx", "provider", "prompt"},)),
+    ShippedMapping("inspect-ai", "a log of Inspect", ({"id", "epoch", "input", "target", "scores"},)),
     ShippedMapping(
         "lm-eval",
         "samples of lm-evaluation-harness",
-        frozenset({"doc_id", "doc", "resps", "filtered_resps", "metrics"}),
+        ({"doc_id", "doc", "resps", "filtered_resps", "metrics"},),
     ),
-    ShippedMapping("deepeval", "DeepEval test results", frozenset({"name", "success", "metrics_data"})),
+    ShippedMapping(
+        "deepeval",
+        "DeepEval test results",
+        ({"name", "success", "metrics_data"}, {"name", "success", "metricsData"}),
+    ),
     ShippedMapping(
         "mt-bench",
         "MT-Bench judgments of single answers",
-        frozenset({"question_id", "model", "judge", "judgment", "score", "turn"}),
+        ({"question_id", "model", "judge", "judgment", "score", "turn"},),
     ),
     ShippedMapping(
         "mt-bench-pair",
         "MT-Bench judgments of pairs of answers",
-        frozenset({"question_id", "model_1", "model_2", "judge", "g1_winner", "g2_winner"}),
+        ({"question_id", "model_1", "model_2", "judge", "g1_winner", "g2_winner"},),
     ),
     ShippedMapping(
         "alpaca-eval",
         "AlpacaEval annotations",
-        frozenset({"instruction", "output_1", "output_2", "annotator", "preference"}),
+        ({"instruction", "output_1", "output_2", "annotator", "preference"},),
     ),
 )
 BY_NAME = {shipped.name: shipped for shipped in SHIPPED}

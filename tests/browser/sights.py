@@ -376,7 +376,7 @@ def open_mapping(page: Page) -> None:
 
 def map_without_a_field(page: Page) -> None:
     page.get_by_role("textbox", name="Run").fill("nightly")
-    page.get_by_role("textbox", name="Mapping").fill("[fields]")
+    page.get_by_role("textbox", name="Own mapping").fill("[fields]")
     page.get_by_role("button", name="Save mapping").click()
     page.get_by_text("is missing").first.wait_for()
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from reviews.imports import importer
-from reviews.imports.recognition import PREVIEWED, ToolRecognised, recognise
+from reviews.imports.recognition import PREVIEWED, ToolRecognised, recognise_tool
+from reviews.imports.shipped_mappings import BY_NAME
 from reviews.models import AuditEvent, Import, Run
 from tests.records.test_mapping import DEEPEVAL, MT_BENCH, PROMPTFOO
 from tests.support import judge_files
@@ -23,6 +24,28 @@ LINES = {
     "mt-bench-pair": judge_files.mt_bench_pair_lines().splitlines()[0],
     "alpaca-eval": json.dumps(json.loads(judge_files.alpaca_eval_array())[0]).encode(),
 }
+_SAMPLE = {
+    "id": "france",
+    "epoch": 1,
+    "input": "What is the capital of France?",
+    "target": "Paris",
+    "output": {"completion": "It is Paris."},
+    "scores": {"includes": {"value": "C", "explanation": "It is Paris."}},
+}
+DOCUMENTS = {
+    "promptfoo": {"evalId": "eval-1", "results": {"version": 3, "results": [json.loads(PROMPTFOO)] * 4}},
+    "inspect-ai": {
+        "version": 2,
+        "eval": {"eval_id": "e", "model": "mockllm/model"},
+        "samples": [_SAMPLE] * 4,
+    },
+    "deepeval": {
+        "testCases": [
+            {"name": "a", "input": "Why?", "success": True, "metricsData": [{"name": "m", "score": 1}]}
+        ]
+        * 4
+    },
+}
 MT_BENCH_FILE = file_of(*(MT_BENCH.replace(b'"turn": 1', b'"turn": %d' % turn) for turn in range(5)))
 
 
@@ -37,21 +60,50 @@ def refused(data: bytes) -> ToolRecognised:
 class TestRecognition:
     @pytest.mark.parametrize(("name", "data"), LINES.items(), ids=LINES)
     def test_line_of_a_tool_is_recognised(self, name: str, data: bytes) -> None:
-        found = recognise(b"\n" + file_of(data, data))
+        found = recognise_tool(b"\n" + file_of(data, data))
         assert found is not None
-        assert found.name == name
+        assert (found.shipped.name, len(found.rows)) == (name, 2)
+
+    @pytest.mark.parametrize("indent", [None, 2])
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    def test_document_of_a_tool_is_recognised(self, name: str, indent: int | None) -> None:
+        whole = json.dumps(DOCUMENTS[name], indent=indent).encode()
+        for start in (whole, whole[:-20]):
+            found = recognise_tool(start)
+            assert found is not None
+            assert found.shipped.name == name
+            assert found.rows[0].scores
+
+    def test_document_gives_values_from_outside_the_list(self) -> None:
+        found = recognise_tool(json.dumps(DOCUMENTS["inspect-ai"]).encode())
+        assert found is not None
+        assert [row.model for row in found.rows] == ["mockllm/model"] * PREVIEWED
 
     def test_line_longer_than_the_beginning_is_recognised(self) -> None:
         start = json.dumps({**json.loads(MT_BENCH), "z": "x" * 2_000}).encode()[:1_000]
-        found = recognise(start)
+        found = recognise_tool(start)
         assert found is not None
-        assert found.name == "mt-bench"
+        assert (found.shipped.name, found.rows) == ("mt-bench", [])
 
     @pytest.mark.parametrize(
-        "start", [b"", b"{}", b"0", b'{"judge": 1}', line(), b"%PDF-1.7", b'{"a": "\xff', b"{" * 1_000]
+        "start",
+        [
+            b"",
+            b"{}",
+            b"0",
+            b'{"judge": 1}',
+            line(),
+            b"%PDF-1.7",
+            b'{"a": "\xff',
+            b"{" * 1_000,
+            b'{"samples": [{"id": 1}]}',
+            b'{"samples": [{"id": 1, "epoch": 1',
+            b'{"samples": 0}',
+            b'{"samples": [',
+        ],
     )
     def test_other_files_are_not_recognised(self, start: bytes) -> None:
-        assert recognise(start) is None
+        assert recognise_tool(start) is None
 
 
 class TestImport:
@@ -88,11 +140,9 @@ class TestImport:
         assert len(row.prompt) < 130
 
     def test_import_with_the_mapping_of_the_run_is_not_refused(self) -> None:
-        shipped = recognise(MT_BENCH)
-        assert shipped is not None
         for data in (MT_BENCH_FILE, MT_BENCH):
             importer.import_stream(
-                [data], run_name="bench", file_name="a.jsonl", actor=None, mapping=shipped.read()
+                [data], run_name="bench", file_name="a.jsonl", actor=None, mapping=BY_NAME["mt-bench"].read()
             )
         assert import_data(MT_BENCH_FILE, run="bench").unchanged == 5
 

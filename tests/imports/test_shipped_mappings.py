@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from cognireview.environment import BASE_DIR
-from reviews.imports.recognition import recognise
+from reviews.imports.recognition import recognise_tool
 from reviews.imports.shipped_mappings import BY_NAME, FOLDER, SHIPPED
 from reviews.records.mapping import Outside
 from reviews.records.schema import Record
 from reviews.records.translation import read_line
 from tests.records.test_mapping import PROMPTFOO
 from tests.support import judge_files
+from tests.tools.versions import VERSIONS
 
 RECEIVED_AT = "2026-11-22T08:00:00+00:00"
 PAGE = (BASE_DIR / "docs" / "mapping.md").read_text()
@@ -20,9 +21,10 @@ PAGE = (BASE_DIR / "docs" / "mapping.md").read_text()
 
 def records(name: str, lines: list[bytes]) -> list[Record]:
     """Read lines with the shipped mapping, which must be the one that they are recognised as."""
-    found = recognise(b"\n".join(lines))
-    assert found is BY_NAME[name]
-    mapping = found.read().of_import(Outside(received_at=RECEIVED_AT))
+    found = recognise_tool(b"\n".join(lines))
+    assert found is not None
+    assert found.shipped is BY_NAME[name]
+    mapping = found.shipped.read().of_import(Outside(received_at=RECEIVED_AT))
     return [read_line(one, mapping=mapping) for one in lines]
 
 
@@ -37,6 +39,13 @@ def test_every_shipped_mapping_is_on_the_page() -> None:
             f"| [`{shipped.name}`](../reviews/imports/mappings/{shipped.name}.toml) | {shipped.title} |"
             in PAGE
         )
+
+
+@pytest.mark.parametrize("tool", VERSIONS)
+def test_tested_versions_are_on_the_page(tool: str) -> None:
+    names = {"inspect-ai": "Inspect AI", "promptfoo": "promptfoo", "deepeval": "DeepEval"}
+    first, second = VERSIONS[tool]
+    assert f"Tested with {names.get(tool, tool)} {first} and {second}." in PAGE
 
 
 def test_mt_bench_single_keeps_integer_and_decimal_ratings() -> None:

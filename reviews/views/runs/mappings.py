@@ -42,10 +42,10 @@ class MappingForm(forms.Form):
     shipped = forms.ChoiceField(
         label="Mapping",
         required=False,
-        choices=[("", "Another tool, by the mapping below"), *((one.name, one.title) for one in SHIPPED)],
+        choices=[("", "Own mapping, below"), *((one.name, one.title) for one in SHIPPED)],
     )
     mapping = forms.CharField(
-        label="Mapping for another tool",
+        label="Own mapping",
         required=False,
         help_text="TOML, with a JMESPath expression for each record field.",
         max_length=MOST_BYTES,

@@ -1,0 +1,95 @@
+"""Run other tools in environments of their own, without a network or a model."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.versions import NODE, NPM_PACKAGES
+
+WRITERS = Path(__file__).with_name("writers")
+# The longest that npm may take to install promptfoo, and a tool to write its files, in seconds.
+_INSTALL, _WRITE = 420, 180
+_OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
+    "PROMPTFOO_DISABLE_TELEMETRY": "1",
+    "PROMPTFOO_DISABLE_UPDATE": "1",
+}
+
+
+class NpmInstall:
+    """Both versions of promptfoo in one folder. npm is slow, so it works while other tools are tested."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "package.json").write_text(json.dumps({"private": True, "dependencies": NPM_PACKAGES}))
+        options = ["--omit=peer", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
+        self._process = subprocess.Popen(
+            [*_uv(NODE), "npm", "install", *options, "--loglevel=error"],
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def program(self, version: str) -> list[str]:
+        """Wait for npm, and return the command that starts a version of promptfoo."""
+        try:
+            _, said = self._process.communicate(timeout=_INSTALL)
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"npm installed promptfoo for longer than {_INSTALL} s")
+        if self._process.returncode:
+            pytest.skip(f"npm could not install promptfoo: {said[-1000:]}")
+        package = self.folder / "node_modules" / f"promptfoo-{version}"
+        program = json.loads((package / "package.json").read_text())["bin"]["promptfoo"]
+        return [*_uv(NODE), "node", str(package / program)]
+
+    def stop(self) -> None:
+        self._process.kill()
+
+
+def write_files(package: str, version: str, command: list[str], folder: Path) -> None:
+    """Run a command with a Python package, which writes into the folder. Skip if it cannot be installed."""
+    wanted = f"{package}=={version}"
+    installed = subprocess.run(
+        [*_uv(wanted), "python", "-c", ""], capture_output=True, text=True, check=False, timeout=_INSTALL
+    )
+    if installed.returncode:
+        pytest.skip(f"uv could not install {wanted}: {installed.stderr[-1000:]}")
+    run([*_uv(wanted), *command], folder)
+
+
+def run(command: list[str], folder: Path, **variables: str) -> None:
+    """Run a command in the folder, without a network."""
+    environment: dict[str, Any] = os.environ | _OFFLINE | {"HF_HOME": str(folder / "cache")} | variables
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=_WRITE,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def _uv(package: str) -> list[str]:
+    return [
+        "uv",
+        "run",
+        "--quiet",
+        "--isolated",
+        "--no-project",
+        "--python",
+        sys.executable,
+        "--with",
+        package,
+    ]
