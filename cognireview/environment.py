@@ -138,6 +138,9 @@ class Environment(BaseSettings):
         le=1,
         description="Share of a new run's records that is scored blind, from 0 to 1.",
     )
+    restrict_new_runs: bool = Field(
+        default=False, description="Only admins can see a new run, until one of them chooses its members."
+    )
     max_line_bytes: int = Field(
         16 * 1024**2, ge=1024, le=256 * 1024**2, description="Maximum length of an imported line, in bytes."
     )

@@ -336,4 +336,5 @@ KEEP_SESSIONS = timedelta(days=ENVIRONMENT.keep_sessions_days)
 KEEP_LINKS = timedelta(days=ENVIRONMENT.keep_links_days)
 CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)
 BLIND_SHARE = ENVIRONMENT.blind_share
+RESTRICT_NEW_RUNS = ENVIRONMENT.restrict_new_runs
 WEBHOOK_HOSTS = ENVIRONMENT.webhook_targets

@@ -9,6 +9,7 @@ from reviews.accounts.permissions import role_of
 from reviews.demo import reviews, run
 from reviews.imports import importer, task_context
 from reviews.models import Run, User
+from reviews.queue.members import configure_members
 
 DEMO_PEOPLE = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
 
@@ -24,7 +25,10 @@ def start_message(url: str) -> str:
 def create_demo() -> list[str]:
     """Create missing demo runs and people. Returns a line for each person added."""
     if not Run.objects.filter(name=run.DEMO_RUN).exists():
-        importer.import_stream(run.demo_lines(), run_name=run.DEMO_RUN, file_name="demo.jsonl", actor=None)
+        done = importer.import_stream(
+            run.demo_lines(), run_name=run.DEMO_RUN, file_name="demo.jsonl", actor=None
+        )
+        configure_members(run_id=done.target_run.pk, actor=None, members=None)
         task_context.import_context(
             run.demo_context(), run_name=run.DEMO_RUN, file_name="demo-tasks.jsonl", actor=None
         )

@@ -17,6 +17,7 @@ from reviews.judge import measurement_settings
 from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
+from reviews.queue.members import configure_members
 from reviews.records.scores import is_score
 from reviews.review import blind_scoring, decisions
 from reviews.review.decision import CriterionEntry
@@ -39,6 +40,7 @@ def import_reviewed_run(*, reviewers: Sequence[User], lead: User) -> None:
     run = importer.import_stream(
         lines, run_name=REVIEWED_RUN, file_name="reviewed.jsonl", actor=None
     ).target_run
+    configure_members(run_id=run.pk, actor=None, members=None)
     import_context(context, run_name=REVIEWED_RUN, file_name="reviewed-tasks.jsonl", actor=None)
     seen = measurement_settings.current_settings(run).fingerprint
     run = measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)

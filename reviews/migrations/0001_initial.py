@@ -1491,7 +1491,8 @@ class Migration(migrations.Migration):
                 (
                     "is_restricted",
                     models.BooleanField(
-                        db_default=False, help_text="Whether only its members and admins may see the run."
+                        default=reviews.models.runs.are_new_runs_restricted,
+                        help_text="Whether only its members and admins may see the run.",
                     ),
                 ),
                 (

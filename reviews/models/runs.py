@@ -21,6 +21,11 @@ def usual_blind_share() -> float:
     return float(settings.BLIND_SHARE)
 
 
+def are_new_runs_restricted() -> bool:
+    """Return whether new runs are restricted, from the settings."""
+    return bool(settings.RESTRICT_NEW_RUNS)
+
+
 class RunQuerySet(models.QuerySet["Run"]):
     """Runs by who may see them. Every lookup of a run for a person starts from `visible_to`."""
 
@@ -93,7 +98,7 @@ class Run(models.Model):
     )
 
     is_restricted = models.BooleanField(
-        db_default=False, help_text="Whether only its members and admins may see the run."
+        default=are_new_runs_restricted, help_text="Whether only its members and admins may see the run."
     )
     members = models.ManyToManyField(User, db_table="run_member", related_name="+")
 

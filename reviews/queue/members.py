@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from reviews.accounts.permissions import check, people_in, people_with_role
+from reviews.accounts.permissions import Denied, check, people_in, people_with_role
 from reviews.audit import events
 from reviews.models import Run, User
 from reviews.models.runs import hidden_runs, sees_every_run
@@ -32,12 +32,14 @@ def configure_members(
     """Restrict a run to people with these usernames and to admins, or open it to everybody (None).
 
     The claims and assignments of people who lose access end. Their decisions and drafts stay. `actor=None` is
-    the program itself. Raises `InvalidSettings`, and `SettingsChanged` unless `seen` is None or the
+    the program itself. Raises `Denied`, `InvalidSettings`, and `SettingsChanged` if `seen` is not the
     fingerprint of the current members.
     """
     if actor:
         check(actor, "configure_run")
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    if actor and not run.is_visible_to(actor):
+        raise Denied("You no longer have access to this run.")
     before = current_members(run)
     if seen is not None and seen != fingerprint(before):
         raise SettingsChanged
@@ -45,12 +47,13 @@ def configure_members(
     if members is not None and actor and not sees_every_run(actor) and actor not in people:
         problem = f"Add yourself ({actor.username}), or you lose access to this run."
         raise InvalidSettings({"members": [problem]})
+    after = None if members is None else sorted({*members})
+    if after == before:
+        return run
     run.is_restricted = members is not None
     run.save(update_fields=["is_restricted"])
     run.members.set(people)
-    after = current_members(run)
-    if after != before:
-        events.record("configure members", actor=actor, run=run, before=before, after=after)
+    events.record("configure members", actor=actor, run=run, before=before, after=after)
     if run.is_restricted:
         # A claim locks its reviewer first: it has ended by now, or will find the run restricted.
         outsiders = User.objects.exclude(pk__in=people_in(run).values("pk")).order_by("pk")

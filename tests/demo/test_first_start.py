@@ -32,7 +32,8 @@ class TestStartMessage:
 @pytest.fixture(scope="class")
 def said(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[str]]:
     """The output of creating the demo. Creation takes seconds, so one class shares the result."""
-    with django_db_blocker.unblock(), transaction.atomic(), override_settings(BLIND_SHARE=0):
+    usual = override_settings(BLIND_SHARE=0, RESTRICT_NEW_RUNS=True)
+    with django_db_blocker.unblock(), transaction.atomic(), usual:
         yield first_start.create_demo()
         transaction.set_rollback(True)
 
@@ -46,6 +47,9 @@ class TestDemo:
         assert all(person.check_password(word) for person, word in zip(people, passwords, strict=True))
         assert Evaluation.objects.filter(run__name=DEMO_RUN).count() == 200
         assert TaskContext.objects.filter(run__name=DEMO_RUN).count() == 40
+
+    def test_demo_runs_are_open_even_if_new_runs_are_restricted(self) -> None:
+        assert [run.is_restricted for run in Run.objects.all()] == [False, False]
 
     def test_demo_is_created_only_once(self) -> None:
         before = list(User.objects.values())

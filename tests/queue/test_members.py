@@ -1,6 +1,7 @@
 """Members: restrict a run to named people, and what happens to the work of those who lose access."""
 
 import pytest
+from django.conf import LazySettings
 from django.db import transaction
 
 from reviews.accounts import people
@@ -13,6 +14,7 @@ from reviews.records.conflicts import SettingsChanged
 from reviews.review import drafts
 from reviews.rubric.run_settings import InvalidSettings
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.lines import file_of, import_data, line
 from tests.support.threads import start_and_wait_for_lock, together
 from tests.support.work import decide, evaluations
 
@@ -34,6 +36,14 @@ class TestConfigureMembers:
     def test_run_is_open_by_default(self, run: Run, ana: User) -> None:
         assert current_members(run) is None
         assert run.is_visible_to(ana)
+
+    def test_new_runs_are_restricted_by_a_setting(self, settings: LazySettings, ana: User, max: User) -> None:
+        settings.RESTRICT_NEW_RUNS = True
+        run = import_data(file_of(line()), run="algebra").target_run
+        assert current_members(run) == []
+        assert [*people_in(run)] == [max]
+        configure_members(run_id=run.pk, actor=max, members=None)
+        assert [*people_in(Run.objects.get())] == [ana, max]
 
     def test_members_are_set_and_audited(self, run: Run, ana: User, bo: User, lea: User) -> None:
         configure_members(run_id=run.pk, actor=lea, members=["lea", "ana"])
@@ -60,6 +70,11 @@ class TestConfigureMembers:
             configure_members(run_id=run.pk, actor=lea, members=["ana"])
         configure_members(run_id=run.pk, actor=max, members=["ana"])
         assert current_members(Run.objects.get()) == ["ana"]
+
+    def test_former_member_cannot_configure_members(self, run: Run, ana: User, lea: User) -> None:
+        restrict(run, ana)
+        with pytest.raises(Denied, match="no longer have access"):
+            configure_members(run_id=run.pk, actor=lea, members=None)
 
     def test_reviewer_cannot_configure_members(self, run: Run, ana: User) -> None:
         with pytest.raises(Denied):
