@@ -568,7 +568,7 @@ def choose_a_file_and_pause(page: Page) -> None:
         held.append(route)
 
     page.route("**/uploads/", hold)
-    page.get_by_label("JSONL file").set_input_files(
+    page.get_by_label("File", exact=True).set_input_files(
         {"name": f"{LONG}.jsonl", "mimeType": "application/x-ndjson", "buffer": line()}
     )
     page.get_by_role("button", name="Import", exact=True).click()

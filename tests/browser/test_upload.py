@@ -9,6 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Import, Upload, User
 from tests.browser.conftest import open_runs
+from tests.support import judge_files
 from tests.support.lines import line
 
 PIECE = 16 * 1024**2
@@ -48,7 +49,7 @@ class Cable:
 
 def choose(page: Page, url: str, file: Path) -> None:
     page.goto(url)
-    page.get_by_label("JSONL file").set_input_files(file)
+    page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name="Import", exact=True).click()
 
 
@@ -120,5 +121,19 @@ def test_refused_file_shows_the_reason_at_the_form(
     open_runs(page, live_server.url, max)
     choose(page, live_server.url, file)
     expect(page.get_by_text("The file is UTF-16.")).to_be_visible()
-    expect(page.get_by_label("JSONL file")).to_be_visible()
+    expect(page.get_by_label("File", exact=True)).to_be_visible()
     assert not Import.objects.exists()
+
+
+def test_upload_of_a_known_tool_waits_for_confirmation(
+    page: Page, live_server: LiveServer, max: User, tmp_path: Path
+) -> None:
+    file = tmp_path / "gpt-4_single.jsonl"
+    file.write_bytes(judge_files.mt_bench_lines())
+    open_runs(page, live_server.url, max)
+    choose(page, live_server.url, file)
+    expect(page.get_by_text("Nothing is imported yet.")).to_be_visible()
+    expect(page.get_by_role("cell", name="Rating: 6.5")).to_be_visible()
+    assert not Import.objects.exists()
+    page.get_by_role("button", name="Import with this mapping").click()
+    expect_import_of(page, file)

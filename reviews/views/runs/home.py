@@ -26,9 +26,9 @@ class UploadForm(forms.Form):
     """A file and its run."""
 
     file = forms.FileField(
-        label="JSONL file",
-        help_text="One evaluation per line, or a JSON array; optionally compressed with gzip or zstd. "
-        "Bad lines are listed, good lines are imported.",
+        label="File",
+        help_text="One evaluation per line, a JSON array, or a file of a known tool; optionally compressed "
+        "with gzip or zstd. Bad lines are listed, good lines are imported.",
         # Django drops the file of an aborted upload, as if no file had been chosen.
         error_messages={
             "required": "Choose a file. If you already did, the upload was interrupted: try again."
