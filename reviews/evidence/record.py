@@ -47,7 +47,7 @@ class Response:
     parts: list[ResponsePart]
     #: The source of the response, unless it is the record itself.
     origin: str = ""
-    #: The heading beside another response.
+    #: The heading next to another response.
     title: str = ""
     #: The name of the model, if the response comes with one.
     name: str = ""
