@@ -74,8 +74,22 @@ PASSES = {
     "parsing_error": None,
     "review_reasons": ["Sampled for audit"],
 }
+# What a mapping took from the lines of two records.
+CONTEXTS = [
+    {"prompt": "Why?", "metadata": {"judge": f"Obstinate {animal}"}} for animal in ("aardvark", "ibex")
+]
 # Words that only the judge's output for blind records contains.
-MARKERS = ("zeppelin", "quixotic", "marmalade", "jabberwock", "xylophone", "wombat", "tangerine")
+MARKERS = (
+    "zeppelin",
+    "quixotic",
+    "marmalade",
+    "jabberwock",
+    "xylophone",
+    "wombat",
+    "tangerine",
+    "aardvark",
+    "ibex",
+)
 # Files for leads with the judge's output. A download is recorded, and later reviews are not blind.
 FILES = {"independent-reviews", "GET /runs/{run}/export", "GET /audit"}
 
@@ -122,6 +136,8 @@ class World:
             for number, (name, secrets) in enumerate(two)
         ]
         self.source = import_data(file_of(*lines), run=self.run.name)
+        for number, context in enumerate(CONTEXTS):
+            self.run.evaluations.filter(task_id=f"verdict-{number}").update(task_context=context)
         indexing.index_import(self.source)
         by_task = {record.task_id: record for record in self.run.evaluations.select_related("run")}
         self.pairs = [
