@@ -50,7 +50,7 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
 
 @pytest.mark.slow
 class TestSixteenReviewers:
-    @pytest.mark.parametrize(("then", "count"), [(hand_over, 1600), (decide, 320)])
+    @pytest.mark.parametrize(("then", "count"), [(hand_over, 480), (decide, 240)])
     def test_sixteen_reviewers_claim_each_record_once(
         self, then: Callable[[Evaluation, User], object], count: int
     ) -> None:
@@ -65,7 +65,7 @@ class TestSixteenReviewers:
     @pytest.mark.parametrize("condition", [claims.EVERYTHING, Q(model_id="b")])
     def test_sixteen_reviewers_with_prefetch_and_filters_claim_each_record_once(self, condition: Q) -> None:
         run = RunFactory.create()
-        tasks = [str(number // 5) for number in range(160)]
+        tasks = [str(number // 5) for number in range(120)]
         made = evaluations(run, tasks=tasks, model_id="a") + evaluations(run, tasks=tasks, model_id="b")
         wanted = [one.pk for one in made if condition == claims.EVERYTHING or one.model_id == "b"]
         reviewers = UserFactory.create_batch(16, role="reviewer")

@@ -11,7 +11,7 @@ import pytest
 from django.db import connection
 from django.test import TransactionTestCase
 
-# What `migrate` writes and no test may change.
+# Tables with the rows of `migrate`, which no test may change.
 _KEPT_TABLES = (
     "auth_group",
     "auth_group_permissions",

@@ -1,6 +1,7 @@
 """Access to pages: every line of `tests/views/access.py` for every person, and GET never writes."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -32,6 +33,23 @@ from tests.views.access import ACCESS, METHODS, NO_METHOD, PEOPLE, WAYS_IN
 pytestmark = pytest.mark.django_db
 
 ROUTES = {pattern.name: str(pattern.pattern) for pattern in pages}
+# First part of an address -> finds the key in it for a record.
+_KEYS: dict[str, Callable[[Evaluation], object]] = {
+    "runs": lambda record: record.run_id,
+    "imports": lambda record: record.first_import_id,
+    "evaluations": lambda record: record.pk,
+    "exports": lambda _: Export.objects.get().pk,
+    "escalations": lambda _: Escalation.objects.get().pk,
+    "bulk-changes": lambda _: BulkChange.objects.get().pk,
+    "views": lambda _: SavedView.objects.get().pk,
+    "spot-checks": lambda _: SpotCheck.objects.get().pk,
+    "people": lambda _: User.objects.get(username="max").pk,
+    "dashboard": lambda record: record.pk,
+    "links": lambda _: OneTimeLink.objects.get().pk,
+    "tokens": lambda _: ApiToken.objects.order_by("pk")[0].pk,
+    "webhooks": lambda _: Webhook.objects.get().pk,
+    "account": lambda _: 0,
+}
 TAKE_FORMS = [name for name, methods in ACCESS.items() if "post" in methods]
 
 
@@ -64,20 +82,8 @@ def record(max: User) -> Evaluation:
 
 def address(name: str, record: Evaluation) -> str:
     """Return the address of a URL name for the record, its run, its import or its export."""
-    rows = {"runs": record.run_id, "imports": record.first_import_id, "evaluations": record.pk}
-    rows["exports"] = Export.objects.get().pk
-    rows["escalations"] = Escalation.objects.get().pk
-    rows["bulk-changes"] = BulkChange.objects.get().pk
-    rows["views"] = SavedView.objects.get().pk
-    rows["spot-checks"] = SpotCheck.objects.get().pk
-    rows["people"] = User.objects.get(username="max").pk
-    rows["dashboard"] = record.pk
-    rows["links"] = OneTimeLink.objects.get().pk
-    rows["tokens"] = ApiToken.objects.order_by("pk")[0].pk
-    rows["webhooks"] = Webhook.objects.get().pk
-    rows["account"] = 0
-    row = rows.get(ROUTES[name].split("/")[0])
-    path = re.sub("<int:[a-z_]+>", str(row), ROUTES[name])
+    find = _KEYS.get(ROUTES[name].split("/")[0])
+    path = re.sub("<int:[a-z_]+>", str(find and find(record)), ROUTES[name])
     path = path.replace("<token>", "0" * 40).replace("<uuid:pk>", str(UUID(int=0)))
     return "/" + path.replace("<slug:name>", "days").replace("<slug:table>", "groups").replace(
         "<slug:provider_id>", "sso"

@@ -163,8 +163,9 @@ class World:
         indexing._update_counts(self.run)
 
     @property
-    def records(self) -> list[Evaluation]:
-        return [one for pair in self.pairs for one in pair]
+    def asked_about(self) -> list[Evaluation]:
+        """Return one record of each pair, which has the secrets of both: its own, then those of the other."""
+        return [pair.first for pair in self.pairs]
 
     @property
     def firsts(self) -> list[tuple[str, str]]:
@@ -172,7 +173,7 @@ class World:
         return [("task", pair.first.task_id or "") for pair in self.pairs]
 
     def queries(self) -> Iterator[list[tuple[str, str]]]:
-        """Return every filter with every existing value, and every word of a secret text."""
+        """Return every filter with every existing value, and every word that one record of a pair has."""
         occurring = (
             RunFacet.objects.filter(run=self.run).values_list("name", "value").order_by("name", "value")
         )
@@ -181,8 +182,10 @@ class World:
         people = [
             (name, who) for name in ("decided-by", "assigned-to", "claimed-by") for who in ("bo", "nobody")
         ]
-        texts = [str(value) for secrets in (FAILS, PASSES, FLAGGED) for value in secrets.values()]
-        searched = [("q", word) for word in distinct_words(texts)]
+        of_fails, of_passes, of_flagged = (
+            set(distinct_words(map(str, secrets.values()))) for secrets in (FAILS, PASSES, FLAGGED)
+        )
+        searched = [("q", word) for word in sorted((of_fails ^ of_passes) | of_flagged)]
         for pair in [*occurring, *fixed, *typed, *people, *searched]:
             yield [pair]
         for name, value in (("verdict", "Fail"), ("reason", "odd-unit"), ("q", "zeppelin")):
@@ -227,8 +230,7 @@ class Asker:
         column = PEOPLE.index({"reviewer": "ana", "lead": "lea"}[self.role])
         for name, methods in ACCESS.items():
             is_of_record = ROUTES[name].startswith("evaluations/<int:pk>")
-            records = self.world.records if is_of_record else self.world.records[:1]
-            for record in records:
+            for record in self.world.asked_about if is_of_record else self.world.asked_about[:1]:
                 place, label = address(name, record), f"{name} {record.task_id}"
                 if methods.get("get", (0,) * 5)[column] in {200, 302, 404}:
                     yield f"page {label}", self._get(place)
@@ -236,7 +238,7 @@ class Asker:
                     yield f"form {label}", self._post(place)
 
     def _figures(self) -> Iterator[Question]:
-        run, models = self.world.run, {record.model_id or "" for record in self.world.records}
+        run, models = self.world.run, {record.model_id or "" for pair in self.world.pairs for record in pair}
         for table in JUDGE_TABLES:
             yield f"table {table}", self._get(reverse("judge-table", args=[run.pk, table]))
         for table in DESK_TABLES:
@@ -248,7 +250,9 @@ class Asker:
     def _operations(self) -> Iterator[Question]:
         for path, methods in api.get_openapi_schema()["paths"].items():
             for method in methods:
-                for record in self.world.records if "evaluation_id" in path else self.world.records[:1]:
+                for record in (
+                    self.world.asked_about if "evaluation_id" in path else self.world.asked_about[:1]
+                ):
                     values = {"run": self.world.run.name, "evaluation_id": record.evaluation_id}
                     asked = path.removeprefix("/api/v1/").format(**values, import_id=self.world.source.pk)
                     name = f"{method.upper()} {path.removeprefix('/api/v1')} {record.task_id}"

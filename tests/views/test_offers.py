@@ -70,14 +70,13 @@ def check_offers(browser: Client, place: str) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("who", ["ana", "lea", "max"])
-@pytest.mark.parametrize("name", PAGES)
 def test_pages_offer_only_allowed_actions(
-    name: str, who: str, record: Evaluation, client: Client, request: pytest.FixtureRequest
+    who: str, record: Evaluation, client: Client, request: pytest.FixtureRequest
 ) -> None:
-    if expected(name, "get", who) != 200:
-        return
     client.force_login(request.getfixturevalue(who))
-    check_offers(client, address(name, record))
+    for name in PAGES:
+        if expected(name, "get", who) == 200:
+            check_offers(client, address(name, record))
 
 
 @pytest.fixture
