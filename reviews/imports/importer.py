@@ -47,7 +47,7 @@ Progress = Callable[[int, dict[str, int]], None]
 
 # Foreign keys are checked chunk by chunk, while the parser works, and not at the end while it is idle. Events
 # are still sealed at the end: no other commit waits for a whole import.
-_CHECK_AT_ONCE = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS audit_event_is_sealed DEFERRED"
+CHECK_AT_ONCE = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS audit_event_is_sealed DEFERRED"
 _WRITTEN = """
     SELECT (SELECT count(*) FROM evaluation WHERE first_import_id = %(import)s),
            coalesce(sum(lines) FILTER (WHERE outcome = 'unchanged'), 0)::bigint,
@@ -180,6 +180,16 @@ def import_chunks(
     _finish(upload, totals)
 
 
+def import_again(done: Import) -> None:
+    """Import the stored file of a finished import again, after its rows were removed.
+
+    The caller checks foreign keys, and records the result. Raises `ImportRefused`.
+    """
+    _FileImport(done).run(source_files.stored_chunks(done), None, checks_at_once=False)
+    _check_written(done)
+    done.save()
+
+
 def clean_file_name(name: str) -> str:
     """Return the last part of a path, without unprintable characters and at most 255 characters long."""
     printable = "".join(character for character in PurePath(name).name if character.isprintable())
@@ -230,10 +240,11 @@ class _FileImport:
         for name in (*target.counts, "of_other_judge"):
             setattr(target, name, 0)
 
-    def run(self, stored: Iterable[Chunk], progress: Progress | None) -> None:
+    def run(self, stored: Iterable[Chunk], progress: Progress | None, *, checks_at_once: bool = True) -> None:
         locks.acquire(Lock.IMPORT)
-        with connection.cursor() as cursor:
-            cursor.execute(_CHECK_AT_ONCE)
+        if checks_at_once:
+            with connection.cursor() as cursor:
+                cursor.execute(CHECK_AT_ONCE)
         repeats = _repeats_of(self._target, self._mapping)
         size = 0
         batches = split_batches(split_lines(stored), settings.MAX_REJECTED_LINES)
@@ -352,10 +363,11 @@ def _count_repeats(repeats: PrefixCounter, lines: ChunkLines, parsed: ParsedLine
 
 
 def _repeats_of(target: Import, mapping: FieldMapping | None) -> PrefixCounter:
-    """Return the counter of the file's first lines that repeat lines of the run's files."""
-    return PrefixCounter(
-        map(_all_lines, target.target_run.files.reverse()), partial(read_record_id, settings.LIMITS, mapping)
-    )
+    """Return the counter of the file's first lines that repeat lines of the run's earlier files."""
+    earlier = target.target_run.files.reverse()
+    if target.sequence:
+        earlier = earlier.filter(sequence__lt=target.sequence)
+    return PrefixCounter(map(_all_lines, earlier), partial(read_record_id, settings.LIMITS, mapping))
 
 
 def _all_lines(source: Import) -> Iterator[bytes]:

@@ -44,10 +44,11 @@ def find_run(name: str) -> Run:
     return run
 
 
-def add_map(parser: argparse.ArgumentParser, help_text: str) -> None:
+def add_map(parser: argparse.ArgumentParser, help_text: str, *, required: bool = False) -> None:
     """Add `--map`, for `read_mapping`."""
     names = ", ".join(BY_NAME)
-    parser.add_argument("--map", metavar="MAPPING", help=f"{help_text}: a TOML file, or one of {names}")
+    help_text = f"{help_text}: a TOML file, or one of {names}"
+    parser.add_argument("--map", metavar="MAPPING", required=required, help=help_text)
 
 
 def read_mapping(name: str | None) -> FieldMapping | None:

@@ -4,6 +4,7 @@ Only this package writes these columns.
 """
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
@@ -52,6 +53,18 @@ def save_claim(evaluation: Evaluation, claim: Claim) -> None:
 def clear_claims(rows: QuerySet[Evaluation]) -> int:
     """Clear the claim columns of these records. Return how many there are."""
     return rows.update(**NO_CLAIM._asdict())
+
+
+def stored_claims(rows: QuerySet[Evaluation]) -> dict[int, Claim]:
+    """Return the claims of these records by key, before the rows are replaced."""
+    claimed = rows.filter(claimed_by__isnull=False).select_related("claimed_by").only(*Claim._fields)
+    return {row.pk: Claim(row.claimed_by, row.claimed_until, row.claim_is_prefetched) for row in claimed}
+
+
+def put_back_claims(claims: Mapping[int, Claim]) -> int:
+    """Store claims in the replaced rows, and return their number. Records outside the queue get none."""
+    in_queue = Evaluation.objects.in_queue()
+    return sum(in_queue.filter(pk=key).update(**claim._asdict()) for key, claim in claims.items())
 
 
 def restore_claims(rows: QuerySet[Evaluation], run: Run, *, claimed_by: Any) -> None:

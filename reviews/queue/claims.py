@@ -197,7 +197,9 @@ def lock_evaluation(evaluation_id: int) -> Evaluation:
     # Only the run is joined, because it rarely changes. After a wait for the lock, PostgreSQL reads the
     # locked row again, but not the joined ones: a claim or a review that was made meanwhile would be missing.
     rows = Evaluation.objects.select_related("run").select_for_update(of=("self",), no_key=True)
-    evaluation = rows.without_large_columns().get(pk=evaluation_id)
+    rows = rows.without_large_columns()
+    # A statement that waited while the run was read again finds no row. The next one sees the new row.
+    evaluation = rows.filter(pk=evaluation_id).first() or rows.get(pk=evaluation_id)
     check_not_archived(evaluation.run)
     return evaluation
 

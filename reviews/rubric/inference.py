@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from django.db import connection, transaction
 
-from reviews.models import Evaluation, Run
+from reviews.models import AuditEvent, Evaluation, Run
 from reviews.records import extracted_scores
 from reviews.records.scores import Score, identity, is_score, score_of
 from reviews.rubric.definition import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES, extend_rubric, run_rubric
@@ -64,6 +64,14 @@ def infer_rubric(run: Run) -> None:
     sample = [_Read(record, scores) for record in _sample(run) if (scores := _scores(record))]
     if sample:
         extend_rubric(run_id=run.pk, criteria=_criteria(run, sample), scores=_common_scores(sample))
+
+
+def infer_again(run: Run) -> None:
+    """Infer the rubric of replaced records. A rubric that a person has configured is only extended."""
+    if run.rubric and not AuditEvent.objects.filter(run=run, action="configure run").exists():
+        run.rubric = {}
+        run.save(update_fields=["rubric"])
+    infer_rubric(run)
 
 
 def _sample(run: Run) -> list[Evaluation]:
