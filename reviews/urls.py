@@ -30,7 +30,7 @@ from reviews.views.review import (
     recent,
     record,
 )
-from reviews.views.runs import archive, home, lists, mappings, run_page
+from reviews.views.runs import archive, home, lists, mappings, reread, run_page
 from reviews.views.runs.archive import NameForm
 from reviews.views.runs.claim_length import ClaimLengthForm
 from reviews.views.runs.measurement import MeasurementForm
@@ -66,6 +66,7 @@ pages = [
     path("runs/<int:run_pk>/settings/name/", settings_page, {"form_class": NameForm}, name="run-name"),
     path("runs/<int:run_pk>/archive/", archive.archive, name="archive-run"),
     path("runs/<int:run_pk>/unarchive/", archive.unarchive, name="unarchive-run"),
+    path("runs/<int:run_pk>/settings/mapping/", reread.mapping_page, name="run-mapping"),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),
     path(
         "runs/<int:run_pk>/independent-reviews.jsonl",

@@ -17,8 +17,9 @@ from reviews.http.streaming import download
 from reviews.imports import runs, uploads
 from reviews.imports.recognition import ToolRecognised
 from reviews.imports.shipped_mappings import BY_NAME
-from reviews.models import ImportLine
+from reviews.models import ImportLine, Run, User
 from reviews.records import mapping
+from reviews.runs.reread import RereadRefused, reread_in_request
 
 router = Router(tags=["imports"])
 _TEXT = {"schema": {"type": "string"}}
@@ -77,20 +78,44 @@ def create_import(
     "/runs/{path:run}/mapping",
     scope="import",
     response=shapes.MappingOut,
-    problems=(400, 415),
+    problems=(400, 415, 503),
     requestBody=_MAPPING,
 )
-def set_mapping(request: ApiRequest, run: str) -> dict[str, Any]:
+def set_mapping(request: ApiRequest, run: str, *, dry_run: bool = False) -> dict[str, Any]:
     """Set the mapping of a run whose files come from another tool (docs/mapping.md).
 
     The body is a mapping in TOML, or the name of a shipped mapping in JSON: `{"name": "promptfoo"}`. A new
-    name of a run creates the run. A run with records keeps its mapping.
+    name of a run creates the run.
+
+    The records of a run without decisions are read again from its stored files. With `dry_run`, nothing
+    changes and the response says what would.
     """
     check_type(request, (*MAPPINGS, JSON))
     body = request.read(mapping.MOST_BYTES + 1)
     wanted = _shipped_mapping(body) if request.content_type == JSON else _own_mapping(body)
-    found = runs.get_or_create_run(run, mapping=wanted, actor=request.user)
-    return {"run": found.name, "mapping": found.mapping}
+    found, report = runs.find_run(run), None
+    if found and found.mapping != wanted.as_json() and found.evaluations.exists():
+        report = _reread(found, wanted, request.user, is_trial=dry_run)
+    elif dry_run:
+        sentence = "There are no records to read with another mapping."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("dry_run", sentence)])
+    else:
+        found = runs.get_or_create_run(run, mapping=wanted, actor=request.user)
+    return {"run": found.name, "mapping": wanted.as_json(), "reread": report}
+
+
+def _reread(run: Run, wanted: mapping.FieldMapping, actor: User, *, is_trial: bool) -> dict[str, int]:
+    """Read the run again. Raises `Problem` with the lines that prevent it."""
+    try:
+        report = reread_in_request(run_id=run.pk, mapping=wanted, actor=actor, is_trial=is_trial)
+    except RereadRefused as refused:
+        errors = [
+            (f"{line.file_name} line {line.line}", f"{line.field} {line.reason}".strip())
+            for line in refused.problems
+        ]
+        errors = errors or [("mapping", str(refused))]
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(refused), errors) from refused
+    return report._asdict()
 
 
 def _own_mapping(toml: bytes) -> mapping.FieldMapping:

@@ -34,11 +34,23 @@ class RunOut(Schema):
     archived_at: dt.datetime | None = Field(description="Null unless the run is archived.")
 
 
+class RereadOut(Schema):
+    """A run whose stored files were read again with another mapping."""
+
+    records: int
+    new_records: int = Field(description="Records whose lines were rejected before.")
+    new_ids: int = Field(description="Records with another evaluation_id than before.")
+    claims: int = Field(description="Claims that continue.")
+
+
 class MappingOut(Schema):
     """The mapping from the lines of a file to record fields."""
 
     run: str
     mapping: dict[str, Any] = Field(description="The tables fields, criteria and review of the TOML.")
+    reread: RereadOut | None = Field(
+        description="The records that were read again; null if the run had none."
+    )
 
 
 class RequirementOut(Schema):

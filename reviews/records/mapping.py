@@ -13,6 +13,8 @@ from functools import cached_property
 from itertools import starmap
 from typing import Any, NamedTuple
 
+import tomli_w
+
 from reviews.records import expressions
 from reviews.records.expressions import ExpressionError, first_line
 from reviews.records.schema import FIELDS, HUMAN_FIELDS, LineError, type_name
@@ -174,6 +176,14 @@ def parse_mapping(toml: bytes) -> FieldMapping:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise MappingError([_Problem("mapping", f"is not TOML: {first_line(error)}")]) from None
     return mapping_from_json(data)
+
+
+def format_mapping(wanted: FieldMapping) -> str:
+    """Return a mapping as TOML that `parse_mapping` reads."""
+    data = wanted.as_json()
+    for part in ("criteria", "review"):
+        data[part] = [{name: text for name, text in entry.items() if text} for entry in data[part]]
+    return tomli_w.dumps({part: value for part, value in data.items() if value})
 
 
 def mapping_from_json(data: dict[str, Any]) -> FieldMapping:

@@ -8,6 +8,7 @@ an accepted line would be rejected, or if a record would become another version 
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
+from django.db.models import Sum
 
 from reviews.audit import events
 from reviews.database import locks
@@ -25,6 +26,8 @@ from reviews.storage import integrity
 from reviews.storage.errors import ImportRefused
 
 SHOWN_LINES = 20
+# A request reads at most so many lines. The command has no limit.
+MAX_LINES_IN_REQUEST = 50_000
 
 # A decision that waits for a row fails or finds the new row, so none is made meanwhile.
 _LOCK = """
@@ -158,8 +161,24 @@ def reread_run(
     return report
 
 
+def reread_in_request(
+    *, run_id: int, mapping: FieldMapping, actor: User, is_trial: bool = False
+) -> RereadReport:
+    """Read a run again as `reread_run`, while a program or a browser waits.
+
+    Raises `RereadRefused` for a large run, too.
+    """
+    lines = Run.objects.get(pk=run_id).files.aggregate(sum=Sum("lines"))["sum"] or 0
+    if lines > MAX_LINES_IN_REQUEST:
+        raise RereadRefused(
+            f"This run has {lines:,} lines, and a request reads at most {MAX_LINES_IN_REQUEST:,}. "
+            "Use manage.py reread_run."
+        )
+    return reread_run(run_id=run_id, mapping=mapping, actor=actor, is_trial=is_trial)
+
+
 def _check_undecided(run: Run) -> None:
-    """Raise `RereadRefused` if an import is running, or work refers to what the records say."""
+    """Raise `RereadRefused` if an import is running, or if decisions depend on the records."""
     if run.imports.filter(state__in=Import.UNFINISHED).exists():
         raise RereadRefused("A file is being imported into this run. Wait for its end, or cancel the import.")
     made = {
@@ -186,7 +205,7 @@ def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
         except ImportRefused as refused:
             raise RereadRefused(f"{source.file_name}: {refused} Nothing was changed.") from refused
     _check_lines(run, imports)
-    [counts] = _execute(run, imports, _COUNT)
+    [(records, new_records, new_ids)] = _execute(run, imports, _COUNT)
     _execute(run, imports, *_RESTORE, importer.CHECK_AT_ONCE, _FORGET)
     for source in sources:
         integrity.record_result(source)
@@ -194,7 +213,7 @@ def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
     for source in sources:
         indexing.index_import(source)
     draws.draw_sample(run.pk)
-    return RereadReport(*counts, claims=put_back_claims(claims))
+    return RereadReport(records, new_records, new_ids, put_back_claims(claims))
 
 
 def _check_lines(run: Run, imports: list[int]) -> None:

@@ -17,6 +17,7 @@ from reviews.imports import jobs
 from reviews.imports.runs import run_mapping
 from reviews.models import AuditEvent, Import, Run, Upload
 from reviews.records.mapping import parse_mapping
+from reviews.runs import reread
 from tests.api.conftest import Program
 from tests.audit.test_log import seal
 from tests.records.test_mapping import MAPPINGS, MT_BENCH
@@ -89,11 +90,44 @@ class TestMapping:
         assert not Run.objects.exists()
         assert not Upload.objects.exists()
 
-    def test_mapping_of_run_with_records_cannot_change(self, of_max: Program) -> None:
+    def test_mapping_of_records_cannot_reject_them(self, of_max: Program) -> None:
         import_data(file_of(line()), run="bench")
         answer = self.send(of_max, MAPPING.read_bytes())
         assert answer.status_code == 422
-        assert answer.json()["errors"][0]["field"] == "mapping"
+        assert answer.json()["detail"].startswith("With this mapping, 1 accepted line would be rejected.")
+        assert answer.json()["errors"][0]["field"] == "bench.jsonl line 1"
+
+    def test_undecided_run_is_read_again_with_another_mapping(self, of_max: Program) -> None:
+        toml = MAPPING.read_bytes()
+        assert self.send(of_max, toml).json()["reread"] is None
+        brought = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
+        jobs.import_upload(brought.json()["id"])
+        other = toml.replace(b"'mt-bench'", b"'second'")
+        assert other != toml
+        report = {"records": 1, "new_records": 0, "new_ids": 1, "claims": 0}
+        path = "runs/bench/mapping"
+        tried = of_max.ask("PUT", f"{path}?dry_run=true", other, kind="application/toml")
+        assert tried.json()["reread"] == report
+        key = "mt-bench%2F81%2Falpaca-13b%2F1"
+        assert of_max.get(f"runs/bench/evaluations/{key}").status_code == 200
+        assert self.send(of_max, other).json()["reread"] == report
+        assert self.send(of_max, other).json()["reread"] is None
+        assert of_max.get(f"runs/bench/evaluations/{key}").status_code == 404
+        assert of_max.get("runs/bench/export").getvalue() == MT_BENCH
+
+    def test_mapping_is_not_tried_without_records(self, of_max: Program) -> None:
+        path = "runs/bench/mapping?dry_run=true"
+        answer = of_max.ask("PUT", path, MAPPING.read_bytes(), kind="application/toml")
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "dry_run")
+        assert not Run.objects.exists()
+
+    def test_large_run_is_read_again_by_command_only(
+        self, of_max: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import_data(file_of(line("a"), line("b")), run="bench")
+        monkeypatch.setattr(reread, "MAX_LINES_IN_REQUEST", 1)
+        answer = self.send(of_max, MAPPING.read_bytes())
+        assert (answer.status_code, "Use manage.py reread_run." in answer.json()["detail"]) == (422, True)
 
 
 class TestImport:
@@ -224,7 +258,7 @@ class TestRuns:
         answer = of_ana.get("runs/a%20%26%20b").json()
         del answer["created_at"]
         counts = {"waiting": 1, "claimed": 0, "escalated": 0, "done": 0, "not_required": 0}
-        assert answer == {"name": "a & b", "total": 1, **counts}
+        assert answer == {"name": "a & b", "archived_at": None, "total": 1, **counts}
         assert of_ana.get("runs/one").json()["done"] == 1
 
     @pytest.mark.parametrize("name", ["none", "%00", "%FF", "%ED%A0%80"])

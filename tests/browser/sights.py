@@ -460,6 +460,35 @@ def refused_import() -> int:
     return source.pk
 
 
+def import_of_another_judge() -> int:
+    import_data(file_of(line("eval_1")), run="Algebra")
+    source = import_jobs.enqueue_import(
+        run_name="Algebra",
+        file_name="second.jsonl",
+        blocks=iter([file_of(line("eval_1", judge_llm_model="second", aggregated_score="Fail"))]),
+        strict=False,
+        actor=User.objects.get(username="max"),
+    )
+    together(lambda: import_jobs.import_upload(source.pk))
+    return source.pk
+
+
+def name_a_known_run(page: Page) -> None:
+    page.get_by_label("Name of the new run").fill("Algebra")
+    page.get_by_role("button", name="Import as new run").click()
+    page.get_by_text("A run with this name exists.").wait_for()
+
+
+def run_to_read_again() -> int:
+    import_data(file_of(line("eval_1")), run="Algebra")
+    return Run.objects.get().pk
+
+
+def read_again(page: Page) -> None:
+    page.get_by_role("button", name="Preview").click()
+    page.get_by_text("would be rejected").wait_for()
+
+
 def uploaded_file_of_a_tool() -> str:
     words = MT_BENCH.replace(b"Rate it.", LONG.encode())
     kept = uploads.keep_for_mapping(
@@ -721,6 +750,10 @@ SIGHTS = {
     "import": Sight("import", "max", finished_import),
     "import, repeated": Sight("import", "max", repeated_import),
     "import, refused": Sight("import", "max", refused_import),
+    "import, another judge": Sight("import", "max", import_of_another_judge),
+    "import, another judge, known name": Sight(
+        "import", "max", import_of_another_judge, then=name_a_known_run
+    ),
     "import, waiting": Sight("import", "max", unfinished_import()),
     "import, running": Sight(
         "import",
@@ -800,6 +833,8 @@ SIGHTS = {
     "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_with_nothing),
     "task context": Sight("task-context", "max"),
     "upload of a known tool": Sight("upload-mapping", "max", uploaded_file_of_a_tool),
+    "mapping of a run": Sight("run-mapping", "max", run_to_read_again),
+    "mapping of a run, refused": Sight("run-mapping", "max", run_to_read_again, then=read_again),
     "mappings, none": Sight("mappings", "max"),
     "mappings": Sight("mappings", "max", mapped_run, then=open_mapping),
     "mappings, refused": Sight("mappings", "max", then=map_without_a_field),
@@ -827,6 +862,7 @@ NO_PAGES = {
     "remove-webhook",
     "test-webhook",
     "cancel-import",
+    "import-as-new-run",
     "retry-import",
     "change-role",
     "decisions-csv",

@@ -17,7 +17,7 @@ from reviews.records.mapping import MOST_BYTES, FieldMapping, MappingError, pars
 from reviews.storage.errors import ImportRefused
 
 SHOWN = 50
-_BEGINNING = """\
+BEGINNING = """\
 [fields]
 evaluation_id = "id"
 judge_llm_model = "judge.model"
@@ -32,13 +32,8 @@ justification = "reason"
 
 
 class MappingForm(forms.Form):
-    """A new or existing run, and the mapping for its files."""
+    """A shipped mapping, or one in TOML."""
 
-    run_name = forms.CharField(
-        label="Run",
-        max_length=RUN_NAME_LENGTH,
-        help_text="A new name creates a new run.",
-    )
     shipped = forms.ChoiceField(
         label="Mapping",
         required=False,
@@ -72,13 +67,23 @@ class MappingForm(forms.Form):
             return None
 
 
+class NewMappingForm(MappingForm):
+    """A new or existing run, and the mapping for its files."""
+
+    run_name = forms.CharField(
+        label="Run",
+        max_length=RUN_NAME_LENGTH,
+        help_text="A new name creates a new run.",
+    )
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def mappings(request: Request) -> HttpResponse:
     """Show the runs with a mapping, latest first. A POST adds a mapping (admins)."""
     check(request.user, "import_file")
-    form = MappingForm(initial={"mapping": _BEGINNING})
+    form = NewMappingForm(initial={"mapping": BEGINNING})
     if request.method == "POST":
-        form = MappingForm(request.POST)
+        form = NewMappingForm(request.POST)
         run = _map(form, request) if form.is_valid() else None
         if run:
             messages.success(request, f"Mapping of {run.name} saved. Now import its files.")
@@ -88,7 +93,7 @@ def mappings(request: Request) -> HttpResponse:
     return render(request, "runs/mappings.html", context, status=422 if form.is_bound else 200)
 
 
-def _map(form: MappingForm, request: Request) -> Run | None:
+def _map(form: NewMappingForm, request: Request) -> Run | None:
     """Save the mapping. Return None, with the reason in the form, if it is rejected."""
     try:
         return get_or_create_run(
