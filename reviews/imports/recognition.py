@@ -1,7 +1,7 @@
 """Recognise files of well-known tools by their content, and preview their records."""
 
 import json
-from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -13,9 +13,12 @@ from reviews.records.schema import LineError, Record, read_object
 from reviews.records.translation import read_line
 from reviews.storage import json_outline
 from reviews.storage.errors import ImportRefused
-from reviews.storage.json_document import list_start, member_lines
+from reviews.storage.json_document import MemberCutter, NoList, list_start
 
 PREVIEWED = 3
+# Lines that the preview is made of, if some of them are invalid.
+_LOOKED_AT = 10
+_BLOCK = 64 * 1024
 _LONGEST_TEXT = 120
 
 
@@ -45,63 +48,57 @@ class ToolRecognised(ImportRefused):
 
 def recognise_tool(start: bytes) -> ToolRecognised | None:
     """Return the mapping and the first records of a file that begins like this. None for unknown tools."""
+    first = json_outline.outline(start)
+    if not first:
+        return None
     for shipped in SHIPPED:
         mapping = shipped.read()
-        for beginning in _beginnings(start, mapping.record_path):
-            if shipped.fits(_first_keys(beginning.lines)):
-                return ToolRecognised(shipped, _preview(beginning, mapping))
+        if shipped.fits(set(first.keys)):
+            return ToolRecognised(shipped, _preview(start, mapping))
+        if mapping.records in {known.path for known in first.lists}:
+            head, members = _cut_document(start, mapping.record_path)
+            if shipped.fits(_first_keys(members)):
+                document = _document(head, mapping.record_path)
+                return ToolRecognised(shipped, _preview(members, mapping, document))
     return None
 
 
-class _Beginning(NamedTuple):
-    """The beginning of a file, read in one way."""
-
-    #: Lines with the records. The last line may be cut off.
-    lines: bytes
-    #: The document before the list of records, or None for a file of lines.
-    document: Any
-
-
-def _beginnings(start: bytes, path: tuple[str, ...]) -> Iterator[_Beginning]:
-    """Yield the beginning as lines, and as a document with the list of records at that path."""
-    yield _Beginning(start, None)
-    members = member_lines(start, path) if path else None
-    if members is not None:
-        yield _Beginning(members, _document(start, path))
-
-
-def _document(start: bytes, path: tuple[str, ...]) -> Any:
-    """Return the document as if it ended with an empty list of records."""
-    ended = start[: list_start(start, path)] + b"]" + b"}" * len(path)
+def _cut_document(start: bytes, path: tuple[str, ...]) -> tuple[bytes, bytes]:
+    """Return the text of a document up to its list of records, and the first records as lines."""
     try:
-        return read_object(ended, settings.LIMITS)
+        end = list_start(start, path)
+    except NoList:
+        end = None
+    cutter, lines = MemberCutter(), b""
+    for at in range(end, len(start), _BLOCK) if end else ():
+        lines += cutter.take(start[at : at + _BLOCK])
+        if cutter.has_ended or cutter.member > _LOOKED_AT:
+            break
+    return start[:end], lines
+
+
+def _document(head: bytes, path: tuple[str, ...]) -> Any:
+    """Return a document as if it ended with an empty list of records, after this text."""
+    try:
+        return read_object(head + b"]" + b"}" * len(path), settings.LIMITS)
     except LineError:
         return None
 
 
 def _first_keys(lines: bytes) -> set[str]:
     """Return the keys of the first record, which may be cut off."""
-    found = json_outline.outline(next(_each(lines), b""))
-    return set(found.keys) if found else set()
+    first = json_outline.outline(lines)
+    return set(first.keys) if first else set()
 
 
-def _preview(beginning: _Beginning, mapping: FieldMapping) -> list[PreviewRow]:
-    """Read the first records. Invalid lines are left out."""
-    outside = Outside(document=beginning.document, received_at=timezone.now().isoformat())
-    bound = mapping.of_import(outside)
+def _preview(lines: bytes, mapping: FieldMapping, document: Any = None) -> list[PreviewRow]:
+    """Read the first records. Invalid lines, and a last line that is cut off, are left out."""
+    bound = mapping.of_import(Outside(document=document, received_at=timezone.now().isoformat()))
     rows: list[PreviewRow] = []
-    for line in _each(beginning.lines):
-        try:
+    for line in lines.lstrip().split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
+        with suppress(LineError):
             rows.append(_row(read_line(line, settings.LIMITS, bound)))
-        except LineError:
-            continue
-        if len(rows) == PREVIEWED:
-            break
-    return rows
-
-
-def _each(lines: bytes) -> Iterator[bytes]:
-    return (line for line in lines.split(b"\n") if line.strip())
+    return rows[:PREVIEWED]
 
 
 def _row(record: Record) -> PreviewRow:

@@ -205,12 +205,3 @@ def on_one_line(lines: bytes) -> bytes:
         if text:
             out += [b" " if out[-1].endswith(b",") else b"", text]
     return b"".join(out)
-
-
-def member_lines(text: bytes, path: tuple[str, ...]) -> bytes | None:
-    """Return the lines of the members in the beginning of a document, or None if the list is not there."""
-    try:
-        start = list_start(text, path)
-    except NoList:
-        return None
-    return None if start is None else MemberCutter().take(text[start:])

@@ -100,6 +100,8 @@ class TestRecognition:
             b'{"samples": [{"id": 1, "epoch": 1',
             b'{"samples": 0}',
             b'{"samples": [',
+            b'{"samples": 0, "samples": [{"id": 1}]}',
+            b'{"results": {"results": [{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}]}}',
         ],
     )
     def test_other_files_are_not_recognised(self, start: bytes) -> None:

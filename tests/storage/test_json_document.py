@@ -15,7 +15,6 @@ from reviews.storage.json_document import (
     NoList,
     Rejoiner,
     list_start,
-    member_lines,
     on_one_line,
 )
 from reviews.storage.source_text import SourceText, read_document
@@ -173,11 +172,6 @@ class TestListStart:
         with pytest.raises(NoList) as caught:
             list_start(text, ("a",))
         assert caught.value.end == end
-
-    def test_members_in_the_beginning_of_a_document_are_lines(self) -> None:
-        assert member_lines(b'{"a":{"b":[{"c":1},{"d', ("a", "b")) == b'{"c":1}\n{"d'
-        assert member_lines(b'{"a":{"b":1}}', ("a", "b")) is None
-        assert member_lines(b'{"a":{"b', ("a", "b")) is None
 
 
 class TestDocument:
