@@ -67,7 +67,7 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
     Lines without a decision are byte-identical to the imported ones.
     """
     exported = get_run(run, request.user)
-    order = ExportOptions(exported, only=only, format=imported_format(exported, None))
+    order = ExportOptions(exported, only=only, format=imported_format(exported, None, only))
     return download(jobs.stream_export(order, request.user), order.file_name)
 
 

@@ -3,26 +3,27 @@
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 
+from reviews.records.mapping import FieldMapping
 from reviews.records.schema import NO_LIMITS
 from reviews.storage.chunks import read_blocks
 from reviews.storage.errors import ImportRefused
 from reviews.storage.json_document import Surroundings, on_one_line
-from reviews.storage.source_text import Path as RecordPath
-from reviews.storage.source_text import SourceText, read_document
+from reviews.storage.source_text import SourceText, read_archive_document, read_document
 
 _SPACES = b" \t\r"
 
 
 class ComparedFile:
-    """A file whose lines are compared. `records` leads to the list of records in a document.
+    """A file whose lines are compared, and which was imported with the mapping, if any.
 
     Reading raises `ImportRefused` and `OSError`.
     """
 
-    def __init__(self, path: Path, records: RecordPath = ()) -> None:
-        self.path, self._records = path, records
+    def __init__(self, path: Path, mapping: FieldMapping | None = None) -> None:
+        self.path, self._mapping = path, mapping
         #: Whether the members of a document are read as in an export that consists of lines.
         self.as_jsonl = False
         #: The text around the list of a document, and a hash of all space between its members, once all lines
@@ -32,8 +33,8 @@ class ComparedFile:
 
     @property
     def is_document(self) -> bool:
-        with self.path.open("rb") as file:
-            return self._text(read_blocks(file)).path is not None
+        with self.path.open("rb") as file, closing(self._text(read_blocks(file))) as text:
+            return text.path is not None
 
     def document(self) -> object:
         """Return the document without its list of records, or None for a file of lines."""
@@ -41,6 +42,8 @@ class ComparedFile:
             text = self._text(read_blocks(file))
             for _ in self._read(text):
                 pass
+        if text.is_archive and self._mapping and self._mapping.archive:
+            return read_archive_document(text.surroundings, self._mapping.archive.document, NO_LIMITS)
         return read_document(text.surroundings, text.path, NO_LIMITS) if text.path else None
 
     def lines(self) -> Iterator[bytes]:
@@ -65,7 +68,14 @@ class ComparedFile:
 
     def _text(self, blocks: Iterable[bytes]) -> SourceText:
         try:
-            return SourceText(blocks, most=sys.maxsize, records=self._records, limits=NO_LIMITS)
+            mapping = self._mapping
+            return SourceText(
+                blocks,
+                most=sys.maxsize,
+                records=mapping.record_path if mapping else (),
+                archive=mapping.archive.records if mapping and mapping.archive else "",
+                limits=NO_LIMITS,
+            )
         except ImportRefused as reason:
             raise self._refused(reason) from reason
 

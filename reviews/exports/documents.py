@@ -1,10 +1,16 @@
 """Export JSON documents: the stored text with decisions in the members of its list of records."""
 
 from collections.abc import Generator, Iterator
+from fnmatch import fnmatchcase
+from io import BytesIO
+from typing import IO
+from zipfile import ZipFile
 
+from reviews.exports.formats import Drain
 from reviews.models import Import, Run
 from reviews.storage import source_files
 from reviews.storage.json_document import Rejoiner
+from reviews.storage.zip_archive import copied_info
 
 
 class InvalidExport(Exception):
@@ -29,15 +35,55 @@ def require_document(run: Run, only_import: Import | None) -> Import:
     source = document_source(run, only_import)
     if source is None:
         raise InvalidExport(
-            "The newest file of the run is not a JSON document with all of its records. Export JSONL, or the "
-            "file of one import."
+            "The newest file of the run is not a document with all of its records. Export JSONL, or the file "
+            "of one import."
         )
     return source
 
 
-def imported_format(run: Run, only_import: Import | None) -> str:
-    """Return the format that gives back the imported file: a key of `formats.ENDINGS`."""
-    return "json" if document_source(run, only_import) else "jsonl"
+def imported_format(run: Run, only_import: Import | None, only: str = "all") -> str:
+    """Return the format of the imported file: a key of `formats.ENDINGS`.
+
+    An archive is exported as a whole, so some of its records are lines.
+    """
+    source = document_source(run, only_import)
+    if source is None or (source.is_archive and only != "all"):
+        return "jsonl"
+    return "zip" if source.is_archive else "json"
+
+
+def archive_text(source: Import, lines: Iterator[bytes]) -> Generator[bytes, None, None]:
+    """Yield a ZIP archive with the files of an imported one, from the lines of its records."""
+    pieces, drain = _pieces(lines), Drain()
+    with (
+        ZipFile(BytesIO(source_files.stored_surroundings(source).head)) as skeleton,
+        ZipFile(drain, "w") as archive,
+    ):
+        for info in skeleton.infolist():
+            with archive.open(copied_info(info), "w") as file:
+                if fnmatchcase(info.filename, source.records_path or ""):
+                    _write_record(file, pieces)
+                else:
+                    file.write(skeleton.read(info))
+            yield drain.taken()
+    yield drain.taken()
+
+
+def _write_record(file: IO[bytes], pieces: Iterator[bytes]) -> None:
+    """Write the pieces of one line to a file."""
+    rejoiner = Rejoiner()
+    while (piece := next(pieces, b"\n")) != b"\n":
+        file.write(rejoiner.take(piece))
+
+
+def _pieces(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the parts of lines, and each line end alone."""
+    for block in blocks:
+        first, *others = block.split(b"\n")
+        yield first
+        for line in others:
+            yield b"\n"
+            yield line
 
 
 def document_text(source: Import, lines: Iterator[bytes], *, only_some: bool) -> Generator[bytes, None, None]:

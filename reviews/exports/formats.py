@@ -20,13 +20,15 @@ from reviews.records.translation import read_whole_line
 from reviews.storage.chunks import BOM
 from reviews.storage.copy_encoding import JSON_FIELDS
 
-ENDINGS = {"jsonl": ".jsonl", "json": ".json", "csv": ".csv", "parquet": ".parquet"}
+ENDINGS = {"jsonl": ".jsonl", "json": ".json", "zip": ".zip", "csv": ".csv", "parquet": ".parquet"}
 # The formats of imported files. The others are tables.
-OF_LINES = ("jsonl", "json")
+OF_LINES = ("jsonl", "json", "zip")
 COMPRESSION_ENDINGS = {"": "", "gzip": ".gz", "zstd": ".zst"}
 CONTENT_TYPES = {
     ".jsonl": "application/x-ndjson",
     ".json": "application/json",
+    ".zip": "application/zip",
+    ".eval": "application/zip",
     ".csv": "text/csv; charset=utf-8",
     ".parquet": "application/vnd.apache.parquet",
     ".gz": "application/gzip",
@@ -188,7 +190,7 @@ def _cell(value: str | float | None) -> str:
 def _parquet(jsonl: Iterable[bytes]) -> Iterator[bytes]:
     pyarrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     schema = _schema(pyarrow)
-    drain = _Drain()
+    drain = Drain()
     # Dictionary encoding of unique long texts costs memory and saves nothing.
     ids = [name for name in Record._fields if name.endswith("_id") or name.startswith("judge_")]
     with parquet.ParquetWriter(drain, schema, compression="zstd", use_dictionary=ids) as writer:
@@ -244,7 +246,7 @@ def _part(scores: dict[str, Any], criterion: str, part: str) -> str | None:
     return value if value is None or isinstance(value, str) else _json_text(value)
 
 
-class _Drain:
+class Drain:
     """A writable file whose bytes are removed as they are written."""
 
     closed = False
@@ -268,6 +270,7 @@ class _Drain:
 _CONVERTERS: dict[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
     "jsonl": iter,
     "json": iter,
+    "zip": iter,
     "csv": _csv,
     "parquet": _parquet,
 }

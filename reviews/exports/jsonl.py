@@ -16,7 +16,7 @@ from reviews.audit import log
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import yield_from_replica
 from reviews.exports.decision_values import order_criteria
-from reviews.exports.documents import document_text, require_document
+from reviews.exports.documents import archive_text, document_text, require_document
 from reviews.exports.line_plan import LineAction, LinePlan, plan_of_import, plan_of_run, rejected_plan
 from reviews.exports.receipt import ExportTally, LineSource, ReceiptInput
 from reviews.models import Import, Run
@@ -42,7 +42,7 @@ class Form(StrEnum):
     LINES = "lines"
     #: JSONL of records: the lines of other tools are translated by their mapping.
     RECORDS = "records"
-    #: The imported JSON document.
+    #: The imported JSON document or archive.
     DOCUMENT = "document"
 
 
@@ -75,7 +75,11 @@ def export_lines(
         if form == Form.DOCUMENT:
             source = require_document(run, only_import)
             blocks = _import_blocks(source, only, tally, with_rejected=only == "all", form=form)
-            text = document_text(source, _counted(blocks, tally), only_some=only != "all")
+            lines = _counted(blocks, tally)
+            if source.is_archive:
+                text = archive_text(source, lines)
+            else:
+                text = document_text(source, lines, only_some=only != "all")
         else:
             if only_import:
                 blocks = _import_blocks(only_import, only, tally, with_rejected=with_rejected, form=form)

@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from pathlib import PurePath
 from typing import Any
 
 from django.utils import timezone
 
 from reviews.exports import formats, jsonl
-from reviews.exports.documents import InvalidExport, require_document
+from reviews.exports.documents import InvalidExport, document_source, require_document
 from reviews.exports.receipt import ExportTally, FileDigest, ReceiptFilter, ReceiptOutput
 from reviews.exports.signing import sign_receipt
 from reviews.models import Export, Import, Run
 from reviews.storage.chunks import MeteredStream
 
-_FORMS = {"jsonl": jsonl.Form.LINES, "json": jsonl.Form.DOCUMENT}
+_DOCUMENTS = ("json", "zip")
+_FORMS = {"jsonl": jsonl.Form.LINES} | dict.fromkeys(_DOCUMENTS, jsonl.Form.DOCUMENT)
 FIGURES = ("size", "sha256", "lines", "lines_changed", "lines_left_out")
 
 
@@ -39,16 +41,20 @@ class ExportOptions:
             raise InvalidExport("Rejected lines have no review: export them with all lines.")
         if self.with_rejected and not self.keeps_lines:
             raise InvalidExport("Rejected lines are not records: export them as JSONL.")
-        if self.compression and self.format == "parquet":
-            raise InvalidExport("Parquet files are already compressed: choose no compression.")
+        if self.compression and self.format in {"parquet", "zip"}:
+            raise InvalidExport("Parquet files and archives are already compressed: choose no compression.")
         if self.only_import and (
             self.only_import.run_id != self.run.pk or self.only_import.state != Import.State.DONE
         ):
             raise InvalidExport(
                 f"Import {self.only_import.pk} is not a finished import of run {self.run.name!r}."
             )
-        if self.format == "json":
-            require_document(self.run, self.only_import)
+        if self.format in _DOCUMENTS:
+            source = require_document(self.run, self.only_import)
+            if source.is_archive != (self.format == "zip"):
+                raise InvalidExport(f"The file of the run is not of the format {self.format}.")
+        if self.format == "zip" and self.only != "all":
+            raise InvalidExport("An archive is exported with all of its files: export all lines, or JSONL.")
         try:
             formats.check_installed(self.format)
         except formats.PackageMissing as missing:
@@ -62,7 +68,7 @@ class ExportOptions:
     @property
     def keeps_rejected(self) -> bool:
         """Whether rejected lines are exported. The file of one import includes them, if the format can."""
-        is_whole = self.format == "json" or (self.only_import is not None and self.keeps_lines)
+        is_whole = self.format in _DOCUMENTS or (self.only_import is not None and self.keeps_lines)
         return self.with_rejected or (is_whole and self.only == "all")
 
     @property
@@ -73,8 +79,16 @@ class ExportOptions:
             parts.append(f"import-{self.only_import.pk}")
         if self.only != "all":
             parts.append(self.only)
-        ending = formats.ENDINGS[self.format] + formats.COMPRESSION_ENDINGS[self.compression]
+        ending = self._archive_ending or formats.ENDINGS[self.format]
+        ending += formats.COMPRESSION_ENDINGS[self.compression]
         return "-".join(parts) + ending
+
+    @property
+    def _archive_ending(self) -> str:
+        """The ending of an imported archive, such as `.eval`. Empty for other formats."""
+        source = document_source(self.run, self.only_import) if self.format == "zip" else None
+        ending = PurePath(source.file_name).suffix.lower() if source else ""
+        return ending if ending in formats.CONTENT_TYPES else ""
 
 
 def export_options(export: Export) -> ExportOptions:

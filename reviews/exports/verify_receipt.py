@@ -94,7 +94,7 @@ def bind_mapping(mapping: FieldMapping | None, originals: list[Path]) -> FieldMa
     """
     if mapping is None:
         return None
-    last = ComparedFile(originals[-1], mapping.record_path)
+    last = ComparedFile(originals[-1], mapping)
     return mapping.of_import(
         Outside(
             file=last.path.name,
@@ -110,9 +110,8 @@ class _Files:
     """The originals and the export, each as a document or as lines."""
 
     def __init__(self, originals: list[Path], exported: Path, mapping: FieldMapping | None) -> None:
-        records = mapping.record_path if mapping else ()
-        self._originals = [ComparedFile(path, records) for path in originals]
-        self._exported = ComparedFile(exported, records)
+        self._originals = [ComparedFile(path, mapping) for path in originals]
+        self._exported = ComparedFile(exported, mapping)
         if self._exported.is_document:
             # A run of documents is exported as its newest document.
             self._originals = self._originals[-1:]
@@ -127,7 +126,7 @@ class _Files:
             [original] = self._originals
             is_whole = not result.left_out
             if original.surroundings != self._exported.surroundings:
-                result.found("the text around the list of records differs")
+                result.found("the text around the records differs")
             elif is_whole and original.layout != self._exported.layout:
                 result.found("the space between the records differs")
         return result

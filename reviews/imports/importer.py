@@ -147,10 +147,18 @@ def create_import(
 def read_text(source: Import, blocks: Iterable[bytes]) -> SourceText:
     """Open the file of an import, which is read by its mapping. Raises `ImportRefused`."""
     mapping = declared_mapping(source)
-    path = mapping.record_path if mapping else ()
-    text = SourceText(blocks, most=settings.MAX_UNPACKED_BYTES, records=path, limits=settings.LIMITS)
+    archive = mapping.archive.records if mapping and mapping.archive else ""
+    text = SourceText(
+        blocks,
+        most=settings.MAX_UNPACKED_BYTES,
+        records=mapping.record_path if mapping else (),
+        archive=archive,
+        limits=settings.LIMITS,
+    )
     if text.path is not None:
         source.records_path = mapping.records if mapping and text.path else ""
+        source.is_archive = text.is_archive
+        source.records_path = archive if text.is_archive else source.records_path
     return text
 
 
@@ -165,7 +173,7 @@ def store_rest(source: Import, text: SourceText, stored: Iterator[Chunk]) -> Non
         pass
     if text.path is not None:
         source_files.store_surroundings(source, text.surroundings)
-        source.save(update_fields=["records_path"])
+        source.save(update_fields=["records_path", "is_archive"])
 
 
 def import_chunks(

@@ -106,8 +106,8 @@ def enqueue_as_new_run(*, source: Import, run_name: str, actor: User) -> Import:
         pass
     if source.is_document:
         source_files.store_surroundings(upload, source_files.stored_surroundings(source))
-        upload.records_path = source.records_path
-        upload.save(update_fields=["records_path"])
+        upload.records_path, upload.is_archive = source.records_path, source.is_archive
+        upload.save(update_fields=["records_path", "is_archive"])
     upload.size, upload.sha256 = source.size, source.sha256
     return _enqueue(
         upload, totals, actor, document_sha256=source.sums.text_sha256 if source.is_document else ""

@@ -231,6 +231,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "is_archive",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Whether the records are files of an archive, named like records_path.",
+                    ),
+                ),
+                (
                     "repeated_lines",
                     models.BigIntegerField(
                         default=0,

@@ -188,6 +188,10 @@ class Import(models.Model):
         null=True,
         help_text="Path of the records in a JSON document, empty if the document is their list. Null: lines.",
     )
+    is_archive = models.BooleanField(
+        default=False,
+        help_text="Whether the records are files of an archive, named like records_path.",
+    )
     repeated_lines = models.BigIntegerField(
         default=0,
         help_text="Lines at its start that repeat an earlier import of the run: same bytes or same record.",
@@ -235,7 +239,7 @@ class Import(models.Model):
 
     @property
     def is_document(self) -> bool:
-        """Whether the file is a JSON document, and its lines are the members of a list."""
+        """Whether the file is a JSON document or an archive, and its lines are the members of a list."""
         return self.records_path is not None
 
     @property

@@ -24,10 +24,11 @@ MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
 # The maximum number of criteria, and of rules.
 _MOST_ENTRIES = 200
-_PARTS = ("records", "inherit", "fields", "criteria", "review")
+_PARTS = ("records", "inherit", "archive", "fields", "criteria", "review")
 _NEEDED = ("judge_llm_model", "judge_prompt_template_path", "created_at")
 # An id has to be the same when an export is imported again: it is read from the content of the file alone.
 _OF_CONTENT = {"doc"}
+_NO_ARCHIVE = {"records": "*"}
 SCORES = "parsed_rubric_scores"
 BY_RULES = ("needs_human_review", "review_reasons")
 # Fields with the same meaning, of which a mapping sets one.
@@ -74,6 +75,16 @@ class ReviewRule:
 
 
 @dataclass(frozen=True, slots=True)
+class ArchiveMapping:
+    """The files of an archive that are read."""
+
+    #: A pattern for the names of the files that are records, such as `samples/*.json`.
+    records: str
+    #: The name of the file that is `$doc`.
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Outside:
     """Values of expressions from outside the record, which are the same for all records of an import."""
 
@@ -110,6 +121,8 @@ class FieldMapping:
     inherit: bool = False
     #: The path of the list of records in a JSON document. Files of lines are read without it.
     records: str = ""
+    #: The files of an archive that are read, if the tool writes archives.
+    archive: ArchiveMapping | None = None
     #: Values from outside the record. They are not part of the mapping itself.
     outside: Outside = field(default=Outside(), compare=False)
 
@@ -141,7 +154,11 @@ class FieldMapping:
 
     def as_json(self) -> dict[str, Any]:
         """Return the data that `mapping_from_json` reads."""
-        head: dict[str, Any] = {"records": self.records, "inherit": self.inherit}
+        head: dict[str, Any] = {
+            "records": self.records,
+            "inherit": self.inherit,
+            "archive": asdict(self.archive) if self.archive else None,
+        }
         return {name: value for name, value in head.items() if value} | {
             "fields": dict(self.fields),
             "criteria": [asdict(criteria) for criteria in self.criteria],
@@ -198,6 +215,7 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
         problems.append(_Problem("inherit", f"is {_kind(inherit)}, but takes true or false"))
     records = data.get("records", "")
     problems += _problems_of_path(records)
+    archive = _entry("archive", ArchiveMapping, data.get("archive", _NO_ARCHIVE), problems)
     problems += _problems_of_fields(
         fields, has_criteria=bool(criteria), has_review=bool(review), inherits=bool(inherit)
     )
@@ -210,6 +228,7 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
         tuple(ReviewRule(**entry) for entry in review),
         inherit,
         records,
+        ArchiveMapping(**archive) if "archive" in data else None,
     )
 
 
@@ -227,7 +246,7 @@ def _table(place: str, value: Any, problems: list[_Problem]) -> dict[str, str]:
 
 
 def _entries(
-    part: str, shape: type[CriteriaMapping] | type[ReviewRule], data: dict[str, Any], problems: list[_Problem]
+    part: str, shape: type[Any], data: dict[str, Any], problems: list[_Problem]
 ) -> list[dict[str, str]]:
     listed = data.get(part, [])
     if not isinstance(listed, list):
@@ -236,17 +255,20 @@ def _entries(
     if len(listed) > _MOST_ENTRIES:
         problems.append(_Problem(part, f"has more than {_MOST_ENTRIES} tables"))
         return []
+    return [
+        _entry(f"{part}[{number}]", shape, entry, problems) for number, entry in enumerate(listed, start=1)
+    ]
+
+
+def _entry(place: str, shape: type[Any], entry: Any, problems: list[_Problem]) -> dict[str, str]:
+    """Return the strings of a table with the fields of a dataclass."""
     known = [field.name for field in dataclass_fields(shape)]
     needed = [field.name for field in dataclass_fields(shape) if field.default is MISSING]
-    tables = []
-    for number, entry in enumerate(listed, start=1):
-        place = f"{part}[{number}]"
-        table = _table(place, entry, problems)
-        odd = [name for name in table if name not in known]
-        problems += [_Problem(f"{place}.{name}", f"is not one of {', '.join(known)}") for name in odd]
-        problems += [_Problem(f"{place}.{name}", "is missing") for name in needed if not table.get(name)]
-        tables.append(table)
-    return tables
+    table = _table(place, entry, problems)
+    odd = [name for name in table if name not in known]
+    problems += [_Problem(f"{place}.{name}", f"is not one of {', '.join(known)}") for name in odd]
+    problems += [_Problem(f"{place}.{name}", "is missing") for name in needed if not table.get(name)]
+    return table
 
 
 def _problems_of_path(records: Any) -> Iterator[_Problem]:

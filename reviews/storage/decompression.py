@@ -16,7 +16,7 @@ from reviews.storage.file_formats import office_format
 _SIP = 1024
 # The largest window that `zstd` writes without --ultra or --long=28.
 _WINDOW = 128 * 1024**2
-_ENDINGS = {".gz", ".zst", ".jsonl", ".ndjson", ".json"}
+_ENDINGS = {".gz", ".zst", ".zip", ".jsonl", ".ndjson", ".json", ".eval"}
 
 
 class _Codec(NamedTuple):
@@ -37,6 +37,7 @@ _ZSTD = _Codec(
 _CODECS = {b"\x1f\x8b": _GZIP, b"\x28\xb5\x2f\xfd": _ZSTD}
 _OTHERS = {
     b"PK\x03\x04": "a ZIP archive",
+    b"PK\x05\x06": "an empty ZIP archive",
     b"\xfd7zXZ\0": "compressed with xz",
     b"BZh": "compressed with bzip2",
 }
@@ -56,7 +57,7 @@ def decompress(raw: Iterable[bytes], *, most: int) -> Iterator[bytes]:
     `raw` are the blocks of the file. It may decompress to `most` bytes. Memory stays within a block and
     `_SIP` decompressed bytes. Raises `ImportRefused`.
     """
-    start, whole = _peek(gathered(raw))
+    start, whole = peek(gathered(raw))
     _refuse_other_archives(start)
     codec = next((known for magic, known in _CODECS.items() if start.startswith(magic)), None)
     return gathered(_limited(_decompressed(codec, whole), most) if codec else whole)
@@ -71,6 +72,11 @@ def _refuse_other_archives(start: bytes) -> None:
     raise ImportRefused(
         f"The file is {name}. Decompress it, or compress it with gzip or zstd, and import it again."
     )
+
+
+def decompress_zstd(compressed: Iterable[bytes]) -> Iterator[bytes]:
+    """Decompress zstd frames in small blocks. Raises `ImportRefused`."""
+    return _decompressed(_ZSTD, compressed)
 
 
 def _decompressed(codec: _Codec, compressed: Iterable[bytes]) -> Iterator[bytes]:
@@ -123,7 +129,7 @@ def gathered(parts: Iterable[bytes]) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def _peek(text: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+def peek(text: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """Return the first block, and an iterator over all blocks."""
     first = next(text, b"")
     return first, chain([first], text)

@@ -22,6 +22,7 @@ _OF_THE_FILE = (
     "sha256",
     "has_bom",
     "records_path",
+    "is_archive",
     "repeated_lines",
     "lines",
 )

@@ -107,7 +107,7 @@ class MemberCutter:
 
     def _put(self, text: bytes) -> None:
         """Write a part of a member, after the space before it."""
-        self._out += (_encoded(self.space_after), _encoded(text))
+        self._out += (encoded(self.space_after), encoded(text))
         self._has_begun, self.space_after = True, b""
 
     def _take_tokens(self, data: bytes, at: int) -> int:
@@ -166,7 +166,8 @@ def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:
     return found.end() if found else at
 
 
-def _encoded(text: bytes) -> bytes:
+def encoded(text: bytes) -> bytes:
+    """Replace the line breaks of a member."""
     return text.replace(b"\r", b"\r\t").replace(b"\n", b"\r ")
 
 

@@ -8,7 +8,7 @@ from reviews.records.expressions import plain_path
 from reviews.records.mapping import FieldMapping, Outside
 from reviews.records.schema import NO_LIMITS
 from reviews.storage import source_files
-from reviews.storage.source_text import read_document
+from reviews.storage.source_text import read_archive_document, read_document
 
 
 def declared_mapping(source: Import) -> FieldMapping | None:
@@ -26,7 +26,10 @@ def source_mapping(source: Import) -> FieldMapping | None:
         source.refresh_from_db(fields=["created_at"])
     received_at = source.created_at.isoformat(timespec="microseconds")
     document = None
-    if read.uses_document and source.records_path:
+    if read.uses_document and source.is_archive and read.archive:
+        around = source_files.stored_surroundings(source)
+        document = read_archive_document(around, read.archive.document, NO_LIMITS)
+    elif read.uses_document and source.records_path and not source.is_archive:
         around = source_files.stored_surroundings(source)
         document = read_document(around, plain_path(source.records_path), NO_LIMITS)
     return read.of_import(

@@ -6,19 +6,25 @@ The text of a document around its list is returned with the lines, so that an ex
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import chain
 from typing import Any
 from uuid import uuid4
 
+from reviews.records.patterns import STRING
 from reviews.records.schema import NO_LIMITS, Limits, LineError, read_object
 from reviews.storage import json_outline
 from reviews.storage.chunks import BOM
-from reviews.storage.decompression import decompress, gathered
+from reviews.storage.decompression import decompress, gathered, peek
 from reviews.storage.errors import ImportRefused
-from reviews.storage.file_formats import describe_lists
+from reviews.storage.file_formats import describe_lists, office_format
 from reviews.storage.json_document import MemberCutter, NoList, Surroundings, list_start
+from reviews.storage.zip_archive import SIGNATURE, ZipArchive, read_file
 
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[(?=[ \t\r\n]*+[{\]])")
+_CONSTANTS = re.compile(rf"{STRING}|-?\b(?:NaN|Infinity)\b".encode(), re.DOTALL)
+# The files of an archive besides its records, in multiples of the longest line.
+_OTHER_FILES = 8
 _OBJECT = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\{")
 
 #: The keys that lead to the list of records, or empty for a document that is the list itself.
@@ -30,27 +36,63 @@ class SourceText:
 
     `raw` are the blocks of the file, which may be compressed and decompress to `most` bytes. `records` leads
     to the list of records in a document; without it, documents are lines. A JSON array is a list of records
-    in any case. The text around the list may have `limits.line_bytes` bytes, and memory stays within this
-    text and a few blocks. Iteration and the constructor raise `ImportRefused`.
+    in any case. The files of a ZIP archive whose names match `archive` are records, too. The text around the
+    list may have `limits.line_bytes` bytes, and memory stays within this text and a few blocks. Iteration and
+    the constructor raise `ImportRefused`.
     """
 
     def __init__(
-        self, raw: Iterable[bytes], *, most: int, records: Path = (), limits: Limits = NO_LIMITS
+        self,
+        raw: Iterable[bytes],
+        *,
+        most: int,
+        records: Path = (),
+        archive: str = "",
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self._limits = limits
-        self._blocks = decompress(raw, most=most)
-        start = next(self._blocks, b"")
+        self._pattern = archive
+        self._archive: ZipArchive | None = None
+        #: Whether the lines are files of an archive.
+        self.is_archive = False
         #: The keys that lead to the list of the document, or None for a file of lines.
         self.path: Path | None = None
         self._head = b""
-        if array := _ARRAY.match(start):
-            self.path, self._head, start = (), start[: array.end()], start[array.end() :]
-        elif records and _OBJECT.match(start):
-            start = self._find_list(start, records)
+        try:
+            self._blocks = self._decompressed(raw, most)
+            start = self._find_records(next(self._blocks, b""), records)
+        except BaseException:
+            self.close()
+            raise
         self._blocks = chain([start], self._blocks)
         #: The text around the list, and the SHA-256 of the decompressed document, once all lines were read.
         self.surroundings = Surroundings(self._head, b"")
         self.document_sha256 = ""
+
+    def _decompressed(self, raw: Iterable[bytes], most: int) -> Iterator[bytes]:
+        start, blocks = peek(gathered(raw))
+        if not start.startswith(SIGNATURE) or office_format(start):
+            return decompress(blocks, most=most)
+        archive = self._archive = ZipArchive(blocks, most=most)
+        found = archive.matching(self._pattern)
+        self.is_archive = bool(found)
+        return gathered(archive.lines(found) if found else archive.single_file())
+
+    def close(self) -> None:
+        """Close the temporary file of an archive. Complete iteration closes it, too."""
+        if self._archive:
+            self._archive.close()
+
+    def _find_records(self, start: bytes, records: Path) -> bytes:
+        """Set the path of the records in the file. Return the text from the first record on."""
+        if self.is_archive:
+            self.path = ()
+        elif array := _ARRAY.match(start):
+            self.path, self._head = (), start[: array.end()]
+            return start[array.end() :]
+        elif records and _OBJECT.match(start):
+            return self._find_list(start, records)
+        return start
 
     def _find_list(self, start: bytes, records: Path) -> bytes:
         """Read up to the list, if the file has it. Return the text after its opening bracket, or all."""
@@ -84,7 +126,24 @@ class SourceText:
         return bool(block.strip())
 
     def __iter__(self) -> Iterator[bytes]:
-        return self._blocks if self.path is None else gathered(self._members(self.path))
+        with closing(self):
+            if self.is_archive:
+                yield from self._blocks
+                self.surroundings = Surroundings(self._skeleton(), b"")
+            elif self.path is None:
+                yield from self._blocks
+            else:
+                yield from gathered(self._members(self.path))
+
+    def _skeleton(self) -> bytes:
+        assert self._archive
+        skeleton = self._archive.skeleton(self._pattern, most=_OTHER_FILES * self._limits.line_bytes)
+        if len(skeleton) > self._limits.line_bytes:
+            raise ImportRefused(
+                f"The ZIP archive has more than {self._limits.line_bytes:,} bytes besides its records "
+                "(COGNIREVIEW_MAX_LINE_BYTES)."
+            )
+        return skeleton
 
     def _members(self, path: Path) -> Iterator[bytes]:
         cutter, tail, size = MemberCutter(), [], 0
@@ -129,11 +188,7 @@ def read_document(around: Surroundings, path: Path, limits: Limits) -> Any:
         return None
     place = uuid4().hex
     text = b'%b"%b"%b' % (around.head, place.encode(), around.tail)
-    try:
-        document: dict[str, Any] = read_object(text.removeprefix(BOM), limits)
-    except LineError as error:
-        reason = f"The JSON document around its list at `{path_text(path)}` {error.reason}."
-        raise ImportRefused(reason) from error
+    document = _parsed(text, limits, f"The JSON document around its list at `{path_text(path)}`")
     parent: Any = document
     for key in path[:-1]:
         parent = parent.get(key) if isinstance(parent, dict) else None
@@ -141,6 +196,24 @@ def read_document(around: Surroundings, path: Path, limits: Limits) -> Any:
         raise ImportRefused(f"The JSON document has more than one value at `{path_text(path)}`.")
     del parent[path[-1]]
     return document
+
+
+def read_archive_document(around: Surroundings, name: str, limits: Limits) -> Any:
+    """Parse a file of an archive besides its records. Return None if it has none of that name.
+
+    Raises `ImportRefused`.
+    """
+    content = read_file(around.head, name) if name else None
+    return None if content is None else _parsed(content, limits, f"The file {name!r} of the ZIP archive")
+
+
+def _parsed(text: bytes, limits: Limits, subject: str) -> dict[str, Any]:
+    """Parse the JSON object of a text outside the records, in which NaN and Infinity are null."""
+    text = _CONSTANTS.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", text)
+    try:
+        return read_object(text.removeprefix(BOM), limits)
+    except LineError as error:
+        raise ImportRefused(f"{subject} {error.reason}.") from error
 
 
 def path_text(path: Path) -> str:

@@ -214,7 +214,7 @@ class TestSeveralFiles:
         bring(document("a"))
         bring(document("a", evalId="eval-2"))
         assert documents.imported_format(run(), None) == "jsonl"
-        with pytest.raises(InvalidExport, match="not a JSON document with all of its records"):
+        with pytest.raises(InvalidExport, match="not a document with all of its records"):
             ExportOptions(run(), format="json").check()
         assert len(export_data(run="promptfoo").splitlines()) == 2
         first = run().files[0]
@@ -320,7 +320,7 @@ class TestVerification:
     @pytest.mark.parametrize(
         ("before", "after", "problem"),
         [
-            (b'"judge": "gpt-4.1"', b'"judge": "gpt-4.2"', "the text around the list of records differs"),
+            (b'"judge": "gpt-4.1"', b'"judge": "gpt-4.2"', "the text around the records differs"),
             (b"0.92", b"0.93", "in more than human_* values"),
             (b"},\n      {", b"},\n{", "the space between the records differs"),
         ],

@@ -184,7 +184,12 @@ class TestParquet:
 
     def test_parquet_without_pyarrow_names_the_package(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-        assert [name for name in formats.ENDINGS if formats.is_installed(name)] == ["jsonl", "json", "csv"]
+        assert [name for name in formats.ENDINGS if formats.is_installed(name)] == [
+            "jsonl",
+            "json",
+            "zip",
+            "csv",
+        ]
         with pytest.raises(formats.PackageMissing, match="pip install pyarrow"):
             formats.convert([], "parquet")
 

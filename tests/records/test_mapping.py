@@ -211,7 +211,10 @@ class TestInvalidMapping:
             (b"#" * (mapping.MOST_BYTES + 1), ["mapping: is longer than 65,536 bytes"]),
             (b"fields = 1", ["fields: is a number, but takes a table", "fields.judge_llm_model: is missing"]),
             (b"criteria = 1979-05-27", ["criteria: is a date or time, but takes tables"]),
-            (b"[field]", ["field: is not part of a mapping: records, inherit, fields, criteria, review"]),
+            (
+                b"[field]",
+                ["field: is not part of a mapping: records, inherit, archive, fields, criteria, review"],
+            ),
             (
                 b"[fields]\ntask = 'a'\ntask_id = 1",
                 ["fields.task_id: is a number", "fields.task: is not a field"],

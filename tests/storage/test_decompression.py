@@ -31,6 +31,14 @@ def unpacked(data: bytes, *, block: int = BLOCK_SIZE, most: int = 2**40) -> byte
     return b"".join(SourceText(blocks_of(data, block), most=most))
 
 
+def zip_of(*names: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, LINES)
+    return file.getvalue()
+
+
 def blocks_of(data: bytes, size: int) -> Iterator[bytes]:
     return (data[start : start + size] for start in range(0, len(data), size))
 
@@ -111,12 +119,9 @@ class TestBrokenFile:
         with pytest.raises(ImportRefused, match=f"compressed with {name}"):
             unpacked(data)
 
-    def test_archive_is_named(self) -> None:
-        file = io.BytesIO()
-        with zipfile.ZipFile(file, "w") as archive:
-            archive.writestr("evaluations.jsonl", LINES)
-        with pytest.raises(ImportRefused, match="a ZIP archive"):
-            unpacked(file.getvalue())
+    def test_archive_of_several_files_is_named(self) -> None:
+        with pytest.raises(ImportRefused, match=r"a ZIP archive of 2 files: 'a\.jsonl', 'b\.jsonl'"):
+            unpacked(zip_of("a.jsonl", "b.jsonl"))
 
 
 class TestBomb:
@@ -194,7 +199,15 @@ DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
         "of its lines are blank",
     ),
     "has packed data that is cut off or damaged": (gzip.compress(LINES)[:-1], "after 517 bytes"),
-    "is a ZIP archive, or compressed with xz or bzip2": (bz2.compress(LINES), "compressed with bzip2"),
+    "is compressed with xz or bzip2": (bz2.compress(LINES), "compressed with bzip2"),
+    "is a ZIP archive of several files, without a mapping that names those with records": (
+        zip_of("a", "b"),
+        "a ZIP archive of 2 files",
+    ),
+    "is a ZIP archive that is damaged, encrypted or compressed with other methods than deflate and zstd": (
+        zip_of("a")[:-30],
+        "is damaged or cut off",
+    ),
     "is an array that is cut off": (ARRAY[:-1], "element 2"),
     "is an array with text after it": (ARRAY + ARRAY, "text after it"),
     "is an array with an element that is no record": (b"[{}, %b]" % line("e-1"), [1]),

@@ -71,7 +71,7 @@ def _order(options: dict[str, Any]) -> ExportOptions:
         only=options["only"],
         with_rejected=options["with_rejected"],
         only_import=only_import,
-        format=options["format"] or imported_format(run, only_import),
+        format=options["format"] or imported_format(run, only_import, options["only"]),
         compression=formats.compression_for_name(options["output"] or ""),
     )
 

@@ -80,7 +80,8 @@ class ExportForm(forms.Form):
             only=given["only"] or "all",
             with_rejected=given["with_rejected"],
             only_import=given["only_import"],
-            format=given["format"] or imported_format(self._run, given["only_import"]),
+            format=given["format"]
+            or imported_format(self._run, given["only_import"], given["only"] or "all"),
             compression=given["compression"],
         )
 
