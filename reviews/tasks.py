@@ -16,6 +16,7 @@ from reviews.exports import jobs
 from reviews.imports import importer
 from reviews.imports import jobs as imports_job
 from reviews.maintenance import retention
+from reviews.runs import deletion
 from reviews.sampling import draws
 from reviews.search import indexing
 from reviews.storage import corruption
@@ -131,6 +132,16 @@ def index_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG
     """Index the records of large imports. A restarted job continues where the last one stopped."""
     with _restart_after_outage():
         while indexing.index_next_chunk():
+            if context.should_abort():
+                raise JobAborted
+
+
+@app.periodic(cron="* * * * *")
+@app.task(name=deletion.JOB, pass_context=True, retry=_RESTART)
+def delete_runs(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Delete runs as requested. A restarted job continues where the last one stopped."""
+    with _restart_after_outage():
+        while deletion.delete_next_part():
             if context.should_abort():
                 raise JobAborted
 

@@ -65,6 +65,7 @@ pages = [
     ),
     path("runs/<int:run_pk>/settings/name/", settings_page, {"form_class": NameForm}, name="run-name"),
     path("runs/<int:run_pk>/archive/", archive.archive, name="archive-run"),
+    path("runs/<int:run_pk>/delete/", archive.delete, name="delete-run"),
     path("runs/<int:run_pk>/unarchive/", archive.unarchive, name="unarchive-run"),
     path("runs/<int:run_pk>/settings/mapping/", reread.mapping_page, name="run-mapping"),
     path("runs/<int:run_pk>/export/", exports.export, name="export"),

@@ -12,13 +12,14 @@ _IS_OWNER = """
     SELECT rolsuper OR pg_has_role(rolname, current_user, 'MEMBER') FROM pg_roles WHERE rolname = %s
 """
 # The role reads and writes rows, but cannot create, alter, truncate or drop. It can only insert reviews and
-# audit events, and only read seals, which a function of the owner writes.
+# audit events, and only read seals. Functions of the owner write seals, and delete runs (`run_deletion.sql`).
 _GRANTS = """
     GRANT USAGE ON SCHEMA public TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
     REVOKE UPDATE, DELETE ON audit_event, review, withdrawal, blind_scores, reveal FROM {role};
     REVOKE INSERT, UPDATE, DELETE ON audit_seal, django_migrations FROM {role};
+    GRANT EXECUTE ON FUNCTION delete_run_records(bigint, int), delete_run(bigint) TO {role};
 """
 
 

@@ -14,7 +14,15 @@ from reviews.models import Escalation, Evaluation, Run, User
 
 _REVIEWER = ["review_evaluation"]
 _LEAD = [*_REVIEWER, "lead_review", "resolve_conflict", "configure_run", "read_audit", "export_run"]
-_ADMIN = [*_LEAD, "import_file", "import_context", "manage_people", "manage_webhooks", "see_every_run"]
+_ADMIN = [
+    *_LEAD,
+    "delete_run",
+    "import_file",
+    "import_context",
+    "manage_people",
+    "manage_webhooks",
+    "see_every_run",
+]
 # Role -> its permissions, from the lowest role to the highest.
 ROLES = {"reviewer": _REVIEWER, "lead": _LEAD, "admin": _ADMIN}
 _SENTENCES = {
@@ -25,6 +33,7 @@ _SENTENCES = {
     "lead_review": "You need the lead role for this.",
     "resolve_conflict": "Only a lead or an admin can resolve conflicts.",
     "configure_run": "Only a lead or an admin can change the settings of a run.",
+    "delete_run": "Only an admin can delete a run.",
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
     "manage_webhooks": "Only an admin can manage webhooks.",

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self
 
 from django.db import transaction
 from django.http import StreamingHttpResponse
-from ninja import Field, P, QueryEx, Router
+from ninja import Field, P, QueryEx, Router, Status
 from pydantic import model_validator
 
 from reviews.accounts.permissions import check
@@ -24,6 +24,7 @@ from reviews.models import Run, User
 from reviews.queue import progress as queue_progress
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
+from reviews.runs.deletion import request_deletion
 
 router = Router(tags=["runs"])
 
@@ -132,7 +133,25 @@ def _rename(run: Run, name: str, actor: User) -> Run:
     try:
         return rename_run(run_id=run.pk, actor=actor, name=name)
     except InvalidSettings as invalid:
-        errors = [
-            (field, sentence) for field, sentences in invalid.problems.items() for sentence in sentences
-        ]
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors) from invalid
+        raise _problem(invalid) from invalid
+
+
+def _problem(invalid: InvalidSettings) -> Problem:
+    errors = [(field, sentence) for field, sentences in invalid.problems.items() for sentence in sentences]
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors)
+
+
+@operation(router, "DELETE", "/runs/{run}", scope="configure", response={202: None}, problems=(404, 409))
+def delete_run(request: ApiRequest, run: str, confirmation: str = "") -> Status[None]:
+    """Delete a run with its files, records and decisions. Admins only. This cannot be undone.
+
+    `confirmation` must repeat the name of the run. The run is hidden at once, and a job deletes it. The audit
+    log keeps its events.
+    """
+    check(request.user, "delete_run")
+    found = get_run(run, request.user)
+    try:
+        request_deletion(run_id=found.pk, actor=request.user, confirmation=confirmation)
+    except InvalidSettings as invalid:
+        raise _problem(invalid) from invalid
+    return Status(202, None)

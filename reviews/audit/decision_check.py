@@ -116,6 +116,9 @@ _REMOVED = """
     WHERE jsonb_typeof(event.detail -> 'version') = 'number' AND (
         (event.action = ANY(%s) AND review.id IS NULL)
         OR (event.action = ANY(%s) AND withdrawal.id IS NULL)
+    ) AND NOT EXISTS (
+        SELECT FROM audit_event deletion
+        WHERE deletion.run_id = event.run_id AND deletion.action = 'delete run'
     )
     ORDER BY event.id
 """
@@ -125,7 +128,7 @@ def find_differences() -> Iterator[str]:
     """Yield a sentence for each decision that differs from the audit log. Call it in a transaction.
 
     Compares the human_* values and the current version of each record; the scores, comments, causes and
-    reviewer of each version; blind scores; and undone versions.
+    reviewer of each version; blind scores; and undone versions. Decisions of a deleted run are gone with it.
     """
     yield from _current_decisions()
     for record, version, reviewer in _rows(_VERSIONS, [*_CREATING]):

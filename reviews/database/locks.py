@@ -18,6 +18,8 @@ class Lock(StrEnum):
     #: Two concurrent changes could take names that differ in case only, add two first admins, or demote both
     #: of two admins.
     ACCOUNTS = "cognireview.accounts"
+    #: Two jobs that delete the same run would wait for each other's rows.
+    DELETION = "cognireview.deletion"
     #: Two imports that index the same records could deadlock.
     INDEXING = "cognireview.indexing"
 

@@ -129,10 +129,24 @@ def conflict(request: HttpRequest, exception: Conflict) -> HttpResponse:
     return HttpResponse(notice, status=409, headers=place)
 
 
+class Gone(Exception):
+    """The requested data was deleted. The message is a sentence."""
+
+
+def gone(request: HttpRequest, exception: Gone) -> HttpResponse:
+    """Return the page for deleted data (410), or for htmx a notice."""
+    if not HtmxDetails(request):
+        return error_page(request, 410, "Deleted", str(exception))
+    notice = format_html('<div class="banner warn" role="alert">{}</div>', str(exception))
+    place = {"HX-Retarget": "#notices", "HX-Reswap": "innerHTML"}
+    return HttpResponse(notice, status=410, headers=place)
+
+
 _RESPONSES: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
     Denied: permission_denied,
     CorruptData: damaged_file,
     Conflict: conflict,
+    Gone: gone,
 }
 
 

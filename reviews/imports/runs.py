@@ -59,7 +59,9 @@ def find_run(name: str) -> Run | None:
 
 
 def check_open(run: Run) -> None:
-    """Raise `ImportRefused` if the run is archived."""
+    """Raise `ImportRefused` if the run is archived or is being deleted."""
+    if run.deletion_requested_at:
+        raise ImportRefused(f"The run {run.name!r} is being deleted. Try again in a moment.", "run")
     if run.archived_at:
         reason = f"The run {run.name!r} is archived. Unarchive it first, or choose another name."
         raise ImportRefused(reason, "run")

@@ -38,7 +38,7 @@ def open_input(name: str) -> Iterator[BinaryIO]:
 
 def find_run(name: str) -> Run:
     """Return the run of that name. Raises `CommandError`."""
-    run = Run.objects.filter(name=name).first()
+    run = Run.objects.filter(name=name, deletion_requested_at=None).first()
     if run is None:
         raise CommandError(f"There is no run named {name!r}.", returncode=2)
     return run

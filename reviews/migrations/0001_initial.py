@@ -676,8 +676,9 @@ class Migration(migrations.Migration):
             model_name="auditevent",
             name="evaluation",
             field=models.ForeignKey(
+                db_constraint=False,
                 null=True,
-                on_delete=django.db.models.deletion.PROTECT,
+                on_delete=django.db.models.deletion.DO_NOTHING,
                 related_name="events",
                 to="reviews.evaluation",
             ),
@@ -996,9 +997,10 @@ class Migration(migrations.Migration):
             model_name="auditevent",
             name="source",
             field=models.ForeignKey(
+                db_constraint=False,
                 db_index=False,
                 null=True,
-                on_delete=django.db.models.deletion.PROTECT,
+                on_delete=django.db.models.deletion.DO_NOTHING,
                 related_name="+",
                 to="reviews.import",
             ),
@@ -1435,6 +1437,13 @@ class Migration(migrations.Migration):
                     "archived_at",
                     models.DateTimeField(
                         help_text="When it became read-only and left the lists. Null for other runs.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "deletion_requested_at",
+                    models.DateTimeField(
+                        help_text="Since when a job deletes it and nobody sees it. Null for other runs.",
                         null=True,
                     ),
                 ),
@@ -1942,7 +1951,11 @@ class Migration(migrations.Migration):
             model_name="auditevent",
             name="run",
             field=models.ForeignKey(
-                null=True, on_delete=django.db.models.deletion.PROTECT, related_name="+", to="reviews.run"
+                db_constraint=False,
+                null=True,
+                on_delete=django.db.models.deletion.DO_NOTHING,
+                related_name="+",
+                to="reviews.run",
             ),
         ),
         migrations.CreateModel(
@@ -2649,6 +2662,10 @@ class Migration(migrations.Migration):
             model_name="bulkchangeitem",
             constraint=models.UniqueConstraint(fields=("change", "evaluation"), name="bulk_change_item_once"),
         ),
+        migrations.AddIndex(
+            model_name="bulkchangeitem",
+            index=models.Index(fields=["evaluation"], name="bulk_change_item_evaluation"),
+        ),
         migrations.AddConstraint(
             model_name="exportpart",
             constraint=models.UniqueConstraint(fields=("export", "kind", "number"), name="export_part_place"),
@@ -2724,6 +2741,10 @@ class Migration(migrations.Migration):
                 fields=["reviewer", "evaluation"],
                 name="reveal_of_reviews",
             ),
+        ),
+        migrations.AddIndex(
+            model_name="reveal",
+            index=models.Index(fields=["evaluation"], name="reveal_evaluation"),
         ),
         migrations.AddConstraint(
             model_name="reveal",
@@ -2989,6 +3010,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="skip",
             constraint=models.UniqueConstraint(fields=("reviewer", "evaluation"), name="skip_once"),
+        ),
+        migrations.AddIndex(
+            model_name="skip",
+            index=models.Index(fields=["evaluation"], name="skip_evaluation"),
         ),
         migrations.AddIndex(
             model_name="sourcechunk",

@@ -14,17 +14,22 @@ class AuditEvent(models.Model):
     """An action: who did it, when, and on which run and record. Append-only.
 
     Names are stored next to the keys, so that an exported event is readable without the database. Every
-    column is part of the sealed text, `audit.log.EVENT_TEXT`.
+    column is part of the sealed text, `audit.log.EVENT_TEXT`. The keys of a deleted run, its imports and its
+    evaluations stay: they have no foreign key constraint.
     """
 
     at = models.DateTimeField(db_default=Now())
     actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     actor_name = models.CharField(max_length=150, default="", blank=True)
     action = models.CharField(max_length=40)
-    run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="+")
+    run = models.ForeignKey(Run, models.DO_NOTHING, null=True, related_name="+", db_constraint=False)
     run_name = models.TextField(default="", blank=True)
-    source = models.ForeignKey(Import, models.PROTECT, null=True, related_name="+", db_index=False)
-    evaluation = models.ForeignKey(Evaluation, models.PROTECT, null=True, related_name="events")
+    source = models.ForeignKey(
+        Import, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
+    )
+    evaluation = models.ForeignKey(
+        Evaluation, models.DO_NOTHING, null=True, related_name="events", db_constraint=False
+    )
     record = models.TextField(default="", blank=True, help_text="The evaluation_id of the evaluation.")
     detail = models.JSONField(default=dict)
 

@@ -303,3 +303,4 @@ class Skip(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["reviewer", "evaluation"], name="skip_once"),
         ]
+        indexes: ClassVar = [models.Index(fields=["evaluation"], name="skip_evaluation")]

@@ -208,6 +208,7 @@ class Reveal(models.Model):
                 condition=models.Q(how="reviews"),
                 name="reveal_of_reviews",
             ),
+            models.Index(fields=["evaluation"], name="reveal_evaluation"),
         ]
 
 

@@ -63,3 +63,4 @@ class BulkChangeItem(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["change", "evaluation"], name="bulk_change_item_once"),
         ]
+        indexes: ClassVar = [models.Index(fields=["evaluation"], name="bulk_change_item_evaluation")]

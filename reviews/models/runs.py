@@ -32,9 +32,10 @@ class RunQuerySet(models.QuerySet["Run"]):
     def visible_to(self, person: User) -> Self:
         """Runs that a person may see: open runs, and restricted ones with the person as a member.
 
-        People with the permission `see_every_run` see all runs.
+        People with the permission `see_every_run` see all runs. Nobody sees a run that is being deleted.
         """
-        return self if sees_every_run(person) else self.filter(~models.Q(pk__in=hidden_runs(person)))
+        kept = self.filter(deletion_requested_at=None)
+        return kept if sees_every_run(person) else kept.filter(~models.Q(pk__in=hidden_runs(person)))
 
 
 def hidden_runs(person: User) -> RunQuerySet:
@@ -66,6 +67,9 @@ class Run(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     archived_at = models.DateTimeField(
         null=True, help_text="When it became read-only and left the lists. Null for other runs."
+    )
+    deletion_requested_at = models.DateTimeField(
+        null=True, help_text="Since when a job deletes it and nobody sees it. Null for other runs."
     )
 
     mapping = models.JSONField(
@@ -126,6 +130,8 @@ class Run(models.Model):
 
     def is_visible_to(self, person: User) -> bool:
         """Return whether a person may see the run. Open runs need no query."""
+        if self.deletion_requested_at:
+            return False
         return not self.is_restricted or sees_every_run(person) or self.members.filter(pk=person.pk).exists()
 
     @cached_property

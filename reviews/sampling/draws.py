@@ -63,10 +63,12 @@ class SampleCounts(NamedTuple):
 
 @transaction.atomic
 def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
-    """Draw the sample of a run, by its sample share. Idempotent."""
+    """Draw the sample of a run, by its sample share. Idempotent. The run may be deleted."""
     # An import adds records, and holds this lock until it ends.
     locks.acquire(Lock.IMPORT)
-    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
+    if run is None:
+        return DrawResult(0, 0)
     wanted, unwanted = _differing(run)
     result = DrawResult(
         status_changes.sample_records(wanted) if wanted else 0,

@@ -12,8 +12,10 @@ from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import check
 from reviews.database.replica import read_from_replica
+from reviews.http.errors import Gone
 from reviews.http.request import Request
 from reviews.models import (
+    AuditEvent,
     BulkChange,
     Escalation,
     Evaluation,
@@ -31,12 +33,22 @@ Row = TypeVar("Row", BulkChange, Escalation, Evaluation, Export, Import, SavedVi
 
 
 def load_run(request: Request, pk: int, permission: str = "review_evaluation") -> Run:
-    """Return a run, for a person with the permission who may see it. Raises `Denied` and `Http404`."""
+    """Return a run, for a person with the permission who may see it.
+
+    Raises `Denied`, `Http404` and `Gone`.
+    """
     check(request.user, permission)
-    run = get_object_or_404(Run, pk=pk)
-    if not run.is_visible_to(request.user):
+    run = Run.objects.filter(pk=pk).first()
+    if run is None or not run.is_visible_to(request.user):
+        check_not_deleted(AuditEvent.objects.filter(run=pk))
         raise Http404
     return run
+
+
+def check_not_deleted(events: "QuerySet[AuditEvent]") -> None:
+    """Raise `Gone` if a run that has these events was deleted. The message does not name the run."""
+    if AuditEvent.objects.filter(action="delete run", run__in=events.values("run")[:1]).exists():
+        raise Gone("The run was deleted with its records and decisions. The audit log has its events.")
 
 
 def load_in_run(request: Request, rows: "QuerySet[Row]", pk: int) -> Row:

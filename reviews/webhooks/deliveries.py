@@ -106,7 +106,7 @@ def notify_reviewed_runs() -> int:
         keys = [pk for (pk,) in cursor.fetchall()]
     if not keys or not allowlist.is_enabled():
         return 0
-    runs = Run.objects.filter(pk__in=keys)
+    runs = Run.objects.filter(pk__in=keys, deletion_requested_at=None)
     return sum(len(_notify(run)) for run in runs)
 
 
@@ -140,9 +140,9 @@ def _enqueue(webhook: Webhook, event: str, run: Run | None, data: dict[str, Any]
 
 
 def attempt_delivery(delivery_id: int, attempt: int) -> None:
-    """Attempt a delivery. A recorded attempt is not repeated."""
-    delivery = WebhookDelivery.objects.select_related("webhook").get(pk=delivery_id)
-    if delivery.state == State.WAITING and _made(delivery) == attempt - 1:
+    """Attempt a delivery. A recorded attempt is not repeated. The delivery may be deleted with its run."""
+    delivery = WebhookDelivery.objects.select_related("webhook").filter(pk=delivery_id).first()
+    if delivery and delivery.state == State.WAITING and _made(delivery) == attempt - 1:
         _record_attempt(delivery_id, attempt, _attempt(delivery))
 
 
@@ -165,8 +165,8 @@ def _attempt(delivery: WebhookDelivery) -> DeliveryResult:
 @transaction.atomic
 def _record_attempt(delivery_id: int, attempt: int, answer: DeliveryResult) -> None:
     """Record the result of an attempt, and enqueue the next attempt if it failed."""
-    delivery = WebhookDelivery.objects.select_for_update().get(pk=delivery_id)
-    if _made(delivery) != attempt - 1:
+    delivery = WebhookDelivery.objects.select_for_update().filter(pk=delivery_id).first()
+    if delivery is None or _made(delivery) != attempt - 1:
         return
     WebhookAttempt.objects.create(
         delivery=delivery, number=attempt, status=answer.status, reason=answer.reason[:300]

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.django_db
 ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "GET /runs": ("read", 200, 200, 200),
     "GET /runs/{run}": ("read", 200, 200, 200),
+    "DELETE /runs/{run}": ("configure", None, 403, 422),  # not confirmed
     "PATCH /runs/{run}": ("configure", None, 422, 422),  # nothing is sent
     "GET /runs/{run}/members": ("read", 403, 200, 200),
     "PUT /runs/{run}/members": ("configure", None, 422, 422),

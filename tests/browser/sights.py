@@ -742,6 +742,7 @@ SIGHTS = {
     "members": Sight("run-members", "lea", restricted_run),
     "name and archive": Sight("run-name", "lea", run),
     "name and archive, archived": Sight("run-name", "lea", archived_run),
+    "delete run": Sight("delete-run", "max", run),
     "archived run": Sight("run", "lea", archived_run),
     "sampling settings": Sight("run-measurement", "lea", run),
     "sampling settings, refused": Sight("run-measurement", "lea", run, then=save_invalid_share),

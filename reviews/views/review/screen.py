@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.db.models import Q
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
@@ -20,7 +20,7 @@ from reviews.history import changes, versions
 from reviews.history.versions import Version
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
-from reviews.models import Draft, Evaluation, IndependentReview, Run
+from reviews.models import AuditEvent, Draft, Evaluation, IndependentReview, Run
 from reviews.queue import claims, progress
 from reviews.queue.claim_length import renewal_interval
 from reviews.records.conflicts import Conflict, RecordReimported
@@ -30,15 +30,19 @@ from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
 from reviews.search import listing
 from reviews.search.filters import Filters
-from reviews.views.access import load_in_run
+from reviews.views.access import check_not_deleted, load_in_run
 from reviews.views.parts import render_part
 
 
 def load(request: Request, pk: int) -> Evaluation:
-    """Return a record, for a person who may review. Raises `Denied` and `Http404`."""
+    """Return a record, for a person who may review. Raises `Denied`, `Http404` and `Gone`."""
     check(request.user, "review_evaluation")
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
-    return load_in_run(request, rows, pk)
+    try:
+        return load_in_run(request, rows, pk)
+    except Http404:
+        check_not_deleted(AuditEvent.objects.filter(evaluation=pk))
+        raise
 
 
 # The position of the reviewer

@@ -1,15 +1,20 @@
-"""The name of a run, and its archiving, as settings pages."""
+"""The name of a run as a settings page, and archiving and deleting a run."""
 
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.http.request import Request
 from reviews.models import RUN_NAME_LENGTH, Run, User
+from reviews.queue.progress import run_progress
+from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
+from reviews.runs.deletion import request_deletion
 from reviews.views.access import load_run
 from reviews.views.runs.settings_page import SettingsForm
 
@@ -48,3 +53,32 @@ def unarchive(request: Request, run_pk: int) -> HttpResponse:
     run = load_run(request, run_pk, "configure_run")
     unarchive_run(run_id=run.pk, actor=request.user)
     return redirect("run", run.pk)
+
+
+class DeletionForm(forms.Form):
+    """The name of the run to delete, as a confirmation."""
+
+    confirmation = forms.CharField(
+        label="Name of the run",
+        max_length=RUN_NAME_LENGTH,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def delete(request: Request, run_pk: int) -> HttpResponse:
+    """Show what a deletion removes. A POST with the name of the run deletes it (admins)."""
+    run = load_run(request, run_pk, "delete_run")
+    form = DeletionForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            confirmation = form.cleaned_data["confirmation"]
+            request_deletion(run_id=run.pk, actor=request.user, confirmation=confirmation)
+        except InvalidSettings as invalid:
+            form.add_error("confirmation", str(invalid))
+        else:
+            messages.success(request, f"{run.name} is being deleted.")
+            return redirect("runs")
+    context = {"run": run, "form": form, "progress": run_progress(run), "files": run.files.count()}
+    return render(request, "runs/delete.html", context, status=422 if form.is_bound else 200)

@@ -22,6 +22,7 @@ from reviews.imports import jobs as import_jobs
 from reviews.models import AuditEvent, AuditSeal, Export, Run, User
 from reviews.queue import claims
 from reviews.review import decisions
+from reviews.runs import deletion
 from reviews.webhooks import deliveries
 from tests.support.factories import PASSWORD, EvaluationFactory
 from tests.support.lines import export_data, file_of, import_data, line
@@ -68,6 +69,10 @@ class TestWebRole:
         assert b'"Completed"' in export_data()
         assert AuditSeal.objects.count() == AuditEvent.objects.count() > 5
         assert list(log.verify(ChainVerifier())) == []
+        deletion.request_deletion(run_id=run.pk, actor=max, confirmation=run.name)
+        while deletion.delete_next_part():
+            pass
+        assert not Run.objects.exists()
 
 
 @pytest.fixture
@@ -130,6 +135,7 @@ class TestWebRoleDenial:
             CREATE TRIGGER mine AFTER INSERT ON mine FOR EACH ROW EXECUTE FUNCTION seal_audit_event()
             """,
             "DELETE FROM django_migrations",
+            "DELETE FROM reveal",
         ],
     )
     def test_web_role_cannot_bypass_append_only_rules(
