@@ -1,6 +1,7 @@
 """Records and skips."""
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,9 @@ VERDICT_ORDER = Case(
     output_field=models.SmallIntegerField(),
 )
 
+
+# An id that is a hash, with its beginning.
+_HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,}$")
 
 # The states of a record, as conditions. `Evaluation` has properties for the same states.
 IN_QUEUE = Q(human_review_status__in=QUEUE_STATUSES)
@@ -228,8 +232,9 @@ class Evaluation(models.Model):
 
     @property
     def title(self) -> str:
-        """The title of the record on a page: its task and its model."""
+        """The title of the record on a page: its task and its model. A hash is shortened."""
         task = f"Task {self.task_id}" if self.task_id else f"Record {self.evaluation_id}"
+        task = _HASH.sub(r"\1…", task)
         return f"{task} · {self.model_id}" if self.model_id else task
 
     @property

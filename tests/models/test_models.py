@@ -127,3 +127,16 @@ class TestProperties:
         assert str(evaluation.first_import) == "evaluations.jsonl into o1"
         assert str(review) == f"{evaluation.pk} version 1"
         assert str(event) == f"{event.at:%Y-%m-%d %H:%M:%S} ana submit"
+
+
+@pytest.mark.parametrize(
+    ("ids", "title"),
+    [
+        ({"task_id": "81", "model_id": "o1"}, "Task 81 · o1"),
+        ({"task_id": None, "model_id": None, "evaluation_id": "a"}, "Record a"),
+        ({"task_id": "0123456789abcdef" * 4, "model_id": "o1"}, "Task 01234567… · o1"),
+        ({"task_id": None, "model_id": None, "evaluation_id": "0123456789abcdef" * 2}, "Record 01234567…"),
+    ],
+)
+def test_title_of_record_names_task_and_model_and_shortens_a_hash(ids: dict[str, Any], title: str) -> None:
+    assert EvaluationFactory.build(**ids).title == title
