@@ -50,10 +50,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + has_browser_tests if is_whole else 0
 
 
+# Nothing to collect while modules are imported.
+gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Keep the garbage collector from looking through all modules and tests again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:

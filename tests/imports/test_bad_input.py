@@ -33,44 +33,34 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.slow
 @pytest.mark.parametrize("odd", cases(ACCEPTED))
-class TestStoredRecords:
+def test_unusual_record_can_be_listed_opened_reviewed_and_exported(
+    odd: bytes, client: Client, lea: User
+) -> None:
     """Lists, record page, review form and export accept every imported line."""
+    import_data(file_of(BEFORE, odd, AFTER))
+    evaluation = Evaluation.objects.get(first_line=2)
+    client.force_login(lea)
+    for status in ("waiting", "done", "not-required"):
+        assert client.get(reverse("run", args=[evaluation.run_id]), {"status": status}).status_code == 200
+    assert client.get(reverse("evaluation", args=[evaluation.pk])).status_code == 200
+    assert b"".join(client.get(reverse("line", args=[evaluation.pk]))) == odd + b"\n"
+    assert client.post(reverse("claim", args=[evaluation.pk])).status_code == 303
+    posted = filled_in(client.get(reverse("evaluation", args=[evaluation.pk])))
+    scored = {name: value or "Yes" for name, value in posted.items() if name.endswith("-score")}
+    named = {name: value or "Clarity" for name, value in posted.items() if name.endswith("-name")}
+    submitted = client.post(reverse("submit", args=[evaluation.pk]), posted | scored | named)
+    assert submitted.status_code == 303
+    assert client.get(reverse("evaluation", args=[evaluation.pk])).status_code == 200
+    data = file_of(BEFORE, odd, AFTER)
+    result = compare([lambda: BytesIO(data)], BytesIO(exported_by(client, evaluation)))
+    assert (result.problems, result.identical, result.changed) == ([], 2, 1)
 
-    @pytest.fixture
-    def evaluation(self, odd: bytes) -> Evaluation:
-        import_data(file_of(BEFORE, odd, AFTER))
-        return Evaluation.objects.get(first_line=2)
 
-    def test_run_with_unusual_records_can_be_listed(
-        self, evaluation: Evaluation, client: Client, ana: User
-    ) -> None:
-        client.force_login(ana)
-        for status in ("waiting", "done", "not-required"):
-            assert client.get(reverse("run", args=[evaluation.run_id]), {"status": status}).status_code == 200
-
-    def test_unusual_record_can_be_opened_reviewed_and_exported(
-        self, odd: bytes, evaluation: Evaluation, client: Client, lea: User
-    ) -> None:
-        client.force_login(lea)
-        assert client.get(reverse("evaluation", args=[evaluation.pk])).status_code == 200
-        assert b"".join(client.get(reverse("line", args=[evaluation.pk]))) == odd + b"\n"
-        assert client.post(reverse("claim", args=[evaluation.pk])).status_code == 303
-        posted = filled_in(client.get(reverse("evaluation", args=[evaluation.pk])))
-        scored = {name: value or "Yes" for name, value in posted.items() if name.endswith("-score")}
-        named = {name: value or "Clarity" for name, value in posted.items() if name.endswith("-name")}
-        submitted = client.post(reverse("submit", args=[evaluation.pk]), posted | scored | named)
-        assert submitted.status_code == 303
-        assert client.get(reverse("evaluation", args=[evaluation.pk])).status_code == 200
-        result = compare(
-            [lambda: BytesIO(file_of(BEFORE, odd, AFTER))], BytesIO(self.exported(client, evaluation))
-        )
-        assert (result.problems, result.identical, result.changed) == ([], 2, 1)
-
-    def exported(self, client: Client, evaluation: Evaluation) -> bytes:
-        client.post(reverse("export", args=[evaluation.run_id]))
-        export = Export.objects.get()
-        jobs.build(export.pk)
-        return b"".join(client.get(reverse("export-file", args=[export.pk])))
+def exported_by(client: Client, evaluation: Evaluation) -> bytes:
+    client.post(reverse("export", args=[evaluation.run_id]))
+    export = Export.objects.get()
+    jobs.build(export.pk)
+    return b"".join(client.get(reverse("export-file", args=[export.pk])))
 
 
 class TestTwentyThousandBadLines:

@@ -258,22 +258,18 @@ def outcome(done: Import) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("trap", cases(REJECTED))
-class TestRejected:
-    def test_rejected_line_is_listed_and_others_are_imported(self, trap: Rejected) -> None:
-        done = import_data(file_of(BEFORE, trap.text, AFTER))
-        assert outcome(done) == {"lines": 3, "new": 2, "rejected": 1}
-        [exception] = done.listed_exceptions()
-        assert (exception["line"], exception["outcome"], exception["field"]) == (2, "rejected", trap.field)
-        assert exception["reason"].startswith(trap.reason)
-        assert export_data() == file_of(BEFORE, AFTER)
-        assert export_data(with_rejected=True) == file_of(BEFORE, trap.text, AFTER)
-
-    def test_other_lines_can_be_reviewed_after_a_rejected_one(self, trap: Rejected, ana: User) -> None:
-        data = file_of(BEFORE, trap.text, AFTER)
-        import_data(data)
-        decide(Evaluation.objects.get(evaluation_id="eval_after"), ana)
-        result = compare([lambda: BytesIO(data)], BytesIO(export_data()))
-        assert (result.problems, result.identical, result.changed, result.left_out) == ([], 1, 1, 1)
+def test_rejected_line_is_listed_and_other_lines_can_be_reviewed(trap: Rejected, ana: User) -> None:
+    data = file_of(BEFORE, trap.text, AFTER)
+    done = import_data(data)
+    assert outcome(done) == {"lines": 3, "new": 2, "rejected": 1}
+    [exception] = done.listed_exceptions()
+    assert (exception["line"], exception["outcome"], exception["field"]) == (2, "rejected", trap.field)
+    assert exception["reason"].startswith(trap.reason)
+    assert export_data() == file_of(BEFORE, AFTER)
+    assert export_data(with_rejected=True) == data
+    decide(Evaluation.objects.get(evaluation_id="eval_after"), ana)
+    result = compare([lambda: BytesIO(data)], BytesIO(export_data()))
+    assert (result.problems, result.identical, result.changed, result.left_out) == ([], 1, 1, 1)
 
 
 @pytest.mark.parametrize("text", cases(ACCEPTED))
@@ -285,12 +281,10 @@ class TestAccepted:
         assert outcome(done) == {"lines": 3, "new": 3}
         return Evaluation.objects.get(first_line=2)
 
-    def test_accepted_line_is_exported_unchanged(self, text: bytes, evaluation: Evaluation) -> None:
-        assert export_data() == file_of(BEFORE, text, AFTER)
-
-    def test_reviewed_line_differs_in_human_values_only(
+    def test_accepted_line_is_exported_unchanged_until_reviewed(
         self, text: bytes, evaluation: Evaluation, ana: User
     ) -> None:
+        assert export_data() == file_of(BEFORE, text, AFTER)
         review = decide(evaluation, ana, comments="\u2028 \\frac")
         exported = export_data()
         result = compare([lambda: BytesIO(file_of(BEFORE, text, AFTER))], BytesIO(exported))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import product
 from math import sqrt
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.metrics import cohen_kappa_score
 
 from reviews.records.verdict import Level
 from reviews.statistics.agreement import (
@@ -95,9 +95,18 @@ class TestPublishedExamples:
         assert round(value(kappa(table([[88, 14, 18], [10, 40, 10], [2, 6, 12]]))), 2) == 0.49
 
 
+@pytest.fixture(scope="module")
+def cohen_kappa_score() -> Callable[..., float]:
+    """The function of scikit-learn, which takes a second to import, in each process that collects tests."""
+    found: Callable[..., float] = import_module("sklearn.metrics").cohen_kappa_score
+    return found
+
+
 class TestScikitLearn:
-    @given(tables())
-    def test_kappa_equals_that_of_scikit_learn(self, confusion: ConfusionMatrix) -> None:
+    @given(confusion=tables())
+    def test_kappa_equals_that_of_scikit_learn(
+        self, confusion: ConfusionMatrix, cohen_kappa_score: Callable[..., float]
+    ) -> None:
         judge, human = pairs_of(confusion)
         assume(len({*judge}) > 1 and len({*human}) > 1)
         expected = cohen_kappa_score(judge, human)
