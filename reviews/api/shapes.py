@@ -32,6 +32,7 @@ class RunOut(Schema):
     done: int
     not_required: int
     archived_at: dt.datetime | None = Field(description="Null unless the run is archived.")
+    is_restricted: bool = Field(description="Whether only members and admins can see the run.")
 
 
 class RereadOut(Schema):
@@ -254,6 +255,7 @@ def run_out(run: Run, progress: Progress) -> dict[str, Any]:
         "name": run.name,
         "created_at": run.created_at,
         "archived_at": run.archived_at,
+        "is_restricted": run.is_restricted,
         **dict(zip(Progress._fields, progress, strict=True)),
     }
 

@@ -257,8 +257,8 @@ class TestRuns:
         assert [run["name"] for run in of_ana.get("runs").json()] == ["a & b", "one"]
         answer = of_ana.get("runs/a%20%26%20b").json()
         del answer["created_at"]
-        counts = {"waiting": 1, "claimed": 0, "escalated": 0, "done": 0, "not_required": 0}
-        assert answer == {"name": "a & b", "archived_at": None, "total": 1, **counts}
+        counts = {"total": 1, "waiting": 1, "claimed": 0, "escalated": 0, "done": 0, "not_required": 0}
+        assert answer == {"name": "a & b", "archived_at": None, "is_restricted": False, **counts}
         assert of_ana.get("runs/one").json()["done"] == 1
 
     @pytest.mark.parametrize("name", ["none", "%00", "%FF", "%ED%A0%80"])

@@ -121,6 +121,13 @@ class TestOperations:
             if name.startswith(("GET", "DELETE")) or name.rpartition("/")[2] in _BODIES:
                 assert hidden.status_code == (403 if status == 403 else 404)
 
+    def test_audit_log_of_a_hidden_run_is_not_found(self, record: Evaluation, ana: User, lea: User) -> None:
+        restrict(record, ana)
+        program = program_of(lea, "read")
+        hidden, missing = (program.get(f"audit?run={name}") for name in (record.run.name, "missing"))
+        assert (hidden.status_code, hidden.content) == (missing.status_code, missing.content)
+        assert hidden.status_code == 404
+
     def send(self, program: Program, name: str, run: str, record: Evaluation) -> Any:
         method, path = name.split(" /")
         place = path.format(run=run, import_id=record.first_import_id, evaluation_id=record.evaluation_id)

@@ -48,6 +48,13 @@ def test_page_is_linked_from_settings(as_lea: Client, run: Run) -> None:
     assert "Only its members and admins can see this run." in text(as_lea.get(settings))
 
 
+def test_restricted_run_is_marked_in_the_list_and_on_its_page(as_lea: Client, run: Run) -> None:
+    pages = [reverse("runs"), reverse("run", args=[run.pk])]
+    assert ["Members only" in text(as_lea.get(page)) for page in pages] == [False, False]
+    save(as_lea, run, "members", "lea")
+    assert ["Members only" in text(as_lea.get(page)) for page in pages] == [True, True]
+
+
 def test_lead_restricts_and_opens_a_run(as_lea: Client, run: Run, ana: User) -> None:
     assert save(as_lea, run, "members", "ana", "lea").status_code == 302
     assert members_of(run) == ["ana", "lea"]
