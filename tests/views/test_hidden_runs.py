@@ -78,29 +78,26 @@ class TestAddresses:
         self, who: str, record: Evaluation, ana: User, request: pytest.FixtureRequest
     ) -> None:
         restrict(record, ana)
-        visitor = visit(request.getfixturevalue(who))
+        visitor, column = visit(request.getfixturevalue(who)), "ana" if who == "bo" else who
         for name in OF_A_RUN:
             missing = "/" + re.sub("<int:[a-z_]+>", "987654321", ROUTES[name]).replace(
                 "<slug:table>", "groups"
             )
             for method in {"get", "post"} & {*ACCESS[name]}:
-                is_denied = expected(name, method, "ana" if who == "bo" else who) == 403
+                if expected(name, method, column) == 403 and name not in _DENIED_BY_ROW:
+                    continue  # their role is not enough, for any run
                 answer = ask(visitor, method, address(name, record))
-                wanted = 403 if is_denied and name not in _DENIED_BY_ROW else 404
-                assert answer.status_code == wanted, (name, method)
+                assert answer.status_code == 404, (name, method)
                 assert page_of(answer) == page_of(ask(visitor, method, missing)), (name, method)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("who", ["ana", "max"])
-    def test_member_and_admin_find_everything(
-        self, who: str, record: Evaluation, ana: User, max: User
-    ) -> None:
+    def test_member_finds_everything(self, record: Evaluation, ana: User) -> None:
         restrict(record, ana)
-        visitor = visit({"ana": ana, "max": max}[who])
+        visitor = visit(ana)
         for name in OF_A_RUN:
             for method in {"get", "post"} & {*ACCESS[name]}:
                 answer = ask(visitor, method, address(name, record))
-                assert answer.status_code == expected(name, method, who), (name, method)
+                assert answer.status_code == expected(name, method, "ana"), (name, method)
 
 
 class TestOperations:
@@ -162,7 +159,7 @@ class TestLists:
         work = [f"dashboard/{table}.csv" for table in TABLES]
         work += [f"people/{pk}/activity/" for pk in User.objects.values_list("pk", flat=True)]
         work += ["dashboard/", "activity/", "activity/decisions/", "activity/decisions.csv"]
-        queries = (f"?run={run.pk}", "?reviewer=lea", "?reviewer=ana")
+        queries = (f"?run={run.pk}", "?reviewer=ana")
         return ["/" + path for path in (*paths, *work, *(path + query for path in work for query in queries))]
 
     def shown(self, person: User, run: Run) -> set[str]:
