@@ -73,7 +73,7 @@ class ComparedFile:
                 blocks,
                 most=sys.maxsize,
                 records=mapping.record_path if mapping else (),
-                archive=mapping.archive.records if mapping and mapping.archive else "",
+                archives=(mapping.archive.records,) if mapping and mapping.archive else (),
                 limits=NO_LIMITS,
             )
         except ImportRefused as reason:

@@ -23,6 +23,7 @@ from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines
 from reviews.imports.bulk_update import apply_updates
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.parser_pool import ParsedLines, ParseRequest
+from reviews.imports.recognition import open_text
 from reviews.imports.reconcile import IncomingRecord, KnownRecord, Reconciled, find_known_records, reconcile
 from reviews.imports.rejection_limit import RejectionLimit, split_batches
 from reviews.imports.runs import check_open, get_or_create_run
@@ -145,20 +146,15 @@ def create_import(
 
 
 def read_text(source: Import, blocks: Iterable[bytes]) -> SourceText:
-    """Open the file of an import, which is read by its mapping. Raises `ImportRefused`."""
+    """Open the file of an import, which is read by its mapping.
+
+    Raises `ImportRefused`, and `ToolRecognised` for an archive of a known tool without a mapping.
+    """
     mapping = declared_mapping(source)
-    archive = mapping.archive.records if mapping and mapping.archive else ""
-    text = SourceText(
-        blocks,
-        most=settings.MAX_UNPACKED_BYTES,
-        records=mapping.record_path if mapping else (),
-        archive=archive,
-        limits=settings.LIMITS,
-    )
+    text = open_text(blocks, mapping)
     if text.path is not None:
-        source.records_path = mapping.records if mapping and text.path else ""
-        source.is_archive = text.is_archive
-        source.records_path = archive if text.is_archive else source.records_path
+        records_path = mapping.records if mapping and text.path else ""
+        source.records_path, source.is_archive = text.pattern or records_path, text.is_archive
     return text
 
 

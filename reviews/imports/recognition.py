@@ -1,8 +1,10 @@
 """Recognise files of well-known tools by their content, and preview their records."""
 
 import json
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from typing import Any, NamedTuple
+from zipfile import ZipInfo
 
 from django.conf import settings
 from django.utils import timezone
@@ -14,6 +16,8 @@ from reviews.records.translation import read_line
 from reviews.storage import json_outline
 from reviews.storage.errors import ImportRefused
 from reviews.storage.json_document import MemberCutter, NoList, list_start
+from reviews.storage.source_text import SourceText, parse_outside
+from reviews.storage.zip_archive import ZipArchive
 
 PREVIEWED = 3
 # Lines that the preview is made of, if some of them are invalid.
@@ -61,6 +65,53 @@ def recognise_tool(start: bytes) -> ToolRecognised | None:
                 document = _document(head, mapping.record_path)
                 return ToolRecognised(shipped, _preview(members, mapping, document))
     return None
+
+
+def open_text(blocks: Iterable[bytes], mapping: FieldMapping | None) -> SourceText:
+    """Open a file that is read by a mapping, or without one.
+
+    Raises `ImportRefused`, and `ToolRecognised` for an archive of a known tool without a mapping.
+    """
+    known = [mapping] if mapping else [shipped.read() for shipped in SHIPPED]
+    text = SourceText(
+        blocks,
+        most=settings.MAX_UNPACKED_BYTES,
+        records=mapping.record_path if mapping else (),
+        archives=tuple(one.archive.records for one in known if one.archive),
+        limits=settings.LIMITS,
+    )
+    if mapping is None and text.is_archive and text.archive:
+        with closing(text):
+            raise _recognise_archive(text.archive)
+    return text
+
+
+def _recognise_archive(archive: ZipArchive) -> ImportRefused:
+    """Return the mapping and the first records of an archive of a known tool, or why it is refused."""
+    for shipped in SHIPPED:
+        mapping = shipped.read()
+        if mapping.archive:
+            found = archive.matching(mapping.archive.records)
+            lines = b"".join(archive.lines(_small(found)[:PREVIEWED]))
+            if shipped.fits(_first_keys(lines)):
+                infos = _small(archive.matching(mapping.archive.document))
+                header = b"".join(b"".join(archive.content(info)) for info in infos[:1])
+                return ToolRecognised(shipped, _preview(lines, mapping, _object(header)))
+    return ImportRefused(
+        f"The file is a ZIP archive with files of an unknown tool: {archive.describe()}. Name the files with "
+        "records in a mapping ([archive])."
+    )
+
+
+def _small(infos: list[ZipInfo]) -> list[ZipInfo]:
+    return [info for info in infos if info.file_size <= settings.LIMITS.line_bytes]
+
+
+def _object(text: bytes) -> Any:
+    try:
+        return parse_outside(text, settings.LIMITS, "")
+    except ImportRefused:
+        return None
 
 
 def _cut_document(start: bytes, path: tuple[str, ...]) -> tuple[bytes, bytes]:

@@ -22,12 +22,11 @@ from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import importer, jobs, runs
 from reviews.imports.bulk_insert import execute_with_bound_parameters
-from reviews.imports.recognition import ToolRecognised, recognise_tool
+from reviews.imports.recognition import ToolRecognised, open_text, recognise_tool
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.records.mapping import FieldMapping
 from reviews.storage.chunks import BOM
 from reviews.storage.errors import ImportRefused
-from reviews.storage.source_text import SourceText
 
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
 log = logging.getLogger(__name__)
@@ -214,7 +213,10 @@ def propose_mapping(upload: Upload) -> ToolRecognised | None:
     """Return the mapping and the first records of a complete upload without an import. None for others."""
     if upload.source_id or upload.offset < upload.size:
         return None
-    text = SourceText(_blocks(upload), most=settings.MAX_UNPACKED_BYTES, limits=settings.LIMITS)
+    try:
+        text = open_text(_blocks(upload), None)
+    except ToolRecognised as known:
+        return known
     return recognise_tool(next(iter(text), b"").removeprefix(BOM))
 
 

@@ -196,6 +196,7 @@ def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
     run.mapping = mapping.as_json()
     run.save(update_fields=["mapping"])
     sources, claims = list(run.files), stored_claims(run.evaluations.all())
+    _check_places(sources, mapping)
     imports = [source.pk for source in sources]
     _execute(run, imports, *_SET_ASIDE)
     for source in sources:
@@ -214,6 +215,18 @@ def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
         indexing.index_import(source)
     draws.draw_sample(run.pk)
     return RereadReport(records, new_records, new_ids, put_back_claims(claims))
+
+
+def _check_places(sources: list[Import], mapping: FieldMapping) -> None:
+    """Raise `RereadRefused` if the records of a document or archive are in another place by the mapping."""
+    for source in sources:
+        in_archive = mapping.archive.records if mapping.archive else ""
+        place = in_archive if source.is_archive else mapping.records
+        if source.records_path and source.records_path != place:
+            raise RereadRefused(
+                f"The records of {source.file_name} are at `{source.records_path}`, and the mapping reads "
+                f"them {f'at `{place}`' if place else 'from lines'}. Import the file into a new run."
+            )
 
 
 def _check_lines(run: Run, imports: list[int]) -> None:

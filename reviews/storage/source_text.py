@@ -36,9 +36,9 @@ class SourceText:
 
     `raw` are the blocks of the file, which may be compressed and decompress to `most` bytes. `records` leads
     to the list of records in a document; without it, documents are lines. A JSON array is a list of records
-    in any case. The files of a ZIP archive whose names match `archive` are records, too. The text around the
-    list may have `limits.line_bytes` bytes, and memory stays within this text and a few blocks. Iteration and
-    the constructor raise `ImportRefused`.
+    in any case. The files of a ZIP archive whose names match one of the patterns `archives` are records, too.
+    The text around the list may have `limits.line_bytes` bytes, and memory stays within this text and a few
+    blocks. Iteration and the constructor raise `ImportRefused`.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class SourceText:
         *,
         most: int,
         records: Path = (),
-        archive: str = "",
+        archives: tuple[str, ...] = (),
         limits: Limits = NO_LIMITS,
     ) -> None:
         self._limits = limits
-        self._pattern = archive
-        self._archive: ZipArchive | None = None
-        #: Whether the lines are files of an archive.
-        self.is_archive = False
+        self._patterns = archives
+        #: The opened archive, if the file is one, and the pattern of the files that are lines.
+        self.archive: ZipArchive | None = None
+        self.pattern = ""
         #: The keys that lead to the list of the document, or None for a file of lines.
         self.path: Path | None = None
         self._head = b""
@@ -73,15 +73,21 @@ class SourceText:
         start, blocks = peek(gathered(raw))
         if not start.startswith(SIGNATURE) or office_format(start):
             return decompress(blocks, most=most)
-        archive = self._archive = ZipArchive(blocks, most=most)
-        found = archive.matching(self._pattern)
-        self.is_archive = bool(found)
-        return gathered(archive.lines(found) if found else archive.single_file())
+        archive = self.archive = ZipArchive(blocks, most=most)
+        self.pattern = next(filter(archive.matching, self._patterns), "")
+        if self.pattern:
+            return gathered(archive.lines(archive.matching(self.pattern)))
+        return gathered(archive.single_file(self._patterns))
 
     def close(self) -> None:
         """Close the temporary file of an archive. Complete iteration closes it, too."""
-        if self._archive:
-            self._archive.close()
+        if self.archive:
+            self.archive.close()
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether the lines are files of an archive."""
+        return bool(self.pattern)
 
     def _find_records(self, start: bytes, records: Path) -> bytes:
         """Set the path of the records in the file. Return the text from the first record on."""
@@ -136,8 +142,8 @@ class SourceText:
                 yield from gathered(self._members(self.path))
 
     def _skeleton(self) -> bytes:
-        assert self._archive
-        skeleton = self._archive.skeleton(self._pattern, most=_OTHER_FILES * self._limits.line_bytes)
+        assert self.archive
+        skeleton = self.archive.skeleton(self.pattern, most=_OTHER_FILES * self._limits.line_bytes)
         if len(skeleton) > self._limits.line_bytes:
             raise ImportRefused(
                 f"The ZIP archive has more than {self._limits.line_bytes:,} bytes besides its records "
@@ -188,7 +194,7 @@ def read_document(around: Surroundings, path: Path, limits: Limits) -> Any:
         return None
     place = uuid4().hex
     text = b'%b"%b"%b' % (around.head, place.encode(), around.tail)
-    document = _parsed(text, limits, f"The JSON document around its list at `{path_text(path)}`")
+    document = parse_outside(text, limits, f"The JSON document around its list at `{path_text(path)}`")
     parent: Any = document
     for key in path[:-1]:
         parent = parent.get(key) if isinstance(parent, dict) else None
@@ -204,10 +210,12 @@ def read_archive_document(around: Surroundings, name: str, limits: Limits) -> An
     Raises `ImportRefused`.
     """
     content = read_file(around.head, name) if name else None
-    return None if content is None else _parsed(content, limits, f"The file {name!r} of the ZIP archive")
+    return (
+        None if content is None else parse_outside(content, limits, f"The file {name!r} of the ZIP archive")
+    )
 
 
-def _parsed(text: bytes, limits: Limits, subject: str) -> dict[str, Any]:
+def parse_outside(text: bytes, limits: Limits, subject: str) -> dict[str, Any]:
     """Parse the JSON object of a text outside the records, in which NaN and Infinity are null."""
     text = _CONSTANTS.sub(lambda found: found[0] if found[0].startswith(b'"') else b"null", text)
     try:

@@ -112,15 +112,8 @@ class ZipArchive:
             yield block
 
     def matching(self, pattern: str) -> list[ZipInfo]:
-        """Return the files whose names match a pattern. Refuse an archive of several other files."""
-        found = [info for name, info in self.files.items() if fnmatchcase(name, pattern)]
-        if not found and len(self.files) != 1:
-            wanted = f"without files named like `{pattern}`" if pattern else f"of {len(self.files):,} files"
-            raise ImportRefused(
-                f"The file is a ZIP archive {wanted}: {self.describe()}. Import each file alone, or name the "
-                "files with records in a mapping ([archive])."
-            )
-        return found
+        """Return the files whose names match a pattern."""
+        return [info for name, info in self.files.items() if fnmatchcase(name, pattern)]
 
     def lines(self, infos: Iterable[ZipInfo]) -> Iterator[bytes]:
         """Yield files as lines, one a file, as the members of a document."""
@@ -129,8 +122,15 @@ class ZipArchive:
                 yield b"\n"
             yield from map(encoded, self.content(info))
 
-    def single_file(self) -> Iterator[bytes]:
-        """Yield the content of the only file."""
+    def single_file(self, wanted: Iterable[str] = ()) -> Iterator[bytes]:
+        """Yield the content of the only file. Several files, without wanted names, are refused."""
+        if len(self.files) != 1:
+            names = " or ".join(f"`{pattern}`" for pattern in wanted)
+            raise ImportRefused(
+                f"The file is a ZIP archive of {len(self.files):,} files: {self.describe()}. "
+                f"{f'None is named like {names}. ' if names else ''}"
+                "Import each file alone, or name the files with records in a mapping ([archive])."
+            )
         [info] = self.files.values()
         return self.content(info)
 

@@ -5,6 +5,7 @@ import json
 import struct
 import zipfile
 import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -18,14 +19,18 @@ from reviews.exports.documents import InvalidExport
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_receipt import verify_files
 from reviews.imports import importer
+from reviews.imports.recognition import ToolRecognised
+from reviews.imports.shipped_mappings import BY_NAME
 from reviews.maintenance.repair import repair_import
 from reviews.maintenance.verify_run import VerificationCounts, verify_run
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records import mapping
 from reviews.records.mapping import FieldMapping, MappingError
 from reviews.records.schema import HUMAN_FIELDS, Limits
+from reviews.runs.reread import RereadRefused, reread_run
 from reviews.storage.errors import ImportRefused
 from reviews.storage.source_text import SourceText
+from reviews.storage.zip_archive import ZipArchive
 from tests.support.lines import export_data, file_of, line
 from tests.support.work import decide
 
@@ -44,8 +49,9 @@ HOW = mapping.mapping_from_json(
         "criteria": [{"name": "'match'", "score": "score"}],
     }
 )
+EVAL = {"run_id": "r1", "judge": "gpt-4.1", "created": "2026-11-20T10:00:00Z"}
 HEADER = {
-    "eval": {"run_id": "r1", "judge": "gpt-4.1", "created": "2026-11-20T10:00:00Z"},
+    "eval": EVAL,
     "stderr": float("nan"),
 }
 ZSTD = 93
@@ -212,7 +218,7 @@ class TestRefusal:
     def test_archive_of_several_files_needs_a_mapping(self) -> None:
         data = packed(files_of(sample("a")))
         assert "a ZIP archive of 4 files: '_journal/start.json', 'samples/a" in self.refusal(data)
-        assert "without files named like `x*`" in self.refusal(data, archive="x*")
+        assert "None is named like `x*`" in self.refusal(data, archives=("x*",))
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, ZSTD])
     def test_archive_of_one_file_is_that_file(self, method: int) -> None:
@@ -247,7 +253,7 @@ class TestRefusal:
 
     def test_files_besides_the_records_have_a_limit(self) -> None:
         data = packed(files_of(sample("a")) | {"other.txt": bytes(10_000)})
-        options = {"archive": "samples/*.json"}
+        options = {"archives": ("samples/*.json",)}
         assert "more than 800 bytes besides its records" in self.refusal(
             data, limits=Limits(line_bytes=100), **options
         )
@@ -261,3 +267,54 @@ def test_archive_part_of_a_mapping_is_checked_and_stored() -> None:
     with pytest.raises(MappingError) as caught:
         mapping.mapping_from_json(HOW.as_json() | {"archive": {"document": "a", "files": "b"}})
     assert str(caught.value) == "archive.files: is not one of records, document; archive.records: is missing"
+
+
+INSPECT = {
+    "id": 1,
+    "epoch": 1,
+    "input": "What is 1 + 1?",
+    "target": "2",
+    "output": {"completion": "3", "model": "mockllm/model"},
+    "scores": {"match": {"value": "I", "explanation": "Not 2."}},
+}
+
+
+class TestRecognition:
+    def log(self, **values: Any) -> bytes:
+        samples = {f"samples/{n}_epoch_1.json": json.dumps(INSPECT | {"id": n} | values) for n in range(4)}
+        header = {
+            "eval": {"eval_id": "e1", "task": "sums", "model": "mockllm/model", "created": EVAL["created"]}
+        }
+        files = {**samples, "header.json": json.dumps(header)}
+        return packed({name: text.encode() for name, text in files.items()}, method=ZSTD)
+
+    def test_log_without_a_mapping_is_recognised_with_its_first_records(self) -> None:
+        with pytest.raises(ToolRecognised) as caught:
+            bring(self.log(), None)
+        assert caught.value.shipped.name == "inspect-ai"
+        assert [(row.record, row.model, row.response) for row in caught.value.rows] == [
+            (f"e1/{number}/1", "mockllm/model", "3") for number in range(3)
+        ]
+
+    def test_shipped_mapping_reads_the_log_and_exports_it(self) -> None:
+        data = self.log()
+        done = bring(data, BY_NAME["inspect-ai"].read())
+        assert (done.new, done.rejected) == (4, 0)
+        with closing(ZipArchive([data], most=2**40)) as archive:
+            files = {name: b"".join(archive.content(info)) for name, info in archive.files.items()}
+        assert unpacked(exported()) == files
+
+    def test_archive_with_samples_of_another_tool_is_refused(self) -> None:
+        data = packed({"samples/a.json": b'{"a": 1}', "b": b""})
+        with pytest.raises(ImportRefused, match=r"with files of an unknown tool: 'samples/a\.json', 'b'"):
+            bring(data, None)
+
+
+def test_run_of_documents_is_not_read_again_from_another_place() -> None:
+    bring(packed(files_of(sample("a"))))
+    other = mapping.mapping_from_json(HOW.as_json() | {"archive": {"records": "other/*"}})
+    with pytest.raises(
+        RereadRefused, match=r"are at `samples/\*.json`, and the mapping reads them at `other/\*`"
+    ):
+        reread_run(run_id=run().pk, mapping=other, actor=None)
+    assert reread_run(run_id=run().pk, mapping=HOW, actor=None).records == 1
