@@ -42,7 +42,8 @@ class ExportOptions:
         if self.with_rejected and not self.keeps_lines:
             raise InvalidExport("Rejected lines are not records: export them as JSONL.")
         if self.compression and self.format in {"parquet", "zip"}:
-            raise InvalidExport("Parquet files and archives are already compressed: choose no compression.")
+            subject = "Archives" if self.format == "zip" else "Parquet files"
+            raise InvalidExport(f"{subject} are already compressed: choose no compression.")
         if self.only_import and (
             self.only_import.run_id != self.run.pk or self.only_import.state != Import.State.DONE
         ):

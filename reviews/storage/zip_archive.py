@@ -62,7 +62,7 @@ class ZipArchive:
             with ZipFile(self._file) as archive:
                 found = {info.filename: info for info in archive.infolist() if not info.is_dir()}
         except (zipfile.BadZipFile, struct.error, ValueError, EOFError, NotImplementedError) as error:
-            raise ImportRefused(f"The ZIP archive is damaged or cut off: {error}.") from error
+            raise ImportRefused(f"The file is a ZIP archive that is damaged or cut off: {error}.") from error
         for name, info in found.items():
             if info.flag_bits & _ENCRYPTED:
                 raise ImportRefused(f"The ZIP archive is encrypted: {name!r}.")

@@ -206,7 +206,7 @@ DOCUMENTED: dict[str, tuple[bytes, str | list[int]]] = {
     ),
     "is a ZIP archive that is damaged, encrypted or compressed with other methods than deflate and zstd": (
         zip_of("a")[:-30],
-        "is damaged or cut off",
+        "that is damaged or cut off",
     ),
     "is an array that is cut off": (ARRAY[:-1], "element 2"),
     "is an array with text after it": (ARRAY + ARRAY, "text after it"),
