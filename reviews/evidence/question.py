@@ -77,8 +77,9 @@ def read_question(context: RecordContext | None, *, origin: str) -> Question:
     messages, left = _first(map(read_message, context.conversation), lambda message: message.size, left)
     passages, left = _first(map(_passage, context.passages), lambda passage: len(passage.text), left)
     shown, given = len(messages) + len(passages), len(context.conversation) + len(context.passages)
+    is_repeated = any(part.text == context.prompt for message in messages for part in message.parts)
     return Question(
-        prompt=context.prompt,
+        prompt="" if is_repeated else context.prompt,
         messages=messages,
         passages=passages,
         facts=_facts(context.metadata),

@@ -23,6 +23,12 @@ def test_question_has_messages_passages_and_facts() -> None:
     assert (found.left_out, found.is_heavy) == (0, False)
 
 
+def test_prompt_that_is_a_message_of_the_conversation_is_shown_once() -> None:
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+    found = read_question(RecordContext(prompt="Why?", conversation=messages), origin="")
+    assert (found.prompt, len(found.messages)) == ("", 2)
+
+
 def test_record_without_context_has_no_question() -> None:
     assert not read_question(None, origin="").has_content
 
