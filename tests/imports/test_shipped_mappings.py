@@ -148,6 +148,59 @@ def test_promptfoo_reads_a_test_that_could_not_run() -> None:
     assert record.parsed_rubric_scores == {}
 
 
+def test_promptfoo_reads_a_test_without_assertions() -> None:
+    result = json.loads(PROMPTFOO)
+    result["gradingResult"] = {"pass": True, "componentResults": []}
+    for success in (True, False):
+        [record] = records("promptfoo", [json.dumps(result | {"success": success}).encode()])
+        assert scores(record) == {"success": success}
+
+
+def test_promptfoo_names_a_group_of_assertions() -> None:
+    result = json.loads(PROMPTFOO)
+    del result["gradingResult"]["componentResults"][0]["assertion"]
+    [record] = records("promptfoo", [json.dumps(result).encode()])
+    assert scores(record) == {"assertions": True, "llm-rubric": False, "llm-rubric (2)": False}
+
+
+INSPECT = {
+    "id": "france",
+    "epoch": 1,
+    "input": "What is the capital of France?",
+    "target": ["Paris", "paris"],
+    "messages": [{"role": "user", "content": "What is the capital of France?"}] * 2,
+    "output": {"model": "mockllm/model", "completion": "It is Paris."},
+    "uuid": "u-1",
+}
+
+
+@pytest.mark.parametrize("value", ["C", 0, 0.5, True, False])
+def test_inspect_keeps_the_type_of_a_score(value: Any) -> None:
+    sample = INSPECT | {"scores": {"quality": {"value": value, "explanation": "So."}}}
+    [record] = records("inspect-ai", [json.dumps(sample).encode()])
+    assert json.dumps(scores(record)["quality"]) == json.dumps(value)
+    assert record.task_context == {"prompt": "What is the capital of France?"}
+    assert (record.structured_model_response, record.structured_ideal_response) == (
+        "It is Paris.",
+        '["Paris", "paris"]',
+    )
+
+
+@pytest.mark.parametrize("value", [{"tone": 1}, [1, 2]])
+def test_inspect_shows_a_score_of_several_values_as_json(value: Any) -> None:
+    [record] = records("inspect-ai", [json.dumps(INSPECT | {"scores": {"all": {"value": value}}}).encode()])
+    assert json.loads(scores(record)["all"]) == value
+
+
+def test_inspect_shows_a_conversation() -> None:
+    talk = [{"role": role, "content": role} for role in ("system", "user", "assistant", "user", "assistant")]
+    long = INSPECT | {"messages": talk, "scores": None}
+    listed = INSPECT | {"input": talk[:2], "scores": None}
+    [first, second] = records("inspect-ai", [json.dumps(one).encode() for one in (long, listed)])
+    assert first.task_context == {"prompt": "What is the capital of France?", "conversation": talk}
+    assert second.task_context == {"conversation": talk[:2]}
+
+
 SAMPLE = {
     "doc_id": 0,
     "doc": {"question": "What is the capital of France?"},
@@ -169,6 +222,12 @@ def test_lm_eval_reads_every_metric_by_its_name() -> None:
     assert scores(record) == {"exact_match": 0.0, "f1": 0.25}
     assert (record.structured_model_response, record.structured_ideal_response) == ("lol", "Paris")
     assert record.review_reasons == ["A metric is 0"]
+
+
+def test_lm_eval_leaves_metrics_of_the_whole_task_out() -> None:
+    sample = SAMPLE | {"metrics": ["bleu", "exact_match"], "bleu": ["Paris", "lol"], "exact_match": False}
+    [record] = records("lm-eval", [json.dumps(sample).encode()])
+    assert scores(record) == {"exact_match": False}
 
 
 def test_lm_eval_shows_the_choices_of_a_question() -> None:

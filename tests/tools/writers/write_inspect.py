@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from inspect_ai import Task
 from inspect_ai import eval as evaluate
 from inspect_ai.dataset import Sample
-from inspect_ai.model import Model, ModelOutput, ModelUsage, get_model
+from inspect_ai.model import ChatMessageUser, Model, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import includes, model_graded_qa
 from inspect_ai.solver import generate, system_message
 
@@ -29,7 +29,7 @@ def write(folder: str, log_format: str) -> None:
             Sample(
                 id="france", input="What is the capital of France?", target="Paris", metadata={"level": 1}
             ),
-            Sample(id=2, input="What is 2 + 3?", target=["5", "five"]),
+            Sample(id=2, input=[ChatMessageUser(content="What is 2 + 3?")], target=["5", "five"]),
             Sample(input="Who was the first to spell “naïve”?", target="Nobody"),
         ],
         solver=[system_message("Be brief."), generate()],
