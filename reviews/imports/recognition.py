@@ -43,7 +43,7 @@ class ToolRecognised(ImportRefused):
     """A file of a known tool was to be imported without a mapping. The import needs a confirmation."""
 
     def __init__(self, shipped: ShippedMapping, rows: list[PreviewRow]) -> None:
-        super().__init__(f"The file contains {shipped.title}, which need the mapping {shipped.name!r}.")
+        super().__init__(f"The file contains {shipped.title}. It needs the mapping {shipped.name!r}.")
         #: The mapping for the file.
         self.shipped = shipped
         #: The first records of the file, read with that mapping.

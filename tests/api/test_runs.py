@@ -85,7 +85,7 @@ class TestMapping:
     def test_import_of_a_known_tool_names_the_mapping(self, of_max: Program) -> None:
         answer = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
         assert answer.status_code == 422
-        assert "which need the mapping 'mt-bench'" in answer.json()["detail"]
+        assert "It needs the mapping 'mt-bench'" in answer.json()["detail"]
         assert 'PUT /api/v1/runs/{run}/mapping with {"name": "mt-bench"}' in answer.json()["detail"]
         assert not Run.objects.exists()
         assert not Upload.objects.exists()

@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,8 @@ from reviews.imports import importer
 from reviews.imports.recognition import PREVIEWED, ToolRecognised, recognise_tool
 from reviews.imports.shipped_mappings import BY_NAME
 from reviews.models import AuditEvent, Import, Run
+from reviews.storage.errors import ImportRefused
+from tests.exports.test_archives import ZSTD, packed
 from tests.records.test_mapping import DEEPEVAL, MT_BENCH, PROMPTFOO
 from tests.support import judge_files
 from tests.support.commands import manage
@@ -108,6 +112,29 @@ class TestRecognition:
         assert recognise_tool(start) is None
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, ZSTD])
+class TestArchive:
+    def files(self, *samples: dict[str, Any]) -> dict[str, bytes]:
+        files = {f"samples/{number}.json": json.dumps(one).encode() for number, one in enumerate(samples)}
+        header = {"eval": {"eval_id": "e", "model": "mockllm/model"}, "stderr": float("nan")}
+        return files | {"header.json": json.dumps(header).encode()}
+
+    def test_archive_of_a_tool_is_refused_with_a_preview(self, method: int) -> None:
+        refusal = refused(packed(self.files(*[_SAMPLE] * 5), method=method))
+        assert refusal.shipped.name == "inspect-ai"
+        assert [row.model for row in refusal.rows] == ["mockllm/model"] * PREVIEWED
+
+    def test_archive_without_its_document_is_recognised(self, method: int) -> None:
+        files = self.files(_SAMPLE | {"uuid": "u"})
+        del files["header.json"]
+        [row] = refused(packed(files, method=method)).rows
+        assert (row.record, row.model) == ("u", "")
+
+    def test_other_archives_are_not_recognised(self, method: int) -> None:
+        with pytest.raises(ImportRefused, match="is a ZIP archive with files of an unknown tool: 'samples"):
+            import_data(packed(self.files({"id": 1}), method=method))
+
+
 class TestImport:
     @pytest.mark.parametrize("pack", [bytes, gzip.compress])
     @pytest.mark.parametrize("shape", ["lines", "array"])
@@ -117,7 +144,7 @@ class TestImport:
             data = b"[" + b",\n".join(data.split(b"\n")[:-1]) + b"]"
         refusal = refused(pack(data))
         assert str(refusal) == (
-            "The file contains MT-Bench judgments of single answers, which need the mapping 'mt-bench'."
+            "The file contains MT-Bench judgments of single answers. It needs the mapping 'mt-bench'."
         )
         assert len(refusal.rows) == PREVIEWED
         row = refusal.rows[1]
@@ -161,7 +188,7 @@ class TestCommand:
         path.write_bytes(MT_BENCH_FILE)
         finished = manage(capsysbinary, "import_run", str(path))
         assert (finished.status, finished.out) == (2, b"")
-        assert "which need the mapping 'mt-bench'. Nothing was imported." in finished.err
+        assert "It needs the mapping 'mt-bench'. Nothing was imported." in finished.err
         assert "  mt-bench/81/alpaca-13b/0\n    task: 81\n    model: alpaca-13b\n    scores: Rating: 2\n" in (
             finished.err
         )

@@ -19,12 +19,12 @@ RECEIVED_AT = "2026-11-22T08:00:00+00:00"
 PAGE = (BASE_DIR / "docs" / "mapping.md").read_text()
 
 
-def records(name: str, lines: list[bytes]) -> list[Record]:
+def records(name: str, lines: list[bytes], document: Any = None) -> list[Record]:
     """Read lines with the shipped mapping, which must be the one that they are recognised as."""
     found = recognise_tool(b"\n".join(lines))
     assert found is not None
     assert found.shipped is BY_NAME[name]
-    mapping = found.shipped.read().of_import(Outside(received_at=RECEIVED_AT))
+    mapping = found.shipped.read().of_import(Outside(received_at=RECEIVED_AT, document=document))
     return [read_line(one, mapping=mapping) for one in lines]
 
 
@@ -184,6 +184,23 @@ def test_inspect_keeps_the_type_of_a_score(value: Any) -> None:
         "It is Paris.",
         '["Paris", "paris"]',
     )
+
+
+@pytest.mark.parametrize(
+    ("log", "judge"),
+    [
+        (
+            {"model_roles": {"grader": {"model": "openai/gpt-4.1"}}, "scorers": [{"name": "qa"}]},
+            "openai/gpt-4.1",
+        ),
+        ({"scorers": [{"name": "qa"}, {"name": "includes"}]}, "qa"),
+        ({}, "Inspect scorers"),
+    ],
+)
+def test_inspect_names_the_judge(log: dict[str, Any], judge: str) -> None:
+    sample = [json.dumps(INSPECT | {"scores": None}).encode()]
+    [record] = records("inspect-ai", sample, {"eval": {"model": "mockllm/model"} | log})
+    assert (record.judge_llm_model, record.model_id) == (judge, "mockllm/model")
 
 
 @pytest.mark.parametrize("value", [{"tone": 1}, [1, 2]])

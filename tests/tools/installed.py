@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ class NpmInstall:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def program(self, version: str) -> list[str]:
@@ -51,7 +54,10 @@ class NpmInstall:
         return [*_uv(NODE), "node", str(package / program)]
 
     def stop(self) -> None:
-        self._process.kill()
+        """End npm, which may run still if no test needed promptfoo."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
 
 
 def write_files(package: str, version: str, command: list[str], folder: Path) -> None:

@@ -5,6 +5,7 @@ Too slow for the suite, since it installs the tools: `pytest tests/tools`.
 
 import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,6 +13,7 @@ from uuid import uuid4
 import pytest
 
 from reviews.models import Evaluation, User
+from reviews.storage.zip_archive import SIGNATURE, ZipArchive
 from tests.api.conftest import Program, path_of, program_of
 from tests.support import judge_files
 from tests.support.commands import manage
@@ -97,7 +99,7 @@ WRITE: dict[str, Callable[[str, Path, NpmInstall], None]] = {
 }
 # The files that a tool writes.
 PATTERNS = {
-    "inspect-ai": ("logs/*.json",),
+    "inspect-ai": ("logs/*.json", "logs/*.eval"),
     "lm-eval": ("results/*/samples_capitals_*.jsonl", "results/*/samples_choices_*.jsonl"),
     "deepeval": ("test_run_*.json", "results.jsonl"),
     "promptfoo": ("results.json", "results.jsonl"),
@@ -145,14 +147,14 @@ def check_file(path: Path, tool: str, capture: Capture, program: Program) -> Non
     counts = json.loads(imported.out)
     assert counts["new"] > 1
     check_evidence(path.name)
-    assert export(path, capture) == path.read_bytes()
+    assert contents(export(path, capture)) == contents(path.read_bytes())
 
     criterion, score = review_one(path.name, program)
     exported = path.with_name(f"exported-{path.name}")
     exported.write_bytes(export(path, capture))
     verified = manage(capture, "verify_export", str(path), str(exported), "--map", name)
     assert verified.status == 0, verified
-    inserted = insertion(path.read_bytes(), exported.read_bytes())
+    inserted = insertion(contents(path.read_bytes()), contents(exported.read_bytes()))
     assert inserted.count(b'"human_corrected_scores"') == 1
     decided = json.loads(b"{" + inserted.strip(b", \n") + b"}")["human_corrected_scores"]
     assert decided[criterion]["score"] == score
@@ -207,12 +209,20 @@ def corrected(score: Any) -> Any:
     return type(score)(1 if score != 1 else 0) if isinstance(score, float) else 5
 
 
-def insertion(original: bytes, exported: bytes) -> bytes:
-    """Return the one part that the export has and the original has not."""
-    size = len(exported) - len(original)
-    start = next(
-        (at for at in range(len(original)) if original[at] != exported[at]),
-        len(original),
-    )
-    assert exported[:start] + exported[start + size :] == original
-    return exported[start : start + size]
+def contents(data: bytes) -> dict[str, bytes]:
+    """Return the files of an archive by name, or the file itself."""
+    if not data.startswith(SIGNATURE):
+        return {"": data}
+    with closing(ZipArchive([data], most=2**30)) as archive:
+        return {name: b"".join(archive.content(info)) for name, info in archive.files.items()}
+
+
+def insertion(original: dict[str, bytes], exported: dict[str, bytes]) -> bytes:
+    """Return the one part of one file that the export has and the original has not."""
+    assert list(original) == list(exported)
+    [name] = [name for name in original if original[name] != exported[name]]
+    before, after = original[name], exported[name]
+    size = len(after) - len(before)
+    start = next((at for at in range(len(before)) if before[at] != after[at]), len(before))
+    assert after[:start] + after[start + size :] == before
+    return after[start : start + size]

@@ -33,7 +33,7 @@ class UploadForm(forms.Form):
         error_messages={
             "required": "Choose a file. If you already did, the upload was interrupted: try again."
         },
-        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.gz,.zst"}),
+        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.gz,.zst,.zip,.eval"}),
     )
     run_name = forms.CharField(
         label="Run",

@@ -1,5 +1,6 @@
 """The page that confirms the mapping for an uploaded file of a known tool."""
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from django.urls import reverse
 
 from reviews.imports.jobs import import_upload
 from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
+from tests.exports.test_archives import packed
 from tests.imports.test_recognition import MT_BENCH_FILE
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
@@ -39,6 +41,16 @@ class TestPreview:
         assert "mt-bench/81/alpaca-13b/2" in shown
         assert not Run.objects.exists()
         assert not Import.objects.exists()
+
+    def test_upload_of_a_known_archive_shows_its_first_records(self, as_max: Client) -> None:
+        sample = {"id": 1, "uuid": "u-1", "epoch": 1, "input": "Why?", "target": "So.", "scores": None}
+        files = {"samples/1.json": json.dumps(sample).encode(), "header.json": b"{}"}
+        sent = {"file": SimpleUploadedFile("log.eval", packed(files))}
+        page = as_max.post(reverse("runs"), sent)["Location"]
+        assert '<th scope="row">u-1</th>' in text(as_max.get(page))
+        source = as_max.post(page, {"run_name": "log"})["Location"]
+        import_upload(Import.objects.get().pk)
+        assert source == reverse("import", args=[Import.objects.get(new=1).pk])
 
     def test_form_without_script_leads_to_the_same_page(self, as_max: Client) -> None:
         sent = {"file": SimpleUploadedFile("judgments.jsonl", MT_BENCH_FILE), "run_name": "bench"}
