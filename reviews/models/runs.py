@@ -34,15 +34,15 @@ class RunQuerySet(models.QuerySet["Run"]):
 
         People with the permission `see_every_run` see all runs. Nobody sees a run that is being deleted.
         """
-        kept = self.filter(deletion_requested_at=None)
-        return kept if sees_every_run(person) else kept.filter(~models.Q(pk__in=hidden_runs(person)))
+        return self.exclude(pk__in=hidden_runs(person))
 
 
 def hidden_runs(person: User) -> RunQuerySet:
-    """Return the restricted runs that a person may not see."""
-    if sees_every_run(person):
-        return Run.objects.none()
-    return Run.objects.filter(is_restricted=True).exclude(members=person)
+    """Return the runs that a person may not see: see `RunQuerySet.visible_to`."""
+    hidden = models.Q(deletion_requested_at__isnull=False)
+    if not sees_every_run(person):
+        hidden |= models.Q(is_restricted=True) & ~models.Q(members=person)
+    return Run.objects.filter(hidden)
 
 
 def in_visible_runs(person: User) -> models.Q:
@@ -50,9 +50,8 @@ def in_visible_runs(person: User) -> models.Q:
 
     Rows without a run are for people who see every run.
     """
-    if sees_every_run(person):
-        return models.Q()
-    return models.Q(run__isnull=False) & ~models.Q(run__in=hidden_runs(person))
+    is_visible = ~models.Q(run__in=hidden_runs(person))
+    return is_visible if sees_every_run(person) else is_visible & models.Q(run__isnull=False)
 
 
 def sees_every_run(person: User) -> bool:

@@ -1,6 +1,7 @@
 """Which runs a person may see: open ones, and restricted ones that they are a member of."""
 
 import pytest
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.models import Evaluation, Run, User
@@ -41,6 +42,14 @@ def test_rows_are_visible_with_their_run(run: Run, ana: User, bo: User, max: Use
 def test_members_of_other_runs_do_not_count(run: Run, bo: User) -> None:
     RunFactory.create(is_restricted=True).members.add(bo)
     assert [*hidden_runs(bo)] == [run]
+
+
+def test_run_that_is_being_deleted_is_hidden_from_everybody(max: User, ana: User) -> None:
+    record = EvaluationFactory.create(run=RunFactory.create(deletion_requested_at=timezone.now()))
+    for person in (ana, max):
+        assert not Run.objects.visible_to(person).exists()
+        assert not Evaluation.objects.filter(in_visible_runs(person)).exists()
+        assert not record.run.is_visible_to(person)
 
 
 def test_open_run_needs_no_query(bo: User, django_assert_num_queries: DjangoAssertNumQueries) -> None:
