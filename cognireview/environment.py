@@ -133,10 +133,7 @@ class Environment(BaseSettings):
         15, ge=1, le=1440, description="Minutes until a claim expires without activity."
     )
     blind_share: float = Field(
-        0.15,
-        ge=0,
-        le=1,
-        description="Share of a new run's records that is scored blind, from 0 to 1.",
+        0.15, ge=0, le=1, description="Share of a new run's records that is scored blind, from 0 to 1."
     )
     restrict_new_runs: bool = Field(
         default=False, description="Only admins can see a new run, until one of them chooses its members."
