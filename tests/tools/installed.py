@@ -14,8 +14,8 @@ import pytest
 from tests.tools.versions import NODE, NPM_PACKAGES
 
 WRITERS = Path(__file__).with_name("writers")
-# The longest that npm may take to install promptfoo, and a tool to write its files, in seconds.
-_INSTALL, _WRITE = 420, 180
+# The longest that an installation may take, and a tool to write its files, in seconds.
+_INSTALL, _WRITE = 300, 180
 _OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "HF_DATASETS_OFFLINE": "1",
@@ -63,11 +63,14 @@ class NpmInstall:
 def write_files(package: str, version: str, command: list[str], folder: Path) -> None:
     """Run a command with a Python package, which writes into the folder. Skip if it cannot be installed."""
     wanted = f"{package}=={version}"
-    installed = subprocess.run(
-        [*_uv(wanted), "python", "-c", ""], capture_output=True, text=True, check=False, timeout=_INSTALL
-    )
-    if installed.returncode:
-        pytest.skip(f"uv could not install {wanted}: {installed.stderr[-1000:]}")
+    try:
+        subprocess.run(
+            [*_uv(wanted), "python", "-c", ""], capture_output=True, text=True, check=True, timeout=_INSTALL
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"uv installed {wanted} for longer than {_INSTALL} s")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"uv could not install {wanted}: {error.stderr[-1000:]}")
     run([*_uv(wanted), *command], folder)
 
 

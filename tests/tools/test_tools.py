@@ -38,6 +38,7 @@ _PROMPTFOO = {
         {"vars": {"question": "What is 2 + 3?"}, "assert": [{"type": "equals", "value": "5"}]},
     ],
 }
+# The dummy model says "lol", and finds choices likely by chance.
 _SAMPLES = (
     {
         "question": "What is the capital of France?",
@@ -45,6 +46,7 @@ _SAMPLES = (
         "choices": ["Paris", "Rome"],
         "gold": 0,
     },
+    {"question": "What does the parrot say?", "answer": "lol", "choices": ["lol", "no"], "gold": 0},
     {"question": "How is “naïve” spelt?", "answer": "naïve", "choices": ["naive", "naïve"], "gold": 1},
 )
 _GENERATE = {
@@ -206,7 +208,7 @@ def corrected(score: Any) -> Any:
         return not score
     if isinstance(score, str):
         return _OTHERS[score]
-    return type(score)(1 if score != 1 else 0) if isinstance(score, float) else 5
+    return type(score)(10 if isinstance(score, int) else score != 1)
 
 
 def contents(data: bytes) -> dict[str, bytes]:
