@@ -24,7 +24,7 @@ _MILLISECONDS = 3000
 _LIMIT_TIME = "SELECT set_config('statement_timeout', %s, true)"
 _CONFLICTS = """
     SELECT run.name, count(*) FROM file_conflict JOIN run ON run.id = run_id
-    WHERE outcome = 'open' GROUP BY run.name ORDER BY 2 DESC
+    WHERE outcome = 'open' AND archived_at IS NULL GROUP BY run.name ORDER BY 2 DESC
 """
 _JOBS = "SELECT queue_name, status::text, count(*) FROM procrastinate_jobs GROUP BY 1, 2"
 _WORKERS = """

@@ -23,7 +23,5 @@ def audit(
     and blind scores of others are digests, too, if you may still review their records independently.
     """
     check(request.user, "read_audit")
-    return download(
-        log.jsonl_lines(get_run(run, request.user) if run else None, after=after, reader=request.user),
-        "audit.jsonl",
-    )
+    run_id = get_run(run, request.user).pk if run else None
+    return download(log.jsonl_lines(run_id, after=after, reader=request.user), "audit.jsonl")

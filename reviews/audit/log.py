@@ -92,18 +92,24 @@ def verify(chain: ChainVerifier) -> Iterator[str]:
         yield from decision_check.find_differences()
 
 
-def jsonl_lines(run: Run | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
+def deleted_run(name: str) -> int | None:
+    """Return the key of the last deleted run with a name."""
+    deletions = AuditEvent.objects.filter(action="delete run", run_name=name).order_by("-pk")
+    return deletions.values_list("run", flat=True).first()
+
+
+def jsonl_lines(run_id: int | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
     """Yield the audit log as JSONL, from the entry after a position.
 
-    With a run, the events of other runs are digests, so that the chain can still be verified. With a
-    `reader`, so are the events of runs that they may not see, and independent reviews and blind scores if
-    they may still review the records independently.
+    With the key of a run, the events of other runs are digests, so that the chain can still be verified.
+    With a `reader`, so are the events of runs that they may not see, and independent reviews and blind scores
+    if they may still review the records independently.
     """
     with _snapshot():
         for entries in _batches(after):
             withheld = _withheld(entries, reader) if reader else set()
             for entry in entries:
-                is_wanted = run is None or entry.run_id == run.pk
+                is_wanted = run_id in {None, entry.run_id}
                 yield entry.line(whole=is_wanted and entry.sealed.event not in withheld)
 
 

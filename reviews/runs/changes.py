@@ -21,7 +21,8 @@ class ImportUnderWay(Conflict):
 def rename_run(*, run_id: int, actor: User | None, name: str) -> Run:
     """Give a run another name. Addresses of pages stay, and those of the API change.
 
-    Raises `InvalidSettings` for `name` if the name is invalid or belongs to another run.
+    Raises `InvalidSettings` for `name` if the name is invalid or belongs to another run. Raises
+    `ImportUnderWay`, because a new name waits for the transactions that add records.
     """
     run = _locked(run_id, actor)
     try:
@@ -30,6 +31,7 @@ def rename_run(*, run_id: int, actor: User | None, name: str) -> Run:
         raise InvalidSettings({"name": [str(refused)]}) from refused
     if name == run.name:
         return run
+    check_no_import(run)
     if Import.objects.filter(run=None, run_name=name, state__in=Import.UNFINISHED).exists():
         raise InvalidSettings({"name": [f"A file is being imported into a new run named {name!r}."]})
     before, run.name = run.name, name

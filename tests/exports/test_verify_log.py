@@ -54,7 +54,7 @@ class Files:
     def write_audit_log(self, run: Run | None = None) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        self.audit_log.write_bytes(b"".join(log.jsonl_lines(run)))
+        self.audit_log.write_bytes(b"".join(log.jsonl_lines(run.pk if run else None)))
 
     def change_export(self, evaluation_id: str, **human: Any) -> None:
         lines = self.exported.read_bytes().splitlines()

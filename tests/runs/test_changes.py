@@ -101,13 +101,23 @@ class TestRename:
         with pytest.raises(InvalidSettings, match="A file is being imported into a new run named 'geometry'"):
             rename_run(run_id=run.pk, actor=lea, name="geometry")
 
-    def test_queued_import_follows_the_renamed_run(self, run: Run, lea: User) -> None:
+    def test_run_with_an_unfinished_import_is_not_renamed(self, run: Run, lea: User) -> None:
         source = jobs.enqueue_import(
             run_name="algebra", file_name="a.jsonl", blocks=[file_of(line("e-2"))], strict=False, actor=lea
         )
-        rename_run(run_id=run.pk, actor=lea, name="geometry")
+        with pytest.raises(ImportUnderWay):
+            rename_run(run_id=run.pk, actor=lea, name="geometry")
         jobs.import_upload(source.pk)
-        assert Run.objects.get().evaluations.count() == 2
+        assert rename_run(run_id=run.pk, actor=lea, name="geometry").evaluations.count() == 2
+
+    def test_import_into_a_renamed_run_needs_the_new_name(self, run: Run, lea: User) -> None:
+        rename_run(run_id=run.pk, actor=lea, name="geometry")
+        import_data(file_of(line("e-1")), run="algebra")
+        import_data(file_of(line("e-2")), run="geometry")
+        assert {found.name: found.evaluations.count() for found in Run.objects.all()} == {
+            "algebra": 1,
+            "geometry": 2,
+        }
 
     def test_reviewers_cannot_rename(self, run: Run, ana: User) -> None:
         with pytest.raises(Denied):

@@ -209,6 +209,17 @@ class TestEverythingGoes:
         assert list(decision_check.find_differences()) == []
         assert manage(capfdbinary, "verify_runs").status == 0
 
+    def test_audit_log_of_the_run_is_exported_by_its_name(self, run: Run, capfdbinary: Capture) -> None:
+        delete(run)
+        seal()
+        whole = [
+            json.loads(entry)["event"]["action"]
+            for entry in manage(capfdbinary, "export_audit", "--run", "algebra").out.splitlines()
+            if b'"event"' in entry
+        ]
+        assert whole == ["import", "delete run", "delete records", "run deleted"]
+        assert manage(capfdbinary, "export_audit", "--run", "geometry").status == 2
+
     def test_half_deleted_run_differs_from_no_log(
         self, full: Run, max: User, monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture
     ) -> None:

@@ -186,7 +186,7 @@ class TestOpenIndependentReviews:
         self, record: Evaluation, independent_review: IndependentReview
     ) -> None:
         seal_events()
-        assert SECRET in b"".join(log.jsonl_lines(record.run)).decode()
+        assert SECRET in b"".join(log.jsonl_lines(record.run_id)).decode()
 
     def test_open_independent_reviews_are_readable_by_adjudicating_lead(
         self, as_lea: Client, record: Evaluation, independent_review: IndependentReview, lea: User

@@ -8,6 +8,7 @@ from django.core.management.base import BaseCommand
 from reviews.audit import log
 from reviews.management.arguments import add_output, find_run
 from reviews.management.output_files import write
+from reviews.models import Run
 
 
 class Command(BaseCommand):
@@ -19,10 +20,18 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
-            "--run", metavar="NAME", help="events of that run in full, and only the digests of all others"
+            "--run",
+            metavar="NAME",
+            help="events of that run in full, also if it was deleted, and only the digests of all others",
         )
         add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = find_run(options["run"]) if options["run"] is not None else None
-        write(options["output"], log.jsonl_lines(run))
+        run_id = _run_key(options["run"]) if options["run"] is not None else None
+        write(options["output"], log.jsonl_lines(run_id))
+
+
+def _run_key(name: str) -> int:
+    """Return the key of the run of that name, or else of a deleted one. Raises `CommandError`."""
+    run = Run.objects.filter(name=name).first()
+    return (run.pk if run else log.deleted_run(name)) or find_run(name).pk

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from reviews.management.arguments import find_run
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.runs.changes import rename_run
+from reviews.runs.changes import ImportUnderWay, rename_run
 
 
 class Command(BaseCommand):
@@ -20,6 +20,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             run = rename_run(run_id=find_run(options["run"]).pk, actor=None, name=options["name"])
-        except InvalidSettings as invalid:
-            raise CommandError(str(invalid), returncode=2) from invalid
+        except (InvalidSettings, ImportUnderWay) as refused:
+            raise CommandError(str(refused), returncode=2) from refused
         self.stdout.write(f"Renamed run {options['run']!r} to {run.name!r}.")
