@@ -1,12 +1,9 @@
 """Shared fixtures: a private PostgreSQL server, the known people, and checks that apply to every test."""
 
-import fcntl
 import gc
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +19,9 @@ from tests.support import audit_check as audit_checks
 from tests.support import samples
 from tests.support.audit_check import AuditCheck
 from tests.support.cleanup import kept_rows_digest, quick_cleanup
+from tests.support.data_folders import copy_cluster
 from tests.support.factories import UserFactory
+from tests.support.locked import locked
 from tests.support.template_database import test_database_from_template
 
 # The duration of an example depends on the machine. `--hypothesis-profile=thorough` tries more examples.
@@ -81,19 +80,13 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
         yield
         return
     data_dir = settings.DATA_DIR / "tests"
-    with _alone(data_dir), embedded.running(data_dir, disposable=True):
-        settings.DATABASES["default"].update(embedded.connection_settings(data_dir))
-        with test_database_from_template():
-            yield
-
-
-@contextmanager
-def _alone(data_dir: Path) -> Iterator[None]:
-    """Wait for another test session on the same data folder, because both would use one test database."""
-    data_dir.mkdir(parents=True, exist_ok=True)
-    with (data_dir / "session.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    # Another test session on the same data folder would use the same test database.
+    with locked(data_dir / "session.lock"):
+        copy_cluster(data_dir)
+        with embedded.running(data_dir, disposable=True):
+            settings.DATABASES["default"].update(embedded.connection_settings(data_dir))
+            with test_database_from_template():
+                yield
 
 
 @pytest.fixture(scope="session", autouse=True)

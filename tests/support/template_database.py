@@ -1,4 +1,4 @@
-"""Copy the tests' database from a migrated template, built once for each version of the schema."""
+"""Copy the tests' database from a template: the migrated database with the triggers of the audit check."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.db.backends.postgresql.creation import DatabaseCreation
 
 from cognireview.environment import BASE_DIR
+from cognireview.postgres import embedded
 from tests.support import audit_check
 
-_PREFIX = "template_"
+_TEMPLATE = "template_of_tests"
 # `migrate` and the receivers of post_migrate run these files; pyproject.toml pins third-party apps.
 _SOURCES = (
     "pyproject.toml",
@@ -29,28 +29,22 @@ _SOURCES = (
 
 @contextmanager
 def test_database_from_template() -> Iterator[None]:
-    """Make Django copy its test database from the template, which the first call builds."""
-    create_and_migrate = DatabaseCreation.create_test_db
+    """Make Django copy its test database from the template, which the first call makes."""
 
     def create(self: Any, *args: Any, **options: Any) -> str:
-        template = _PREFIX + schema_fingerprint()
         name: str = self._get_test_db_name()
         with self._nodb_cursor() as cursor:
-            cursor.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [_PREFIX])
-            templates = {found for (found,) in cursor.fetchall()}
-        if template not in templates:
-            create_and_migrate(self, *args, **options)
-            audit_check.install_triggers(self.connection)
-            self.connection.close()
-            _copy(self, name, template)
-            for older in templates:
-                _execute(self, f'DROP DATABASE "{older}"')
-        else:
-            _execute(self, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
-            self.connection.close()
-            _copy(self, template, name)
+            cursor.execute("SELECT EXISTS (SELECT FROM pg_database WHERE datname = %s)", [_TEMPLATE])
+            [has_template] = cursor.fetchone()
+        _execute(self, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        self.connection.close()
+        _copy(self, _TEMPLATE if has_template else embedded.DATABASE, name)
         settings.DATABASES[self.connection.alias]["NAME"] = name
         self.connection.settings_dict["NAME"] = name
+        if not has_template:
+            audit_check.install_triggers(self.connection)
+            self.connection.close()
+            _copy(self, name, _TEMPLATE)
         return name
 
     with pytest.MonkeyPatch.context() as patch:
