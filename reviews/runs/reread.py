@@ -27,7 +27,7 @@ from reviews.storage.errors import ImportRefused
 
 SHOWN_LINES = 20
 # A request reads at most so many lines. The command has no limit.
-MAX_LINES_IN_REQUEST = 50_000
+MAX_LINES_IN_REQUEST = 20_000
 
 # A decision that waits for a row fails or finds the new row, so none is made meanwhile.
 _LOCK = """
@@ -161,13 +161,16 @@ def reread_run(
     return report
 
 
+@transaction.atomic
 def reread_in_request(
     *, run_id: int, mapping: FieldMapping, actor: User, is_trial: bool = False
 ) -> RereadReport:
     """Read a run again as `reread_run`, while a program or a browser waits.
 
-    Raises `RereadRefused` for a large run, too.
+    Raises `RereadRefused` also for a large run, and while any file is being imported.
     """
+    if not locks.try_acquire(Lock.IMPORT):
+        raise RereadRefused("A file is being imported into some run. Try again when it is done.")
     lines = Run.objects.get(pk=run_id).files.aggregate(sum=Sum("lines"))["sum"] or 0
     if lines > MAX_LINES_IN_REQUEST:
         raise RereadRefused(

@@ -18,6 +18,7 @@ from reviews.records.line_splice import splice
 from reviews.records.schema import Limits
 from reviews.review import decisions as review_decisions
 from reviews.review import escalations, independent_reviews
+from reviews.runs.changes import rename_run
 from tests.support.commands import manage
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
@@ -44,10 +45,10 @@ class Files:
         self.original.write_bytes(FILE)
         import_data(FILE)
 
-    def write(self, **order: Any) -> None:
+    def write(self, run: Run | None = None, **order: Any) -> None:
         """Write the current state of all files."""
         self.write_audit_log()
-        output = ExportOutput(ExportOptions(Run.objects.get(), **order))
+        output = ExportOutput(ExportOptions(run or Run.objects.get(), **order))
         self.exported.write_bytes(b"".join(output))
         self.receipt = json.loads(b"".join(output.receipt("exported.jsonl")))
 
@@ -191,6 +192,18 @@ class TestVerified:
         assert files.problems(with_receipt=True) == []
         with pytest.raises(UnreadableAuditLog, match="eval_a was decided in evaluations and other"):
             files.problems()
+
+    def test_audit_log_explains_decisions_before_a_rename(self, files: Files, ana: User, lea: User) -> None:
+        decide(record(), ana)
+        run = rename_run(run_id=Run.objects.get().pk, actor=lea, name="renamed")
+        other = import_data(FILE, run="evaluations").run
+        assert other
+        decide(other.evaluations.get(evaluation_id="eval_b"), ana)
+        files.write(run=run)
+        assert files.receipt["run"] == "renamed"
+        assert files.problems(with_receipt=True) == []
+        files.write(run=other)
+        assert files.problems(with_receipt=True) == []
 
     def test_audit_log_of_the_run_is_sufficient(self, files: Files, ana: User) -> None:
         import_data(file_of(line("eval_x")), run="other")

@@ -126,6 +126,16 @@ class TestAsARunOfItsOwn:
         assert export_data(run="second judge") == SECOND
         assert export_data() == FIRST
 
+    def test_page_says_if_the_new_run_of_a_restricted_run_is_open(
+        self, refused: Import, as_max: Client, settings: Any
+    ) -> None:
+        sentence, address = "The new run is open to everybody", reverse("import", args=[refused.pk])
+        assert sentence not in text(as_max.get(address))
+        Run.objects.update(is_restricted=True)
+        assert sentence in text(as_max.get(address))
+        settings.RESTRICT_NEW_RUNS = True
+        assert sentence not in text(as_max.get(address))
+
     def test_new_run_is_read_with_the_same_mapping(self, max: User) -> None:
         how = mapping_from_json(MAPPING)
         one, other = (b'{"key": "a", "judge": "%b", "score": %d}\n' % each for each in ((b"x", 1), (b"y", 2)))

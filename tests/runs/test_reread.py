@@ -8,6 +8,8 @@ import pytest
 from django.db import transaction
 from django.http import QueryDict
 
+from reviews.database import locks
+from reviews.database.locks import Lock
 from reviews.imports import importer, jobs
 from reviews.maintenance.verify_run import VerificationCounts, verify_run
 from reviews.models import (
@@ -26,7 +28,7 @@ from reviews.queue import claims
 from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.review import decisions, drafts, escalations
 from reviews.runs.changes import archive_run
-from reviews.runs.reread import RereadRefused, RereadReport, reread_run
+from reviews.runs.reread import RereadRefused, RereadReport, reread_in_request, reread_run
 from reviews.search import listing
 from reviews.search.filters import Filters
 from reviews.storage.errors import ImportRefused
@@ -282,6 +284,19 @@ def test_claim_that_waits_for_a_reread_finds_the_new_record(ana: User) -> None:
         waiting = start_and_wait_for_lock(lambda: claims.claim(evaluation_id=key, reviewer=ana))
     assert waiting.result().evaluation_id == "other/a"
     assert record("other/a").claimed_by == ana
+
+
+@pytest.mark.django_db(transaction=True)
+def test_request_does_not_wait_for_an_import(max: User) -> None:
+    bring(FIRST, "first.jsonl", how())
+    run = Run.objects.get()
+    with transaction.atomic():
+        locks.acquire(Lock.IMPORT)
+        asked = start_and_wait_for_lock(
+            lambda: reread_in_request(run_id=run.pk, mapping=how(evaluation_id="alt"), actor=max)
+        )
+        with pytest.raises(RereadRefused, match="A file is being imported into some run"):
+            asked.result()
 
 
 class TestCommand:

@@ -4,6 +4,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -50,6 +51,7 @@ def _page(request: Request, pk: int, *, new_run_error: str = "") -> HttpResponse
         "may_download_lines": can(request.user, "export_run"),
         "new_run_name": request.POST.get("run", base_name(source.file_name)),
         "new_run_error": new_run_error,
+        "new_run_is_open": not settings.RESTRICT_NEW_RUNS,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if new_run_error else HTTPStatus.OK
     return render_part(request, "files/imports/page.html", "state", context, status)
