@@ -33,9 +33,10 @@ from reviews.views.review import (
 from reviews.views.runs import archive, home, lists, mappings, reread, run_page
 from reviews.views.runs.archive import NameForm
 from reviews.views.runs.claim_length import ClaimLengthForm
+from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.measurement import MeasurementForm
 from reviews.views.runs.members import MembersForm
-from reviews.views.runs.settings import ScoringForm
+from reviews.views.runs.settings import RubricForm
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, webhooks
 
@@ -47,7 +48,13 @@ pages = [
     path("views/<int:pk>/remove/", lists.remove_view, name="remove-view"),
     path("runs/<int:run_pk>/bulk-changes/", lists.bulk_change, name="bulk-change"),
     path("bulk-changes/<int:pk>/undo/", lists.undo_bulk_change, name="undo-bulk-change"),
-    path("runs/<int:run_pk>/settings/", settings_page, {"form_class": ScoringForm}, name="run-settings"),
+    path("runs/<int:run_pk>/settings/", settings_page, {"form_class": RubricForm}, name="run-settings"),
+    path(
+        "runs/<int:run_pk>/settings/guideline/",
+        settings_page,
+        {"form_class": GuidelineForm},
+        name="run-guideline",
+    ),
     path(
         "runs/<int:run_pk>/settings/claims/",
         settings_page,

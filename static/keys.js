@@ -9,7 +9,7 @@ export const keys = {
   isOn: names.size > 0,
   nameOf: (key) => names.get(key),
   /** Whether keys pressed on the target are text input. */
-  isText: (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox])"),
+  isText: (target) => target.matches("textarea, select, input:not([type=radio], [type=checkbox], [type=number], [type=range])"),
   /** Handle a key before it is looked up as a command; return true if it was handled. */
   before: () => false,
   /** Commands by name; those in `shifted` run with Shift. */

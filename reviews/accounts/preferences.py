@@ -32,6 +32,7 @@ COMMANDS = (
     Command("up", "k", "Previous criterion; with Shift: view the previous record"),
     Command("edit", "e", "Edit the justification"),
     Command("comment", "c", "Comment"),
+    Command("guideline", "h", "Guideline of the run"),
     Command("raw", "r", "Raw judge output"),
     Command("diff", "d", "Highlight differences between the responses"),
     Command("source", "m", "Toggle LaTeX source"),

@@ -11,7 +11,7 @@ from reviews.api.bodies import Body
 from reviews.api.problems import Problem
 from reviews.models import BlindScores, Evaluation, Review
 from reviews.records.scores import justification_of, score_of
-from reviews.review.decision import CriterionEntry, Decision, EntryError, InvalidDecision, find_choice
+from reviews.review.decision import CriterionEntry, Decision, EntryError, InvalidDecision
 from reviews.review.forms.fields import FormRow, encode_fields
 from reviews.review.sheet import ReviewSheet, load_sheet
 
@@ -101,9 +101,11 @@ def lock_in_arguments(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
 
 
 def _row_after_reveal(sheet: ReviewSheet, entry: CriterionEntry) -> FormRow:
-    choice = find_choice(sheet.choices(entry.criterion), entry.score)
-    text = sheet.judged_texts.get(entry.criterion, "")
-    return FormRow(entry.criterion, choice.value if choice else "", text, is_removed=entry.is_excluded)
+    value, text = (
+        sheet.input(entry.criterion).encode(entry.score),
+        sheet.judged_texts.get(entry.criterion, ""),
+    )
+    return FormRow(entry.criterion, value, text, is_removed=entry.is_excluded)
 
 
 def _build(

@@ -16,8 +16,8 @@ from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.review import blind_scoring
 from reviews.review.sheet import ReviewSheet, load_sheet
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import Proposal
+from reviews.rubric.run_rubric import run_rubric
 
 
 class RunOut(Schema):
@@ -166,10 +166,14 @@ class CriterionOut(Schema):
     """A criterion with the judge's score and the possible scores."""
 
     criterion: str
+    title: str
+    description: str = Field(description="Markdown.")
+    is_required: bool
     score: Any = Field(description="The judge's score; null if it gave none, or while it is hidden.")
     justification: str
     origin: str = Field(description="judge, extracted (from the raw output) or rubric (not scored)")
-    scores: list[Any]
+    scale: dict[str, Any] = Field(description="The valid scores, as in a rubric file.")
+    scores: list[Any] = Field(description="The valid scores, unless they are a range of numbers.")
 
 
 class DecisionOut(Schema):
@@ -280,7 +284,7 @@ def import_out(source: Import) -> dict[str, Any]:
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
     is_claimed = record.is_claimed
-    human_verdict = run_rubric(record.run).rule.verdict(record.human_corrected_scores)
+    human_verdict = run_rubric(record.run).verdict(record.human_corrected_scores)
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
     more = ("version", "created_at", "is_escalated", "is_outdated")
     return {
@@ -335,14 +339,21 @@ def _file_decision(record: Evaluation, sheet: ReviewSheet) -> dict[str, Any] | N
         "line": found.line,
         "corrected_scores": record.human_corrected_scores,
         "comments": record.human_review_comments,
-        "verdict": sheet.rubric.rule.verdict(found.scores),
+        "verdict": sheet.rubric.verdict(found.scores),
     }
 
 
 def _criterion(proposal: Proposal, sheet: ReviewSheet) -> dict[str, Any]:
     names = ("criterion", "score", "justification", "origin")
-    scores = [choice.score for choice in sheet.choices(proposal.criterion)]
-    return {**{name: getattr(proposal, name) for name in names}, "scores": scores}
+    found, criterion = sheet.input(proposal.criterion), sheet.rubric.criterion(proposal.criterion)
+    return {
+        **{name: getattr(proposal, name) for name in names},
+        "title": sheet.rubric.title(proposal.criterion),
+        "description": criterion.description,
+        "is_required": criterion.is_required,
+        "scale": found.scale.as_json(),
+        "scores": [choice.score for choice in found.choices],
+    }
 
 
 def _context(record: Evaluation, *, is_blind: bool) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from reviews.demo.rubrics import RUBRICS, Criterion, Rubric
 from reviews.demo.tasks import PATTERNS, Mistake, Task, draw
-from reviews.records.verdict import VerdictRule
+from reviews.records import rubric
 
 DEMO_RUN = "Demo"
 
@@ -161,7 +161,7 @@ def _record(case: _Case) -> dict[str, Any]:
         "judge_prompt_template_path": case.rubric.template,
         "raw_judge_output": {"raw_content": raw},
         "parsed_rubric_scores": {} if error else scores,
-        "aggregated_score": None if error else VerdictRule().verdict(scores),
+        "aggregated_score": None if error else rubric.Rubric().verdict(scores),
         "final_answer_verified": verified,
         "verification_message": message,
         "needs_human_review": bool(reasons),

@@ -14,13 +14,14 @@ from reviews.records import extracted_scores, responses
 from reviews.records.contradictions import Contradiction, find_contradictions
 from reviews.records.messages import parts_of_messages
 from reviews.records.responses import FINAL_ANSWER, ResponsePart, pair_titles
+from reviews.records.rubric import Rubric
 from reviews.records.schema import FIELDS
 from reviews.records.score_extraction import raw_text
-from reviews.records.scores import criterion_title, format_score, score_of
+from reviews.records.scores import format_score, score_of
 from reviews.records.task_context import is_conversation
-from reviews.records.verdict import VerdictRule, Verification, read_verification
-from reviews.rubric.definition import run_rubric
+from reviews.records.verification import Verification, read_verification
 from reviews.rubric.proposals import Proposal
+from reviews.rubric.run_rubric import run_rubric
 
 _MAX_REASONS = 30
 # The fields without any output of the judge.
@@ -241,7 +242,7 @@ def _contradictions(
 ) -> list[Contradiction]:
     """Return the contradictions in a record, except a missing reference, which `verification` states."""
     scores = {proposal.criterion: proposal.given for proposal in proposals}
-    found = find_contradictions(evaluation, scores, run_rubric(evaluation.run).rule, of_task.criteria)
+    found = find_contradictions(evaluation, scores, run_rubric(evaluation.run), of_task.criteria)
     return [contradiction for contradiction in found if contradiction.kind != "no reference"]
 
 
@@ -285,24 +286,24 @@ def summarise_decision(evaluation: Evaluation, proposals: list[Proposal]) -> Dec
     """Compare the judge's scores with the current decision, if there is one."""
     review = evaluation.review if evaluation.is_confirmed else None
     human = (review.corrected_scores if review else evaluation.human_corrected_scores) or {}
-    rule = run_rubric(evaluation.run).rule
+    rubric = run_rubric(evaluation.run)
     offered = {proposal.criterion: proposal for proposal in proposals}
-    rows = [_judged(rule, name, offered.get(name), human.get(name)) for name in {**offered, **human}]
-    judged = (proposal.score for proposal in proposals if proposal.origin != "rubric")
-    before = evaluation.aggregated_score or rule.aggregate(judged) or ""
-    after = (rule.verdict(human) or "incomplete") if human else before
+    rows = [_judged(rubric, name, offered.get(name), human.get(name)) for name in {**offered, **human}]
+    judged = {one.criterion: one.score for one in proposals if one.origin != "rubric"}
+    before = evaluation.aggregated_score or rubric.aggregate(judged) or ""
+    after = (rubric.verdict(human) or "incomplete") if human else before
     return DecisionSummary(rows, after if before in {"", after} else f"{before} → {after}")
 
 
-def _judged(rule: VerdictRule, name: str, proposal: Proposal | None, entry: Any) -> CriterionSummary:
+def _judged(rubric: Rubric, name: str, proposal: Proposal | None, entry: Any) -> CriterionSummary:
     text = entry.get("justification") if isinstance(entry, Mapping) else None
     if not isinstance(text, str):
         text = proposal.justification if proposal else ""
     return CriterionSummary(
-        title=criterion_title(name),
+        title=rubric.title(name),
         judge=proposal.word if proposal else "",
         human=format_score(score_of(entry)),
-        judge_counts=(rule.level(proposal.score) if proposal else None) or "",
-        human_counts=rule.level(score_of(entry)) or "",
+        judge_counts=(rubric.level(name, proposal.score) if proposal else None) or "",
+        human_counts=rubric.level(name, score_of(entry)) or "",
         text=text,
     )

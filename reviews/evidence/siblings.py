@@ -10,8 +10,9 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 
 from reviews.models import Evaluation, User
-from reviews.records.verdict import VerdictRule, read_verification
-from reviews.rubric.definition import run_rubric
+from reviews.records.rubric import Rubric
+from reviews.records.verification import read_verification
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search.hidden_records import hidden_from
 
 MAX_SIBLINGS = 100
@@ -84,7 +85,7 @@ def find_siblings(evaluation: Evaluation, reader: User | None = None) -> Sibling
     """
     if evaluation.task_id is None or evaluation.pk is None:
         return Siblings()
-    rule = run_rubric(evaluation.run).rule
+    rubric = run_rubric(evaluation.run)
     rows = list(_rows(evaluation, reader)[: MAX_SIBLINGS + 1])
     answers: dict[str, Answer] = {}
     criteria: dict[str, None] = {}
@@ -94,7 +95,7 @@ def find_siblings(evaluation: Evaluation, reader: User | None = None) -> Sibling
         answer = answers.setdefault(normalise_answer(given), Answer(given[:_MAX_ANSWER]))
         is_this = row["pk"] == evaluation.pk
         is_hidden = not is_this and row["is_hidden"]
-        answer.siblings.append(_sibling(row, scores, rule, is_this=is_this, is_hidden=is_hidden))
+        answer.siblings.append(_sibling(row, scores, rubric, is_this=is_this, is_hidden=is_hidden))
         is_like_this = row["template"] == evaluation.judge_prompt_template_path
         if is_like_this and not (is_this or is_hidden):
             criteria |= dict.fromkeys(row["criteria"] or scores)
@@ -156,15 +157,15 @@ def _given(row: dict[str, Any]) -> str:
 
 
 def _sibling(
-    row: dict[str, Any], unparsed: dict[str, Any], rule: VerdictRule, *, is_this: bool, is_hidden: bool
+    row: dict[str, Any], unparsed: dict[str, Any], rubric: Rubric, *, is_this: bool, is_hidden: bool
 ) -> Sibling:
-    judged = row["aggregated_score"] or rule.aggregate(unparsed.values()) or ""
+    judged = row["aggregated_score"] or rubric.aggregate(unparsed) or ""
     return Sibling(
         pk=row["pk"],
         model=row["model_id"] or "no model",
         judge=row["judge_llm_model"],
         judged="" if is_hidden else judged,
-        decided="" if is_hidden else rule.verdict(row["human_corrected_scores"]) or "",
+        decided="" if is_hidden else rubric.verdict(row["human_corrected_scores"]) or "",
         status=row["human_review_status"],
         is_this=is_this,
     )

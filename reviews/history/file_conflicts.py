@@ -10,10 +10,10 @@ from django.db.models import QuerySet
 from reviews.database.pagination import Page, page_by_key
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.records.rubric import Rubric
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.scores import criterion_title, format_score, justification_of, score_of
-from reviews.records.verdict import VerdictRule
-from reviews.rubric.definition import run_rubric
+from reviews.rubric.run_rubric import run_rubric
 
 PAGE_SIZE = 20
 _NOT_SHOWN = [f"evaluation__{name}" for name in LARGE_COLUMNS if name != "parsed_rubric_scores"]
@@ -31,11 +31,11 @@ class ConflictSide:
     verdict: str
 
     @classmethod
-    def from_human(cls, human: Mapping[str, Any], rule: VerdictRule) -> "ConflictSide":
+    def from_human(cls, human: Mapping[str, Any], rubric: Rubric) -> "ConflictSide":
         """Read the five human_* values, with the timestamp as a datetime or in ISO 8601."""
         status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
         moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
-        return cls(status, reviewer or "", moment, scores or {}, comments or "", rule.verdict(scores) or "")
+        return cls(status, reviewer or "", moment, scores or {}, comments or "", rubric.verdict(scores) or "")
 
 
 class ConflictCriterion(NamedTuple):
@@ -76,8 +76,8 @@ def load_page(run: Run, *, after: str = "") -> Page[ConflictComparison]:
     """Load a page of the open conflicts of a run, oldest first. An invalid cursor gives the first page."""
     rows = _open(run).select_related("evaluation", "source").defer(*_NOT_SHOWN)
     page = page_by_key(rows, after=after, size=PAGE_SIZE)
-    rule = run_rubric(run).rule
-    return Page([_compare(conflict, rule) for conflict in page.rows], page.next_after)
+    rubric = run_rubric(run)
+    return Page([_compare(conflict, rubric) for conflict in page.rows], page.next_after)
 
 
 def oldest_open(run: Run, *, limit: int) -> list[tuple[int, int]]:
@@ -89,10 +89,10 @@ def _open(run: Run) -> QuerySet[FileConflict]:
     return FileConflict.objects.filter(run=run, outcome=FileConflict.Outcome.OPEN)
 
 
-def _compare(conflict: FileConflict, rule: VerdictRule) -> ConflictComparison:
+def _compare(conflict: FileConflict, rubric: Rubric) -> ConflictComparison:
     evaluation = conflict.evaluation
-    ours = ConflictSide.from_human({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rule)
-    theirs = ConflictSide.from_human(conflict.human, rule)
+    ours = ConflictSide.from_human({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rubric)
+    theirs = ConflictSide.from_human(conflict.human, rubric)
     judged = evaluation.parsed_rubric_scores
     names = {**judged, **ours.scores, **theirs.scores}
     criteria = [_criterion(name, judged, ours.scores, theirs.scores) for name in names]

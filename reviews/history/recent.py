@@ -9,8 +9,9 @@ from reviews.database.pagination import page_by_key
 from reviews.history.versions import ReviewState, review_state
 from reviews.models import Escalation, Evaluation, Review, Run, Skip, User
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.records.verdict import Verdict, VerdictRule
-from reviews.rubric.definition import run_rubric
+from reviews.records.rubric import Rubric
+from reviews.records.verdict import Verdict
+from reviews.rubric.run_rubric import run_rubric
 
 PAGE_SIZE = 50
 # The newest skips and escalations to list.
@@ -62,19 +63,19 @@ def load_page(*, reviewer: User, run: Run, after: str = "") -> RecentPage:
     made = Review.objects.by_reviewers().filter(evaluation__run=run, reviewer=reviewer)
     reviews = _without_large(made.select_related("withdrawal", "independent_review", "evaluation__run"))
     page = page_by_key(reviews, after=after, size=PAGE_SIZE, newest_first=True)
-    rules = {one.run_id: run_rubric(one.run).rule for one in (review.evaluation for review in page.rows)}
+    rubrics = {one.run_id: run_rubric(one.run) for one in (review.evaluation for review in page.rows)}
     return RecentPage(
-        [_decision(review, rules[review.evaluation.run_id]) for review in page.rows],
+        [_decision(review, rubrics[review.evaluation.run_id]) for review in page.rows],
         page.next_after,
         _skips(reviewer, run),
         _escalations(reviewer, run),
     )
 
 
-def _decision(review: Review, rule: VerdictRule) -> RecentDecision:
-    decided_before = rule.verdict((review.before or {})["human_corrected_scores"])
+def _decision(review: Review, rubric: Rubric) -> RecentDecision:
+    decided_before = rubric.verdict((review.before or {})["human_corrected_scores"])
     before = decided_before or review.evaluation.aggregated_score or ""
-    return RecentDecision(review, before, rule.verdict(review.corrected_scores))
+    return RecentDecision(review, before, rubric.verdict(review.corrected_scores))
 
 
 def _skips(reviewer: User, run: Run) -> list[Skip]:

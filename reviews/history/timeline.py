@@ -19,8 +19,8 @@ from reviews.history.versions import Version, list_versions, version_changes
 from reviews.models import AuditEvent, BulkChange, BulkChangeItem, Evaluation, Import, ImportLine, User
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review.escalations import REASONS
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from reviews.storage import unchanged_ranges
 from reviews.storage.line_reader import LineReader
 

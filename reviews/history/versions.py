@@ -5,8 +5,8 @@ from typing import Any, Literal, NamedTuple
 
 from reviews.history.changes import FieldChange, compare_texts
 from reviews.models import Evaluation, Review, User
+from reviews.records.rubric import Rubric
 from reviews.records.scores import criterion_title, format_score, justification_of, score_of
-from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
@@ -52,7 +52,7 @@ def list_versions(
         Version(
             review=review,
             state=review_state(evaluation, review),
-            verdict=rubric.rule.verdict(review.corrected_scores) or "",
+            verdict=rubric.verdict(review.corrected_scores) or "",
             changes=_changes(review, judged if review.judged is None else review.judged, rubric),
             before=_before(review, reviews),
         )

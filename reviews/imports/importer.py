@@ -29,8 +29,10 @@ from reviews.imports.rejection_limit import RejectionLimit, split_batches
 from reviews.imports.runs import check_open, get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
 from reviews.records.mapping import FieldMapping, mapping_from_json
+from reviews.records.rubric import Rubric
 from reviews.records.shared_prefix import PrefixCounter, read_record_id
 from reviews.rubric import inference
+from reviews.rubric.run_rubric import declare_rubric
 from reviews.sampling import draws
 from reviews.search import indexing
 from reviews.storage import chunks, integrity, source_files
@@ -103,14 +105,18 @@ def import_stream(
     actor: User | None,
     strict: bool = False,
     mapping: FieldMapping | None = None,
+    rubric: Rubric | None = None,
     progress: Progress | None = None,
 ) -> Import:
     """Import a file in the caller's transaction and return the finished import.
 
-    The lines are read with `mapping`, or else with the run's mapping. Raises `ImportRefused`,
-    `NothingImported` and `Cancelled`. After an error, and after a dry run, the caller must roll back.
+    The lines are read with `mapping`, or else with the run's mapping. A given rubric becomes the run's.
+    Raises `ImportRefused`, `NothingImported` and `Cancelled`. After an error, and after a dry run, the caller
+    must roll back.
     """
     run = get_or_create_run(run_name, mapping=mapping, actor=actor)
+    if rubric:
+        run = declare_rubric(run_id=run.pk, actor=actor, rubric=rubric)
     new_import = create_import(run=run, run_name=run.name, file_name=file_name, strict=strict, actor=actor)
     stream, totals = MeteredStream(blocks), ContentTotals()
     text = read_text(new_import, stream)

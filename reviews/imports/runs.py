@@ -6,6 +6,7 @@ from reviews.audit import events
 from reviews.models import RUN_NAME_LENGTH, Import, Run, User
 from reviews.records import mapping
 from reviews.records.mapping import FieldMapping
+from reviews.rubric.run_rubric import declare_rubric
 from reviews.storage.errors import ImportRefused
 
 
@@ -32,6 +33,8 @@ def get_or_create_run(name: str, *, mapping: FieldMapping | None = None, actor: 
     run.mapping = mapping.as_json()
     run.save(update_fields=["mapping"])
     events.record("map run", actor=actor, run=run, mapping=run.mapping)
+    if mapping.rubric and not run.is_rubric_declared:
+        return declare_rubric(run_id=run.pk, actor=actor, rubric=mapping.rubric)
     return run
 
 

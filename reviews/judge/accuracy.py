@@ -15,13 +15,13 @@ from typing import Any, Literal, NamedTuple
 from django.db.models import Sum
 
 from reviews.judge.plain_json import members
-from reviews.judge.scales import Scale
+from reviews.judge.scales import ScoreCategories
 from reviews.judge.scope import JudgeScope
 from reviews.models import JudgedCount
+from reviews.records.rubric import Rubric
 from reviews.records.scores import criterion_title, is_score
-from reviews.rubric import definition
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.overrides import is_same_score
+from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import agreement as coefficients
 from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.intervals import Estimate, wilson
@@ -251,25 +251,29 @@ def read_score(text: str | None) -> Any:
         return text
 
 
-def _scales(rubric: definition.Rubric, rows: Iterable[_Row]) -> dict[str | None, Scale]:
+def _scales(rubric: Rubric, rows: Iterable[_Row]) -> dict[str | None, ScoreCategories]:
     found: dict[str | None, list[Any]] = defaultdict(list)
     for row in rows:
         found[row.key.criterion] += (row.judge, row.human)
     return {
-        name: Scale.of_verdicts() if name is None else Scale.from_scores(rubric, scores)
+        name: ScoreCategories.of_verdicts()
+        if name is None
+        else ScoreCategories.from_scores(rubric, name, scores)
         for name, scores in found.items()
     }
 
 
-def _order(rubric: definition.Rubric, found: Iterable[str | None]) -> Callable[[_Key], tuple[int, int, int]]:
+def _order(rubric: Rubric, found: Iterable[str | None]) -> Callable[[_Key], tuple[int, int, int]]:
     """Return the sort key of figures: the verdict, the rubric's criteria, then other criteria by name."""
-    others = sorted({name for name in found if name is not None}.difference(rubric.criteria))
-    places = {name: place for place, name in enumerate((None, *rubric.criteria, *others))}
+    others = sorted({name for name in found if name is not None}.difference(rubric.names))
+    places = {name: place for place, name in enumerate((None, *rubric.names, *others))}
     bases, populations = [*BASES], [*POPULATIONS]
     return lambda key: (places[key.criterion], bases.index(key.basis), populations.index(key.population))
 
 
-def _figures(key: _Key, group: JudgeGroup | None, scale: Scale, rows: Iterable[_Row]) -> AccuracyFigures:
+def _figures(
+    key: _Key, group: JudgeGroup | None, scale: ScoreCategories, rows: Iterable[_Row]
+) -> AccuracyFigures:
     size = range(len(scale.categories))
     counts = [[0 for _ in size] for _ in size]
     left_out: Counter[str] = Counter()

@@ -15,8 +15,9 @@ from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.records.rubric import Rubric
 from reviews.records.scores import criterion_title, format_score, score_of
-from reviews.rubric.definition import Rubric, run_rubric
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
 
 DEFINITIONS = {

@@ -7,10 +7,10 @@ from typing import Any
 
 from reviews.judge.accuracy import figure_title
 from reviews.judge.plain_json import members
-from reviews.judge.scales import Scale
+from reviews.judge.scales import ScoreCategories
 from reviews.models import Run
 from reviews.review import agreement_counts
-from reviews.rubric.definition import run_rubric
+from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import reliability as coefficients
 from reviews.statistics.intervals import Estimate
 
@@ -44,20 +44,24 @@ def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:
     """
     rubric = run_rubric(run)
     patterns = agreement_counts.load_patterns(run)
-    known = {name: place for place, name in enumerate(rubric.criteria)}
+    known = {name: place for place, name in enumerate(rubric.names)}
     names = sorted(
         patterns, key=lambda name: (name is not None, known.get(name or "", len(known)), name or "")
     )
     found = []
     for name in names:
         scores = [score for pattern in patterns[name] for score in pattern]
-        scale = Scale.of_verdicts() if name is None else Scale.from_scores(rubric, scores)
+        scale = (
+            ScoreCategories.of_verdicts()
+            if name is None
+            else ScoreCategories.from_scores(rubric, name, scores)
+        )
         found.append(_figures(name, scale, patterns[name]))
     return tuple(found)
 
 
 def _figures(
-    criterion: str | None, scale: Scale, patterns: Mapping[tuple[Any, ...], int]
+    criterion: str | None, scale: ScoreCategories, patterns: Mapping[tuple[Any, ...], int]
 ) -> ReviewerAgreement:
     places, ranks = Counter[tuple[Hashable, ...]](), Counter[tuple[Hashable, ...]]()
     for pattern, records in patterns.items():

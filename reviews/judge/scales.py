@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from reviews.records.rubric import Rubric
+from reviews.records.scales import LEVELS, Level, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score, format_score, identity, is_score
-from reviews.records.verdict import LEVELS, VERDICT_OF_LEVEL, Level
-from reviews.rubric.definition import Rubric
+from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.statistics.agreement import Category
 
 # With more scores than this, a table shows their levels instead.
@@ -17,27 +18,28 @@ _COUNTS_AS: dict[Level, str] = {"yes": "counts as Yes", "partial": "counts as Pa
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScoreCategories:
     """The scores of a criterion, or the verdicts, as categories, best first."""
 
     categories: tuple[Category, ...]
     places: dict[tuple[str, Score], int]
 
     @classmethod
-    def from_scores(cls, rubric: Rubric, found: Iterable[Any]) -> Self:
-        """Build the scale of a run's scores and of other scores that were found, given as JSON values.
+    def from_scores(cls, rubric: Rubric, criterion: str, found: Iterable[Any]) -> Self:
+        """Build the categories of a criterion's scale and of other scores that were found, as JSON values.
 
         With more than `MOST_SCORES` scores, those of the same level form one category, and those without a
         level have no place.
         """
+        scale = rubric.scale_of(criterion)
         scores: dict[tuple[str, Score], Score] = {}
-        for score in (*rubric.scores, *filter(is_score, found)):
+        for score in (*_all_scores(scale), *filter(is_score, found)):
             scores.setdefault(identity(score), score)
+        levels = {key: rubric.level(criterion, score) for key, score in scores.items()}
         if len(scores) > MOST_SCORES:
-            return cls._by_level(rubric, scores)
-        rank = _Ranking(rubric)
+            return cls._by_level(levels)
         categories = {
-            key: Category(format_score(score), rubric.rule.level(score), rank.rank_of(score), _json(score))
+            key: Category(format_score(score), levels[key], _rank(scale, score, levels[key]), _json(score))
             for key, score in scores.items()
         }
         # Python's sorting keeps the rubric's order where the ranks are the same.
@@ -54,9 +56,8 @@ class Scale:
         )
 
     @classmethod
-    def _by_level(cls, rubric: Rubric, scores: dict[tuple[str, Score], Score]) -> Self:
+    def _by_level(cls, levels: dict[tuple[str, Score], Level | None]) -> Self:
         categories = tuple(Category(_COUNTS_AS[level], level, RANKS[level]) for level in LEVELS)
-        levels = {key: rubric.rule.level(score) for key, score in scores.items()}
         return cls(categories, {key: LEVELS.index(level) for key, level in levels.items() if level})
 
     def place(self, score: Any) -> int | None:
@@ -64,28 +65,17 @@ class Scale:
         return self.places.get(identity(score)) if is_score(score) else None
 
 
-class _Ranking:
-    """Rank scores: by number if all scores of the run are numbers, otherwise by level.
+def _all_scores(scale: Scale) -> Iterable[Score]:
+    if isinstance(scale, RangeScale) and scale.is_integer and (scale.size or 0) <= MOST_SCORES:
+        return range(int(scale.minimum), int(scale.maximum) + 1)
+    return scale.buttons
 
-    A lower number is better if the rubric lists the lowest one first.
-    """
 
-    def __init__(self, rubric: Rubric) -> None:
-        self._rule = rubric.rule
-        self._sign = 0
-        if all(map(_is_number, rubric.scores)):
-            first, last = float(rubric.scores[0]), float(rubric.scores[-1])
-            self._sign = -1 if first < last and rubric.rule.kind == "worst" else 1
-
-    def rank_of(self, score: Score) -> float | None:
-        if self._sign:
-            return self._sign * float(score) if _is_number(score) else None
-        level = self._rule.level(score)
+def _rank(scale: Scale, score: Score, level: Level | None) -> float | None:
+    """Rank a score by its scale: a number by its value, a value by its level if the scale has levels."""
+    if isinstance(scale, ValueScale) and scale.has_levels:
         return RANKS[level] if level else None
-
-
-def _is_number(score: Score) -> bool:
-    return isinstance(score, int | float) and not isinstance(score, bool)
+    return scale.rank(score)
 
 
 def _json(score: Score) -> str:

@@ -1,4 +1,4 @@
-"""Arguments that several commands share: a run's name, an output file, a mapping file."""
+"""Arguments that several commands share: a run's name, an output file, a mapping or a rubric."""
 
 import argparse
 import sys
@@ -13,6 +13,8 @@ from reviews.imports.shipped_mappings import BY_NAME
 from reviews.management.errors import command_errors
 from reviews.models import Run
 from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
+from reviews.records.rubric import Rubric
+from reviews.records.rubric_file import RubricError, parse_rubric
 
 
 def add_output(parser: argparse.ArgumentParser, more: str = "") -> None:
@@ -64,6 +66,18 @@ def read_mapping(name: str | None) -> FieldMapping | None:
         with command_errors(OSError):
             return parse_mapping(_existing(name).read_bytes())
     except MappingError as error:
+        lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
+        raise CommandError("\n".join(lines), returncode=2) from error
+
+
+def read_rubric(name: str | None) -> Rubric | None:
+    """Return the rubric of a TOML file. Without a name, return None. Raises `CommandError`."""
+    if name is None:
+        return None
+    try:
+        with command_errors(OSError):
+            return parse_rubric(Path(name).read_bytes())
+    except RubricError as error:
         lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
         raise CommandError("\n".join(lines), returncode=2) from error
 

@@ -1182,8 +1182,14 @@ class Migration(migrations.Migration):
                 ),
                 ("source_line", models.BigIntegerField(null=True)),
                 (
+                    "guideline_version",
+                    models.IntegerField(null=True, help_text="The version of the guideline at the time."),
+                ),
+                (
                     "causes",
-                    models.JSONField(default=dict, help_text="Criterion -> cause, a key of `Run.causes`."),
+                    models.JSONField(
+                        default=dict, help_text="Criterion -> cause, a word of the rubric's causes."
+                    ),
                 ),
                 (
                     "extractor",
@@ -1456,20 +1462,18 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "rubric",
-                    models.JSONField(
-                        default=dict,
-                        help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in display order.',
+                    models.JSONField(default=dict, help_text="How records are scored: see `Rubric.as_json`."),
+                ),
+                (
+                    "is_rubric_declared",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="Whether somebody has declared the rubric. Imports extend an inferred one.",
                     ),
                 ),
                 (
-                    "verdict_rule",
-                    models.JSONField(
-                        default=dict, help_text="How scores make a verdict: see `verdict.VerdictRule`."
-                    ),
-                ),
-                (
-                    "causes",
-                    models.JSONField(default=list, help_text="Causes of a wrong judge: [[key, title], ...]."),
+                    "guideline_version",
+                    models.IntegerField(null=True, help_text="The current version of the guideline."),
                 ),
                 (
                     "blind_share",
@@ -1957,6 +1961,53 @@ class Migration(migrations.Migration):
                 related_name="+",
                 to="reviews.run",
             ),
+        ),
+        migrations.CreateModel(
+            name="Guideline",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("version", models.IntegerField(help_text="From 1, within the run.")),
+                (
+                    "text",
+                    models.TextField(
+                        blank=True, help_text="Markdown with LaTeX. Empty: the guideline was removed."
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="guidelines",
+                        to="reviews.run",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "guideline",
+                "constraints": [
+                    models.UniqueConstraint(fields=["run", "version"], name="guideline_version_is_unique")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="RunCount",

@@ -8,6 +8,7 @@ from reviews.models.dashboard import CriterionDay, Overturn, SpotCheck
 from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
+from reviews.models.guidelines import Guideline
 from reviews.models.judge import (
     AgreementPattern,
     BlindScores,

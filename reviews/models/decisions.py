@@ -79,7 +79,8 @@ class Review(models.Model):
     # The evidence that the decision is based on.
     source_import = models.ForeignKey(Import, models.PROTECT, null=True, related_name="+", db_index=False)
     source_line = models.BigIntegerField(null=True)
-    causes = models.JSONField(default=dict, help_text="Criterion -> cause, a key of `Run.causes`.")
+    guideline_version = models.IntegerField(null=True, help_text="The version of the guideline at the time.")
+    causes = models.JSONField(default=dict, help_text="Criterion -> cause, a word of the rubric's causes.")
     extractor = models.IntegerField(
         null=True, help_text="`score_extraction.VERSION`, if scores were extracted from raw output."
     )

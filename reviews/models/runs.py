@@ -76,14 +76,14 @@ class Run(models.Model):
         help_text="How lines of another format are read: see `mapping`. None if the lines are records.",
     )
 
-    # The rubric. Empty values mean the defaults of `rubric.definition`.
-    rubric = models.JSONField(
-        default=dict, help_text='{"criteria": [name, ...], "scores": [JSON scalar, ...]}, in display order.'
+    # Empty values of the rubric mean the defaults of `records.rubric`.
+    rubric = models.JSONField(default=dict, help_text="How records are scored: see `Rubric.as_json`.")
+    is_rubric_declared = models.BooleanField(
+        db_default=False,
+        help_text="Whether somebody has declared the rubric. Imports extend an inferred one.",
     )
-    verdict_rule = models.JSONField(
-        default=dict, help_text="How scores make a verdict: see `verdict.VerdictRule`."
-    )
-    causes = models.JSONField(default=list, help_text="Causes of a wrong judge: [[key, title], ...].")
+
+    guideline_version = models.IntegerField(null=True, help_text="The current version of the guideline.")
 
     # How the judge is measured: see `queue.allocation`.
     blind_share = models.FloatField(

@@ -4,8 +4,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from reviews.records.rubric import Rubric
+from reviews.records.scales import Level
 from reviews.records.scores import criterion_title, format_score, is_score, score_of
-from reviews.records.verdict import Level, VerdictRule, Verification, read_verification
+from reviews.records.verification import Verification, read_verification
 
 _MOST_NAMED = 5
 
@@ -40,7 +42,7 @@ class _Score(NamedTuple):
 def find_contradictions(
     evaluation: JudgedRecord,
     scores: Mapping[str, Any],
-    rule: VerdictRule,
+    rubric: Rubric,
     siblings_criteria: Collection[str] = (),
 ) -> list[Contradiction]:
     """Find the contradictions in a record.
@@ -48,11 +50,11 @@ def find_contradictions(
     `scores` has the shape of `parsed_rubric_scores`: criterion -> {score, justification}.
     `siblings_criteria` are the criteria of other records of the task.
     """
-    judged = [_read(criterion, entry, rule) for criterion, entry in scores.items()]
+    judged = [_read(criterion, entry, rubric) for criterion, entry in scores.items()]
     about_answer = [score for score in judged if _is_about_answer(score)]
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
     return [
-        *_verdict_against_scores(evaluation.aggregated_score, rule.verdict(scores)),
+        *_verdict_against_scores(evaluation.aggregated_score, rubric.verdict(scores)),
         *_scores_against_verifier(evaluation.aggregated_score, about_answer, verification),
         *_verifier_without_reference(evaluation, about_answer, verification),
         *_scores_against_justifications(scores, judged),
@@ -60,10 +62,10 @@ def find_contradictions(
     ]
 
 
-def _read(criterion: str, entry: Any, rule: VerdictRule) -> _Score:
+def _read(criterion: str, entry: Any, rubric: Rubric) -> _Score:
     score = score_of(entry) if isinstance(entry, Mapping) else None
     word = format_score(score) if is_score(score) else ""
-    return _Score(criterion_title(criterion), word, rule.level(score))
+    return _Score(rubric.title(criterion), word, rubric.level(criterion, score))
 
 
 def _is_about_answer(score: _Score) -> bool:

@@ -17,6 +17,8 @@ import tomli_w
 
 from reviews.records import expressions
 from reviews.records.expressions import ExpressionError, first_line
+from reviews.records.rubric import Rubric
+from reviews.records.rubric_file import RubricError, rubric_from_json
 from reviews.records.schema import FIELDS, HUMAN_FIELDS, LineError, type_name
 from reviews.records.task_context import CONTEXT_FIELDS
 
@@ -24,7 +26,7 @@ MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
 # The maximum number of criteria, and of rules.
 _MOST_ENTRIES = 200
-_PARTS = ("records", "inherit", "archive", "fields", "criteria", "review")
+_PARTS = ("records", "inherit", "archive", "fields", "criteria", "review", "rubric")
 _NEEDED = ("judge_llm_model", "judge_prompt_template_path", "created_at")
 # An id has to be the same when an export is imported again: it is read from the content of the file alone.
 _OF_CONTENT = {"doc"}
@@ -123,6 +125,8 @@ class FieldMapping:
     records: str = ""
     #: The files of an archive that are read, if the tool writes archives.
     archive: ArchiveMapping | None = None
+    #: The rubric that a run with the mapping gets, unless it has a declared one.
+    rubric: Rubric | None = None
     #: Values from outside the record. They are not part of the mapping itself.
     outside: Outside = field(default=Outside(), compare=False)
 
@@ -158,6 +162,7 @@ class FieldMapping:
             "records": self.records,
             "inherit": self.inherit,
             "archive": asdict(self.archive) if self.archive else None,
+            "rubric": self.rubric.as_json() if self.rubric else None,
         }
         return {name: value for name, value in head.items() if value} | {
             "fields": dict(self.fields),
@@ -216,6 +221,7 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
     records = data.get("records", "")
     problems += _problems_of_path(records)
     archive = _entry("archive", ArchiveMapping, data.get("archive", _NO_ARCHIVE), problems)
+    rubric = _rubric(data["rubric"], problems) if "rubric" in data else None
     problems += _problems_of_fields(
         fields, has_criteria=bool(criteria), has_review=bool(review), inherits=bool(inherit)
     )
@@ -229,7 +235,16 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
         inherit,
         records,
         ArchiveMapping(**archive) if "archive" in data else None,
+        rubric,
     )
+
+
+def _rubric(data: Any, problems: list[_Problem]) -> Rubric | None:
+    try:
+        return rubric_from_json(data)
+    except RubricError as error:
+        problems += [_Problem(f"rubric.{place}", reason) for place, reason in error.problems]
+        return None
 
 
 def _table(place: str, value: Any, problems: list[_Problem]) -> dict[str, str]:

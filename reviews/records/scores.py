@@ -24,6 +24,11 @@ def is_score(value: Any) -> bool:
     return isinstance(value, int | float) and -_BEYOND < value < _BEYOND
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a JSON value is a number in range. Booleans are not numbers."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and is_score(value)
+
+
 def identity(score: Score) -> tuple[str, Score]:
     """Return a key that is equal for equal scores."""
     kind = "text" if isinstance(score, str) else "truth" if isinstance(score, bool) else "number"

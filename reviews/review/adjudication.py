@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reviews.models import IndependentReview, Review, User
-from reviews.records.scores import criterion_title, format_score, justification_of, score_of
+from reviews.records.rubric import Rubric
+from reviews.records.scores import format_score, justification_of, score_of
 from reviews.review.decision import EarlierScore
-from reviews.rubric.definition import Rubric
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
@@ -120,9 +120,9 @@ def _compare(
     name: str, reviews: Sequence[Review], proposal: Proposal | None, rubric: Rubric
 ) -> CriterionComparison:
     return CriterionComparison(
-        title=criterion_title(name),
+        title=rubric.title(name),
         judge=proposal.word if proposal else "",
-        judge_counts=(rubric.rule.level(proposal.score) if proposal else None) or "",
+        judge_counts=(rubric.level(name, proposal.score) if proposal else None) or "",
         scores=[_reviewer_score(name, review, proposal, rubric) for review in reviews],
         differs=_differ(name, reviews),
     )
@@ -135,7 +135,7 @@ def _reviewer_score(name: str, review: Review, proposal: Proposal | None, rubric
     return ReviewerScore(
         reviewer=review.reviewer.name,
         score=format_score(score_of(entry)),
-        counts=rubric.rule.level(score_of(entry)) or "",
+        counts=rubric.level(name, score_of(entry)) or "",
         cause=known.title if known else cause,
         text=text,
         is_judges_text=bool(text) and proposal is not None and text == proposal.justification,

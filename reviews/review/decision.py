@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Required, TypedDict
 
-from reviews.records.scores import format_score, identity, is_score
-from reviews.rubric.definition import Choice, Rubric
+from reviews.records.rubric import Rubric
+from reviews.records.scores import is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
+from reviews.rubric.score_input import ScoreInput
 
 MAX_CRITERIA = 150
 MAX_NAME = 200
@@ -21,7 +22,8 @@ Scores = Mapping[str, Mapping[str, Any]]
 class Decision(TypedDict, total=False):
     """A reviewer's decision on a record."""
 
-    #: Criterion -> {score, justification}, for each criterion that is not excluded.
+    #: Criterion -> {score, justification, justification_by}, for each criterion that is not excluded.
+    #: `justification_by` is "judge" or "reviewer", where the entry differs from the judge's.
     scores: Required[Scores]
     comments: Required[str]
     #: Criterion -> source of the score: judge, extracted or human.
@@ -106,20 +108,12 @@ def clean_text(text: str, *known: str) -> str:
     return LINE_END.sub("\n", text)
 
 
-def score_choices(
-    rubric: Rubric, proposal: Proposal | None, earlier: EarlierScore | None
-) -> tuple[Choice, ...]:
-    """Return the scores to choose from, including the judge's and that of a decision in the file."""
-    if earlier and earlier.is_in_file:
-        return rubric.choices(proposal.score if proposal else None, earlier.score)
-    return proposal.options if proposal else rubric.choices()
-
-
-def find_choice(choices: Iterable[Choice], score: Any) -> Choice | None:
-    """Return the choice with this score; 4 and 4.0 are the same score, 4 and "4" are not."""
-    if not is_score(score):
-        return None
-    return next((choice for choice in choices if identity(choice.score) == identity(score)), None)
+def score_input(
+    rubric: Rubric, criterion: str, proposal: Proposal | None, earlier: EarlierScore | None
+) -> ScoreInput:
+    """Return the scores that can be entered, including the judge's and that of a decision in the file."""
+    in_file = earlier.score if earlier and earlier.is_in_file else None
+    return ScoreInput(rubric, criterion, proposal.score if proposal else None, in_file)
 
 
 def build_decision(
@@ -141,6 +135,7 @@ def build_decision(
         for position, entry in enumerate(entries)
         if not entry.is_excluded
     ]
+    checked = [each for each in checked if not each.is_skipped]
     errors = _errors_of_all(by_name, entries, checked)
     errors += [error for each in checked for error in each.errors()]
     if errors:
@@ -189,8 +184,16 @@ class _CheckedEntry:
         return name if self.proposal or self.earlier else name.strip()
 
     @property
-    def choices(self) -> tuple[Choice, ...]:
-        return score_choices(self.rubric, self.proposal, self.earlier)
+    def input(self) -> ScoreInput:
+        return score_input(self.rubric, self.name, self.proposal, self.earlier)
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether an optional criterion was left without a score and a text."""
+        is_blank = self.entry.score is None and not (self.entry.justification or "").strip()
+        return (
+            is_blank and self.name in self.rubric.names and not self.rubric.criterion(self.name).is_required
+        )
 
     @property
     def judged_score(self) -> Any:
@@ -223,9 +226,8 @@ class _CheckedEntry:
             yield from _reasons_of_name(self.name)
         if self.entry.score is None:
             yield "score", "Choose a score."
-        elif find_choice(self.choices, self.entry.score) is None:
-            words = ", ".join(format_score(choice.score) for choice in self.choices)
-            yield "score", f"Choose one of these scores: {words}."
+        elif self.input.find(self.entry.score) is None:
+            yield "score", self.input.requirement
         if self.entry.cause and self.rubric.cause(self.entry.cause) is None:
             yield "cause", "Choose one of the causes."
         try:
@@ -246,9 +248,15 @@ class _CheckedEntry:
         if self.proposal and self.keeps_judges_score:
             if same_text(text, self.proposal.justification):
                 return dict(self.proposal.given)
-            return {"score": self.proposal.score, "justification": text}
-        choice = find_choice(self.choices, self.entry.score)
-        return {"score": choice.score if choice else None, "justification": text}
+            return {"score": self.proposal.score, "justification": text} | self._author(text)
+        return {"score": self.input.find(self.entry.score), "justification": text} | self._author(text)
+
+    def _author(self, text: str) -> dict[str, str]:
+        """Return whose words a justification is, as a member of the entry; empty without a text."""
+        if not text.strip():
+            return {}
+        is_judges = self.proposal is not None and same_text(text, self.proposal.justification)
+        return {"justification_by": "judge" if is_judges else "reviewer"}
 
     @property
     def origin(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from reviews.evidence.reading_time import count_words_to_read
 from reviews.models import BlindScores, Evaluation, IndependentReview
 from reviews.records import extracted_scores
+from reviews.records.rubric import Rubric
 from reviews.records.scores import justification_of, score_of
 from reviews.review import adjudication, file_decisions
 from reviews.review.decision import (
@@ -17,11 +18,12 @@ from reviews.review.decision import (
     build_decision,
     clean_text,
     same_text,
-    score_choices,
+    score_input,
 )
 from reviews.review.file_decisions import FileDecision
-from reviews.rubric.definition import Choice, Rubric, run_rubric
 from reviews.rubric.proposals import Proposal, read_proposals
+from reviews.rubric.run_rubric import run_rubric
+from reviews.rubric.score_input import ScoreInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +51,10 @@ class ReviewSheet:
         review = self.evaluation.review
         return (review.comments if review else self.evaluation.human_review_comments) or ""
 
-    def choices(self, criterion: str) -> tuple[Choice, ...]:
-        """Return the scores to choose from for a criterion."""
+    def input(self, criterion: str) -> ScoreInput:
+        """Return the scores that can be entered for a criterion."""
         proposal = next((one for one in self.proposals if one.criterion == criterion), None)
-        return score_choices(self.rubric, proposal, self.earlier.get(criterion))
+        return score_input(self.rubric, criterion, proposal, self.earlier.get(criterion))
 
     def clean_comments(self, comments: str) -> str:
         """Return earlier comments that come back unchanged exactly. Raises `ValueError` for others."""
@@ -89,13 +91,10 @@ def load_sheet(
     found = read_proposals(evaluation, rubric)
     judged = found[:MAX_CRITERIA]
     agreed = adjudication.agreed_scores(independent_reviews, judged)
-    options = rubric.choices()
     return ReviewSheet(
         evaluation=evaluation,
         rubric=rubric,
-        proposals=[Proposal(one.criterion, None, "", "rubric", {}, options) for one in judged]
-        if is_blind
-        else judged,
+        proposals=[Proposal(one.criterion, None, "", "rubric", {}) for one in judged] if is_blind else judged,
         judged_texts={one.criterion: one.justification for one in judged},
         earlier={}
         if is_blind

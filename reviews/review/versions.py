@@ -13,9 +13,9 @@ from reviews.records.conflicts import Conflict
 from reviews.records.reason_families import reason_family
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review.decision import Decision
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
 
 # One query, because a reviewer waits for it.
@@ -74,8 +74,8 @@ def add(
     `escalation` and `independent_reviews` are keys of rows that the decision closes. Undo reopens them.
     """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
-    rule = run_rubric(evaluation.run).rule
-    compared = compare_with_judge(judged, scores, causes, rule, evaluation.aggregated_score)
+    rubric = run_rubric(evaluation.run)
+    compared = compare_with_judge(judged, scores, causes, rubric, evaluation.aggregated_score)
     basis = _load_basis(evaluation, reviewer)
     before = _state_to_restore(evaluation, escalation, independent_reviews)
     return Review.objects.create(
@@ -100,8 +100,9 @@ def add(
         families=sorted({reason_family(str(reason)).key for reason in evaluation.review_reasons}),
         is_sampled=evaluation.is_sampled,
         blind_scores=basis.blind_scores,
-        blind_verdict=None if basis.blind_scores is None else rule.aggregate(basis.blind_scores.values()),
+        blind_verdict=None if basis.blind_scores is None else rubric.aggregate(basis.blind_scores),
         submission=submission,
+        guideline_version=evaluation.run.guideline_version,
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
         before=before,

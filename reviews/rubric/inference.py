@@ -1,16 +1,20 @@
 """Infer a run's rubric from a sample of its imported records."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from django.db import connection, transaction
 
 from reviews.models import AuditEvent, Evaluation, Run
 from reviews.records import extracted_scores
-from reviews.records.scores import Score, identity, is_score, score_of
-from reviews.rubric.definition import MAX_NAME, MAX_SCORE, MAX_SCORES, SCORES, extend_rubric, run_rubric
+from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric_file import MAX_CRITERIA, MAX_NAME
+from reviews.records.scales import MAX_NUMBER, MAX_VALUE, YES_PARTIAL_NO, Scale, ValueScale
+from reviews.records.scores import Score, identity, is_number, is_score, score_of
+from reviews.records.verdict import VerdictRule
+from reviews.rubric.completion import range_of_scores, scale_of_texts
 from reviews.rubric.proposals import read_own_proposals
+from reviews.rubric.run_rubric import extend_rubric, run_rubric
 
 SAMPLE_SIZE = 200
 # Only the latest imports are sampled. Earlier ones were sampled at their end.
@@ -36,17 +40,6 @@ _ALONG_THE_INDEX = (
 )
 _ANY_WAY = "RESET enable_sort; RESET enable_seqscan; RESET enable_bitmapscan"
 
-# Known words, best first. Other words follow, the most frequent first.
-_RANKS = (
-    ("excellent", "yes", "pass", "correct", "true", "full", "met"),
-    ("very good", "mostly", "mostly correct"),
-    ("good",),
-    ("partial", "partially", "partially correct", "partially met", "fair", "average", "mixed"),
-    ("poor", "minimal"),
-    ("no", "fail", "incorrect", "false", "none", "not met", "very poor"),
-)
-_RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
-
 
 class _Read(NamedTuple):
     """A record with its scores by criterion."""
@@ -56,14 +49,50 @@ class _Read(NamedTuple):
 
 
 def infer_rubric(run: Run) -> None:
-    """Add the criteria and scores of the run's records to its rubric. Called at the end of an import.
+    """Add the criteria and scales of the run's records to its rubric, unless somebody has declared it.
 
-    A criterion is added if more than half of the sampled records have it. Only records that share a criterion
-    with the rubric count. A score is added unless it is rare.
+    Called at the end of an import. A criterion is added if more than half of the sampled records have it.
+    Only records that share a criterion with the rubric count.
     """
+    if run.is_rubric_declared:
+        return
     sample = [_Read(record, scores) for record in _sample(run) if (scores := _scores(record))]
     if sample:
-        extend_rubric(run_id=run.pk, criteria=_criteria(run, sample), scores=_common_scores(sample))
+        extend_rubric(run_id=run.pk, found=_infer(run, sample))
+        run.refresh_from_db(fields=["rubric"])
+
+
+def _infer(run: Run, sample: list[_Read]) -> Rubric:
+    """Return the rubric of a sample. The scale that most of its criteria have is that of the rubric."""
+    names = _criteria(run, sample)
+    scales = {name: scale for name in names if (scale := _infer_scale(name, sample))}
+    usual = Counter(scales.values()).most_common(1)
+    common = usual[0][0] if usual else YES_PARTIAL_NO
+    criteria = [Criterion(name, scale=_own(scales.get(name), common)) for name in names]
+    is_scored = any(scale.has_levels for scale in (common, *scales.values()))
+    return Rubric(tuple(criteria), common, VerdictRule("worst" if is_scored else "none"))
+
+
+def _own(scale: Scale | None, common: Scale) -> Scale | None:
+    return None if scale == common else scale
+
+
+def _infer_scale(name: str, sample: list[_Read]) -> Scale | None:
+    """Return the scale of a criterion's scores; None if they do not make one."""
+    counts = Counter(identity(read.scores[name]) for read in sample if name in read.scores)
+    frequent = [value for (_, value), count in counts.most_common() if 100 * count > len(sample)]
+    # A scale with many scores has each of them rarely.
+    found = frequent if len(frequent) > 1 else [value for (_, value), _ in counts.most_common()]
+    numbers = [value for (_, value), _ in counts.most_common() if _is_number(value)]
+    if numbers and 2 * len(numbers) > len(counts):
+        frequent_numbers = [value for value in found if _is_number(value)]
+        return range_of_scores(frequent_numbers if 2 * len(frequent_numbers) > len(numbers) else numbers)
+    if found and all(isinstance(value, bool) for value in found):
+        return ValueScale((True, False), pass_from=True)
+    texts = [
+        value for value in found if isinstance(value, str) and value.isprintable() and len(value) <= MAX_VALUE
+    ]
+    return scale_of_texts(texts)
 
 
 def infer_again(run: Run) -> None:
@@ -106,51 +135,17 @@ def _criteria(run: Run, sample: list[_Read]) -> list[str]:
 
     Where a run has records of two rubrics, the criteria of one are not missing in those of the other.
     """
-    known = set(run_rubric(run).criteria)
+    known = set(run_rubric(run).names)
     related = [scores for _, scores in sample if not known or known.intersection(scores)]
     counts = Counter(name for scores in related for name in scores)
     common = {name for name, count in counts.items() if 2 * count > len(sample)}
     if not common and not known:
         common = set(Counter(frozenset(scores) for scores in related).most_common(1)[0][0])
     fullest = max(sample, key=lambda each: len(common.intersection(each.scores)))
-    in_order = [proposal.criterion for proposal in read_own_proposals(fullest.record, run_rubric(run))]
-    return [*(name for name in in_order if name in common), *sorted(common.difference(in_order))]
+    in_order = [proposal.criterion for proposal in read_own_proposals(fullest.record)]
+    ordered = [*(name for name in in_order if name in common), *sorted(common.difference(in_order))]
+    return ordered[:MAX_CRITERIA]
 
 
-def _common_scores(sample: list[_Read]) -> list[Score]:
-    """Return the scores of more than 1% of the records, best first."""
-    counts = Counter(
-        identity(score)
-        for _, scores in sample
-        for score in {identity(score): score for score in scores.values()}.values()
-        if not isinstance(score, str) or (score.isprintable() and len(score) <= MAX_SCORE)
-    )
-    frequent = [value for (_, value), count in counts.most_common() if 100 * count > len(sample)]
-    return _completed(list(_one_spelling_each(frequent)))[:MAX_SCORES]
-
-
-def _one_spelling_each(scores: Iterable[Score]) -> Iterator[Score]:
-    """Yield the scores without texts that differ from an earlier one only by case or spaces."""
-    met = set()
-    for score in scores:
-        key = identity(score.strip().casefold() if isinstance(score, str) else score)
-        if key not in met:
-            met.add(key)
-            yield score
-
-
-def _completed(scores: list[Score]) -> list[Score]:
-    """Sort the scores, best first. If only some of Yes, Partial and No occur, add the others."""
-    words = {score.strip().casefold(): score for score in scores if isinstance(score, str)}
-    usual = [str(score) for score in SCORES]
-    if not words or len(words) < len(scores) or not words.keys() <= {word.casefold() for word in usual}:
-        return sorted(scores, key=_place)
-    cases = [case for case in (str.lower, str.upper) if all(word == case(word) for word in map(str, scores))]
-    return [words.get(word.casefold(), cases[0](word) if cases else word) for word in usual]
-
-
-def _place(score: Score) -> tuple[int, float]:
-    """Return the sort key of a score: texts by rank, then numbers and booleans from the highest down."""
-    if isinstance(score, str):
-        return _RANK.get(score.strip().casefold(), len(_RANKS)), 0
-    return len(_RANKS) + 1, -score
+def _is_number(value: Score) -> TypeGuard[float]:
+    return isinstance(value, int | float) and is_number(value) and abs(value) < MAX_NUMBER

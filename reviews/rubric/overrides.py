@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from reviews.records.rubric import Rubric
 from reviews.records.scores import identity, is_score, score_of
-from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule
+from reviews.records.verdict import VERDICT_OF_LEVEL
 
 
 class JudgeComparison(NamedTuple):
@@ -22,14 +23,14 @@ def compare_with_judge(
     judged: Mapping[str, Any] | None,
     scores: Mapping[str, Mapping[str, Any]],
     causes: Mapping[str, str],
-    rule: VerdictRule,
+    rubric: Rubric,
     aggregated_score: str | None,
 ) -> JudgeComparison:
     """Compare a decision's entries with the judge's scores, criterion -> score (None if unknown).
 
     The judge's verdict is the record's `aggregated_score`, or else the verdict of the judge's scores.
     """
-    verdict = rule.verdict(scores)
+    verdict = rubric.verdict(scores)
     if judged is None:
         return JudgeComparison(None, None, verdict)
     changed = {
@@ -38,7 +39,7 @@ def compare_with_judge(
         if name not in judged or name not in scores or not is_same_score(judged[name], score_of(scores[name]))
     }
     is_known = aggregated_score in VERDICT_OF_LEVEL.values()
-    judged_verdict = aggregated_score if is_known else rule.aggregate(judged.values())
+    judged_verdict = aggregated_score if is_known else rubric.aggregate(judged)
     return JudgeComparison(len(changed | {*causes}), judged_verdict, verdict)
 
 

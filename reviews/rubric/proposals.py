@@ -7,10 +7,10 @@ from typing import Any
 
 from reviews.models import Evaluation, SourceChunk
 from reviews.records import extracted_scores
+from reviews.records.rubric import Rubric
 from reviews.records.schema import LineError
 from reviews.records.score_extraction import Repair
-from reviews.records.scores import format_score, identity, is_score
-from reviews.rubric.definition import Choice, Rubric
+from reviews.records.scores import format_score
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
 from reviews.storage.line_reader import stored_record
@@ -28,20 +28,10 @@ class Proposal:
     origin: str
     #: The judge's whole entry; empty if the record lacks the criterion.
     given: Mapping[str, Any]
-    #: The scores to choose from, including the judge's.
-    options: tuple[Choice, ...] = ()
     #: Repairs to the raw output that were needed to read the criterion.
     repairs: tuple[Repair, ...] = ()
     #: Start and end of the criterion in the raw output.
     span: tuple[int, int] | None = None
-
-    @property
-    def level(self) -> str:
-        """The form value of the judge's score; empty without a score."""
-        if not is_score(self.score):
-            return ""
-        wanted = identity(self.score)
-        return next((option.value for option in self.options if identity(option.score) == wanted), "")
 
     @property
     def word(self) -> str:
@@ -59,21 +49,20 @@ def read_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
     A criterion that the record lacks is blank. If the rubric has less than half of the record's criteria, the
     record was scored by another rubric, and only the record's own criteria are returned.
     """
-    found = read_own_proposals(evaluation, rubric)
+    found = read_own_proposals(evaluation)
     names = {proposal.criterion for proposal in found}
-    if 2 * len(names.intersection(rubric.criteria)) < len(names):
+    if 2 * len(names.intersection(rubric.names)) < len(names):
         return found
-    options = rubric.choices()
-    blank = (Proposal(name, None, "", "rubric", {}, options) for name in rubric.criteria if name not in names)
-    places = {name: place for place, name in enumerate(rubric.criteria)}
+    blank = (Proposal(name, None, "", "rubric", {}) for name in rubric.names if name not in names)
+    places = {name: place for place, name in enumerate(rubric.names)}
     return sorted([*found, *blank], key=lambda proposal: places.get(proposal.criterion, len(places)))
 
 
-def read_own_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]:
+def read_own_proposals(evaluation: Evaluation) -> list[Proposal]:
     """Return the record's own criteria, in the order of the file or of the raw output."""
     if evaluation.parsed_rubric_scores:
         judged = evaluation.parsed_rubric_scores
-        return [_judged(name, judged[name], rubric) for name in _names(evaluation)]
+        return [_judged(name, judged[name]) for name in _names(evaluation)]
     return [
         Proposal(
             criterion=proposal.criterion,
@@ -81,7 +70,6 @@ def read_own_proposals(evaluation: Evaluation, rubric: Rubric) -> list[Proposal]
             justification=proposal.justification,
             origin="extracted",
             given={"score": proposal.score, "justification": proposal.justification},
-            options=rubric.choices(proposal.score),
             repairs=proposal.repairs,
             span=proposal.span,
         )
@@ -104,7 +92,7 @@ def _names(evaluation: Evaluation) -> list[str]:
     return in_file if len(in_file) == len(mirrored) else list(mirrored)
 
 
-def _judged(name: str, entry: Any, rubric: Rubric) -> Proposal:
+def _judged(name: str, entry: Any) -> Proposal:
     given = entry if isinstance(entry, dict) else {"score": entry, "justification": ""}
     score, justification = given.get("score"), given.get("justification")
     return Proposal(
@@ -113,5 +101,4 @@ def _judged(name: str, entry: Any, rubric: Rubric) -> Proposal:
         justification=justification if isinstance(justification, str) else "",
         origin="judge",
         given=given,
-        options=rubric.choices(score),
     )

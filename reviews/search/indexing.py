@@ -21,10 +21,12 @@ from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFac
 from reviews.records import extracted_scores
 from reviews.records.contradictions import find_contradictions
 from reviews.records.reason_families import reason_family
+from reviews.records.rubric import Rubric
 from reviews.records.score_extraction import raw_text
 from reviews.records.scores import format_score, is_score, justification_of, score_of
-from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule, read_verification
-from reviews.rubric.definition import run_rubric
+from reviews.records.verdict import VERDICT_OF_LEVEL
+from reviews.records.verification import read_verification
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
 from reviews.search.terms import distinct_words, name_words
 
@@ -107,8 +109,8 @@ def judged_criteria(record: Evaluation) -> list[JudgedCriterion]:
     return [JudgedCriterion(name, score_of(entry), justification_of(entry)) for name, entry in parsed.items()]
 
 
-def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: VerdictRule) -> Iterator[Facet]:
-    """The facets of a record, some of them perhaps twice. `rule` is its run's."""
+def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
+    """The facets of a record, some of them perhaps twice. `rubric` is its run's."""
     if record.model_id is not None:
         yield Facet("model", record.model_id)
     yield Facet("judge", record.judge_llm_model)
@@ -117,7 +119,7 @@ def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: Verdi
     yield Facet("parse-error", "no" if record.parsing_error is None else "yes")
     outcome = read_verification(record.final_answer_verified, record.verification_message).outcome
     yield Facet("verified", _VERIFIED.get(outcome, _NOT_VERIFIED))
-    yield from _facets_by_rule(record, judged, rule)
+    yield from _facets_by_rule(record, judged, rubric)
     for criterion, score, _ in judged:
         if is_score(score):
             yield Facet("score", score_value(criterion, score))
@@ -125,14 +127,12 @@ def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rule: Verdi
         yield Facet("reason", *reason_family(reason))
 
 
-def _facets_by_rule(
-    record: Evaluation, judged: Sequence[JudgedCriterion], rule: VerdictRule
-) -> Iterator[Facet]:
-    read = None if record.aggregated_score else rule.aggregate(one.score for one in judged)
+def _facets_by_rule(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
+    read = None if record.aggregated_score else rubric.aggregate({one.criterion: one.score for one in judged})
     if read:
         yield Facet(strata.READ_VERDICT, read)
     scores = {one.criterion: {"score": one.score, "justification": one.justification} for one in judged}
-    for kind, _ in find_contradictions(record, scores, rule):
+    for kind, _ in find_contradictions(record, scores, rubric):
         if kind in CONTRADICTIONS:
             yield Facet("contradiction", kind)
 
@@ -259,11 +259,11 @@ def _update_counts(run: Run) -> None:
 def _index_lines(source: Import, *, after: int, until: int) -> int:
     """Write facets and words for the records of lines `after`+1 to `until`. Return the number of records."""
     facets, words, occurring = [], [], set()
-    rule = run_rubric(source.target_run).rule
+    rubric = run_rubric(source.target_run)
     # In small batches, because a record can have megabytes.
     for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
         judged = judged_criteria(record)
-        found = set(islice(facets_of(record, judged, rule), MAX_FACETS))
+        found = set(islice(facets_of(record, judged, rubric), MAX_FACETS))
         occurring |= {facet for facet in found if facet.name in FACETS_WITH_OPTIONS}
         facets.append(
             {"id": record.pk, "keys": sorted(facet_key(facet.name, facet.value) for facet in found)}

@@ -10,7 +10,7 @@ from itertools import product
 from math import sqrt
 from typing import Any
 
-from reviews.records.verdict import Level
+from reviews.records.scales import Level
 from reviews.statistics.intervals import Estimate, Z, undefined, wilson, wilson_limits
 
 # Definitions for pages, by the names of the functions below.

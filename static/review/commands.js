@@ -7,7 +7,7 @@
 
 import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";
-import { all, changed, currentIndex, edit, form, go, isOverridden, missing, one, rows, screenEvents } from "./form.js";
+import { all, changed, currentIndex, edit, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
 import { sent } from "./next.js";
 
 const MEANT_WHILE_WAITING = ["submit", "down", "up"];
@@ -46,6 +46,7 @@ function scoreCurrent(key) {
 function wait(row, index) {
   if (!keys.isOn || !isOverridden(row) || !one(".cause", row)) return false;
   go(index);
+  row.focus({ preventScroll: true }); // not its number: a digit picks the cause
   row.setAttribute("data-waiting", "");
   return true;
 }
@@ -74,7 +75,21 @@ function answer(event, key) {
   return true;
 }
 
+/** In a number, digits and arrows change it, and Enter goes to the next criterion. */
+function onNumberKey(event) {
+  if (event.key === "Enter") {
+    event.preventDefault();
+    const list = rows();
+    const index = list.findIndex((row) => numberOf(row) === event.target);
+    if (!event.target.validity.valid) event.target.reportValidity();
+    else if (!wait(list[index], index)) go(index + 1);
+    return true;
+  }
+  return /^([0-9.,+-]|Arrow.*|Backspace|Delete|Home|End|Tab)$/.test(event.key);
+}
+
 keys.before = (event, key) => {
+  if (event.target.matches(".number [type=number]") && onNumberKey(event)) return true;
   // Each pane scrolls on its own; on the heading, scrolling keys apply to the evidence.
   if (event.target.matches("body, h1") && /^(Arrow|Page|Home|End| )/.test(event.key)) one("#evidence")?.focus();
   if (!form()) return false;
@@ -105,6 +120,13 @@ function submit() {
   const lacking = missing();
   if (lacking.length) go(rows().indexOf(lacking[0]));
   else if (one("#submit")) form().requestSubmit(one("#submit"));
+}
+
+function toggleGuideline() {
+  const guideline = one("#guideline");
+  if (!guideline) return;
+  guideline.open = !guideline.open;
+  if (guideline.open) guideline.scrollIntoView({ block: "nearest" });
 }
 
 function toggleRaw() {
@@ -141,6 +163,7 @@ Object.assign(keys.commands, {
   up: () => go(currentIndex() - (waiting() ? 0 : 1)),
   edit,
   comment: () => one("#comments")?.focus(),
+  guideline: toggleGuideline,
   raw: toggleRaw,
   diff: toggleDiff,
   source: toggleMathSource,
@@ -200,7 +223,7 @@ function onKey(event) {
 // In the capture phase, before keys.js: a handled key is not looked up as a command.
 document.addEventListener("keydown", onKey, true);
 document.addEventListener("change", (event) => {
-  const row = event.target.matches("[name$='-score']") && event.target.closest("#criteria > .criterion");
+  const row = event.target.matches("[type=radio][name$='-score']") && event.target.closest("#criteria > .criterion");
   if (row) {
     const index = rows().indexOf(row);
     if (wait(row, index)) event.target.focus();

@@ -15,7 +15,9 @@ const dispatch = (name, detail) => screenEvents.dispatchEvent(new CustomEvent(na
 export const form = () => one("#review-form");
 export const rows = () => all("#criteria > .criterion");
 const level = (row) => one("[name$='-score']:checked", row)?.closest(".level");
-const score = (row) => level(row)?.dataset.level ?? "";
+export const numberOf = (row) => one(".number [type=number]", row);
+const track = (row) => one(".number .track", row);
+const score = (row) => level(row)?.dataset.level ?? (numberOf(row)?.validity.valid ? numberOf(row).value : "");
 const isRemoved = (row) => one("[name$='-removed']", row).checked;
 const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
@@ -33,25 +35,69 @@ function isBlank(row) {
 
 function isChanged(row) {
   if (one(".name input", row)) return !isBlank(row);
-  return isRemoved(row) || score(row) !== row.dataset.judged || isEdited(row);
+  return isRemoved(row) || !isJudged(row) || isEdited(row);
+}
+
+/** Whether the score is the judge's. Numbers may be spelled differently. */
+function isJudged(row) {
+  const [ours, judges] = [score(row), row.dataset.judged];
+  return ours === judges || Boolean(numberOf(row) && !level(row) && ours && judges && Number(ours) === Number(judges));
 }
 
 /** Whether the score differs from the judge's. */
-export const isOverridden = (row) => Boolean(row.dataset.judged && level(row) && !("judge" in level(row).dataset));
+export const isOverridden = (row) => Boolean(row.dataset.judged && score(row) && !isJudged(row));
+
+/** The chosen score: its level, its amount in a mean, its rank, and whether a verdict skips it. */
+function chosen(row) {
+  const data = level(row)?.dataset;
+  if (data) return { counts: data.counts, amount: data.amount, rank: data.rank, isSkipped: "skipped" in data };
+  if (!score(row)) return { counts: "", amount: "", rank: "" };
+  const limits = JSON.parse(one(".number", row).dataset.thresholds);
+  const sign = limits.lower_is_better ? -1 : 1;
+  const reaches = (limit) => limit !== null && sign * Number(score(row)) >= sign * limit;
+  const counts = limits.pass_from === null ? "" : reaches(limits.pass_from) ? "yes" : reaches(limits.partial_from) ? "partial" : "no";
+  return { counts, amount: score(row), rank: String(sign * Number(score(row))) };
+}
+
+function direction(row) {
+  const [ours, judges] = [chosen(row).rank, row.dataset.rank];
+  if (!ours || !judges) return "";
+  return Number(ours) > Number(judges) ? "raised" : Number(ours) < Number(judges) ? "lowered" : "same";
+}
+
+/** Hide the causes that do not fit the change of the score. */
+function filterCauses(row) {
+  const ours = direction(row);
+  for (const cause of all(".cause[data-directions]", row)) {
+    const isOffered = !ours || cause.dataset.directions.split(" ").includes(ours);
+    cause.hidden = !isOffered && !one("input", cause).checked;
+  }
+}
+
+const isInvalid = (row) => Boolean(numberOf(row) && !numberOf(row).validity.valid);
 
 export function missing() {
   const kept = rows().filter((row) => !isRemoved(row));
-  return kept.filter((row) => !score(row) && !(isBlank(row) && kept.length > 1));
+  return kept.filter((row) => !score(row) && (isInvalid(row) || !("optional" in row.dataset)) && !(isBlank(row) && kept.length > 1));
 }
 
 function verdict() {
   const rule = JSON.parse(form().dataset.rule);
-  const levels = rows().filter((row) => !isRemoved(row) && !isBlank(row)).map(level);
-  const said = levels.map((chosen) => chosen?.dataset[rule.kind === "mean" ? "number" : "counts"]);
-  if (!said.length || said.some((value) => !value)) return "incomplete";
-  if (rule.kind === "worst") return VERDICTS[["no", "partial", "yes"].find((value) => said.includes(value))];
-  const mean = said.reduce((sum, number) => sum + Number(number), 0) / said.length;
-  return mean >= rule.pass ? "Pass" : mean >= rule.partial ? "Partial" : "Fail";
+  const counted = rows().filter((row) => !isRemoved(row) && !isBlank(row) && !("optional" in row.dataset && !score(row)))
+    .map((row) => ({ ...chosen(row), weight: rule.rule === "weighted" ? Number(row.dataset.weight) : 1 }))
+    .filter((said) => !said.isSkipped);
+  if (!counted.length || rule.rule === "none") return "incomplete";
+  if (rule.rule === "worst") {
+    if (counted.some((said) => !said.counts)) return "incomplete";
+    return VERDICTS[["no", "partial", "yes"].find((value) => counted.some((said) => said.counts === value))];
+  }
+  if (counted.some((said) => !said.amount)) return "incomplete";
+  const weights = counted.reduce((sum, said) => sum + said.weight, 0);
+  if (!weights) return "incomplete";
+  const sum = counted.reduce((total, said) => total + said.weight * Number(said.amount), 0);
+  const mean = Math.round((sum / weights) * 1e9) / 1e9; // as the server rounds it
+  if (mean >= (rule.pass_from ?? Infinity)) return "Pass";
+  return mean >= (rule.partial_from ?? Infinity) ? "Partial" : "Fail";
 }
 
 function refresh() {
@@ -60,14 +106,34 @@ function refresh() {
     row.classList.toggle("changed", isChanged(row));
     row.classList.toggle("edited", isEdited(row));
     row.classList.toggle("removed", isRemoved(row));
-    const chosen = isOverridden(row) ? one("span", level(row)).textContent : "";
-    one(".change strong", row).textContent = chosen && `${row.dataset.word} → ${chosen}`;
+    row.classList.toggle("overridden", isOverridden(row));
+    const word = isOverridden(row) ? (level(row) ? one("span", level(row)).textContent : score(row)) : "";
+    one(".change strong", row).textContent = word && `${row.dataset.word} → ${word}`;
+    filterCauses(row);
+    showTrack(row);
   }
   const output = one("#verdict");
   const before = output.dataset.judged;
   const after = verdict();
   output.textContent = ["", after].includes(before) || after === "incomplete" ? after : `${before} → ${after}`;
   labelSubmit();
+}
+
+/** Show the number on the track. */
+function showTrack(row) {
+  if (!track(row)) return;
+  track(row).hidden = false;
+  track(row).value = numberOf(row).value || track(row).min;
+  track(row).toggleAttribute("data-empty", !numberOf(row).value);
+}
+
+/** Keep the number, its track and the buttons of a row in step: the last one used counts. */
+function synchronise(target) {
+  const row = target.closest(".criterion");
+  if (!row || !numberOf(row)) return;
+  if (target === track(row)) numberOf(row).value = target.value;
+  if (target === numberOf(row) || target === track(row)) all("[type=radio][name$='-score']", row).forEach((radio) => { radio.checked = false; });
+  else if (target.matches("[name$='-score']")) numberOf(row).value = "";
 }
 
 function labelSubmit() {
@@ -94,7 +160,9 @@ export function go(index) {
   if (!list.length) return;
   current = Math.max(0, Math.min(index, list.length - 1));
   mark();
-  list[current].focus({ preventScroll: true });
+  const number = numberOf(list[current]);
+  (number ?? list[current]).focus({ preventScroll: true });
+  number?.select();
   list[current].scrollIntoView({ block: "nearest" });
 }
 
@@ -161,7 +229,9 @@ function begin() {
 }
 
 document.addEventListener("input", (event) => {
-  if (event.target.form && event.target.form === form()) changed(keys.isText(event.target));
+  if (!event.target.form || event.target.form !== form()) return;
+  synchronise(event.target);
+  changed(keys.isText(event.target));
 });
 document.addEventListener("focusin", (event) => {
   const index = rows().indexOf(event.target.closest(".criterion"));

@@ -8,6 +8,7 @@ import pytest
 
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
+from reviews.records.scales import YES_PARTIAL_NO
 from reviews.review import independent_reviews
 from tests.api.conftest import Program, path_of, program_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
@@ -53,7 +54,9 @@ class TestClaim:
         assert record.claimed_until
         assert claimed["claimed_until"].startswith(f"{record.claimed_until:%Y-%m-%dT%H:%M:%S}")
         of_judge = {"criterion": ACCURACY, **SCORES[ACCURACY], "origin": "judge"}
-        assert of_judge | {"scores": ["Yes", "Partial", "No"]} in claimed["criteria"]
+        found = next(one for one in claimed["criteria"] if one["criterion"] == ACCURACY)
+        assert found.items() >= (of_judge | {"scores": ["Yes", "Partial", "No"]}).items()
+        assert found["scale"] == YES_PARTIAL_NO.as_json()
         assert claim(of_ana, record.run).json()["evaluation_id"] == record.evaluation_id
 
     def test_claim_of_last_record_leaves_none(
@@ -107,7 +110,7 @@ class TestReview:
         record.refresh_from_db()
         assert record.human_corrected_scores == {
             UNDERSTANDING: SCORES[UNDERSTANDING],
-            ACCURACY: {"score": "Yes", "justification": "It is 2."},
+            ACCURACY: {"score": "Yes", "justification": "It is 2.", "justification_by": "reviewer"},
         }
         assert (record.human_review_status, record.human_reviewer_id) == ("Completed", "ana")
         assert answer.status_code == 200

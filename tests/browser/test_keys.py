@@ -5,6 +5,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Draft, Escalation, Evaluation, Review, Run, Skip, User
+from reviews.records.verdict import VerdictRule
 from tests.browser.conftest import open_runs
 from tests.browser.screen import (
     SCORES,
@@ -19,6 +20,7 @@ from tests.browser.screen import (
     words_of,
 )
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,8 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def numbers(db: None) -> int:
     """A record with scores from 5 to 1 and the mean as verdict."""
     run = RunFactory.create(
-        rubric={"criteria": ["depth", "clarity"], "scores": [5, 4, 3, 2, 1]},
-        verdict_rule={"kind": "mean", "pass": 4, "partial": 2.5},
+        rubric=rubric_data("depth", "clarity", values=(5, 4, 3, 2, 1), rule=VerdictRule("mean", 4, 2.5)),
     )
     scores = {name: {"score": 3, "justification": ""} for name in ("depth", "clarity")}
     return EvaluationFactory.create(run=run, parsed_rubric_scores=scores, aggregated_score=None).pk
@@ -73,7 +74,7 @@ def test_scoring_four_criteria_takes_five_keys(screen: Page) -> None:
 
 
 def test_scoring_four_criteria_without_judge_scores_takes_five_keys(screen: Page) -> None:
-    Run.objects.update(rubric={"criteria": list(SCORES), "scores": ["Yes", "Partial", "No"]})
+    Run.objects.update(rubric=rubric_data(*SCORES))
     Evaluation.objects.filter(model_id="b-model").update(parsed_rubric_scores={}, aggregated_score=None)
     press(screen, "s")
     heading(screen, "b-model")

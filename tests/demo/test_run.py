@@ -16,9 +16,9 @@ from reviews.demo.run import demo_context, demo_lines
 from reviews.demo.tasks import PATTERNS, Pattern, Task, draw
 from reviews.queue.allocation import BLIND, position
 from reviews.records.contradictions import find_contradictions
+from reviews.records.rubric import Rubric
 from reviews.records.schema import FIELDS, Record, parse_line
 from reviews.records.score_extraction import extract_scores
-from reviews.records.verdict import VerdictRule
 
 
 @pytest.fixture(scope="module")
@@ -98,13 +98,13 @@ class TestDemoRecords:
         kinds = {
             found.kind
             for record in records
-            for found in find_contradictions(record, judged(record), VerdictRule())
+            for found in find_contradictions(record, judged(record), Rubric())
         }
         assert kinds == {"verifier", "no reference", "justification"}
 
     def test_unflagged_demo_records_have_no_contradiction(self, records: list[Record]) -> None:
         clean = [record for record in records if not record.needs_human_review]
-        assert not any(find_contradictions(record, judged(record), VerdictRule()) for record in clean)
+        assert not any(find_contradictions(record, judged(record), Rubric()) for record in clean)
         assert Counter(record.aggregated_score for record in clean)["Pass"] > len(clean) / 2
 
     def test_scores_of_demo_records_can_be_extracted(self, records: list[Record]) -> None:
@@ -113,7 +113,7 @@ class TestDemoRecords:
             if record.parsing_error:
                 assert (record.parsed_rubric_scores, record.aggregated_score) == ({}, None)
             else:
-                assert record.aggregated_score == VerdictRule().verdict(record.parsed_rubric_scores)
+                assert record.aggregated_score == Rubric().verdict(record.parsed_rubric_scores)
 
     def test_demo_responses_are_objects_and_plain_text(self, records: list[Record]) -> None:
         ideal = {type(record.structured_ideal_response) for record in records}

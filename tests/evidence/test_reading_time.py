@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from tests.support.factories import EvaluationFactory
 
 

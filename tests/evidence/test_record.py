@@ -7,8 +7,8 @@ import pytest
 from reviews.evidence.record import Evidence, Response, read_evidence, summarise_decision
 from reviews.models import Evaluation
 from reviews.records.responses import ResponsePart
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory
 

@@ -19,10 +19,11 @@ from reviews.judge.accuracy import (
 )
 from reviews.judge.scope import JudgeScope, scope_choices
 from reviews.models import BlindScores, Evaluation, Run, User
-from reviews.records.verdict import VerdictRule
+from reviews.records.scales import RangeScale
 from reviews.review import decisions
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
+from tests.support.rubrics import rubric_data
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +34,7 @@ JUDGED = {CLARITY: "Yes"}
 
 @pytest.fixture
 def run() -> Run:
-    return RunFactory.create(rubric={"criteria": [CLARITY, "Depth"]}, blind_share=0)
+    return RunFactory.create(rubric=rubric_data(CLARITY, "Depth"), blind_share=0)
 
 
 def review(
@@ -129,8 +130,7 @@ class TestConfusionMatrix:
         assert figures.as_json()
 
     def test_many_scores_are_grouped_by_level(self, run: Run, ana: User) -> None:
-        run.rubric["scores"] = [100, 50, 0]
-        run.verdict_rule = VerdictRule("mean", (), (), (), 60, 30).as_json()
+        run.rubric = rubric_data(CLARITY, scale=RangeScale(0, 100, pass_from=60, partial_from=30))
         run.save()
         for number in range(20):
             review(run, ana, {CLARITY: 90 if number else "none"}, judge={CLARITY: 5 * number})
@@ -283,8 +283,7 @@ def test_accuracy_takes_two_queries_for_any_number_of_decisions(
 
 
 def test_weighted_kappa_uses_distances_of_numeric_scores(run: Run, ana: User) -> None:
-    run.rubric["scores"] = [5, 4, 3, 2, 1]
-    run.verdict_rule = VerdictRule("mean", (), (), (), 4, 2).as_json()
+    run.rubric = rubric_data(CLARITY, scale=RangeScale(1, 5, pass_from=4, partial_from=2))
     run.save()
     for judge, human in [(5, 4), (4, 4.0), (1, 2), (3, 3), (2, 2), (5, 5)]:
         review(run, ana, {CLARITY: human}, judge={CLARITY: judge})

@@ -6,13 +6,14 @@ from reviews.judge import reviewer_agreement
 from reviews.models import AgreementPattern, Run
 from reviews.statistics import reliability
 from tests.support.factories import RunFactory
+from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
 def run() -> Run:
-    return RunFactory.create(rubric={"criteria": ["Rigor", "Clarity"], "scores": ["Yes", "Partial", "No"]})
+    return RunFactory.create(rubric=rubric_data("Rigor", "Clarity"))
 
 
 def gave(run: Run, criterion: str | None, patterns: dict[str, int]) -> None:

@@ -1,24 +1,29 @@
-"""Scale positions and order of scores under any rubric."""
+"""Categories of scores and their order under any scale."""
 
 from typing import Any
 
 import pytest
 
-from reviews.judge.scales import MOST_SCORES, Scale
+from reviews.judge.scales import MOST_SCORES, ScoreCategories
+from reviews.records.rubric import Criterion, Rubric
+from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score
-from reviews.records.verdict import VerdictRule
-from reviews.rubric.definition import Rubric
+from tests.support.rubrics import rubric_of
 
 WORDS = Rubric()
-NUMBERS = Rubric(scores=(5, 4, 3, 2, 1), rule=VerdictRule("mean", (), (), (), 4, 2))
+NUMBERS = rubric_of(scale=RangeScale(1, 5, pass_from=4, partial_from=2))
 
 
-def shown(scale: Scale) -> list[tuple[str, str | None, float | None]]:
+def categories_of(scale: Scale, *found: Any) -> ScoreCategories:
+    return ScoreCategories.from_scores(rubric_of(scale=scale), "Clarity", found)
+
+
+def shown(scale: ScoreCategories) -> list[tuple[str, str | None, float | None]]:
     return [(category.label, category.level, category.rank) for category in scale.categories]
 
 
 def test_words_are_ranked_by_level() -> None:
-    assert shown(Scale.from_scores(WORDS, [])) == [
+    assert shown(ScoreCategories.from_scores(WORDS, "Clarity", [])) == [
         ("Yes", "yes", 2),
         ("Partial", "partial", 1),
         ("No", "no", 0),
@@ -26,60 +31,90 @@ def test_words_are_ranked_by_level() -> None:
 
 
 def test_numbers_are_ranked_by_size() -> None:
-    assert shown(Scale.from_scores(NUMBERS, [3.5]))[:3] == [
+    assert shown(ScoreCategories.from_scores(NUMBERS, "Clarity", [3.5]))[:3] == [
         ("5", "yes", 5),
         ("4", "yes", 4),
         ("3.5", "partial", 3.5),
     ]
 
 
-@pytest.mark.parametrize(("scores", "first"), [((1, 2, 3), "1"), ((3, 2, 1), "3")])
-def test_school_marks_are_ranked_as_the_rubric_lists_them(scores: tuple[Score, ...], first: str) -> None:
-    marks = Rubric(scores=scores, rule=VerdictRule("worst", scores[:1], scores[1:2], scores[2:]))
-    scale = Scale.from_scores(marks, [])
-    assert scale.categories[0].label == first
-    assert [category.level for category in scale.categories] == ["yes", "partial", "no"]
+@pytest.mark.parametrize(("values", "first"), [((1, 2, 3), "1"), ((3, 2, 1), "3")])
+def test_school_marks_are_ranked_as_the_scale_lists_them(values: tuple[Score, ...], first: str) -> None:
+    found = categories_of(ValueScale(values, values[0], values[1]))
+    assert found.categories[0].label == first
+    assert [category.level for category in found.categories] == ["yes", "partial", "no"]
+
+
+def test_lower_numbers_are_first_if_they_are_better() -> None:
+    found = categories_of(RangeScale(0, 2, pass_from=0, partial_from=1, lower_is_better=True))
+    assert shown(found) == [("0", "yes", 0), ("1", "partial", -1), ("2", "no", -2)]
+
+
+def test_values_without_levels_are_ranked_by_their_order() -> None:
+    found = categories_of(ValueScale(("warm", "mild", "cold"), unranked=("N/A",)))
+    assert shown(found) == [("warm", None, 1), ("mild", None, 0.5), ("cold", None, 0), ("N/A", None, None)]
+
+
+def test_preferences_are_ranked_from_a_to_b() -> None:
+    found = categories_of(PairwiseScale(both_bad="none"))
+    assert shown(found) == [("A", None, 1), ("tie", None, 0), ("B", None, -1), ("none", None, None)]
+
+
+def test_each_criterion_has_the_categories_of_its_scale() -> None:
+    rubric = Rubric((Criterion("a", scale=ValueScale((True, False), pass_from=True)), Criterion("b")))
+    assert [
+        [category.label for category in ScoreCategories.from_scores(rubric, name, []).categories]
+        for name in rubric.names
+    ] == [["true", "false"], ["Yes", "Partial", "No"]]
+
+
+def test_decimal_range_has_the_scores_that_were_found() -> None:
+    found = categories_of(RangeScale(0, 1, is_integer=False, pass_from=0.5), 0.25, 0.92, 0.25)
+    assert shown(found) == [("0.92", "yes", 0.92), ("0.25", "no", 0.25)]
 
 
 def test_unknown_score_comes_last_without_a_rank() -> None:
-    assert shown(Scale.from_scores(WORDS, ["it depends", "Yes"]))[2:] == [
+    assert shown(ScoreCategories.from_scores(WORDS, "Clarity", ["it depends", "Yes"]))[2:] == [
         ("No", "no", 0),
         ("it depends", None, None),
     ]
-    assert shown(Scale.from_scores(NUMBERS, ["n/a"]))[-1] == ("n/a", None, None)
+    assert shown(ScoreCategories.from_scores(NUMBERS, "Clarity", ["n/a"]))[-1] == ("n/a", None, None)
 
 
 @pytest.mark.parametrize("nothing", [None, "", " ", {}, [1], float("nan")])
 def test_value_that_is_no_score_has_no_category(nothing: Any) -> None:
-    scale = Scale.from_scores(WORDS, [nothing])
+    scale = ScoreCategories.from_scores(WORDS, "Clarity", [nothing])
     assert len(scale.categories) == 3
     assert scale.place(nothing) is None
 
 
 def test_equal_scores_share_a_category() -> None:
-    scale = Scale.from_scores(NUMBERS, [4.0, "4", True])
+    scale = ScoreCategories.from_scores(NUMBERS, "Clarity", [4.0, "4", True])
     assert scale.place(4) == scale.place(4.0) == 1
     assert len({scale.place(4), scale.place("4"), scale.place(True)}) == 3
-    assert [category.spelled for category in scale.categories] == ["5", "4", "3", "2", "1", '"4"', "true"]
+    assert [category.spelled for category in scale.categories] == ["5", "4", '"4"', "3", "2", "1", "true"]
 
 
 def test_too_many_scores_are_grouped_by_level() -> None:
-    scale = Scale.from_scores(NUMBERS, [*range(-50, 50), "a long story", "another one"])
+    wide = RangeScale(-50, 50, pass_from=4, partial_from=2)
+    scale = categories_of(wide, *range(-60, 60), "a long story", "another one")
     assert [category.label for category in scale.categories] == [
         "counts as Yes",
         "counts as Partial",
         "counts as No",
     ]
-    assert [scale.place(score) for score in (40, 3, -50, "a long story")] == [0, 1, 2, None]
+    assert [scale.place(score) for score in (40, 3, -50, -51, "a long story")] == [0, 1, 2, None, None]
     assert {category.spelled for category in scale.categories} == {""}
 
 
-def test_as_many_scores_as_a_rubric_allows_are_not_grouped() -> None:
-    assert len(Scale.from_scores(Rubric(scores=tuple(range(MOST_SCORES))), []).categories) == MOST_SCORES
+def test_as_many_scores_as_a_scale_allows_are_not_grouped() -> None:
+    assert len(categories_of(RangeScale(1, MOST_SCORES)).categories) == MOST_SCORES
+    assert len(categories_of(ValueScale(tuple(range(MOST_SCORES)))).categories) == MOST_SCORES
+    assert len(categories_of(RangeScale(1, MOST_SCORES), 0).categories) == 3
 
 
 def test_verdicts_form_a_scale() -> None:
-    scale = Scale.of_verdicts()
+    scale = ScoreCategories.of_verdicts()
     assert shown(scale) == [("Pass", "yes", 2), ("Partial", "partial", 1), ("Fail", "no", 0)]
     assert [category.spelled for category in scale.categories] == ["Pass", "Partial", "Fail"]
     assert (scale.place("Fail"), scale.place("Great")) == (2, None)

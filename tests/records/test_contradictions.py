@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.records.contradictions import Contradiction, find_contradictions, is_praise
+from reviews.records.rubric import Rubric
+from reviews.records.scales import RangeScale
 from reviews.records.score_extraction import extract_scores
 from reviews.records.verdict import VerdictRule
 
@@ -38,7 +40,7 @@ def scored(**words: str) -> Mapping[str, Any]:
 
 
 def found_in(judged: Judged, scores: Mapping[str, Any], *siblings: str) -> list[Contradiction]:
-    return find_contradictions(judged, scores, VerdictRule(), siblings)
+    return find_contradictions(judged, scores, Rubric(), siblings)
 
 
 def only(found: list[Contradiction]) -> Contradiction:
@@ -136,9 +138,9 @@ class TestContradictions:
         assert found_in(Judged(), {}, "rigor") == []
 
     def test_contradictions_use_the_verdict_rule_of_the_run(self) -> None:
-        rule = VerdictRule.from_json({"kind": "mean", "pass": 4, "partial": 2})
+        rubric = Rubric(scale=RangeScale(1, 5), rule=VerdictRule("mean", 4, 2))
         scores = {"final answer": {"score": 5, "justification": "Right."}, "rigor": {"score": 1}}
-        assert find_contradictions(Judged("Pass", False, MISMATCH), scores, rule) == [
+        assert find_contradictions(Judged("Pass", False, MISMATCH), scores, rubric) == [
             ("verdict", "The judge's verdict is Pass, but its scores result in Partial."),
             (
                 "verifier",
@@ -160,7 +162,7 @@ def test_sample_has_eleven_contradictions_to_a_verifier_without_reference(sample
             for proposal in extract_scores(record["raw_judge_output"]).proposals
         }
         judged = Judged(*(record[field.name] for field in fields(Judged)))
-        kinds.update(found.kind for found in find_contradictions(judged, scores, VerdictRule(), scores))
+        kinds.update(found.kind for found in find_contradictions(judged, scores, Rubric(), scores))
     assert kinds == {"no reference": 49, "verifier": 11}
 
 
@@ -168,7 +170,7 @@ def test_sample_has_eleven_contradictions_to_a_verifier_without_reference(sample
 def test_any_record_can_be_checked_for_contradictions(
     message: str, scores: dict[str, Any], siblings: list[str]
 ) -> None:
-    for found in find_contradictions(Judged("Pass", False, message), scores, VerdictRule(), siblings):
+    for found in find_contradictions(Judged("Pass", False, message), scores, Rubric(), siblings):
         assert found.sentence.endswith(".")
 
 

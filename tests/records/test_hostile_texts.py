@@ -21,7 +21,7 @@ from reviews.records import (
     reason_families,
     schema,
     score_extraction,
-    verdict,
+    verification,
 )
 from reviews.search import terms
 from reviews.storage.json_document import MemberCutter, NoList, list_start, on_one_line
@@ -63,7 +63,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "praise": contradictions.is_praise,
     "a reason": reason_families.reason_family,
     "an answer": siblings.normalise_answer,
-    "a verification": lambda text: verdict.read_verification(verified=None, message=text),
+    "a verification": lambda text: verification.read_verification(verified=None, message=text),
     "words": lambda text: terms.distinct_words([text]),
     "a query": terms.tsquery,
     "words to compare": response_diff.split_words,

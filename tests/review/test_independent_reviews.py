@@ -26,8 +26,8 @@ from reviews.models import (
 from reviews.queue import claims, progress
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import adjudication, agreement_counts, decisions, drafts, escalations, independent_reviews
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import export_data, file_of, import_data, line

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from reviews.records.verdict import VerdictRule
+from reviews.records.rubric import Rubric
 from reviews.rubric.overrides import JudgeComparison, compare_with_judge
 
 JUDGED = {"Clarity": "Yes", "Rigor": "No"}
@@ -30,30 +30,28 @@ def decided(**scores: Any) -> dict[str, dict[str, Any]]:
 def test_changes_count_criteria_with_other_scores_or_causes(
     scores: dict[str, str], causes: dict[str, str], changes: int
 ) -> None:
-    assert compare_with_judge(JUDGED, decided(**scores), causes, VerdictRule(), None).changes == changes
+    assert compare_with_judge(JUDGED, decided(**scores), causes, Rubric(), None).changes == changes
 
 
 @pytest.mark.parametrize(
     ("judge", "human", "changes"), [(4, 4.0, 0), (True, 1, 1), ("1", 1, 1), (0, False, 1)]
 )
 def test_scores_are_compared_as_json_values(judge: Any, human: Any, changes: int) -> None:
-    assert (
-        compare_with_judge({"Rigor": judge}, decided(Rigor=human), {}, VerdictRule(), None).changes == changes
-    )
+    assert compare_with_judge({"Rigor": judge}, decided(Rigor=human), {}, Rubric(), None).changes == changes
 
 
 def test_unknown_judge_scores_leave_only_the_human_verdict() -> None:
-    assert compare_with_judge(None, decided(Clarity="Yes"), {}, VerdictRule(), "Fail") == JudgeComparison(
+    assert compare_with_judge(None, decided(Clarity="Yes"), {}, Rubric(), "Fail") == JudgeComparison(
         None, None, "Pass"
     )
 
 
 @pytest.mark.parametrize(("recorded", "judged"), [("Partial", "Partial"), (None, "Fail"), ("passed", "Fail")])
 def test_judge_verdict_is_recorded_or_computed_from_scores(recorded: str | None, judged: str) -> None:
-    compared = compare_with_judge(JUDGED, decided(Clarity="Yes", Rigor="Yes"), {}, VerdictRule(), recorded)
+    compared = compare_with_judge(JUDGED, decided(Clarity="Yes", Rigor="Yes"), {}, Rubric(), recorded)
     assert (compared.judged_verdict, compared.verdict) == (judged, "Pass")
 
 
 def test_scores_without_level_have_no_verdict() -> None:
-    compared = compare_with_judge({"Clarity": "?"}, decided(Clarity="!"), {}, VerdictRule(), None)
+    compared = compare_with_judge({"Clarity": "?"}, decided(Clarity="!"), {}, Rubric(), None)
     assert compared == JudgeComparison(1, None, None)

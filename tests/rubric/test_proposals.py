@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from reviews.models import Evaluation
-from reviews.records.scores import AS_JUDGED
-from reviews.rubric.definition import Rubric
+from reviews.records.rubric import Rubric
+from reviews.records.scales import RangeScale
 from reviews.rubric.proposals import Proposal, read_proposals
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.rubrics import rubric_of
 
 pytestmark = pytest.mark.django_db
 
@@ -46,33 +47,45 @@ def test_proposals_are_in_file_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "score", "level", "word"),
+    ("entry", "score", "word"),
     [
-        ({"score": "Yes"}, "Yes", "Yes", "Yes"),
-        ({"score": "yes"}, "yes", AS_JUDGED, "yes"),
-        ({"score": 4}, 4, AS_JUDGED, "4"),
-        ({"score": 0}, 0, AS_JUDGED, "0"),
-        ({"score": True}, True, AS_JUDGED, "true"),
-        ({"score": None}, None, "", ""),
-        ({"score": ""}, "", "", ""),
-        ({"score": ["Yes"]}, None, "", ""),
-        ({"justification": "No score."}, None, "", ""),
-        ("Partial", "Partial", "Partial", "Partial"),
-        (3.5, 3.5, AS_JUDGED, "3.5"),
-        (["Yes"], None, "", ""),
+        ({"score": "Yes"}, "Yes", "Yes"),
+        ({"score": "yes"}, "yes", "yes"),
+        ({"score": 4}, 4, "4"),
+        ({"score": 0}, 0, "0"),
+        ({"score": True}, True, "true"),
+        ({"score": False}, False, "false"),
+        ({"score": None}, None, ""),
+        ({"score": ""}, "", ""),
+        ({"score": ["Yes"]}, None, ""),
+        ({"justification": "No score."}, None, ""),
+        ("Partial", "Partial", "Partial"),
+        (3.5, 3.5, "3.5"),
+        (["Yes"], None, ""),
     ],
 )
-def test_proposed_score_keeps_its_json_type(entry: Any, score: Any, level: str, word: str) -> None:
+def test_proposed_score_keeps_its_json_type(entry: Any, score: Any, word: str) -> None:
     proposal = offered({"Clarity": entry})
-    assert (proposal.score, proposal.level, proposal.word) == (score, level, word)
+    assert (proposal.score, proposal.word) == (score, word)
     assert type(proposal.score) is type(score)
+
+
+def test_fingerprint_differs_for_another_score_or_justification() -> None:
+    entries = [
+        {"score": 4},
+        {"score": "4"},
+        {"score": 4, "justification": "So."},
+        {"score": 0},
+        {"score": None},
+    ]
+    assert len({offered({"Clarity": entry}).fingerprint for entry in entries}) == len(entries)
 
 
 def test_justification_that_is_no_text_is_left_empty() -> None:
     assert not offered({"Clarity": {"score": "Yes", "justification": {"text": "?"}}}).justification
 
 
-THREE = Rubric(criteria=("clarity", "rigor", "style"), scores=(5, 4, "4", True))
+THREE = rubric_of("clarity", "rigor", "style", scale=RangeScale(1, 5))
 
 
 def with_scores(*names: str) -> Evaluation:
@@ -83,9 +96,8 @@ def test_missing_criteria_of_the_rubric_are_blank() -> None:
     blank, own, last = read_proposals(with_scores("rigor"), THREE)
     assert (own.criterion, own.score) == ("rigor", 4)
     assert (blank.criterion, last.criterion) == ("clarity", "style")
-    assert (blank.score, blank.level, blank.word, blank.justification, blank.given) == (None, "", "", "", {})
+    assert (blank.score, blank.word, blank.justification, blank.given) == (None, "", "", {})
     assert blank.origin == "rubric"
-    assert [option.score for option in blank.options] == [5, 4, "4", True]
 
 
 def test_proposals_are_in_rubric_order_with_others_last() -> None:
@@ -103,18 +115,6 @@ def test_record_without_scores_gets_the_rubric_of_the_run() -> None:
 def test_record_of_another_rubric_has_no_blank_criteria() -> None:
     names = ["depth", "rigor", "tone"]
     assert [proposal.criterion for proposal in read_proposals(with_scores(*names), THREE)] == names
-
-
-@pytest.mark.parametrize(
-    ("score", "level"), [(5, "5"), (4.0, "4"), ("4", '"4"'), (True, "true"), (1, AS_JUDGED), ("5", AS_JUDGED)]
-)
-def test_judge_score_is_one_of_the_options(score: Any, level: str) -> None:
-    record = EvaluationFactory.build(parsed_rubric_scores={"rigor": {"score": score}})
-    [proposal] = [proposal for proposal in read_proposals(record, THREE) if proposal.criterion == "rigor"]
-    assert proposal.level == level
-    assert len(proposal.options) == (5 if level == AS_JUDGED else 4)
-    [own] = [option for option in proposal.options if option.value == level]
-    assert own.score == score
 
 
 def test_repairs_are_proposed_with_their_place() -> None:

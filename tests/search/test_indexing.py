@@ -12,7 +12,7 @@ from reviews.models import (
     StratumCount,
     UnindexedImport,
 )
-from reviews.records.verdict import VerdictRule
+from reviews.records.rubric import Rubric
 from reviews.search import filter_options, indexing
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
@@ -81,8 +81,7 @@ class TestFacets:
     def test_facets_ignore_invalid_scores(self, scores: dict[str, object]) -> None:
         record = EvaluationFactory.create(parsed_rubric_scores=scores)
         named = {
-            facet.name
-            for facet in indexing.facets_of(record, indexing.judged_criteria(record), VerdictRule())
+            facet.name for facet in indexing.facets_of(record, indexing.judged_criteria(record), Rubric())
         }
         assert "score" not in named
 

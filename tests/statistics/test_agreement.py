@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reviews.records.verdict import Level
+from reviews.records.scales import Level
 from reviews.statistics.agreement import (
     DEFINITIONS,
     Category,

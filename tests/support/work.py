@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from reviews.models import Evaluation, Review, Run, User
 from reviews.review.decisions import restore, submit
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from tests.support.factories import EvaluationFactory, ImportFactory
 
 SCORES = {

@@ -18,9 +18,10 @@ from rich.console import Console
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import NothingImported, Progress, import_stream
 from reviews.imports.recognition import ToolRecognised
-from reviews.management.arguments import add_map, open_input, read_mapping
+from reviews.management.arguments import add_map, open_input, read_mapping, read_rubric
 from reviews.models import Import
 from reviews.records.mapping import FieldMapping
+from reviews.records.rubric import Rubric
 from reviews.storage import decompression
 from reviews.storage.chunks import read_blocks
 from reviews.storage.corruption import CorruptData
@@ -44,17 +45,22 @@ class Command(BaseCommand):
         )
         parser.add_argument("--strict", action="store_true", help="import nothing if any line is invalid")
         add_map(parser, "mapping for a file of another tool (docs/mapping.md)")
+        parser.add_argument(
+            "--rubric", metavar="FILE", help="TOML file with the rubric of the run (docs/rubric.md)"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object for each file")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        mapping = read_mapping(options["map"])
-        statuses = [self._import(name, mapping, options) for name in options["files"]]
+        mapping, rubric = read_mapping(options["map"]), read_rubric(options["rubric"])
+        statuses = [self._import(name, mapping, rubric, options) for name in options["files"]]
         if all(status == NOTHING_IMPORTED for status in statuses):
             sys.exit(NOTHING_IMPORTED)
         if any(statuses):
             sys.exit(SOME_REJECTED)
 
-    def _import(self, name: str, mapping: FieldMapping | None, options: dict[str, Any]) -> int:
+    def _import(
+        self, name: str, mapping: FieldMapping | None, rubric: Rubric | None, options: dict[str, Any]
+    ) -> int:
         try:
             with open_input(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(
@@ -64,6 +70,7 @@ class Command(BaseCommand):
                     actor=None,
                     strict=options["strict"],
                     mapping=mapping,
+                    rubric=rubric,
                     progress=progress,
                 )
                 exceptions = done.listed_exceptions()

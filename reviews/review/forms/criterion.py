@@ -1,17 +1,20 @@
 """One row of the review form: a criterion, its score, its justification and its cause."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from django import forms
 
+from reviews.records.rubric import CIRCUMSTANCES, Circumstance, Criterion, Direction, Rubric, cause_keys
+from reviews.records.scales import RangeScale
 from reviews.records.score_extraction import Repair
-from reviews.records.scores import criterion_title
-from reviews.review.decision import CriterionEntry, EarlierScore, find_choice, same_text, score_choices
+from reviews.review.decision import CriterionEntry, EarlierScore, same_text, score_input
 from reviews.review.forms.fields import FormRow, row_prefix
-from reviews.rubric.definition import Choice, Rubric
+from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
+from reviews.rubric.score_input import Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,26 @@ class CauseOption:
     title: str
     key: str
     checked: bool
+    #: The comparisons with the judge's score for which the cause is offered; empty for all.
+    directions: tuple[Direction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NumberField:
+    """A field for a number. The script computes the verdict from its thresholds."""
+
+    minimum: float
+    maximum: float
+    #: None: any number.
+    step: float | None
+    value: str
+    thresholds: str
+
+    @classmethod
+    def of_scale(cls, scale: RangeScale, value: str) -> Self:
+        limits = {"pass_from": scale.pass_from, "partial_from": scale.partial_from}
+        thresholds = json.dumps({**limits, "lower_is_better": scale.lower_is_better})
+        return cls(scale.minimum, scale.maximum, 1 if scale.is_integer else scale.step, value, thresholds)
 
 
 class CriterionForm(forms.Form):
@@ -63,20 +86,23 @@ class CriterionForm(forms.Form):
         proposal: Proposal | None = None,
         earlier: EarlierScore | None = None,
         own: Any = None,
+        circumstances: Collection[Circumstance] = CIRCUMSTANCES,
     ) -> None:
         self.number = number
+        self.circumstances = circumstances
         self.rubric = rubric
         self.proposal = proposal
         self.earlier = earlier
-        self.choices = score_choices(rubric, proposal, earlier)
-        self.own = self._posted(own)
+        known = proposal or earlier
+        self.input = score_input(rubric, known.criterion if known else "", proposal, earlier)
+        self.own = self.input.encode(own)
         super().__init__(data, prefix=row_prefix(number), initial=self._initial(earlier))
 
     def _initial(self, earlier: EarlierScore | None) -> dict[str, str]:
         if earlier:
             return {
                 "name": earlier.criterion,
-                "score": self._posted(earlier.score),
+                "score": self.input.encode(earlier.score),
                 "cause": earlier.cause if self.rubric.cause(earlier.cause) else "",
                 "justification": earlier.justification,
             }
@@ -84,22 +110,17 @@ class CriterionForm(forms.Form):
             proposal = self.proposal
             return {
                 "name": proposal.criterion,
-                "score": proposal.level,
+                "score": self.judged,
                 "justification": proposal.justification,
             }
         return {}
-
-    def _posted(self, score: Any) -> str:
-        """Return the value of a score's radio button; empty without such a button."""
-        choice = find_choice(self.choices, score)
-        return choice.value if choice else ""
 
     @property
     def entry(self) -> CriterionEntry:
         """The row as `build_decision` takes it. An unknown radio button stays as text, which is no score."""
         return CriterionEntry(
             criterion=self.criterion,
-            score=self.choice.score if self.choice else self.value or None,
+            score=self.value or None if self.current_score is None else self.current_score,
             justification=self.text,
             cause=str(self["cause"].value() or ""),
             is_excluded=not self.is_kept,
@@ -120,7 +141,7 @@ class CriterionForm(forms.Form):
 
     @property
     def value(self) -> str:
-        """Value of the checked radio button; empty if none is."""
+        """Value of the checked radio button, or the number entered; empty without either."""
         return str(self["score"].value() or "")
 
     @property
@@ -143,7 +164,21 @@ class CriterionForm(forms.Form):
 
     @property
     def title(self) -> str:
-        return criterion_title(self.typed_name)
+        return self.rubric.title(self.criterion)
+
+    @property
+    def known(self) -> Criterion:
+        """The criterion of the rubric."""
+        return self.rubric.criterion(self.criterion)
+
+    @property
+    def is_required(self) -> bool:
+        return self.known.is_required
+
+    @property
+    def weight(self) -> float:
+        """The weight in the mean."""
+        return self.rubric.weight(self.criterion)
 
     @property
     def place(self) -> int | str:
@@ -152,8 +187,8 @@ class CriterionForm(forms.Form):
 
     @property
     def judged(self) -> str:
-        """Value of the judge's radio button; empty if the judge gave no score."""
-        return self.proposal.level if self.proposal else ""
+        """Form value of the judge's score; empty if the judge gave none."""
+        return self.input.encode(self.proposal.score) if self.proposal else ""
 
     @property
     def judged_word(self) -> str:
@@ -187,24 +222,43 @@ class CriterionForm(forms.Form):
                 judged=choice.value == self.judged,
                 own=choice.value == self.own,
             )
-            for choice in self.choices
+            for choice in self.input.choices
         ]
+
+    @property
+    def field(self) -> NumberField | None:
+        """The field for a number; None if all scores have buttons."""
+        scale, value = self.input.scale, self.value
+        if not self.input.has_field or not isinstance(scale, RangeScale):
+            return None
+        is_button = any(choice.value == value for choice in self.input.choices)
+        return NumberField.of_scale(scale, "" if is_button else value)
+
+    @property
+    def own_word(self) -> str:
+        """The number that the reviewer entered in the blind review."""
+        return self.own if self.field else ""
+
+    @property
+    def judged_rank(self) -> float | None:
+        """The rank of the judge's score, to find out whether another one raises it."""
+        return self.input.scale.rank(self.proposal.score) if self.proposal else None
 
     @property
     def causes(self) -> list[CauseOption]:
         chosen = str(self["cause"].value() or "")
-        options = [CauseOption(*cause, cause.word == chosen) for cause in self.rubric.causes]
+        keys = cause_keys(self.rubric.causes)
+        options = [
+            CauseOption(cause.word, cause.title, keys[cause.word], cause.word == chosen, cause.directions)
+            for cause in self.rubric.causes
+            if set(cause.needs) <= {*self.circumstances} or cause.word == chosen
+        ]
         return [*options, CauseOption("", "None", "", checked=False)]
 
     @property
-    def choice(self) -> Choice | None:
-        """The chosen score; None if none is chosen."""
-        return next((choice for choice in self.choices if choice.value == self.value), None)
-
-    @property
     def current_score(self) -> Any:
-        """The chosen score as JSON; None if none is chosen."""
-        return self.choice.score if self.choice else None
+        """The entered score as JSON; None without a valid one."""
+        return self.input.decode(self.value) if self.value else None
 
     @property
     def text(self) -> str:
@@ -219,11 +273,16 @@ class CriterionForm(forms.Form):
         """Whether the row differs from the judge's proposal."""
         if self.proposal is None:
             return not self.is_blank
-        return self.is_removed or self.is_edited or self.value != self.judged
+        return self.is_removed or self.is_edited or self.is_overridden
+
+    @property
+    def is_overridden(self) -> bool:
+        return not is_same_score(self.current_score, self.proposal.score if self.proposal else None)
 
     @property
     def change(self) -> str:
         """The judge's score and the reviewer's, if they differ."""
-        if not self.judged or self.value in {"", self.judged}:
+        if not self.judged or not self.value or not self.is_overridden:
             return ""
-        return f"{self.judged_word} → {self.choice.label if self.choice else self.value}"
+        label = next((one.label for one in self.input.choices if one.value == self.value), self.value)
+        return f"{self.judged_word} → {label}"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from reviews.models import Review
 from reviews.records.scores import justification_of, score_of
-from reviews.review.decision import MAX_CRITERIA, find_choice
+from reviews.review.decision import MAX_CRITERIA
 from reviews.review.sheet import load_sheet
 
 #: [[name, value], ...]
@@ -24,7 +24,7 @@ class FormRow(NamedTuple):
     """The values of one row of the form."""
 
     name: str
-    #: Value of the chosen radio button.
+    #: Value of the chosen radio button, or the number entered.
     score: str
     justification: str
     cause: str = ""
@@ -75,8 +75,7 @@ def review_fields(review: Review) -> Fields:
     sheet, scores = load_sheet(review.evaluation), review.corrected_scores or {}
     rows = []
     for name in {**dict.fromkeys(sheet.judged_texts), **scores}:
-        choice = find_choice(sheet.choices(name), score_of(scores.get(name)))
+        value = sheet.input(name).encode(score_of(scores.get(name)))
         cause = review.causes.get(name, "")
-        value = choice.value if choice else ""
         rows.append(FormRow(name, value, justification_of(scores.get(name)), cause, name not in scores))
     return encode_fields(rows, review.comments or "")

@@ -3,18 +3,22 @@
 import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from reviews.models import BlindScores, Draft, Evaluation, IndependentReview
+from reviews.records.rubric import Circumstance
 from reviews.records.scores import is_score
+from reviews.records.verification import read_verification
 from reviews.review.decision import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
 from reviews.review.forms.criterion import CriterionForm
 from reviews.review.forms.fields import has_too_many_rows, row_names
 from reviews.review.sheet import load_sheet
 from reviews.rubric.overrides import is_same_score
+from reviews.rubric.score_input import Choice
 
 MAX_FORMATTED = 200_000
 _OUTDATED = "This form is outdated. Reload the page; what you entered is kept."
@@ -110,7 +114,23 @@ class ReviewForm(forms.Form):
         self, data: Mapping[str, Any] | None, number: int, name: str, **known: Any
     ) -> CriterionForm:
         own = self.blind_scores.scores.get(name) if self.blind_scores else None
-        return CriterionForm(data, number=number, rubric=self.rubric, own=own, **known)
+        return CriterionForm(
+            data, number=number, rubric=self.rubric, own=own, circumstances=self._circumstances, **known
+        )
+
+    @cached_property
+    def _circumstances(self) -> set[Circumstance]:
+        """What the record has, for the causes to offer. The task context may have a reference."""
+        message, verified = self.evaluation.verification_message, self.evaluation.final_answer_verified
+        outcome = read_verification(verified, message).outcome
+        found: set[Circumstance] = set() if outcome == "no reference" else {"reference"}
+        return found if outcome == "none" else {*found, "verifier"}
+
+    @property
+    def score_keys(self) -> list[Choice]:
+        """The scores of the record's criteria that have a shortcut key."""
+        choices = (choice for row in self.rows for choice in row.input.choices if choice.key)
+        return list({(choice.key, choice.label): choice for choice in choices}.values())
 
     def clean_comments(self) -> str:
         try:
@@ -151,7 +171,7 @@ class ReviewForm(forms.Form):
     def missing(self) -> int:
         """Number of rows without a score."""
         rows = self.kept or [row for row in self.rows if not row.is_removed]
-        return sum(not row.value for row in rows)
+        return sum(not row.value and row.is_required for row in rows)
 
     @property
     def changes(self) -> int:
@@ -175,7 +195,7 @@ class ReviewForm(forms.Form):
     @property
     def has_judged_scores(self) -> bool:
         """Whether the judge gave a score, or one could be extracted."""
-        return any(proposal.level for proposal in self.proposals)
+        return any(is_score(proposal.score) for proposal in self.proposals)
 
     @property
     def source_title(self) -> str:
@@ -197,7 +217,7 @@ class ReviewForm(forms.Form):
     def _judge_title(self) -> str:
         if self.evaluation.parsed_rubric_scores and self.has_judged_scores:
             return "The judge's scores"
-        extracted = sum(bool(proposal.level) for proposal in self.proposals)
+        extracted = sum(is_score(proposal.score) for proposal in self.proposals)
         if extracted:
             return f"Scores extracted from the judge's raw output ({extracted} of {len(self.proposals)})"
         return "Your scores"
@@ -245,13 +265,13 @@ class ReviewForm(forms.Form):
     @property
     def judged_verdict(self) -> str:
         """The judge's verdict, or that of the judge's scores; empty without either."""
-        scores = (proposal.score for proposal in self.proposals if proposal.origin != "rubric")
-        return self.evaluation.aggregated_score or self.rubric.rule.aggregate(scores) or ""
+        scores = {one.criterion: one.score for one in self.proposals if one.origin != "rubric"}
+        return self.evaluation.aggregated_score or self.rubric.aggregate(scores) or ""
 
     @property
     def verdict(self) -> str:
         """The verdict of the scores in the form; empty while one is missing."""
-        return self.rubric.rule.aggregate(row.current_score for row in self.kept) or ""
+        return self.rubric.aggregate({row.criterion: row.current_score for row in self.kept}) or ""
 
 
 def _attach_errors(rows: Sequence[CriterionForm], errors: Sequence[EntryError]) -> None:

@@ -15,8 +15,8 @@ from reviews.evidence import record as evidence_record
 from reviews.http.request import Request
 from reviews.models import SpotCheck, User
 from reviews.records.conflicts import Conflict
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from reviews.views.access import load_in_run
 from reviews.views.dashboard import filters
 

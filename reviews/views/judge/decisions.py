@@ -15,7 +15,7 @@ from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFi
 from reviews.judge.scope import FILTERS
 from reviews.models import Review
 from reviews.records.scores import criterion_title, decode_score, format_score, score_of
-from reviews.rubric.definition import run_rubric
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters

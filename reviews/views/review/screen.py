@@ -28,6 +28,7 @@ from reviews.review import adjudication, blind_scoring, drafts, escalations, ind
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
+from reviews.rubric.guidelines import current_guideline
 from reviews.search import listing
 from reviews.search.filters import Filters
 from reviews.views.access import check_not_deleted, load_in_run
@@ -163,6 +164,7 @@ def record_screen(
     if readable:
         compared = adjudication.compare_reviews(readable, shown.proposals, shown.rubric, request.user)
         context["independent_reviews"] = compared
+    context["guideline"] = current_guideline(record.run)
     context |= _read(request, record, shown)
     return _screen(request, "review/record/page.html", context, status)
 

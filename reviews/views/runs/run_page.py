@@ -15,8 +15,8 @@ from reviews.http.request import Request
 from reviews.models import Evaluation, Run
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
-from reviews.records.verdict import VerdictRule
-from reviews.rubric.definition import run_rubric
+from reviews.records.rubric import Rubric
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search import filter_options, indexing, listing, saved_views
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import FILTERS, NOBODY, Filters
@@ -130,7 +130,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         )
     except listing.QueryTooSlow:
         page = None
-    rule = run_rubric(run).rule
+    rubric = run_rubric(run)
     offered = _choices(run)
     uncovered = indexing.unindexed_count(run) if view.filters.needs_index else 0
     return {
@@ -139,7 +139,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "query": view.query(),
         "filtered": view.filters.query_string,
         "page": page,
-        "rows": [_row(evaluation, page, rule) for evaluation in page.rows] if page else [],
+        "rows": [_row(evaluation, page, rubric) for evaluation in page.rows] if page else [],
         "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
         "tabs": _tabs(view, progress),
@@ -238,8 +238,8 @@ def _chips(view: RecordList, offered: dict[str, list[FilterOption]]) -> list[Chi
     return chips
 
 
-def _row(evaluation: Evaluation, page: RecordPage, rule: VerdictRule) -> Row:
+def _row(evaluation: Evaluation, page: RecordPage, rubric: Rubric) -> Row:
     if evaluation.pk in page.hidden:
         return Row(evaluation, None, None, evaluation.is_claimed, is_blind=True)
-    human = rule.verdict(evaluation.human_corrected_scores)
+    human = rubric.verdict(evaluation.human_corrected_scores)
     return Row(evaluation, evaluation.aggregated_score, human, evaluation.is_claimed, is_blind=False)

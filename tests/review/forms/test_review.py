@@ -8,11 +8,15 @@ import pytest
 
 from reviews.models import Draft, Evaluation
 from reviews.records import score_extraction
+from reviews.records.rubric import Cause, Rubric
+from reviews.records.scales import ValueScale
 from reviews.records.scores import AS_JUDGED
+from reviews.records.verdict import VerdictRule
 from reviews.review.decision import MAX_CRITERIA, MAX_TEXT
 from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
 from tests.support.factories import EvaluationFactory
+from tests.support.rubrics import rubric_of
 
 pytestmark = pytest.mark.django_db
 
@@ -91,7 +95,7 @@ def test_other_score_is_the_reviewers(record: Evaluation) -> None:
     form = valid(record, score_1="Partial", justification_1="Only\r\nhalf.")
     assert form.decision["scores"] == {
         **SCORES,
-        "Depth": {"score": "Partial", "justification": "Only\nhalf."},
+        "Depth": {"score": "Partial", "justification": "Only\nhalf.", "justification_by": "reviewer"},
     }
     assert form.decision["origins"] == {"Clarity": "judge", "Depth": "human"}
     assert (form.rows[1].change, form.submit_label) == ("No → Partial", "Submit 1 change")
@@ -100,7 +104,11 @@ def test_other_score_is_the_reviewers(record: Evaluation) -> None:
 
 def test_same_score_with_other_justification_is_the_judges(record: Evaluation) -> None:
     form = valid(record, justification_1="Too shallow.")
-    assert form.decision["scores"]["Depth"] == {"score": "No", "justification": "Too shallow."}
+    assert form.decision["scores"]["Depth"] == {
+        "score": "No",
+        "justification": "Too shallow.",
+        "justification_by": "reviewer",
+    }
     assert form.decision["origins"]["Depth"] == "judge"
     assert form.changes == 1
 
@@ -110,7 +118,8 @@ def test_agreeing_keeps_the_type_of_a_score_outside_the_rubric(score: Any) -> No
     record = made(parsed_rubric_scores={"Rigour": {"score": score, "justification": "."}})
     form = valid(record, justification_0="Quite so.")
     assert form.rows[0].value == AS_JUDGED
-    assert form.decision["scores"] == {"Rigour": {"score": score, "justification": "Quite so."}}
+    entry = {"score": score, "justification": "Quite so.", "justification_by": "reviewer"}
+    assert form.decision["scores"] == {"Rigour": entry}
     assert type(form.decision["scores"]["Rigour"]["score"]) is type(score)
 
 
@@ -249,8 +258,8 @@ class TestRunRubric:
         record = made(
             parsed_rubric_scores={"Rigour": {"score": 2, "justification": "."}}, aggregated_score=None
         )
-        record.run.rubric = {"criteria": ["Rigour", "Style"], "scores": [4, 2, "n/a"]}
-        record.run.verdict_rule = {"kind": "mean", "pass": 3, "partial": 1}
+        scale, rule = ValueScale((4, 2), unranked=("n/a",)), VerdictRule("mean", 3, 1)
+        record.run.rubric = rubric_of("Rigour", "Style", scale=scale, rule=rule).as_json()
         return record
 
     def test_form_scores_keep_their_json_type(self, graded: Evaluation) -> None:
@@ -264,14 +273,18 @@ class TestRunRubric:
         assert [(row.title, row.value) for row in form.rows] == [("Rigour", "2"), ("Style", "")]
         assert form.submit_label == "1 score missing"
         decided = valid(graded, score_1="4", justification_1="Fine.").decision
-        assert decided["scores"]["Style"] == {"score": 4, "justification": "Fine."}
+        assert decided["scores"]["Style"] == {
+            "score": 4,
+            "justification": "Fine.",
+            "justification_by": "reviewer",
+        }
         assert decided["origins"]["Style"] == "human"
 
     def test_form_verdict_follows_the_rule_of_the_run(self, graded: Evaluation) -> None:
         assert sent(graded, score_0="4", score_1="4").verdict_change == "Partial → Pass"
 
     def test_form_passes_the_rule_to_the_script(self, graded: Evaluation) -> None:
-        assert ReviewForm(graded).rule_json == '{"kind": "mean", "pass": 3, "partial": 1}'
+        assert ReviewForm(graded).rule_json == '{"rule": "mean", "pass_from": 3, "partial_from": 1}'
 
 
 class TestCauses:
@@ -287,7 +300,7 @@ class TestCauses:
         assert valid(record, score_1="Yes", cause_1="").decision["causes"] == {}
 
     def test_form_offers_the_causes_of_the_run(self, record: Evaluation) -> None:
-        record.run.causes = [["sloppy", "Sloppy"]]
+        record.run.rubric = Rubric(causes=(Cause("Sloppy"),)).as_json()
         assert valid(record, score_1="Yes", cause_1="sloppy").decision["causes"] == {"Depth": "sloppy"}
         form = sent(record, score_1="Yes", cause_1="too strict")
         assert not form.is_valid()

@@ -9,7 +9,7 @@ from django.urls import reverse
 from reviews.accounts.preferences import COMMANDS
 from reviews.models import User
 from reviews.queue import claims
-from reviews.rubric.definition import COMMAND_LETTERS
+from reviews.rubric.score_input import COMMAND_LETTERS
 from tests.support.factories import EvaluationFactory
 from tests.support.pages import text, url
 

@@ -17,6 +17,7 @@ from reviews.search.listing import QueryTooSlow
 from reviews.views.judge.overview import PAGES, TABLES
 from tests.support.factories import RunFactory
 from tests.support.pages import text, url
+from tests.support.rubrics import rubric_data
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +27,7 @@ CLARITY = "Clarity"
 
 @pytest.fixture
 def algebra() -> Run:
-    return RunFactory.create(name="Algebra", rubric={"criteria": [CLARITY]})
+    return RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
 
 
 def review(
@@ -247,7 +248,7 @@ class TestConfusionTableCell:
     def test_confusion_cell_distinguishes_numbers_from_texts(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
-        algebra.rubric |= {"scores": [4, 3, "4"]}
+        algebra.rubric = rubric_data(CLARITY, values=(4, 3, "4"))
         algebra.save()
         review(algebra, ana, 4, 3, model_id="o1")
         review(algebra, ana, 4.0, 3, model_id="o2")

@@ -11,10 +11,11 @@ from django.urls import reverse
 from reviews.models import BlindScores, Draft, Escalation, Evaluation, Review, Run, Skip, User
 from reviews.queue import claims
 from reviews.review import escalations
-from reviews.rubric.definition import run_rubric
 from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import HTMX, filled_in, text, url
+from tests.support.rubrics import rubric_data
 from tests.support.work import decide, end_claim
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +43,7 @@ SCORES = {
 
 @pytest.fixture
 def run(db: None) -> Run:
-    criteria = {"criteria": ["clarity", "depth", "rigour"], "scores": ["Yes", "Partial", "No"]}
+    criteria = rubric_data("clarity", "depth", "rigour")
     return RunFactory.create(name="Algebra", blind_share=1, rubric=criteria)
 
 

@@ -14,7 +14,8 @@ from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.schema import Limits
 from reviews.review import decisions, independent_reviews
-from reviews.rubric.definition import run_rubric
+from reviews.rubric.run_rubric import run_rubric
+from reviews.rubric.score_input import ScoreInput
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import filled_in, text
 from tests.support.work import decide, restore_version
@@ -106,6 +107,7 @@ class TestForm:
         assert found["human_corrected_scores"]["Clarity"] == {
             "score": "Partial",
             "justification": "Step 3 is missing.",
+            "justification_by": "reviewer",
         }
         assert found["human_review_comments"] == BY_CARLA["human_review_comments"]
 
@@ -329,10 +331,11 @@ def test_file_criteria_beyond_the_form_limit_are_counted(as_ana: Client, ana: Us
 
 
 def test_file_score_outside_the_rubric_can_be_chosen() -> None:
-    kept = run_rubric(record_of().run)
-    found = kept.choices("Maybe", "Perhaps")
+    rubric = run_rubric(record_of().run)
+    found = ScoreInput(rubric, "Clarity", judged="Maybe", in_file="Perhaps").choices
     assert [choice.value for choice in found][-2:] == ["as judged", "as in the file"]
-    assert [choice.score for choice in kept.choices("Maybe", "Maybe")].count("Maybe") == 1
+    same = ScoreInput(rubric, "Clarity", judged="Maybe", in_file="Maybe").choices
+    assert [choice.score for choice in same].count("Maybe") == 1
 
 
 def test_file_decision_is_shown_to_each_independent_reviewer(

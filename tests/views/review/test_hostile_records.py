@@ -26,9 +26,10 @@ from reviews.imports.runs import get_or_create_run
 from reviews.models import BulkChange, Evaluation, Export, Import, Run, SpotCheck, User
 from reviews.queue import claims
 from reviews.records import mapping
+from reviews.records.rubric import Cause, Criterion, Rubric
 from reviews.records.task_context import build_task_context
 from reviews.review import drafts, escalations
-from reviews.rubric.definition import Rubric, causes_named, configure_rubric, run_rubric
+from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.search import saved_views, strata
 from reviews.search.filters import FILTERS, Filters
 from reviews.webhooks import deliveries
@@ -111,8 +112,9 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     )
     import_jobs.import_upload(upload.pk)
     run = Run.objects.get()
-    judged = Rubric(criteria=(NAME, MARKUP[:60]), causes=causes_named([NAME[:60], MARKUP[:40]]))
-    configure_rubric(run_id=run.pk, actor=lea, rubric=judged, seen=run_rubric(run).fingerprint)
+    criteria = (Criterion(NAME, description=MARKUP), Criterion(MARKUP[:60], title=MARKUP[:60]))
+    judged = Rubric(criteria, causes=(Cause(NAME[:60]), Cause(MARKUP[:40])))
+    declare_rubric(run_id=run.pk, actor=lea, rubric=judged)
     answers = {"ideal_response": MARKUP, "final_answer": MARKUP, "metadata": {NAME: MARKUP}}
     assert contexts.bring(contexts.task(task_id=NAME, prompt=MARKUP, **answers), actor=max).tasks == 1
     waiting, *others = Evaluation.objects.order_by("pk")

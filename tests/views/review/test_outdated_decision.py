@@ -70,9 +70,9 @@ def test_outdated_decision_can_be_submitted_by_another_reviewer(
 
 
 def test_outdated_decision_requires_a_score_the_judge_removed(as_ana: Client, bo: User, ana: User) -> None:
-    import_data(file_of(record(7, "")))
-    decide(Evaluation.objects.get(), bo, scores={"Clarity": {"score": 7, "justification": ""}})
-    import_data(file_of(record(8, "")))
+    import_data(file_of(record("Mostly", "")))
+    decide(Evaluation.objects.get(), bo, scores={"Clarity": {"score": "Mostly", "justification": ""}})
+    import_data(file_of(record("Hardly", "")))
     evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
     assert page(as_ana, evaluation).context["form"].submit_label == "1 score missing"
 

@@ -18,6 +18,7 @@ from reviews.review import drafts
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import HTMX, form_of, seen_on, text, url
+from tests.support.rubrics import rubric_data
 from tests.support.work import decide, end_claim
 
 pytestmark = pytest.mark.django_db
@@ -235,7 +236,7 @@ class TestScreen:
         assert '<input type="text" name="criteria-0-name"' not in page
 
     def test_screen_offers_blank_criteria_of_the_rubric(self, as_ana: Client, run: Run, ana: User) -> None:
-        run.rubric = {"criteria": ["clarity", "depth"], "scores": ["Good", "Bad"]}
+        run.rubric = rubric_data("clarity", "depth", values=("Good", "Bad"))
         run.save()
         record = EvaluationFactory.create(run=run, parsed_rubric_scores={}, raw_judge_output={"x": "Sorry."})
         claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -346,7 +347,11 @@ class TestSubmit:
         assert (response.status_code, response["Location"]) == (303, url("evaluation", other))
         review = Review.objects.get()
         assert review.corrected_scores == SCORES | {
-            "depth_of_steps": {"score": "Partial", "justification": "Too shallow."}
+            "depth_of_steps": {
+                "score": "Partial",
+                "justification": "Too shallow.",
+                "justification_by": "judge",
+            }
         }
         assert review.origins == {"clarity": "judge", "depth_of_steps": "human"}
         assert (review.reviewer, review.comments) == (ana, "Half of it.")

@@ -1,0 +1,83 @@
+"""Read and declare the rubric of a run."""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from ninja import Field, Router, Schema
+
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON, check_type
+from reviews.api.lookup import get_run
+from reviews.api.problems import Problem
+from reviews.models import Run
+from reviews.records.rubric import Rubric
+from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric, rubric_from_json
+from reviews.rubric.run_rubric import declare_rubric, run_rubric
+
+router = Router(tags=["runs"])
+_TOML = ("application/toml", "text/plain", "application/octet-stream")
+_TEXT = {"schema": {"type": "string"}}
+_BODY = {"required": True, "content": {JSON: {"schema": {"type": "object"}}} | dict.fromkeys(_TOML, _TEXT)}
+
+
+class RubricOut(Schema):
+    """The rubric of a run."""
+
+    run: str
+    is_declared: bool = Field(description="False for a rubric that was inferred from the files.")
+    rubric: dict[str, Any] = Field(description="The members of a rubric file (docs/rubric.md).")
+    toml: str = Field(description="The same as a rubric file.")
+    fingerprint: str = Field(description="Send it as `seen` to replace no other rubric.")
+
+
+@operation(router, "GET", "/runs/{run}/rubric", scope="read", response=RubricOut, problems=(404,))
+def rubric(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Return the rubric of a run: the declared one, or else the one inferred from its files."""
+    return _shape(get_run(run, request.user))
+
+
+@operation(
+    router,
+    "PUT",
+    "/runs/{run}/rubric",
+    scope="configure",
+    response=RubricOut,
+    problems=(400, 404, 409, 413, 415),
+    requestBody=_BODY,
+)
+def set_rubric(request: ApiRequest, run: str, seen: str = "") -> dict[str, Any]:
+    """Declare the rubric of a run, as TOML or as the same members in JSON. Imports do not change it then.
+
+    With `seen`, the fingerprint of the rubric that you read, a rubric that has changed since is not replaced.
+    """
+    found = get_run(run, request.user)
+    check_type(request, (*_TOML, JSON))
+    body = request.read(MAX_BYTES + 1)
+    try:
+        wanted = _from_json(body) if request.content_type == JSON else parse_rubric(body)
+        saved = declare_rubric(run_id=found.pk, actor=request.user, rubric=wanted, seen=seen or None)
+    except RubricError as error:
+        sentence = "The rubric is invalid. Nothing was saved."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error
+    return _shape(saved)
+
+
+def _from_json(body: bytes) -> Rubric:
+    if len(body) > MAX_BYTES:
+        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A rubric has at most {MAX_BYTES:,} bytes.")
+    try:
+        return rubric_from_json(orjson.loads(body))
+    except orjson.JSONDecodeError as error:
+        raise Problem(HTTPStatus.BAD_REQUEST, f"The body is not JSON: {error}.") from error
+
+
+def _shape(run: Run) -> dict[str, Any]:
+    known = run_rubric(run)
+    return {
+        "run": run.name,
+        "is_declared": run.is_rubric_declared,
+        "rubric": known.as_json(),
+        "toml": format_rubric(known),
+        "fingerprint": known.fingerprint,
+    }

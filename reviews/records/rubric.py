@@ -1,0 +1,184 @@
+"""A rubric: criteria with their scales, the verdict rule, and the causes of judge errors."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from typing import Any, Literal, get_args
+
+from reviews.records.scales import YES_PARTIAL_NO, Level, Scale
+from reviews.records.scores import criterion_title, score_of
+from reviews.records.verdict import VERDICT_OF_LEVEL, Verdict, VerdictRule
+
+# How a reviewer's score compares with the judge's.
+Direction = Literal["raised", "lowered", "same"]
+# A circumstance of the record that a cause needs.
+Circumstance = Literal["reference", "verifier"]
+DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
+CIRCUMSTANCES: tuple[Circumstance, ...] = get_args(Circumstance)
+_DIGITS = "1234567890"
+#: A mean is rounded to so many decimals.
+MEAN_DIGITS = 9
+_WORST = VerdictRule()
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One criterion of a rubric."""
+
+    #: The name in the records.
+    name: str
+    #: The title on pages; empty for the name in words.
+    title: str = ""
+    #: Markdown.
+    description: str = ""
+    is_required: bool = True
+    #: The weight in a weighted mean.
+    weight: float = 1
+    #: None: the scale of the rubric.
+    scale: Scale | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        members: dict[str, Any] = {"name": self.name}
+        members |= {name: text for name in ("title", "description") if (text := getattr(self, name))}
+        if not self.is_required:
+            members["required"] = False
+        if self.weight != 1:
+            members["weight"] = self.weight
+        return members | ({"scale": self.scale.as_json()} if self.scale else {})
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A cause of judge errors."""
+
+    title: str
+    #: The comparisons with the judge's score for which it is offered; empty for all.
+    directions: tuple[Direction, ...] = ()
+    #: What the record must have.
+    needs: tuple[Circumstance, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """The stored word."""
+        return self.title.casefold()
+
+    def as_json(self) -> dict[str, Any]:
+        members: dict[str, Any] = {"title": self.title}
+        return members | {
+            name: [*given] for name in ("directions", "needs") if (given := getattr(self, name))
+        }
+
+
+DEFAULT_CAUSES = (
+    Cause("Too strict", ("raised",)),
+    Cause("Too lenient", ("lowered",)),
+    Cause("Misread answer"),
+    Cause("Arithmetic"),
+    Cause("Missed a step"),
+    Cause("Invented fact"),
+    Cause("Right score wrong reason", ("same",)),
+    Cause("Reference wrong", needs=("reference",)),
+    Cause("Verifier wrong", needs=("verifier",)),
+    Cause("Rubric unclear"),
+    Cause("Other"),
+)
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """How the records of a run are scored."""
+
+    criteria: tuple[Criterion, ...] = ()
+    #: The scale of criteria without their own, and of criteria that the rubric does not list.
+    scale: Scale = YES_PARTIAL_NO
+    rule: VerdictRule = _WORST
+    causes: tuple[Cause, ...] = DEFAULT_CAUSES
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(criterion.name for criterion in self.criteria)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Criterion]:
+        return {criterion.name: criterion for criterion in self.criteria}
+
+    def criterion(self, name: str) -> Criterion:
+        """Return the criterion of that name, with defaults if the rubric does not list it."""
+        return self._by_name.get(name) or Criterion(name)
+
+    def title(self, name: str) -> str:
+        """Return the title of a criterion."""
+        return self.criterion(name).title or criterion_title(name)
+
+    def scale_of(self, name: str) -> Scale:
+        """Return the scale of a criterion."""
+        return self.criterion(name).scale or self.scale
+
+    def cause(self, word: str) -> Cause | None:
+        return next((cause for cause in self.causes if cause.word == word), None)
+
+    def level(self, name: str, score: Any) -> Level | None:
+        """Return the level of a criterion's score, or None if it has none."""
+        scale = self.scale_of(name)
+        if scale.has_levels or not self.rule.is_mean:
+            return scale.level(score)
+        amount = scale.amount(score)
+        return None if amount is None else self.rule.level(amount)
+
+    def aggregate(self, scores: Mapping[str, Any]) -> Verdict | None:
+        """Return the verdict of scores, criterion -> score.
+
+        None without a score that counts, or if one of them is not on its scale. Preferences between two
+        responses and values without a rank do not count.
+        """
+        counted = {name: score for name, score in scores.items() if not self.scale_of(name).is_skipped(score)}
+        if not counted or self.rule.kind == "none":
+            return None
+        level = self._mean_level(counted) if self.rule.is_mean else self._worst_level(counted)
+        return None if level is None else VERDICT_OF_LEVEL[level]
+
+    def verdict(self, entries: Mapping[str, Any] | None) -> Verdict | None:
+        """Return the verdict of entries in the shape of `parsed_rubric_scores`: criterion -> {score, ...}."""
+        return self.aggregate({name: score_of(entry) for name, entry in (entries or {}).items()})
+
+    def _worst_level(self, scores: Mapping[str, Any]) -> Level | None:
+        levels = {self.level(name, score) for name, score in scores.items()}
+        if None in levels:
+            return None
+        return next(level for level in ("no", "partial", "yes") if level in levels)
+
+    def _mean_level(self, scores: Mapping[str, Any]) -> Level | None:
+        total = weights = 0.0
+        for name, score in scores.items():
+            amount = self.scale_of(name).amount(score)
+            if amount is None:
+                return None
+            weight = self.weight(name)
+            total, weights = total + weight * amount, weights + weight
+        # Rounded, as the mean of three scores of 0.7 is a little less than 0.7.
+        return self.rule.level(round(total / weights, MEAN_DIGITS)) if weights else None
+
+    def weight(self, name: str) -> float:
+        """Return the weight of a criterion in the mean."""
+        return self.criterion(name).weight if self.rule.kind == "weighted" else 1
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the rubric as `rubric_file.rubric_from_json` reads it."""
+        return {
+            "verdict": self.rule.as_json(),
+            "scale": self.scale.as_json(),
+            "criteria": [criterion.as_json() for criterion in self.criteria],
+            "causes": [cause.as_json() for cause in self.causes],
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash that differs for different rubrics."""
+        return sha256(json.dumps(self.as_json()).encode()).hexdigest()
+
+
+def cause_keys(causes: Iterable[Cause]) -> dict[str, str]:
+    """Return the shortcut key of each cause by its word: a digit, empty after the first ten."""
+    return {cause.word: _DIGITS[place : place + 1] for place, cause in enumerate(causes)}

@@ -1,0 +1,94 @@
+"""Complete scales of which a file shows only some scores."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reviews.records.scales import MAX_VALUES, YES_PARTIAL_NO, RangeScale, ValueScale
+
+# Usual ranges, the narrowest first.
+_USUAL: Sequence[tuple[int, int]] = ((0, 1), (1, 3), (0, 3), (1, 5), (0, 5), (1, 10), (0, 10), (0, 100))
+# A score that judges write where they failed.
+_SENTINEL = -1
+
+# Known words, best first. Other words follow, the most frequent first.
+_RANKS = (
+    ("excellent", "yes", "pass", "correct", "true", "full", "met"),
+    ("very good", "mostly", "mostly correct"),
+    ("good",),
+    ("partial", "partially", "partially correct", "partially met", "fair", "average", "mixed"),
+    ("poor", "minimal"),
+    ("no", "fail", "incorrect", "false", "none", "not met", "very poor"),
+)
+_RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
+
+
+def complete_range(
+    lowest: float, highest: float, *, is_integer: bool, step: float | None = None
+) -> RangeScale:
+    """Return the narrowest usual range that has both scores, or else the range between them."""
+    for minimum, maximum in _USUAL:
+        if minimum <= lowest and highest <= maximum:
+            return RangeScale(minimum, maximum, is_integer, step)
+    if lowest == highest:
+        highest = lowest + 1
+    return RangeScale(
+        lowest, highest, is_integer, None if step is None or (highest - lowest) % step else step
+    )
+
+
+def range_of_scores(scores: Sequence[float]) -> RangeScale:
+    """Return the range of numbers that a judge gave. Whole numbers written as floats get the step 1."""
+    ranked = [score for score in scores if score != _SENTINEL] or [*scores]
+    if min(ranked) < 0:
+        ranked = [*scores]
+    is_integer = all(isinstance(score, int) for score in ranked)
+    step = 1 if not is_integer and all(float(score).is_integer() for score in ranked) else None
+    return complete_range(min(ranked), max(ranked), is_integer=is_integer, step=step)
+
+
+def scale_of_texts(texts: Iterable[str]) -> ValueScale | None:
+    """Return the scale of texts, best first, with levels if the words are known; None for a single one."""
+    values = _completed([*_one_spelling_each(texts)])[:MAX_VALUES]
+    if len(values) < 2:
+        return None
+    ranks = [_rank(value) for value in values]
+    if None in ranks or ranks[0] != 0 or ranks[-1] != len(_RANKS) - 1:
+        return ValueScale(tuple(values))
+    last_yes = max(place for place, rank in enumerate(ranks) if rank == 0)
+    between = [place for place, rank in enumerate(ranks) if rank not in {0, len(_RANKS) - 1}]
+    return ValueScale(tuple(values), values[last_yes], values[between[-1]] if between else None)
+
+
+def _one_spelling_each(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts without those that differ from an earlier one only by case or spaces."""
+    met = set()
+    for text in texts:
+        key = text.strip().casefold()
+        if key not in met:
+            met.add(key)
+            yield text
+
+
+def _completed(texts: list[str]) -> list[str]:
+    """Sort texts, best first. Two of Yes, Partial and No, or one alone, are completed to all three.
+
+    Words without a known rank are left out beside them.
+    """
+    words = {text.strip().casefold(): text for text in texts}
+    usual = [str(value) for value in YES_PARTIAL_NO.values]
+    known = [word for word in words if word in {one.casefold() for one in usual}]
+    others = [word for word in words if word not in known]
+    if not known or any(_rank(word) is not None for word in others) or len(known) <= min(1, len(others)):
+        return sorted(texts, key=_place)
+    texts = [words[word] for word in known]
+    cases = [case for case in (str.lower, str.upper) if all(text == case(text) for text in texts)]
+    return [words.get(word.casefold(), cases[0](word) if cases else word) for word in usual]
+
+
+def _rank(text: str) -> int | None:
+    return _RANK.get(text.strip().casefold())
+
+
+def _place(text: str) -> int:
+    """Return the sort key of a text: known words by rank, then others."""
+    rank = _rank(text)
+    return len(_RANKS) if rank is None else rank

@@ -1,0 +1,77 @@
+"""The rubric of a run over the API."""
+
+from typing import Any
+
+import pytest
+
+from reviews.models import Run
+from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric_file import format_rubric
+from reviews.records.scales import RangeScale
+from reviews.rubric.run_rubric import run_rubric
+from tests.api.conftest import Program
+from tests.support.factories import RunFactory
+
+pytestmark = pytest.mark.django_db
+WANTED = Rubric((Criterion("rigor", weight=2, scale=RangeScale(1, 10, pass_from=7)), Criterion("style")))
+ADDRESS = "runs/algebra/rubric"
+
+
+@pytest.fixture(autouse=True)
+def run() -> Run:
+    return RunFactory.create(name="algebra")
+
+
+def stored() -> Rubric:
+    return run_rubric(Run.objects.get(name="algebra"))
+
+
+def test_inferred_rubric_is_read(of_ana: Program) -> None:
+    found = of_ana.get(ADDRESS).json()
+    assert (found["run"], found["is_declared"]) == ("algebra", False)
+    assert found["rubric"] == Rubric().as_json()
+    assert found["toml"] == format_rubric(Rubric())
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("application/json", WANTED.as_json()), ("application/toml", format_rubric(WANTED).encode())],
+)
+def test_lead_declares_a_rubric(of_lea: Program, kind: str, body: Any) -> None:
+    answer = of_lea.ask("PUT", ADDRESS, body, kind=kind)
+    assert (answer.status_code, answer.json()["is_declared"]) == (200, True)
+    assert stored() == WANTED
+    assert of_lea.get(ADDRESS).json() == answer.json()
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "field"),
+    [
+        ("application/json", {"verdict": "best"}, "verdict.rule"),
+        ("application/json", [], "rubric"),
+        ("application/json", {"criteria": [{"name": "a", "scale": {"kind": []}}]}, "criteria[1].scale.kind"),
+        ("application/toml", b"[[criteria]]\nweight = 1", "criteria[1]"),
+        ("application/toml", b"\xff", "rubric"),
+    ],
+)
+def test_invalid_rubric_is_refused_with_its_places(of_lea: Program, kind: str, body: Any, field: str) -> None:
+    answer = of_lea.ask("PUT", ADDRESS, body, kind=kind)
+    assert answer.status_code == 422
+    assert field in [error["field"] for error in answer.json()["errors"]]
+    assert not Run.objects.get().is_rubric_declared
+
+
+def test_body_that_is_no_json_is_refused(of_lea: Program) -> None:
+    assert of_lea.ask("PUT", ADDRESS, b"{").status_code == 400
+    assert of_lea.ask("PUT", ADDRESS, b"{}", kind="image/png").status_code == 415
+
+
+def test_rubric_that_somebody_changed_is_not_replaced(of_lea: Program) -> None:
+    seen = of_lea.get(ADDRESS).json()["fingerprint"]
+    assert of_lea.ask("PUT", f"{ADDRESS}?seen={seen}", WANTED.as_json()).status_code == 200
+    assert of_lea.ask("PUT", f"{ADDRESS}?seen={seen}", {}).status_code == 409
+    assert stored() == WANTED
+
+
+def test_rubric_is_declared_by_leads(of_ana: Program) -> None:
+    assert of_ana.ask("PUT", ADDRESS, WANTED.as_json()).status_code == 403

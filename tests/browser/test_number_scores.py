@@ -1,0 +1,88 @@
+"""Scores in a range of numbers, by keyboard and by pointer."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Review, User
+from reviews.records.scales import RangeScale
+from tests.browser.conftest import open_runs
+from tests.browser.screen import label, press, scores_of, verdict
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.rubrics import rubric_data
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SCALE = RangeScale(1, 10, pass_from=7, partial_from=4)
+
+
+@pytest.fixture
+def ten(page: Page, live_server: LiveServer, ana: User) -> Page:
+    """The screen of a record with two scores from 1 to 10: 3 and 8."""
+    run = RunFactory.create(rubric=rubric_data("depth", "clarity", scale=SCALE))
+    scores = {
+        "depth": {"score": 3, "justification": "Shallow."},
+        "clarity": {"score": 8, "justification": "Clear."},
+    }
+    record = EvaluationFactory.create(run=run, parsed_rubric_scores=scores, aggregated_score=None)
+    open_runs(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    page.get_by_role("button", name="Review this").click()
+    expect(page.locator("#review-form")).to_be_visible()
+    return page
+
+
+def decided() -> dict[str, Any]:
+    """Return the scores of the decision."""
+    return scores_of(Review.objects.get())
+
+
+def test_typed_number_overrides_the_judge_with_a_cause(ten: Page) -> None:
+    press(ten, "1")
+    ten.keyboard.type("9")
+    verdict(ten, "Fail → Pass")
+    label(ten, "Submit 1 change")
+    press(ten, "Enter", "3", "a")
+    expect(ten.locator("#review-form")).to_be_hidden()
+    assert decided()["depth"] == {
+        "score": 9,
+        "justification": "Shallow.",
+        "justification_by": "judge",
+    }
+    assert decided()["clarity"] == {"score": 8, "justification": "Clear."}
+    assert Review.objects.get().causes == {"depth": "misread answer"}
+
+
+def test_arrow_keys_change_the_number_and_letters_remain_commands(ten: Page) -> None:
+    press(ten, "2", "ArrowUp", "ArrowUp")
+    label(ten, "Submit 1 change")
+    press(ten, "Enter", "Escape", "a")
+    expect(ten.locator("#review-form")).to_be_hidden()
+    assert decided()["clarity"]["score"] == 10
+
+
+def test_number_outside_the_range_is_not_submitted(ten: Page) -> None:
+    press(ten, "1")
+    ten.keyboard.type("11")
+    label(ten, "1 score missing")
+    press(ten, "a")
+    assert not Review.objects.exists()
+    ten.get_by_label("Score of criterion 1, from 1 to 10").fill("3")
+    label(ten, "Agree & next")
+
+
+def test_track_sets_the_number(ten: Page) -> None:
+    ten.locator("#criterion-0 .track").fill("5")
+    expect(ten.get_by_label("Score of criterion 1, from 1 to 10")).to_have_value("5")
+    verdict(ten, "Fail → Partial")
+
+
+def test_causes_follow_the_direction_of_the_change(ten: Page) -> None:
+    press(ten, "1")
+    ten.keyboard.type("9")
+    expect(ten.locator("#criterion-0").get_by_text("Too strict")).to_be_visible()
+    expect(ten.locator("#criterion-0").get_by_text("Too lenient")).to_be_hidden()
+    ten.locator("#criterion-0 [type=number]").fill("1")
+    expect(ten.locator("#criterion-0").get_by_text("Too lenient")).to_be_visible()
+    expect(ten.locator("#criterion-0").get_by_text("Too strict")).to_be_hidden()

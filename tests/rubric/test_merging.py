@@ -1,0 +1,95 @@
+"""Rubrics inferred from several files are merged."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.records.rubric import Criterion, Rubric
+from reviews.records.rubric_file import MAX_CRITERIA, rubric_from_json
+from reviews.records.scales import YES_PARTIAL_NO, PairwiseScale, RangeScale, Scale, ValueScale
+from reviews.records.verdict import VerdictRule
+from reviews.rubric.completion import range_of_scores, scale_of_texts
+from reviews.rubric.merging import merge_rubrics, merge_scales
+from tests.support.rubrics import rubric_of
+
+PASS_FAIL = ValueScale(("Pass", "Fail"), "Pass")
+BOOLEAN = ValueScale((True, False), pass_from=True)
+
+
+@pytest.mark.parametrize(
+    ("known", "found", "merged"),
+    [
+        (RangeScale(1, 5), RangeScale(1, 5), RangeScale(1, 5)),
+        (RangeScale(1, 5), RangeScale(1, 10), RangeScale(1, 10)),
+        (RangeScale(1, 10), RangeScale(0, 1), RangeScale(0, 10)),
+        (RangeScale(1, 5), RangeScale(0, 1, is_integer=False), RangeScale(0, 5, is_integer=False)),
+        (
+            RangeScale(1, 3, is_integer=False, step=1),
+            RangeScale(1, 5, is_integer=False, step=1),
+            RangeScale(1, 5, is_integer=False, step=1),
+        ),
+        (PASS_FAIL, ValueScale(("Pass", "Partial", "Fail"), "Pass", "Partial"), None),
+        (ValueScale(("Good", "Fine")), ValueScale(("Fine", "Meh")), ValueScale(("Good", "Fine", "Meh"))),
+        (PASS_FAIL, ValueScale(("pass", "FAIL "), "pass"), PASS_FAIL),
+        (PASS_FAIL, ValueScale(("Pass", "Blue")), PASS_FAIL),
+        (PASS_FAIL, RangeScale(1, 5), PASS_FAIL),
+        (RangeScale(1, 5), PASS_FAIL, RangeScale(1, 5)),
+        (BOOLEAN, PASS_FAIL, BOOLEAN),
+        (PairwiseScale(), PASS_FAIL, PairwiseScale()),
+    ],
+)
+def test_merged_scale_has_the_scores_of_both(known: Scale, found: Scale, merged: Scale | None) -> None:
+    assert merge_scales(known, found) == (found if merged is None else merged)
+
+
+def test_too_many_values_are_not_merged() -> None:
+    known = ValueScale(tuple("abcdefgh"))
+    assert merge_scales(known, ValueScale(tuple("ijklmnop"))) == known
+
+
+def test_word_of_a_later_file_gets_its_place_between_the_others() -> None:
+    merged = merge_scales(PASS_FAIL, ValueScale(("Pass", "Partial", "Fail"), "Pass", "Partial"))
+    assert [merged.level(word) for word in ("Pass", "Partial", "Fail")] == ["yes", "partial", "no"]
+
+
+def test_merged_criteria_keep_their_scales() -> None:
+    known = Rubric((Criterion("a"), Criterion("b", scale=PASS_FAIL)), RangeScale(1, 5))
+    found = Rubric((Criterion("b"), Criterion("c"), Criterion("a", scale=BOOLEAN)), YES_PARTIAL_NO)
+    merged = merge_rubrics(known, found)
+    assert merged.names == ("a", "b", "c")
+    assert merged.scale == RangeScale(1, 5)
+    assert merged.scale_of("a") == RangeScale(1, 5)
+    assert {"Pass", "Fail"} <= {*merged.scale_of("b").buttons}
+    assert merged.scale_of("c") == YES_PARTIAL_NO
+
+
+def test_merged_rubric_has_at_most_as_many_criteria_as_allowed() -> None:
+    known, found = rubric_of(*map(str, range(60))), rubric_of(*map(str, range(50, 150)))
+    assert merge_rubrics(known, found).names == tuple(map(str, range(MAX_CRITERIA)))
+
+
+def test_first_levels_bring_a_verdict() -> None:
+    known = rubric_of("a", scale=RangeScale(1, 5), rule=VerdictRule("none"))
+    assert merge_rubrics(known, rubric_of("b")).rule == VerdictRule("worst")
+    assert merge_rubrics(rubric_of("b"), known).rule == VerdictRule("worst")
+
+
+INFERRED = st.lists(st.integers(-5, 200) | st.floats(-1e14, 1e14), min_size=1, max_size=5).map(
+    range_of_scores
+) | st.lists(
+    st.sampled_from(["Yes", "No", "Partial", "Pass", "Fail", "Good", "Blue", "yes"]), min_size=2, max_size=5
+).map(scale_of_texts).map(lambda scale: scale or BOOLEAN)
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), INFERRED), min_size=1), min_size=2, max_size=4))
+def test_merged_rubrics_are_valid(files: list[list[tuple[str, Scale]]]) -> None:
+    rubrics = [
+        Rubric(tuple(Criterion(name, scale=scale) for name, scale in dict(file).items()), file[0][1])
+        for file in files
+    ]
+    merged = rubrics[0]
+    for found in rubrics[1:]:
+        merged = merge_rubrics(merged, found)
+        assert merge_rubrics(merged, merged) == merged
+    assert rubric_from_json(merged.as_json()) == merged
+    assert {*merged.names} == {name for file in files for name, _ in file}
