@@ -217,7 +217,8 @@ class TestEverythingGoes:
             for entry in manage(capfdbinary, "export_audit", "--run", "algebra").out.splitlines()
             if b'"event"' in entry
         ]
-        assert whole == ["import", "delete run", "delete records", "run deleted"]
+        assert whole[0] == "import"
+        assert whole[-3:] == ["delete run", "delete records", "run deleted"]
         assert manage(capfdbinary, "export_audit", "--run", "geometry").status == 2
 
     def test_half_deleted_run_differs_from_no_log(
