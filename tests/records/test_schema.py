@@ -41,12 +41,13 @@ class TestFields:
     def test_each_of_23_fields_is_a_column(self) -> None:
         columns = {field.name for field in Evaluation._meta.get_fields()}
         assert len(FIELDS) == 23
-        assert {*FIELDS, "extra"} == set(Record._fields) <= columns
+        assert {*FIELDS, "extra", "task_context"} == set(Record._fields) <= columns
 
     def test_fields_have_the_values_of_the_line(self) -> None:
         read = parse_line(line())._asdict()
         created_at = dt.datetime(2025, 4, 12, 1, 55, 23, 111185, tzinfo=dt.UTC)
-        assert read == {"evaluation_id": "eval_1", **RECORD, "created_at": created_at, "extra": {}}
+        others = {"extra": {}, "task_context": None}
+        assert read == {"evaluation_id": "eval_1", **RECORD, "created_at": created_at, **others}
 
     @pytest.mark.parametrize("name", sorted(OPTIONAL))
     @pytest.mark.parametrize("value", [..., None])
