@@ -15,7 +15,9 @@ from reviews.storage.chunks import BOM
 
 # Text without structure: characters outside strings, and whole strings. A string that does not end in this
 # block is not tried twice.
-_INSIDE = re.compile(repeated(rf'[^"\[\]{{}}]++|{STRING}').encode(), re.DOTALL)
+_TEXT = repeated(rf'[^"\[\]{{}}]++|{STRING}')
+# The same inside of brackets, with whole objects and lists that contain no others.
+_INSIDE = re.compile(repeated(rf'[^"\[\]{{}}]++|{STRING}|\{{{_TEXT}\}}|\[{_TEXT}\]').encode(), re.DOTALL)
 _AT_TOP = re.compile(repeated(rf'[^"\[\]{{}},]++|{STRING}').encode(), re.DOTALL)
 _IN_STRING = re.compile(STRING_BODY.encode(), re.DOTALL)
 _TOKEN = re.compile(rf'[ \t\r\n]*+(?:({STRING})|([{{}}\[\]:,])|[^\s{{}}\[\]:,"]++)'.encode(), re.DOTALL)
@@ -99,65 +101,78 @@ class MemberCutter:
 
     def take(self, block: bytes) -> bytes:
         """Return the lines of the next block."""
-        data, self._backslash, at = self._backslash + block, b"", 0
+        data, self._backslash = self._backslash + block, b""
+        at = begin = 0
         while at < len(data) and not self.has_ended:
-            at = self._take_string(data, at) if self._in_string else self._take_tokens(data, at)
+            if self._in_string:
+                at = self._end_string(data, at)
+            elif self._depth:
+                at = self._take_inside(data, at)
+            else:
+                self._put(data[begin:at])
+                begin, at = self._take_top(data, at)
+        if not self.has_ended:
+            self._put(data[begin : len(data) - len(self._backslash)])
         lines, self._out = b"".join(self._out), []
         return lines
 
     def _put(self, text: bytes) -> None:
         """Write a part of a member, after the space before it."""
-        self._out += (encoded(self.space_after), encoded(text))
-        self._has_begun, self.space_after = True, b""
+        if text:
+            self._out += (encoded(self.space_after), encoded(text))
+            self._has_begun, self.space_after = True, b""
 
-    def _take_tokens(self, data: bytes, at: int) -> int:
-        """Take text outside strings up to and including the next structural byte."""
-        end = _end(_INSIDE if self._depth else _AT_TOP, data, at)
-        text = data[at:end]
-        if self._depth:
-            self._put(text)
+    def _end_string(self, data: bytes, at: int) -> int:
+        """Return the offset after a string, or the end of the block if it goes on."""
+        end = _end(_IN_STRING, data, at)
+        if data[end : end + 1] == b"\\" and end + 1 == len(data):
+            self._backslash = b"\\"
         else:
-            self._take_top(text)
-        if end < len(data):
-            self._take_byte(data, end)
+            self._in_string = end == len(data)
         return end + 1
 
-    def _take_top(self, text: bytes) -> None:
-        """Take text outside the members. The outer space of the list is not part of them."""
+    def _take_inside(self, data: bytes, at: int) -> int:
+        """Take a part of a member up to and including the next bracket or begun string."""
+        end = _end(_INSIDE, data, at)
+        if end < len(data):
+            self._enter(data[end : end + 1])
+        return end + 1
+
+    def _enter(self, mark: bytes) -> None:
+        self._in_string = mark == b'"'
+        self._depth += (mark in b"[{") - (mark in b"]}" and self._depth > 0)
+
+    def _take_top(self, data: bytes, at: int) -> tuple[int, int]:
+        """Take text outside brackets and the structural byte after it.
+
+        Return the offset of the text that is not written yet, and the offset after the byte.
+        """
+        end = _end(_AT_TOP, data, at)
+        self._put_top(data[at:end])
+        mark = data[end : end + 1]
+        if mark == b"]":
+            self.has_ended, self.rest = True, data[end:]
+        elif mark == b",":
+            self._out += (encoded(self.space_after), b"\n")
+            self._has_begun, self.space_after = True, b""
+            self.member += 1
+            return end + 1, end + 1
+        elif mark:
+            self._enter(mark)
+        return end, end + 1
+
+    def _put_top(self, text: bytes) -> None:
+        """Write text outside brackets. The space at both ends of the list is not part of its members."""
         if not self._has_begun:
             bare = text.lstrip(_SPACES)
             self.space_before += text[: len(text) - len(bare)]
             text = bare
         bare = text.rstrip(_SPACES)
-        if bare:
-            self._put(bare)
+        self._put(bare)
         self.space_after += text[len(bare) :]
         if len(self.space_after) > _LONGEST_SPACE:
-            self._put(b"")
-
-    def _take_byte(self, data: bytes, at: int) -> None:
-        byte = data[at : at + 1]
-        if byte == b"]" and not self._depth:
-            self.has_ended, self.rest = True, data[at:]
-        elif byte == b"," and not self._depth:
-            self._put(b"")
-            self._out.append(b"\n")
-            self.member += 1
-        else:
-            self._put(byte)
-            self._in_string = byte == b'"'
-            self._depth += (byte in b"[{") - (byte in b"]}" and self._depth > 0)
-
-    def _take_string(self, data: bytes, at: int) -> int:
-        end = _end(_IN_STRING, data, at)
-        byte = data[end : end + 1]
-        if byte == b"\\" and end + 1 == len(data):
-            self._put(data[at:end])
-            self._backslash = byte
-        else:
-            self._put(data[at : end + 1])
-            self._in_string = byte != b'"'
-        return end + 1
+            self._out.append(encoded(self.space_after))
+            self.space_after = b""
 
 
 def _end(pattern: re.Pattern[bytes], data: bytes, at: int) -> int:

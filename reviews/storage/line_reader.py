@@ -13,13 +13,19 @@ from reviews.storage import integrity
 from reviews.storage.chunks import ChunkLines, split_lines
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.json_document import on_one_line
 from reviews.storage.source_files import decode_chunk
 from reviews.storage.source_mapping import source_mapping
 
 
 def stored_line(evaluation: Evaluation) -> bytes:
-    """Return the stored line of a record, without LF and byte order mark. Raises as `LineReader.verified`."""
-    return LineReader().verified(*_newest(evaluation))
+    """Return the stored line of a record, without LF and byte order mark. Raises as `LineReader.verified`.
+
+    The member of a document is on one line.
+    """
+    reader = LineReader()
+    line = reader.verified(*_newest(evaluation))
+    return on_one_line(line) if reader.source(evaluation.source_import_id).is_document else line
 
 
 def stored_record(evaluation: Evaluation) -> Record:

@@ -26,6 +26,7 @@ from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.storage import chunks
 from reviews.storage.errors import ImportRefused
+from reviews.storage.line_reader import stored_line
 from tests.support.commands import manage
 from tests.support.json_texts import json_texts
 from tests.support.lines import export_data, import_data, line
@@ -141,6 +142,11 @@ class TestExport:
         assert first == b'{"id": "a", "score": 0.92, "why": "A, [b]"}\n'
         assert json.loads(second)["human_review_status"] == "Completed"
         assert b"\r" not in second
+
+    def test_stored_line_of_a_member_is_on_one_line(self) -> None:
+        bring(document("a", "b"))
+        record = Evaluation.objects.get(evaluation_id="eval-1/b")
+        assert stored_line(record) == b'{"id": "b", "score": 0.92, "why": "A, [b]"}'
 
     def test_table_has_values_of_the_document(self) -> None:
         bring(document("a"))

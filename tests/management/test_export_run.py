@@ -267,7 +267,7 @@ class TestVerify:
         archive.write_bytes(b"PK\x03\x04")
         finished = manage(capsysbinary, "verify_export", str(archive), str(original))
         assert (finished.status, finished.out) == (2, b"")
-        assert finished.err.startswith(f"{archive}: The file is a ZIP archive.")
+        assert finished.err.startswith(f"{archive}: The file is a ZIP archive that is damaged")
 
     def test_verify_export_names_a_missing_file(self, original: Path, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_export", str(original), "missing.jsonl")
