@@ -37,6 +37,7 @@ from reviews.models import (
 from reviews.queue import claims
 from reviews.queue.members import configure_members, fingerprint
 from reviews.review import blind_scoring, decisions, drafts, escalations, independent_reviews
+from reviews.rubric.guidelines import write_guideline
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs import deletion
 from reviews.runs.changes import ImportUnderWay
@@ -127,6 +128,7 @@ def full_run(name: str, ana: User, bo: User, lea: User, max: User) -> Run:
     disagree(run, ana, bo)
     saved_views.save(run=run, owner=lea, name="fails", query="verdict=Fail", is_shared=True)
     configure_members(run_id=run.pk, actor=max, members=["ana", "bo"], seen=fingerprint(None))
+    write_guideline(run_id=run.pk, actor=lea, text="Be fair.", seen=None)
     webhook = Webhook.objects.create(url="https://hooks.example.org/", run=run, created_by=max)
     delivery = webhook.deliveries.create(message_id=uuid4().hex, event="test", run=run)
     delivery.attempts.create(number=1, reason="No answer.")

@@ -77,6 +77,7 @@ BEGIN
     DELETE FROM reveal WHERE run_id = of_run;
     DELETE FROM bulk_change WHERE run_id = of_run;
     DELETE FROM saved_view WHERE run_id = of_run;
+    DELETE FROM guideline WHERE run_id = of_run;
     DELETE FROM run_member WHERE run_id = of_run;
     DELETE FROM queue_filled WHERE run_id = of_run;
     DELETE FROM run_count WHERE run_id = of_run;
