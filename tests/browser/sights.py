@@ -865,6 +865,8 @@ NO_PAGES = {
     "cancel-import",
     "import-as-new-run",
     "retry-import",
+    "archive-run",
+    "unarchive-run",
     "change-role",
     "decisions-csv",
     "dashboard-release",
