@@ -57,7 +57,11 @@ def test_override_with_typed_reason_takes_three_keys_and_the_text(screen: Page) 
     screen.keyboard.type("The third step is wrong.")
     assert keys + press(screen, "Control+Enter") == 3
     review = saved(screen, "a-model")
-    assert scores_of(review)["rigour"] == {"score": "No", "justification": "The third step is wrong."}
+    assert scores_of(review)["rigour"] == {
+        "score": "No",
+        "justification": "The third step is wrong.",
+        "justification_by": "reviewer",
+    }
     assert review.causes == {}
 
 
