@@ -28,7 +28,10 @@ def get_or_create_run(name: str, *, mapping: FieldMapping | None = None, actor: 
     # Waits for a concurrent import, which has locked the row.
     run = Run.objects.select_for_update().get(pk=run.pk)
     if run.evaluations.exists() or run.imports.filter(state__in=Import.UNFINISHED).exists():
-        reason = f"The run {run.name!r} has records that were read with another mapping. Choose another run."
+        reason = (
+            f"The run {run.name!r} has records that were read with another mapping. Choose another run, or "
+            "read its files again with this mapping: manage.py reread_run, or Mapping in the run's settings."
+        )
         raise ImportRefused(reason, "mapping")
     run.mapping = mapping.as_json()
     run.save(update_fields=["mapping"])
