@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeGuard
 
 from django.db import connection, transaction
 
-from reviews.models import AuditEvent, Evaluation, Run
+from reviews.models import Evaluation, Run
 from reviews.records import extracted_scores
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.rubric_file import MAX_CRITERIA, MAX_NAME
@@ -93,14 +93,6 @@ def _infer_scale(name: str, sample: list[_Read]) -> Scale | None:
         value for value in found if isinstance(value, str) and value.isprintable() and len(value) <= MAX_VALUE
     ]
     return scale_of_texts(texts)
-
-
-def infer_again(run: Run) -> None:
-    """Infer the rubric of replaced records. A rubric that a person has configured is only extended."""
-    if run.rubric and not AuditEvent.objects.filter(run=run, action="configure run").exists():
-        run.rubric = {}
-        run.save(update_fields=["rubric"])
-    infer_rubric(run)
 
 
 def _sample(run: Run) -> list[Evaluation]:

@@ -14,12 +14,13 @@ from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import importer
-from reviews.imports.runs import check_open
+from reviews.imports.runs import check_open, run_mapping
 from reviews.models import BlindScores, Escalation, FileConflict, Import, Review, Run, User
 from reviews.queue.claim_columns import put_back_claims, stored_claims
 from reviews.records.mapping import FieldMapping
 from reviews.review import blind_scoring
 from reviews.rubric import inference
+from reviews.rubric.run_rubric import declare_rubric
 from reviews.sampling import draws
 from reviews.search import indexing
 from reviews.storage import integrity
@@ -151,11 +152,19 @@ def reread_run(
     check_open(run)
     _execute(run, [], _LOCK)
     _check_undecided(run)
-    before = run.mapping
+    before = run_mapping(run)
     if run.blind_share:
         blind_scoring.reveal_served(run.evaluations.all(), share=1)
+    _set_rubric(run, before, mapping, actor)
     report = _replace_records(run, mapping)
-    events.record("reread run", actor=actor, run=run, before=before, after=run.mapping, **report._asdict())
+    events.record(
+        "reread run",
+        actor=actor,
+        run=run,
+        before=before.as_json() if before else None,
+        after=run.mapping,
+        **report._asdict(),
+    )
     if is_trial:
         transaction.set_rollback(True)
     return report
@@ -195,6 +204,21 @@ def _check_undecided(run: Run) -> None:
             raise RereadRefused(f"This run has {name}. Import its files into a new run with the mapping.")
 
 
+def _set_rubric(run: Run, before: FieldMapping | None, mapping: FieldMapping, actor: User | None) -> None:
+    """Replace the rubric by that of the new mapping, unless somebody has declared another one.
+
+    A rubric that is neither in the mapping nor declared is inferred after the records are replaced.
+    """
+    is_of_mapping = before and before.rubric and before.rubric.as_json() == run.rubric
+    if run.is_rubric_declared and not is_of_mapping:
+        return
+    run.rubric, run.is_rubric_declared = {}, False
+    run.save(update_fields=["rubric", "is_rubric_declared"])
+    if mapping.rubric:
+        declare_rubric(run_id=run.pk, actor=actor, rubric=mapping.rubric)
+        run.refresh_from_db(fields=["rubric", "is_rubric_declared"])
+
+
 def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
     run.mapping = mapping.as_json()
     run.save(update_fields=["mapping"])
@@ -213,7 +237,7 @@ def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
     _execute(run, imports, *_RESTORE, importer.CHECK_AT_ONCE, _FORGET)
     for source in sources:
         integrity.record_result(source)
-    inference.infer_again(run)
+    inference.infer_rubric(run)
     for source in sources:
         indexing.index_import(source)
     draws.draw_sample(run.pk)

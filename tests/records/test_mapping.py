@@ -81,6 +81,12 @@ def record_of(source: dict[str, Any], how: FieldMapping) -> Record:
     return read_line(json.dumps({"id": "a", "at": 0, **source}).encode(), mapping=how)
 
 
+@pytest.mark.parametrize("name", BY_NAME)
+def test_formatted_mapping_is_read_as_the_same(name: str) -> None:
+    known = BY_NAME[name].read()
+    assert mapping.parse_mapping(mapping.format_mapping(known).encode()) == known
+
+
 class TestDocumentedMappings:
     def test_documented_mapping_reads_mt_bench(self) -> None:
         record = read_line(MT_BENCH, mapping=named("mt-bench"))

@@ -26,7 +26,9 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.records.mapping import FieldMapping, mapping_from_json
+from reviews.records.rubric import Criterion, Rubric
 from reviews.review import decisions, drafts, escalations
+from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.runs.changes import archive_run
 from reviews.runs.reread import RereadRefused, RereadReport, reread_in_request, reread_run
 from reviews.search import listing
@@ -146,7 +148,22 @@ class TestRecords:
         counts = {row.status: row.evaluations for row in RunCount.objects.filter(run=run) if row.evaluations}
         assert counts == {"Needs Review": 1, "Not Required": 3}
         run.refresh_from_db()
-        assert 1 not in run.rubric.get("scores", [])
+        assert [run_rubric(run).scale.fit(score) for score in ("Yes", 1)] == ["Yes", None]
+
+    def test_rubric_of_the_mapping_follows_it(self, run: Run, lea: User) -> None:
+        declared = Rubric((Criterion("Style"),))
+        with_rubric = mapping_from_json(how().as_json() | {"rubric": declared.as_json()})
+        reread(run, with_rubric)
+        run.refresh_from_db()
+        assert (run.is_rubric_declared, run_rubric(run)) == (True, declared)
+        reread(run, how(task_id="key"))
+        run.refresh_from_db()
+        assert not run.is_rubric_declared
+        assert [one.name for one in run_rubric(run).criteria] == ["Clarity"]
+        declare_rubric(run_id=run.pk, actor=lea, rubric=declared)
+        reread(run, how(task_id="alt"))
+        run.refresh_from_db()
+        assert (run.is_rubric_declared, run_rubric(run)) == (True, declared)
 
     def test_rejected_line_may_become_a_record(self) -> None:
         bring(source("a") + b"\n" + source("b", judge=None) + b"\n", "one.jsonl", how())
