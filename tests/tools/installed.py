@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.versions import NODE, NPM_PACKAGES
+from tests.tools.versions import NODE, NPM_PACKAGES, RELEASED_BEFORE
 
 WRITERS = Path(__file__).with_name("writers")
 # The longest that an installation may take, and a tool to write its files, in seconds.
@@ -33,7 +33,7 @@ class NpmInstall:
         (folder / "package.json").write_text(json.dumps({"private": True, "dependencies": NPM_PACKAGES}))
         options = ["--omit=peer", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund"]
         self._process = subprocess.Popen(
-            [*_uv(NODE), "npm", "install", *options, "--loglevel=error"],
+            [*_uv(NODE), "npm", "install", f"--before={RELEASED_BEFORE}", *options, "--loglevel=error"],
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -91,14 +91,5 @@ def run(command: list[str], folder: Path, **variables: str) -> None:
 
 
 def _uv(package: str) -> list[str]:
-    return [
-        "uv",
-        "run",
-        "--quiet",
-        "--isolated",
-        "--no-project",
-        "--python",
-        sys.executable,
-        "--with",
-        package,
-    ]
+    options = ["--quiet", "--isolated", "--no-project", "--exclude-newer", RELEASED_BEFORE]
+    return ["uv", "run", *options, "--python", sys.executable, "--with", package]
