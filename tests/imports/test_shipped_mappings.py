@@ -9,6 +9,7 @@ from cognireview.environment import BASE_DIR
 from reviews.imports.recognition import recognise_tool
 from reviews.imports.shipped_mappings import BY_NAME, FOLDER, SHIPPED
 from reviews.records.mapping import Outside
+from reviews.records.rubric import Rubric
 from reviews.records.schema import Record
 from reviews.records.translation import read_line
 from tests.records.test_mapping import PROMPTFOO
@@ -46,6 +47,14 @@ def test_tested_versions_are_on_the_page(tool: str) -> None:
     names = {"inspect-ai": "Inspect AI", "promptfoo": "promptfoo", "deepeval": "DeepEval"}
     first, second = VERSIONS[tool]
     assert f"Tested with {names.get(tool, tool)} {first} and {second}." in PAGE
+
+
+@pytest.mark.parametrize("name", sorted(BY_NAME.keys() - {"inspect-ai"}))
+def test_shipped_mapping_declares_scales(name: str) -> None:
+    # The values of Inspect differ between scorers, so they are inferred.
+    mapping = BY_NAME[name].read()
+    assert mapping.rubric is not None
+    assert mapping.rubric != Rubric()
 
 
 def test_mt_bench_single_keeps_integer_and_decimal_ratings() -> None:

@@ -203,12 +203,14 @@ _OTHERS = {"C": "I", "I": "C", "model_1": "model_2", "model_2": "model_1", "tie"
 
 
 def corrected(score: Any) -> Any:
-    """Return another score of the same type."""
+    """Return another score of the same type. No record has it if it is a number."""
     if isinstance(score, bool):
         return not score
     if isinstance(score, str):
         return _OTHERS[score]
-    return type(score)(10 if isinstance(score, int) else score != 1)
+    if isinstance(score, int):
+        return 5
+    return 1.25 if score > 1 else 0.25
 
 
 def contents(data: bytes) -> dict[str, bytes]:
