@@ -1,4 +1,4 @@
-"""Read and declare the rubric of a run."""
+"""The rubric of a run, and the guideline for its reviewers."""
 
 from http import HTTPStatus
 from typing import Any
@@ -7,13 +7,15 @@ import orjson
 from ninja import Field, Router, Schema
 
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON, check_type
+from reviews.api.bodies import JSON, Body, check_type
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.models import Run
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric, rubric_from_json
+from reviews.rubric.guidelines import current_guideline, write_guideline
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
+from reviews.rubric.run_settings import InvalidSettings
 
 router = Router(tags=["runs"])
 _TOML = ("application/toml", "text/plain", "application/octet-stream")
@@ -81,3 +83,50 @@ def _shape(run: Run) -> dict[str, Any]:
         "toml": format_rubric(known),
         "fingerprint": known.fingerprint,
     }
+
+
+class GuidelineOut(Schema):
+    """The guideline of a run."""
+
+    run: str
+    version: int | None = Field(description="Null if there was never a guideline.")
+    text: str = Field(description="Markdown with LaTeX; empty without a guideline.")
+
+
+class GuidelineIn(Body):
+    """A new text, which becomes the next version."""
+
+    text: str
+    seen: int | None = Field(
+        default=None, description="The version that you read. Another one is not replaced."
+    )
+
+
+@operation(router, "GET", "/runs/{run}/guideline", scope="read", response=GuidelineOut, problems=(404,))
+def guideline(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Return the current guideline of a run."""
+    return _guideline_shape(get_run(run, request.user))
+
+
+@operation(
+    router,
+    "PUT",
+    "/runs/{run}/guideline",
+    scope="configure",
+    response=GuidelineOut,
+    problems=(400, 404, 409, 413, 415),
+)
+def set_guideline(request: ApiRequest, run: str, sent: GuidelineIn) -> dict[str, Any]:
+    """Write the next version of a run's guideline. Decisions note the version they were made under."""
+    found = get_run(run, request.user)
+    try:
+        saved = write_guideline(run_id=found.pk, actor=request.user, text=sent.text, seen=sent.seen)
+    except InvalidSettings as invalid:
+        errors = [(name, sentence) for name, sentences in invalid.problems.items() for sentence in sentences]
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors) from invalid
+    return _guideline_shape(saved)
+
+
+def _guideline_shape(run: Run) -> dict[str, Any]:
+    known = current_guideline(run)
+    return {"run": run.name, "version": run.guideline_version, "text": known.text if known else ""}

@@ -24,6 +24,8 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "PATCH /runs/{run}": ("configure", None, 422, 422),  # nothing is sent
     "GET /runs/{run}/members": ("read", 403, 200, 200),
     "PUT /runs/{run}/members": ("configure", None, 422, 422),
+    "GET /runs/{run}/guideline": ("read", 200, 200, 200),
+    "PUT /runs/{run}/guideline": ("configure", None, 422, 422),
     "GET /runs/{run}/rubric": ("read", 200, 200, 200),
     "PUT /runs/{run}/rubric": ("configure", None, 415, 415),
     "GET /runs/{run}/report": ("read", 403, 200, 200),

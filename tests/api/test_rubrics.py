@@ -75,3 +75,14 @@ def test_rubric_that_somebody_changed_is_not_replaced(of_lea: Program) -> None:
 
 def test_rubric_is_declared_by_leads(of_ana: Program) -> None:
     assert of_ana.ask("PUT", ADDRESS, WANTED.as_json()).status_code == 403
+
+
+def test_guideline_is_written_in_versions(of_lea: Program, of_ana: Program) -> None:
+    address = "runs/algebra/guideline"
+    assert of_ana.get(address).json() == {"run": "algebra", "version": None, "text": ""}
+    first = of_lea.ask("PUT", address, {"text": "Check the sign."})
+    assert first.json() == {"run": "algebra", "version": 1, "text": "Check the sign."}
+    assert of_lea.ask("PUT", address, {"text": "Another.", "seen": None}).status_code == 409
+    assert of_lea.ask("PUT", address, {"text": "Check the unit.", "seen": 1}).json()["version"] == 2
+    assert of_lea.ask("PUT", address, {"text": "x" * 50_001, "seen": 2}).status_code == 422
+    assert of_ana.get(address).json()["text"] == "Check the unit."
