@@ -15,6 +15,7 @@ from reviews.models import Evaluation, Import, Run, User
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.storage.chunks import BOM
 from reviews.storage.errors import ImportRefused
+from tests.records.test_mapping import MT_BENCH
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import decide
 
@@ -212,7 +213,6 @@ FILES: dict[str, list[tuple[bytes, dict[str, int], bytes]]] = {
             {"lines": 7, "new": 2, "blank": 5},
             file_of(b"", BEFORE, b" \t", b"", AFTER, b"\x0b\x0c", b""),
         ),
-        (b"\n", {"lines": 1, "blank": 1}, b"\n"),
     ],
     "has no final line end": [(BEFORE + b"\n" + AFTER, {"lines": 2, "new": 2}, BEFORE + b"\n" + AFTER)],
     "is cut off in its last line": [
@@ -234,6 +234,13 @@ REFUSED = {
     ],
     "is CSV or TSV with a header": [
         (b"id,score\r\n1,Yes\r\n", "it is a CSV file with the columns id, score."),
+    ],
+    "has only blank and rejected lines": [
+        (b"\n", "only blank lines, so nothing was imported"),
+        (file_of(b"", b"{}"), "1 of 2 lines are invalid, so nothing was imported"),
+    ],
+    "is a file of a [known tool](mapping.md#shipped-mappings), and its run has no mapping": [
+        (MT_BENCH, "It needs the mapping 'mt-bench'."),
     ],
     "is HTML or XML": [(b"<!DOCTYPE html>\n<p>", "it is an HTML page.")],
     "is one JSON document with its records in a list": [
