@@ -13,7 +13,7 @@ from reviews.http.streaming import download
 router = Router(tags=["audit"])
 
 
-@operation(router, "GET", "/audit", scope="read", response={200: None}, file=JSONL, problems=(404,))
+@operation(router, "GET", "/audit", scope="read", response={200: None}, files=[JSONL], problems=(404,))
 def audit(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
 ) -> StreamingHttpResponse:

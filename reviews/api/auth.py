@@ -55,7 +55,7 @@ def operation(
     scope: str,
     response: Any,
     problems: Iterable[int] = (),
-    file: str = "",
+    files: Iterable[str] = (),
     parameters: list[dict[str, Any]] | None = None,
     is_in_schema: bool = True,
     **extra: Any,
@@ -63,12 +63,13 @@ def operation(
     """Register a view as an operation for tokens with a scope.
 
     `response` is a schema or a dict of schemas by status (see ninja). `problems` are the statuses of problems
-    specific to this operation. `file` is the content type of a file response. `parameters` and `extra` are
+    specific to this operation. `files` are the content types of a file response. `parameters` and `extra` are
     additions to the OpenAPI schema that the signature of the view does not have.
     """
     answers: dict[int, Any] = {int(status): openapi_problem(status) for status in (*_ALWAYS, *problems)}
-    if file:
-        answers[200] = {"content": {file: {"schema": {"type": "string", "format": "binary"}}}}
+    if files:
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        answers[200] = {"content": dict.fromkeys(files, binary)}
     schema: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
     if parameters:
         schema["parameters"] = parameters

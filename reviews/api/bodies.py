@@ -18,12 +18,14 @@ from reviews.storage.errors import ImportRefused
 
 JSON = "application/json"
 JSONL = "application/x-ndjson"
+ZIP = "application/zip"
 FILES = (
     JSONL,
     "application/jsonl",
     JSON,
     "application/gzip",
     "application/zstd",
+    ZIP,
     "application/octet-stream",
     "text/plain",
 )

@@ -46,10 +46,11 @@ _MAPPING = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT) | {JSON:
 def create_import(
     request: ApiRequest, response: HttpResponse, run: str, file_name: str = "", *, strict: bool = False
 ) -> Status[Any]:
-    """Import a file: JSONL or a JSON array, optionally compressed by gzip or zstd.
+    """Import a file: JSONL, a JSON array, or a document or archive that the run's mapping reads.
 
-    The file is stored and a job is enqueued: poll the import until its state is done or failed. The first
-    accepted line of a new name creates the run. With `strict`, one invalid line rejects the whole file.
+    It may be compressed by gzip or zstd. It is stored and a job is enqueued: poll the import until its state
+    is done or failed. The first accepted line of a new name creates the run. With `strict`, one invalid line
+    rejects the whole file.
     """
     file = read_file(request)
     try:
@@ -153,7 +154,7 @@ def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     "/imports/{int:import_id}/rejects",
     scope="import",
     response={200: None},
-    file=JSONL,
+    files=[JSONL],
     problems=(404, 503),
 )
 def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:

@@ -1,6 +1,7 @@
 """Runs: their progress, export, and judge report."""
 
 from http import HTTPStatus
+from pathlib import PurePath
 from typing import Any, Literal, Self
 
 from django.db import transaction
@@ -11,10 +12,10 @@ from pydantic import model_validator
 from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSONL, Body
+from reviews.api.bodies import JSON, JSONL, ZIP, Body
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
-from reviews.exports import jobs
+from reviews.exports import formats, jobs
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
@@ -59,7 +60,7 @@ def runs(request: ApiRequest, *, archived: bool = False) -> list[dict[str, Any]]
     "/runs/{run}/export",
     scope="export",
     response={200: None},
-    file=JSONL,
+    files=[JSONL, JSON, ZIP],
     problems=(404, 503),
 )
 def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all") -> StreamingHttpResponse:
@@ -69,7 +70,9 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
     """
     exported = get_run(run, request.user)
     order = ExportOptions(exported, only=only, format=imported_format(exported, None, only))
-    return download(jobs.stream_export(order, request.user), order.file_name)
+    name = order.file_name
+    kind = formats.CONTENT_TYPES[PurePath(name).suffix]
+    return download(jobs.stream_export(order, request.user), name, content_type=kind)
 
 
 @operation(router, "GET", "/runs/{run}/report", scope="read", response=shapes.ReportOut, problems=(404,))

@@ -276,6 +276,17 @@ class TestExport:
         whole, begun = AuditEvent.objects.filter(action__startswith="export")
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
 
+    @pytest.mark.parametrize(
+        ("data", "kind"),
+        [(TWO, JSONL), (b"[\n%b\n]" % TWO.strip().replace(b"\n", b",\n"), "application/json")],
+    )
+    def test_export_has_the_content_type_of_the_imported_file(
+        self, data: bytes, kind: str, of_lea: Program
+    ) -> None:
+        import_data(data)
+        answer = of_lea.get("runs/evaluations/export")
+        assert (answer.getvalue(), answer["Content-Type"]) == (data, kind)
+
     def test_export_rejects_unknown_parameter(self, of_lea: Program) -> None:
         import_data(TWO)
         answer = of_lea.get("runs/evaluations/export?ony=reviewed")
