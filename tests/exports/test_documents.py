@@ -121,6 +121,20 @@ class TestExport:
         assert (done.new, done.rejected) == (1, 1)
         assert exported() == data
 
+    def test_member_that_is_nested_too_deep_is_rejected_and_exported_as_it_came(self) -> None:
+        deep = b"[" * 100_000 + b"]" * 100_000
+        data = document("a", "b").replace(b'"A, [b]"', deep, 1)
+        done = bring(data)
+        assert (done.new, done.rejected) == (1, 1)
+        assert exported() == data
+
+    def test_repeated_keys_of_a_member_are_kept(self, ana: User) -> None:
+        data = document("a", "b").replace(b'"score": 0.92', b'"score": 1e0, "score":9.20e-1', 1)
+        bring(data)
+        assert exported() == data
+        decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)
+        assert b'"score": 1e0, "score":9.20e-1' in exported()
+
     def test_array_is_exported_as_array(self, ana: User) -> None:
         data = b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2"))
         import_data(data)
