@@ -18,6 +18,8 @@ _RANKS = (
     ("poor", "minimal"),
     ("no", "fail", "incorrect", "false", "none", "not met", "very poor"),
 )
+# The letters of Inspect: correct, partly correct and incorrect, and N for no answer.
+_LETTERS = ValueScale(("C", "P", "I"), "C", "P", ("N",))
 _RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
 
 
@@ -47,7 +49,10 @@ def range_of_scores(scores: Sequence[float]) -> RangeScale:
 
 def scale_of_texts(texts: Iterable[str]) -> ValueScale | None:
     """Return the scale of texts, best first, with levels if the words are known; None for a single one."""
-    values = _completed([*_one_spelling_each(texts)])[:MAX_VALUES]
+    spelled = [*_one_spelling_each(texts)]
+    if "I" in spelled and {*spelled} <= {*_LETTERS.values, *_LETTERS.unranked}:
+        return _LETTERS
+    values = _completed(spelled)[:MAX_VALUES]
     if len(values) < 2:
         return None
     ranks = [_rank(value) for value in values]

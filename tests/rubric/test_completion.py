@@ -75,6 +75,10 @@ def test_range_of_any_scores_is_valid_and_has_most_of_them(scores: list[float]) 
         (["correct", "incorrect", "Correct "], ("correct", "incorrect"), "correct", None),
         (["Pass", "Blue", "Fail"], ("Pass", "Fail", "Blue"), None, None),
         (["good", "poor"], ("good", "poor"), None, None),
+        (["I"], ("C", "P", "I"), "C", "P"),
+        (["N", "I", "C"], ("C", "P", "I"), "C", "P"),
+        (["C", "I", "D"], ("C", "I", "D"), None, None),
+        (["C", "N"], ("C", "N"), None, None),
     ],
 )
 def test_texts_are_sorted_best_first_with_levels_of_known_words(

@@ -38,6 +38,13 @@ def test_shipped_mapping_can_be_chosen(as_max: Client) -> None:
     assert run_mapping(Run.objects.get()) == parse_mapping(TOML.encode())
 
 
+def test_mapping_shows_the_places_of_records(as_max: Client) -> None:
+    chosen = {"run_name": "evaluations", "shipped": "inspect-ai"}
+    page = text(as_max.post(reverse("mappings"), chosen, follow=True))
+    assert "<code>samples</code>" in page
+    assert "<code>samples/*.json</code>" in page
+
+
 def test_unknown_shipped_mapping_is_refused(as_max: Client) -> None:
     answer = as_max.post(reverse("mappings"), {"run_name": "evaluations", "shipped": "x", "mapping": TOML})
     assert answer.status_code == 422
