@@ -49,6 +49,7 @@ QUERIES: dict[str, Known] = {
         {"status": ["done"], "verdict": ["Pass", "Fail"]},
     ],
     "GET /audit": [{"run": "one"}, {"after": 1}],
+    "DELETE /runs/{run}": [{"confirmation": "one"}],
     "GET /runs/{run}/report": [{"require": ["blind flagged kappa >= 0.6"]}, {"require": ["kappa"]}],
 }
 CONTEXTS = (file_of(json.dumps(task()).encode(), b"no task"), b"\x1f\x8b cut off")
@@ -69,6 +70,7 @@ BODIES: dict[str, list[Any]] = {
 }
 # Statuses that requests with existing values must have reached, if not only 200.
 REACHED: dict[str, set[int]] = {
+    "DELETE /runs/{run}": {202},
     "POST /runs/{run}/imports": {202},
     "DELETE /runs/{run}/evaluations/{evaluation_id}/claim": {204},
     "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": {200, 409},
