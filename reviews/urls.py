@@ -36,7 +36,7 @@ from reviews.views.runs.claim_length import ClaimLengthForm
 from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.measurement import MeasurementForm
 from reviews.views.runs.members import MembersForm
-from reviews.views.runs.settings import RubricForm
+from reviews.views.runs.settings import RubricForm, confirm_rubric
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, webhooks
 
@@ -49,6 +49,7 @@ pages = [
     path("runs/<int:run_pk>/bulk-changes/", lists.bulk_change, name="bulk-change"),
     path("bulk-changes/<int:pk>/undo/", lists.undo_bulk_change, name="undo-bulk-change"),
     path("runs/<int:run_pk>/settings/", settings_page, {"form_class": RubricForm}, name="run-settings"),
+    path("runs/<int:run_pk>/settings/rubric/confirm/", confirm_rubric, name="confirm-rubric"),
     path(
         "runs/<int:run_pk>/settings/guideline/",
         settings_page,

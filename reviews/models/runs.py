@@ -133,6 +133,11 @@ class Run(models.Model):
             return False
         return not self.is_restricted or sees_every_run(person) or self.members.filter(pk=person.pk).exists()
 
+    @property
+    def is_rubric_proposed(self) -> bool:
+        """Whether the rubric was inferred from files, and nobody has confirmed or declared it."""
+        return bool(self.rubric) and not self.is_rubric_declared
+
     @cached_property
     def draws_samples(self) -> bool:
         """Whether its queue may have random samples, which nobody may distinguish from flagged records."""

@@ -863,6 +863,7 @@ NO_PAGES = {
     "remove-webhook",
     "test-webhook",
     "cancel-import",
+    "confirm-rubric",
     "import-as-new-run",
     "retry-import",
     "archive-run",

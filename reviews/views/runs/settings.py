@@ -3,12 +3,19 @@
 from typing import Any
 
 from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST
 
+from reviews.http.request import Request
 from reviews.models import Run, User
 from reviews.queue.claim_length import claim_length
+from reviews.records.conflicts import SettingsChanged
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
+from reviews.views.access import load_run
 from reviews.views.runs.settings_page import SettingsForm
 
 
@@ -44,3 +51,17 @@ class RubricForm(SettingsForm):
 
     def context(self, run: Run) -> dict[str, Any]:
         return {"claim_minutes": round(claim_length(run).total_seconds() / 60)}
+
+
+@require_POST
+def confirm_rubric(request: Request, run_pk: int) -> HttpResponse:
+    """Declare the rubric of a run as it is, unless it is another one than the person saw."""
+    run = load_run(request, run_pk, "configure_run")
+    seen = request.POST.get("seen", "")
+    try:
+        declare_rubric(run_id=run.pk, actor=request.user, rubric=run_rubric(run), seen=seen)
+    except SettingsChanged:
+        messages.warning(request, "The rubric has changed since you opened the page. Check it again.")
+        return redirect("run-settings", run.pk)
+    messages.success(request, "The rubric is confirmed. Imports do not change it.")
+    return redirect("run", run.pk)

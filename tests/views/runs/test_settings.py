@@ -55,11 +55,10 @@ def test_settings_page_is_linked_with_permission(as_ana: Client, lea: User, run:
     assert page_of(run) in text(as_ana.get(reverse("run", args=[run.pk])))
 
 
-def test_saving_the_inferred_rubric_declares_it(as_lea: Client, run: Run, lea: User) -> None:
-    assert "Inferred from the files." in text(as_lea.get(page_of(run)))
+def test_saving_declares_the_rubric(as_lea: Client, run: Run, lea: User) -> None:
     assert as_lea.post(page_of(run), filled_in(as_lea, run)).status_code == 302
     assert judged_by(run) == Rubric()
-    assert "Inferred from the files." not in text(as_lea.get(page_of(run)))
+    assert Run.objects.get().is_rubric_declared
     event = AuditEvent.objects.get()
     assert (event.action, event.actor) == ("declare rubric", lea)
 
