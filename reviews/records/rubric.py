@@ -127,6 +127,12 @@ class Rubric:
         amount = scale.amount(score)
         return None if amount is None else self.rule.level(amount)
 
+    @property
+    def has_verdict(self) -> bool:
+        """Whether scores can make a verdict: by levels, or by a mean."""
+        scales = (self.scale, *(criterion.scale for criterion in self.criteria if criterion.scale))
+        return self.rule.is_mean or (self.rule.kind == "worst" and any(scale.has_levels for scale in scales))
+
     def aggregate(self, scores: Mapping[str, Any]) -> Verdict | None:
         """Return the verdict of scores, criterion -> score.
 

@@ -112,11 +112,16 @@ function refresh() {
     filterCauses(row);
     showTrack(row);
   }
+  showVerdict();
+  labelSubmit();
+}
+
+function showVerdict() {
   const output = one("#verdict");
+  if (!output) return; // the rubric makes no verdict
   const before = output.dataset.judged;
   const after = verdict();
   output.textContent = ["", after].includes(before) || after === "incomplete" ? after : `${before} → ${after}`;
-  labelSubmit();
 }
 
 /** Show the number on the track. */

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Review, User
-from reviews.records.scales import RangeScale
+from reviews.records.scales import PairwiseScale, RangeScale
 from tests.browser.conftest import open_runs
 from tests.browser.screen import label, press, scores_of, verdict
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -86,3 +86,18 @@ def test_causes_follow_the_direction_of_the_change(ten: Page) -> None:
     ten.locator("#criterion-0 [type=number]").fill("1")
     expect(ten.locator("#criterion-0").get_by_text("Too lenient")).to_be_visible()
     expect(ten.locator("#criterion-0").get_by_text("Too strict")).to_be_hidden()
+
+
+def test_record_without_a_verdict_is_scored(page: Page, live_server: LiveServer, ana: User) -> None:
+    run = RunFactory.create(rubric=rubric_data("winner", scale=PairwiseScale("model_1", "model_2")))
+    record = EvaluationFactory.create(run=run, parsed_rubric_scores={"winner": {"score": "model_1"}})
+    open_runs(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    page.get_by_role("button", name="Review this").click()
+    expect(page.locator("#submit")).to_contain_text("Agree & next")
+    expect(page.locator("#verdict")).to_have_count(0)
+    press(page, "b")
+    label(page, "Submit 1 change")
+    press(page, "Escape", "a")
+    expect(page.locator("#review-form")).to_be_hidden()
+    assert decided()["winner"]["score"] == "model_2"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.records.rubric import DEFAULT_CAUSES, Cause, Criterion, Rubric, cause_keys
-from reviews.records.scales import Level, PairwiseScale, RangeScale, ValueScale
+from reviews.records.scales import YES_PARTIAL_NO, Level, PairwiseScale, RangeScale, ValueScale
 from reviews.records.verdict import VERDICT_OF_LEVEL, VerdictRule
 from tests.support.rubric_strategies import JSON, RUBRICS
 from tests.support.rubrics import rubric_of
@@ -335,3 +335,12 @@ def test_any_scores_can_be_aggregated(rubric: Rubric, scores: dict[str, Any]) ->
     assert rubric.aggregate(scores) in {"Pass", "Partial", "Fail", None}
     assert rubric.verdict(scores) in {"Pass", "Partial", "Fail", None}
     assert json.dumps([rubric.level(name, score) for name, score in scores.items()])
+
+
+def test_rubric_has_a_verdict_by_levels_or_by_a_mean() -> None:
+    words = ValueScale(("good", "bad"))
+    assert Rubric().has_verdict
+    assert not Rubric(rule=VerdictRule("none")).has_verdict
+    assert not Rubric(scale=words).has_verdict
+    assert Rubric(scale=words, rule=VerdictRule("mean", 1)).has_verdict
+    assert Rubric((Criterion("a", scale=YES_PARTIAL_NO),), words).has_verdict
