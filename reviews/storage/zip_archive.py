@@ -31,6 +31,8 @@ _ENCRYPTED = 0x1
 _DEFLATED, _STORED, _ZSTD = zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, 93
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 _SHOWN_FILES = 3
+# The standard library raises these errors for damaged directories.
+_DAMAGE = (zipfile.BadZipFile, struct.error, ValueError, IndexError, EOFError, NotImplementedError)
 
 
 class ZipArchive:
@@ -61,9 +63,11 @@ class ZipArchive:
             _check_directory_size(self._file.read())
             with ZipFile(self._file) as archive:
                 found = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-        except (zipfile.BadZipFile, struct.error, ValueError, EOFError, NotImplementedError) as error:
+        except _DAMAGE as error:
             raise ImportRefused(f"The file is a ZIP archive that is damaged or cut off: {error}.") from error
         for name, info in found.items():
+            if info.header_offset < 0:
+                raise _damaged(info)
             if info.flag_bits & _ENCRYPTED:
                 raise ImportRefused(f"The ZIP archive is encrypted: {name!r}.")
             if info.compress_type not in {_STORED, _DEFLATED, _ZSTD}:

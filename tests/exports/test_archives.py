@@ -5,7 +5,7 @@ import json
 import struct
 import zipfile
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -13,6 +13,8 @@ from zipfile import ZipFile
 import pytest
 import zstandard
 from django.db import transaction
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reviews.exports import documents
 from reviews.exports.documents import InvalidExport
@@ -232,6 +234,21 @@ class TestRefusal:
         end = len(data) - 22 if place == -1 else place
         broken = data[:end] if place == -1 else data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
         assert "damaged" in self.refusal(broken) or "ZIP" in self.refusal(broken)
+
+    @given(st.lists(st.tuples(st.integers(4), st.integers(0, 255)), min_size=1, max_size=4))
+    def test_archive_with_any_other_bytes_is_read_or_refused(self, changes: list[tuple[int, int]]) -> None:
+        data = bytearray(packed({"samples/a": b'{"a": 1}', "samples/b": b"{}", "header.json": b"{}"}))
+        for place, byte in changes:
+            data[place % len(data)] = byte
+        with suppress(ImportRefused):
+            list(SourceText([bytes(data)], most=10**6, archives=("samples/*",), limits=Limits()))
+
+    @pytest.mark.parametrize("change", [(42, b"\xff" * 4), (28, b"\0\0")])
+    def test_impossible_directory_is_refused(self, change: tuple[int, bytes]) -> None:
+        data, (place, value) = bytearray(packed({"a": b"abc"})), change
+        entry = data.index(b"PK\x01\x02") + place
+        data[entry : entry + len(value)] = value
+        assert "damaged" in self.refusal(bytes(data))
 
     def test_wrong_checksum_is_refused(self) -> None:
         data = packed({"a.jsonl": b"abc"}, method=zipfile.ZIP_STORED)
