@@ -46,7 +46,7 @@ class TestFields:
     def test_fields_have_the_values_of_the_line(self) -> None:
         read = parse_line(line())._asdict()
         created_at = dt.datetime(2025, 4, 12, 1, 55, 23, 111185, tzinfo=dt.UTC)
-        others = {"extra": {}, "task_context": None}
+        others: dict[str, Any] = {"extra": {}, "task_context": None}
         assert read == {"evaluation_id": "eval_1", **RECORD, "created_at": created_at, **others}
 
     @pytest.mark.parametrize("name", sorted(OPTIONAL))
