@@ -79,7 +79,7 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 def shared_context(browser: Browser) -> Iterator[BrowserContext]:
     """One context for all tests: a new one would load every script and style again."""
     context = browser.new_context()
-    context.new_page()
+    context.new_page()  # stays open to keep the renderer of all pages running
     yield context
     context.close()
 
