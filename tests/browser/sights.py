@@ -622,8 +622,8 @@ def save_invalid_share(page: Page) -> None:
     page.get_by_text("Enter a share from 0 to 100%").wait_for()
 
 
-def save_invalid_mean(page: Page) -> None:
-    page.get_by_label("Mean of all scores").check()
+def save_invalid_rubric(page: Page) -> None:
+    page.get_by_role("textbox", name="Rubric").fill("no rubric")
     page.get_by_role("button", name="Save").click()
     page.locator(".errorlist").first.wait_for()
 
@@ -737,7 +737,8 @@ SIGHTS = {
     ),
     "run, empty": Sight("run", "max", empty_run),
     "run settings": Sight("run-settings", "lea", run),
-    "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
+    "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_rubric),
+    "guideline": Sight("run-guideline", "lea", run),
     "claim length": Sight("run-claim-length", "lea", run),
     "members": Sight("run-members", "lea", restricted_run),
     "name and archive": Sight("run-name", "lea", run),

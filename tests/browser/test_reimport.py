@@ -67,4 +67,5 @@ def test_reviewer_resubmits_an_outdated_decision(
     expect(page.get_by_role("heading", name="All caught up")).to_be_visible()
     review = Review.objects.get(version=2)
     assert review.reviewer == ana
-    assert review.corrected_scores == {"Clarity": {"score": "No", "justification": "One step is missing."}}
+    clarity = {"score": "No", "justification": "One step is missing.", "justification_by": "reviewer"}
+    assert review.corrected_scores == {"Clarity": clarity}

@@ -48,7 +48,8 @@ def test_score_keys_update_changes_and_verdict(screen: Page) -> None:
     expect(still).to_be_hidden()
     press(screen, "Control+Enter")
     review = saved(screen, "a-model")
-    assert scores_of(review)["depth"] == {"score": "No", "justification": "Only $x^2$"}
+    depth = {"score": "No", "justification": "Only $x^2$", "justification_by": "reviewer"}
+    assert scores_of(review)["depth"] == depth
     assert review.origins == {"depth": "judge", "rigour": "human", "clarity": "human", "elegance": "human"}
 
 
