@@ -47,8 +47,17 @@ REACHING = re.compile(
     r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
     r"|marshal|shelve|ctypes|code|codeop|runpy|multiprocessing|webbrowser)(\.|$)"
 )
-# Commands read and write files that the operator named; next_record reads its SQL, the demo its texts.
-OPEN_FILES = ("management.", "exports.verify_receipt", "queue.next_record", "demo.")
+# Commands read and write files that the operator named; next_record reads its SQL, the demo its texts, and
+# shipped_mappings its mappings. `exports.documents` opens files of an archive in memory.
+OPEN_FILES = (
+    "management.",
+    "exports.compared_files",
+    "exports.documents",
+    "exports.verify_receipt",
+    "imports.shipped_mappings",
+    "queue.next_record",
+    "demo.",
+)
 # Modules that pass column names to the ORM in a dict. Each builds the names itself.
 NAME_COLUMNS = {
     "accounts.one_time_links": "the columns of a link",

@@ -119,7 +119,7 @@ def import_stream(
         run = declare_rubric(run_id=run.pk, actor=actor, rubric=rubric)
     new_import = create_import(run=run, run_name=run.name, file_name=file_name, strict=strict, actor=actor)
     stream, totals = MeteredStream(blocks), ContentTotals()
-    text = read_text(new_import, stream)
+    text = open_source(new_import, stream)
     stored = source_files.store_chunks(new_import, chunks.read_ahead(cut_chunks(text)), totals)
     if text.path is not None:
         # Expressions may need the text after the list of records.
@@ -151,7 +151,7 @@ def create_import(
     )
 
 
-def read_text(source: Import, blocks: Iterable[bytes]) -> SourceText:
+def open_source(source: Import, blocks: Iterable[bytes]) -> SourceText:
     """Open the file of an import, which is read by its mapping.
 
     Raises `ImportRefused`, and `ToolRecognised` for an archive of a known tool without a mapping.

@@ -69,7 +69,7 @@ def enqueue_import(
         mapping=None if run else mapping,
     )
     stream, totals = MeteredStream(blocks), ContentTotals()
-    text, checked = importer.read_text(upload, stream), (settings.LIMITS, settings.MAX_REJECTED_LINES)
+    text, checked = importer.open_source(upload, stream), (settings.LIMITS, settings.MAX_REJECTED_LINES)
     chunks = importer.cut_chunks(text)
     if text.path is None:
         chunks = require_first_record(chunks, source_mapping(upload), *checked)

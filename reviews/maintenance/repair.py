@@ -21,7 +21,7 @@ def repair_import(import_id: int, blocks: Iterable[bytes]) -> Import:
     damaged = jobs.lock_import(import_id)
     damaged.chunks.all().delete()
     meter, text = chunks.MeteredStream(blocks), ContentTotals()
-    source = importer.read_text(damaged, meter)
+    source = importer.open_source(damaged, meter)
     stored = source_files.store_chunks(damaged, importer.cut_chunks(source), text)
     importer.store_rest(damaged, source, stored)
     sums = ImportSums.objects.filter(source=damaged).first()

@@ -740,6 +740,7 @@ SIGHTS = {
     "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_rubric),
     "guideline": Sight("run-guideline", "lea", run),
     "claim length": Sight("run-claim-length", "lea", run),
+    "guideline": Sight("run-guideline", "lea", run),
     "members": Sight("run-members", "lea", restricted_run),
     "name and archive": Sight("run-name", "lea", run),
     "name and archive, archived": Sight("run-name", "lea", archived_run),

@@ -54,6 +54,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "archive-run": {"post": (302, 403, 403, 302, 302)},
     "unarchive-run": {"post": (302, 403, 403, 302, 302)},
     "run-mapping": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},
+    "run-guideline": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
     "run-members": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     "run-measurement": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     # Imports. An upload without the headers of the tus protocol is rejected.
