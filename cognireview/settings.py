@@ -232,6 +232,8 @@ STORAGES = {
     "staticfiles": {"BACKEND": "cognireview.web.storage.HashedStaticFiles"},
 }
 FILE_UPLOAD_TEMP_DIR = None
+# A rubric of 100 criteria and 20 causes has 2,200 fields.
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 3000
 DATA_UPLOAD_MAX_MEMORY_SIZE = 32 * 1024**2
 
 SESSION_ENGINE = "reviews.accounts.session_store"

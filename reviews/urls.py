@@ -30,13 +30,12 @@ from reviews.views.review import (
     recent,
     record,
 )
-from reviews.views.runs import archive, home, lists, mappings, reread, run_page
+from reviews.views.runs import archive, home, lists, mappings, reread, run_page, settings
 from reviews.views.runs.archive import NameForm
 from reviews.views.runs.claim_length import ClaimLengthForm
 from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.measurement import MeasurementForm
 from reviews.views.runs.members import MembersForm
-from reviews.views.runs.settings import RubricForm, confirm_rubric
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, webhooks
 
@@ -48,8 +47,9 @@ pages = [
     path("views/<int:pk>/remove/", lists.remove_view, name="remove-view"),
     path("runs/<int:run_pk>/bulk-changes/", lists.bulk_change, name="bulk-change"),
     path("bulk-changes/<int:pk>/undo/", lists.undo_bulk_change, name="undo-bulk-change"),
-    path("runs/<int:run_pk>/settings/", settings_page, {"form_class": RubricForm}, name="run-settings"),
-    path("runs/<int:run_pk>/settings/rubric/confirm/", confirm_rubric, name="confirm-rubric"),
+    path("runs/<int:run_pk>/settings/", settings.settings, name="run-settings"),
+    path("runs/<int:run_pk>/settings/rubric.toml", settings.rubric_toml, name="rubric-toml"),
+    path("runs/<int:run_pk>/settings/rubric/confirm/", settings.confirm_rubric, name="confirm-rubric"),
     path(
         "runs/<int:run_pk>/settings/guideline/",
         settings_page,

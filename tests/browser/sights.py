@@ -39,6 +39,9 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.queue.members import configure_members
+from reviews.records.rubric import Criterion, Rubric
+from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
+from reviews.records.verdict import VerdictRule
 from reviews.review import decisions, drafts, escalations, independent_reviews
 from reviews.runs.changes import archive_run
 from reviews.search import saved_views, strata
@@ -622,9 +625,24 @@ def save_invalid_share(page: Page) -> None:
     page.get_by_text("Enter a share from 0 to 100%").wait_for()
 
 
-def save_invalid_rubric(page: Page) -> None:
-    page.get_by_role("textbox", name="Rubric").fill("no rubric")
-    page.get_by_role("button", name="Save").click()
+def run_with_every_scale() -> int:
+    """A run with a proposed rubric: a criterion on each kind of scale, and weights."""
+    scales: list[Scale | None] = [
+        None,
+        ValueScale(("Good", "Fair", LONG[:40]), "Good", "Fair", ("N/A",)),
+        ValueScale((False, True), False),
+        RangeScale(1, 5, pass_from=4, partial_from=3),
+        RangeScale(0, 1, is_integer=False, step=0.05, lower_is_better=True),
+        PairwiseScale(both_bad="neither"),
+    ]
+    criteria = tuple(Criterion(f"{n} {LONG}", scale=scale) for n, scale in enumerate(scales))
+    rubric = Rubric(criteria, rule=VerdictRule("weighted", 0.7, 0.4))
+    return RunFactory.create(rubric=rubric.as_json()).pk
+
+
+def save_invalid_mean(page: Page) -> None:
+    page.get_by_label("Rule").select_option("mean")
+    page.get_by_role("button", name="Save rubric").click()
     page.locator(".errorlist").first.wait_for()
 
 
@@ -737,7 +755,8 @@ SIGHTS = {
     ),
     "run, empty": Sight("run", "max", empty_run),
     "run settings": Sight("run-settings", "lea", run),
-    "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_rubric),
+    "run settings, every scale": Sight("run-settings", "lea", run_with_every_scale, then=open_everything),
+    "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
     "guideline": Sight("run-guideline", "lea", run),
     "claim length": Sight("run-claim-length", "lea", run),
     "guideline": Sight("run-guideline", "lea", run),
@@ -913,6 +932,7 @@ NO_PAGES = {
     "independent-review",
     "restore",
     "revoke-token",
+    "rubric-toml",
     "resolve-conflicts",
     "resolve-escalation",
     "remove-app",

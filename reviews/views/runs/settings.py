@@ -1,56 +1,132 @@
-"""The settings of a run: its rubric, with links to the other settings."""
+"""The settings page of a run: its rubric, in forms or as TOML, with links to the other settings."""
 
-from typing import Any
+from http import HTTPStatus
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.http.request import Request
-from reviews.models import Run, User
+from reviews.models import Run
 from reviews.queue.claim_length import claim_length
 from reviews.records.conflicts import SettingsChanged
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.views.access import load_run
-from reviews.views.runs.settings_page import SettingsForm
+from reviews.views.runs.rubric_editor import RubricEditor
+from reviews.views.runs.settings_page import SETTINGS_CHANGED
 
 
-class RubricForm(SettingsForm):
+class TomlForm(forms.Form):
     """A rubric as TOML."""
 
-    template = "runs/settings.html"
-    saved = "Saved. Verdicts follow this rubric from now on."
+    use_required_attribute = False
 
-    seen = forms.CharField(widget=forms.HiddenInput)
-    rubric = forms.CharField(
-        label="Rubric",
-        help_text="TOML with the criteria, their scales, the verdict rule and the causes of judge errors.",
+    toml = forms.CharField(
+        label="Rubric as TOML",
+        help_text="Edit it, or paste another rubric. Saving it replaces the fields above.",
         max_length=MAX_BYTES,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 24, "spellcheck": "false", "class": "mono"}),
     )
 
-    def stored_values(self, run: Run) -> dict[str, Any]:
-        known = run_rubric(run)
-        return {"rubric": format_rubric(known), "seen": known.fingerprint}
-
-    def clean_rubric(self) -> Rubric:
+    def clean_toml(self) -> Rubric:
         try:
-            return parse_rubric(self.cleaned_data["rubric"].encode())
+            return parse_rubric(self.cleaned_data["toml"].encode())
         except RubricError as error:
             problems = [f"{place}: {reason}" for place, reason in error.problems]
             raise forms.ValidationError([forms.ValidationError(problem) for problem in problems]) from None
 
-    def configure(self, run: Run, actor: User) -> None:
-        said = self.cleaned_data
-        declare_rubric(run_id=run.pk, actor=actor, rubric=said["rubric"], seen=said["seen"])
 
-    def context(self, run: Run) -> dict[str, Any]:
-        return {"claim_minutes": round(claim_length(run).total_seconds() / 60)}
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def settings(request: Request, run_pk: int) -> HttpResponse:
+    """Show the settings of a run.
+
+    A POST saves the rubric from the fields, or with the action "save toml" from the text. Other actions only
+    show the page with the entries changed: see `RubricEditor.after`. Answers 422 (invalid) or 409 (somebody
+    else saved first); both keep the entries.
+    """
+    run = load_run(request, run_pk, "configure_run")
+    if request.method != "POST":
+        return _page(request, run, RubricEditor.of(run_rubric(run)))
+    action = request.POST.get("action", "save")
+    if action == "save toml":
+        return _save_toml(request, run)
+    editor = RubricEditor(request.POST)
+    if action != "save":
+        return _page(request, run, editor.after(action))
+    try:
+        rubric = editor.rubric()
+    except RubricError as error:
+        editor.show(error)
+        return _page(request, run, editor, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    return _declare(request, run, rubric) or _page(request, run, editor, status=HTTPStatus.CONFLICT)
+
+
+def _save_toml(request: Request, run: Run) -> HttpResponse:
+    form = TomlForm(request.POST)
+    editor = RubricEditor.of(run_rubric(run))
+    if not form.is_valid():
+        return _page(request, run, editor, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    saved = _declare(request, run, form.cleaned_data["toml"])
+    return saved or _page(request, run, editor, form, status=HTTPStatus.CONFLICT)
+
+
+def _declare(request: Request, run: Run, rubric: Rubric) -> HttpResponse | None:
+    """Declare a valid rubric. Return None if the run has another rubric than the person saw."""
+    seen = request.POST.get("seen", "")
+    try:
+        declare_rubric(run_id=run.pk, actor=request.user, rubric=rubric, seen=seen)
+    except SettingsChanged:
+        run.refresh_from_db()
+        return None
+    messages.success(request, "Saved. Verdicts follow this rubric from now on.")
+    return redirect("run-settings", run.pk)
+
+
+def _page(
+    request: Request,
+    run: Run,
+    editor: RubricEditor,
+    toml_form: TomlForm | None = None,
+    *,
+    status: HTTPStatus = HTTPStatus.OK,
+) -> HttpResponse:
+    known = run_rubric(run)
+    # A button that only changes the form does not take note of what somebody else saved meanwhile.
+    is_shown_first = request.method != "POST" or status == HTTPStatus.CONFLICT
+    context = {
+        "run": run,
+        "editor": editor,
+        "toml_form": toml_form or TomlForm(initial={"toml": format_rubric(_entered(editor, known))}),
+        "seen": known.fingerprint if is_shown_first else request.POST.get("seen", ""),
+        "conflict": SETTINGS_CHANGED if status == HTTPStatus.CONFLICT else "",
+        "claim_minutes": round(claim_length(run).total_seconds() / 60),
+    }
+    return render(request, "runs/settings.html", context, status=status)
+
+
+def _entered(editor: RubricEditor, known: Rubric) -> Rubric:
+    """Return the rubric of the entries, or the known one while they are invalid."""
+    try:
+        return editor.rubric()
+    except RubricError:
+        return known
+
+
+@require_safe
+@never_cache
+def rubric_toml(request: Request, run_pk: int) -> HttpResponse:
+    """Download the rubric of a run as TOML."""
+    run = load_run(request, run_pk, "configure_run")
+    response = HttpResponse(format_rubric(run_rubric(run)), content_type="application/toml")
+    response.headers["Content-Disposition"] = 'attachment; filename="rubric.toml"'
+    return response
 
 
 @require_POST

@@ -16,7 +16,7 @@ from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views.access import load_run
 
-_SETTINGS_CHANGED = (
+SETTINGS_CHANGED = (
     "Someone else changed these settings after you opened the page. Your entries are kept; saving replaces"
     " theirs."
 )
@@ -74,7 +74,7 @@ def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm])
             posted = request.POST.copy()
             posted["seen"] = form.stored_values(run)["seen"]
             form = form_class(posted, run)
-            form.add_error(None, _SETTINGS_CHANGED)
+            form.add_error(None, SETTINGS_CHANGED)
             status = HTTPStatus.CONFLICT
         else:
             messages.success(request, form.saved)

@@ -41,7 +41,7 @@ def test_run_without_an_inferred_rubric_has_no_notice(as_lea: Client) -> None:
 
 
 def test_confirming_declares_the_rubric_as_it_is(as_lea: Client, lea: User, run: Run) -> None:
-    seen = as_lea.get(reverse("run-settings", args=[run.pk])).context["form"]["seen"].value()
+    seen = as_lea.get(reverse("run-settings", args=[run.pk])).context["seen"]
     assert "Confirm rubric" in text(as_lea.get(reverse("run-settings", args=[run.pk])))
     shown = confirm(as_lea, run, seen)
     assert "The rubric is confirmed." in shown

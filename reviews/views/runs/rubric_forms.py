@@ -1,0 +1,272 @@
+"""The parts of a rubric as forms: a scale, a criterion, the verdict rule and a cause.
+
+A form has only texts, as people type them, and converts them to the JSON of `rubric_file.rubric_from_json`,
+which validates them. A score keeps its JSON type: 1 is a number, "1" in quotes is text.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+from django import forms
+
+from reviews.records.rubric import CIRCUMSTANCES, DIRECTIONS, Cause, Criterion, Rubric
+from reviews.records.rubric_file import RubricError, rubric_from_json
+from reviews.records.scales import PairwiseScale, Scale, ScaleKind
+from reviews.records.scores import Score, decode_score, encode_score
+from reviews.records.verdict import RULES, VerdictRule
+from reviews.rubric.score_input import ScoreInput
+
+_KINDS: dict[ScaleKind, str] = {
+    "values": "Values",
+    "boolean": "True or false",
+    "integer": "Whole numbers",
+    "number": "Numbers",
+    "pairwise": "Two responses",
+}
+# The member of a scale and the field that it is edited in.
+_RANGE = {
+    "min": "min",
+    "max": "max",
+    "lower_is_better": "lower_is_better",
+    "pass_from": "pass_number",
+    "partial_from": "partial_number",
+}
+_FIELDS: dict[ScaleKind, dict[str, str]] = {
+    "values": {
+        "values": "values",
+        "unranked": "unranked",
+        "pass_from": "pass_from",
+        "partial_from": "partial_from",
+    },
+    "boolean": {"best": "best"},
+    "integer": _RANGE,
+    "number": _RANGE | {"step": "step"},
+    "pairwise": {"a": "a", "b": "b", "tie": "tie", "both_bad": "both_bad"},
+}
+# The rules with thresholds.
+MEANS = ("mean", "weighted")
+_USUAL_OUTCOMES = PairwiseScale().as_json()
+
+
+class PartForm(forms.Form):
+    """A part of a rubric. `problems` of the rubric are shown at its fields."""
+
+    use_required_attribute = False
+    #: The field for a problem of the part as a whole.
+    first_field: ClassVar[str]
+
+    def __init__(self, data: Any, *, prefix: str, initial: Mapping[str, Any]) -> None:
+        super().__init__(data, prefix=prefix, initial={**initial})
+
+    def entries(self) -> dict[str, Any]:
+        """Return the entries by field, valid or not, as initial values for another form."""
+        return {name: self[name].value() for name in self.fields}
+
+    def text(self, name: str) -> str:
+        """Return the entry of a text field."""
+        value = self[name].value()
+        return value if isinstance(value, str) else ""
+
+    def find(self, place: str) -> tuple[forms.Form, str] | None:
+        """Return the form and field for a place in the part's JSON; None if it has none."""
+        name = place or self.first_field
+        return (self, name) if name in self.fields else None
+
+    def as_json(self) -> dict[str, Any] | None:
+        """Return the part as `rubric_from_json` reads it."""
+        raise NotImplementedError
+
+    def _score(self, name: str) -> Score | None:
+        """Return the score or number of a field; None if it is empty."""
+        entry = self.text(name).strip()
+        return decode_score(entry) if entry else None
+
+
+def _line(label: str, help_text: str = "", **attrs: str) -> forms.CharField:
+    widget = forms.TextInput(attrs={"autocomplete": "off", **attrs})
+    return forms.CharField(label=label, help_text=help_text, required=False, strip=False, widget=widget)
+
+
+def _lines(label: str, help_text: str, rows: int) -> forms.CharField:
+    widget = forms.Textarea(attrs={"rows": rows})
+    return forms.CharField(label=label, help_text=help_text, required=False, strip=False, widget=widget)
+
+
+class ScaleForm(PartForm):
+    """A scale. Only the fields of its kind count."""
+
+    first_field = "kind"
+
+    kind = forms.ChoiceField(label="Scale", choices=[*_KINDS.items()])
+    values = _lines("Values", "One per line, best first. Quotes make a number text.", 3)
+    unranked = _lines("Unranked values", "One per line, such as N/A. Verdicts skip them.", 1)
+    pass_from = _line("Pass from", "The last value that counts as Yes.")
+    partial_from = _line("Partial from", "The last value that counts as Partial.")
+    best = forms.ChoiceField(
+        label="Better value", choices=[("true", "true"), ("false", "false")], required=False
+    )
+    min = _line("Lowest", inputmode="decimal")
+    max = _line("Highest", inputmode="decimal")
+    step = _line("Step", inputmode="decimal")
+    pass_number = _line("Pass from", inputmode="decimal")
+    partial_number = _line("Partial from", inputmode="decimal")
+    lower_is_better = forms.BooleanField(label="Lower is better", required=False)
+    a = _line("A is better")
+    b = _line("B is better")
+    tie = _line("Tie")
+    both_bad = _line("Both bad")
+
+    @classmethod
+    def entries_of(cls, scale: Scale | None) -> dict[str, Any]:
+        """Return the initial values for a scale."""
+        usual = {"best": "true", **_USUAL_OUTCOMES}
+        if scale is None:
+            return usual | {"kind": ""}
+        members = scale.as_json()
+        outcomes = dict.fromkeys(_FIELDS["pairwise"], "") if scale.kind == "pairwise" else {}
+        fields = {
+            field: _shown(members[name]) for name, field in _FIELDS[scale.kind].items() if name in members
+        }
+        return usual | outcomes | fields | {"kind": scale.kind}
+
+    def as_json(self) -> dict[str, Any] | None:
+        kind = self.text("kind")
+        members: dict[str, Any] = {"kind": kind}
+        for name, field in self._members.items():
+            if field in {"values", "unranked"}:
+                lines = map(str.strip, self.text(field).splitlines())
+                members[name] = [decode_score(line) for line in lines if line]
+            elif field == "lower_is_better":
+                members[name] = bool(self[field].value())
+            else:
+                members[name] = self._score(field)
+        return members
+
+    @property
+    def _members(self) -> dict[str, str]:
+        return next((fields for kind, fields in _FIELDS.items() if kind == self.text("kind")), {})
+
+    def find(self, place: str) -> tuple[forms.Form, str] | None:
+        return super().find(self._members.get(place, place))
+
+    @property
+    def preview(self) -> ScoreInput | None:
+        """The input that reviewers get; None while the scale is invalid."""
+        with suppress(RubricError):
+            return ScoreInput(Rubric(scale=rubric_from_json({"scale": self.as_json()}).scale), "")
+        return None
+
+
+class OwnScaleForm(ScaleForm):
+    """The scale of a criterion, which may be the one of the run."""
+
+    kind = forms.ChoiceField(
+        label="Scale", choices=[("", "Same as the run's default"), *_KINDS.items()], required=False
+    )
+
+    def as_json(self) -> dict[str, Any] | None:
+        return super().as_json() if self.text("kind") else None
+
+
+class CriterionForm(PartForm):
+    """A criterion with its scale."""
+
+    first_field = "name"
+
+    name = _line("Name", "As in the records.")
+    title = _line("Title", "On pages. Empty: the name in words.")
+    description = _lines("Description", "Markdown. Reviewers see it below the title.", 1)
+    required = forms.BooleanField(label="Required", required=False)
+    weight = _line("Weight", inputmode="decimal")
+
+    def __init__(self, data: Any, *, prefix: str, initial: Mapping[str, Any]) -> None:
+        super().__init__(data, prefix=prefix, initial=initial)
+        self.scale = OwnScaleForm(data, prefix=f"{prefix}-scale", initial=initial.get("scale", {}))
+
+    @classmethod
+    def entries_of(cls, criterion: Criterion) -> dict[str, Any]:
+        return {
+            "name": criterion.name,
+            "title": criterion.title,
+            "description": criterion.description,
+            "required": criterion.is_required,
+            "weight": encode_score(criterion.weight),
+            "scale": OwnScaleForm.entries_of(criterion.scale),
+        }
+
+    def entries(self) -> dict[str, Any]:
+        return super().entries() | {"scale": self.scale.entries()}
+
+    def as_json(self) -> dict[str, Any]:
+        members = {name: self.text(name) for name in ("name", "title", "description")}
+        scale = self.scale.as_json()
+        weight, is_required = self._score("weight"), bool(self["required"].value())
+        return members | {"required": is_required, "weight": weight, "scale": scale}
+
+    def find(self, place: str) -> tuple[forms.Form, str] | None:
+        part, _, name = place.partition(".")
+        return self.scale.find(name) if part == "scale" else super().find(place)
+
+
+class VerdictForm(PartForm):
+    """The verdict rule with its thresholds."""
+
+    first_field = "rule"
+
+    rule = forms.ChoiceField(label="Rule", choices=[*RULES.items()])
+    pass_from = _line("Pass from", "The lowest mean that passes.", inputmode="decimal")
+    partial_from = _line("Partial from", "The lowest mean of a Partial.", inputmode="decimal")
+
+    @classmethod
+    def entries_of(cls, rule: VerdictRule) -> dict[str, Any]:
+        return {name: _shown(value) for name, value in rule.as_json().items()}
+
+    def as_json(self) -> dict[str, Any]:
+        rule = self.text("rule")
+        limits = ("pass_from", "partial_from") if rule in MEANS else ()
+        return {"rule": rule, **{name: self._score(name) for name in limits}}
+
+
+class CauseForm(PartForm):
+    """A cause of judge errors."""
+
+    first_field = "title"
+
+    title = _line("Title")
+    directions = forms.MultipleChoiceField(
+        label="Offered if the reviewer's score is",
+        help_text="None chosen: always.",
+        choices=[
+            (word, {"raised": "higher", "lowered": "lower", "same": "the same"}[word]) for word in DIRECTIONS
+        ],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    needs = forms.MultipleChoiceField(
+        label="The record must have",
+        choices=[
+            (word, {"reference": "a reference answer", "verifier": "a verifier's result"}[word])
+            for word in CIRCUMSTANCES
+        ],
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    @classmethod
+    def entries_of(cls, cause: Cause) -> dict[str, Any]:
+        return {"title": cause.title, "directions": [*cause.directions], "needs": [*cause.needs]}
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "title": self.text("title"),
+            "directions": self["directions"].value() or [],
+            "needs": self["needs"].value() or [],
+        }
+
+
+def _shown(value: Any) -> Any:
+    """Return the entry for a member: scores as text, a list of them one per line."""
+    if isinstance(value, list):
+        return "\n".join(map(encode_score, value))
+    return value if value is None else encode_score(value)
