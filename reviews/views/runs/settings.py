@@ -98,7 +98,7 @@ def _page(
     status: HTTPStatus = HTTPStatus.OK,
 ) -> HttpResponse:
     known = run_rubric(run)
-    # A button that only changes the form does not take note of what somebody else saved meanwhile.
+    # The page after a button that saves nothing is still based on the rubric that it began with.
     is_shown_first = request.method != "POST" or status == HTTPStatus.CONFLICT
     context = {
         "run": run,

@@ -49,7 +49,7 @@ class _Fields(HTMLParser):
                 chosen = self.posted.setdefault(known["name"], [])
                 assert isinstance(chosen, list)
                 chosen.append(known.get("value", "on"))
-        elif tag == "input":
+        elif tag == "input" and "disabled" not in known:
             self.posted[known["name"]] = known.get("value", "")
         elif tag in {"select", "textarea"}:
             self._name, self._is_text = known["name"], tag == "textarea"
