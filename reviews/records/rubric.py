@@ -56,7 +56,7 @@ class Cause:
     title: str
     #: The comparisons with the judge's score for which it is offered; empty for all.
     directions: tuple[Direction, ...] = ()
-    #: What the record must have.
+    #: Circumstances that the record must have.
     needs: tuple[Circumstance, ...] = ()
 
     @property

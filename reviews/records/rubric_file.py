@@ -74,7 +74,7 @@ def format_rubric(rubric: Rubric) -> str:
 
 
 def rubric_problems(rubric: Rubric) -> Iterator[Problem]:
-    """Yield what is wrong with the values of a rubric."""
+    """Yield the problems in the values of a rubric."""
     yield from _prefixed("scale", rubric.scale.problems())
     yield from _prefixed("verdict", rubric.rule.problems())
     names = [criterion.name for criterion in rubric.criteria]

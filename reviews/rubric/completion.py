@@ -76,7 +76,7 @@ def _one_spelling_each(texts: Iterable[str]) -> Iterator[str]:
 def _completed(texts: list[str]) -> list[str]:
     """Sort texts, best first. Two of Yes, Partial and No, or one alone, are completed to all three.
 
-    Words without a known rank are left out beside them.
+    Words without a known rank are then left out.
     """
     words = {text.strip().casefold(): text for text in texts}
     usual = [str(value) for value in YES_PARTIAL_NO.values]

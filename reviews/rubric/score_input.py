@@ -49,8 +49,8 @@ class Choice(NamedTuple):
 class ScoreInput:
     """The scores that can be entered for a criterion.
 
-    Beside the scores of the scale, these are the judge's score and that of a decision in the file, if they
-    are not on the scale.
+    In addition to the scores of the scale, these are the judge's score and that of a decision in the file, if
+    they are not on the scale.
     """
 
     rubric: Rubric

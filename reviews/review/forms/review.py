@@ -120,7 +120,7 @@ class ReviewForm(forms.Form):
 
     @cached_property
     def _circumstances(self) -> set[Circumstance]:
-        """What the record has, for the causes to offer. The task context may have a reference."""
+        """The circumstances of the record, for its causes. The task context may have a reference."""
         message, verified = self.evaluation.verification_message, self.evaluation.final_answer_verified
         outcome = read_verification(verified, message).outcome
         found: set[Circumstance] = set() if outcome == "no reference" else {"reference"}

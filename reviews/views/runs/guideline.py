@@ -19,7 +19,7 @@ class GuidelineForm(SettingsForm):
     text = forms.CharField(
         required=False,
         label="Guideline",
-        help_text="Markdown with LaTeX. Reviewers open it beside the scores.",
+        help_text="Markdown with LaTeX. Reviewers open it next to the scores.",
         max_length=MAX_GUIDELINE,
         widget=forms.Textarea(attrs={"rows": 20}),
     )
