@@ -757,7 +757,6 @@ SIGHTS = {
     "run settings": Sight("run-settings", "lea", run),
     "run settings, every scale": Sight("run-settings", "lea", run_with_every_scale, then=open_everything),
     "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
-    "guideline": Sight("run-guideline", "lea", run),
     "claim length": Sight("run-claim-length", "lea", run),
     "guideline": Sight("run-guideline", "lea", run),
     "members": Sight("run-members", "lea", restricted_run),
