@@ -54,6 +54,11 @@ def test_confirming_declares_the_rubric_as_it_is(as_lea: Client, lea: User, run:
     assert "Confirm rubric" not in text(as_lea.get(reverse("run-settings", args=[run.pk])))
 
 
+def test_page_with_unsaved_entries_does_not_offer_to_confirm(as_lea: Client, run: Run) -> None:
+    address = reverse("run-settings", args=[run.pk])
+    assert "Confirm rubric" not in text(as_lea.post(address, {"action": "add criteria"}))
+
+
 def test_rubric_extended_meanwhile_is_not_confirmed(as_lea: Client, run: Run) -> None:
     seen = run_rubric(run).fingerprint
     extend_rubric(run_id=run.pk, found=rubric_of("depth", "style"))
