@@ -20,9 +20,9 @@ $$;
 
 -- Says whether a record has an answer of a model: its structured response, or a response in its own task context.
 -- Called for the generated column evaluation.has_answer.
+-- A parsed body, because a restore finds no function by an unqualified name.
 CREATE FUNCTION has_any_answer(structured jsonb, task_context jsonb) RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT has_answer(structured)
-        OR has_answer(task_context #> '{responses,0,response}')
-        OR has_answer(task_context #> '{responses,1,response}')
-$$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN has_answer(structured)
+    OR has_answer(task_context #> '{responses,0,response}')
+    OR has_answer(task_context #> '{responses,1,response}');

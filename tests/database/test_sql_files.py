@@ -44,7 +44,7 @@ def drop_all() -> None:
             cursor.execute(f"DROP TRIGGER {name}")
         cursor.execute("ALTER TABLE evaluation DROP COLUMN has_answer")
         for name in definitions(FUNCTIONS):
-            cursor.execute(f"DROP FUNCTION {name} CASCADE")
+            cursor.execute(f"DROP FUNCTION IF EXISTS {name} CASCADE")
         cursor.execute("DROP TABLE cache")
         cursor.execute("ALTER TABLE evaluation RESET (autovacuum_vacuum_scale_factor)")
         cursor.execute("ALTER TABLE source_chunk ALTER COLUMN frame SET STORAGE EXTENDED")
