@@ -148,7 +148,8 @@ class _Reader:
             self._add("verdict.rule", f"This must be one of {', '.join(RULES)}.")
             kind = "worst"
         limits = [self._number(table, name) for name in ("pass_from", "partial_from")]
-        return VerdictRule(kind, *limits)
+        rule = VerdictRule(kind)
+        return VerdictRule(kind, *limits) if rule.is_mean else rule
 
     def _criterion(self, place: str, entry: Any) -> Criterion:
         known = ("name", "title", "description", "required", "weight", "scale")

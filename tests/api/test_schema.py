@@ -159,7 +159,10 @@ def test_operation_conforms_to_schema(
             answer = case.call(headers=authorization)
             transaction.set_rollback(True)
         statuses[answer.status_code] += 1
-        case.validate_response(answer, checks=checks)
+        # An empty list in a query is not in the address, so there is nothing to reject.
+        is_sent = not any(value in ([], {}) for value in (case.query or {}).values())
+        asked = [check for check in checks if is_sent or check is not found_by.negative_data_rejection]
+        case.validate_response(answer, checks=asked)
 
     ways = requests(name, operations[name], mode)
     # Each way once, so that none depends on chance, then any of them.

@@ -155,3 +155,7 @@ class TestRoundTrip:
     def test_any_description_survives_toml(self, text: str) -> None:
         rubric = Rubric((Criterion("a", description=text),))
         assert parse_rubric(format_rubric(rubric).encode()) == rubric
+
+
+def test_limits_of_a_mean_are_dropped_with_another_rule() -> None:
+    assert rubric_from_json({"verdict": {"rule": "worst", "partial_from": 0}}) == Rubric()

@@ -10,6 +10,7 @@ import io
 import json
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -209,6 +210,8 @@ def assert_harmless(response: Any) -> str:
     elif kind == "text/markdown":
         outside = re.sub(r"^(`{3,})text\n.*?\n\1$", "", text.decode(), flags=re.DOTALL | re.MULTILINE)
         assert not re.search(rf"(?<!\\)<{PROBE}|(?<!\\)\]\(javascript:", outside)
+    elif kind == "application/toml":
+        tomllib.loads(text.decode())
     else:
         assert kind in {"text/plain", "application/octet-stream", ""}, kind
     return str(kind)
