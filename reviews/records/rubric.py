@@ -128,10 +128,15 @@ class Rubric:
         return None if amount is None else self.rule.level(amount)
 
     @property
+    def scales(self) -> tuple[Scale, ...]:
+        """All scales: the default one, and those that criteria have."""
+        return (self.scale, *(criterion.scale for criterion in self.criteria if criterion.scale))
+
+    @property
     def has_verdict(self) -> bool:
         """Whether scores can make a verdict: by levels, or by a mean."""
-        scales = (self.scale, *(criterion.scale for criterion in self.criteria if criterion.scale))
-        return self.rule.is_mean or (self.rule.kind == "worst" and any(scale.has_levels for scale in scales))
+        by_levels = self.rule.kind == "worst" and any(scale.has_levels for scale in self.scales)
+        return self.rule.is_mean or by_levels
 
     def aggregate(self, scores: Mapping[str, Any]) -> Verdict | None:
         """Return the verdict of scores, criterion -> score.

@@ -8,6 +8,7 @@ from hypothesis import given
 
 from reviews.records.rubric import Cause, Criterion, Rubric
 from reviews.records.rubric_file import (
+    RubricError,
     format_rubric,
     parse_rubric,
     rubric_from_json,
@@ -17,7 +18,7 @@ from reviews.records.verdict import VerdictRule
 from tests.support.rubric_strategies import RUBRICS
 
 WHOLE = b"""
-verdict = { rule = "weighted", pass_from = 4, partial_from = 2.5 }
+verdict = "worst"
 scale = { kind = "integer", min = 1, max = 5, pass_from = 4, partial_from = 3 }
 causes = ["Typo", { title = "Too strict", directions = ["raised"], needs = ["reference"] }]
 
@@ -70,7 +71,7 @@ READ = Rubric(
         Criterion("safe", scale=ValueScale((True, False), pass_from=True)),
     ),
     RangeScale(1, 5, pass_from=4, partial_from=3),
-    VerdictRule("weighted", 4, 2.5),
+    VerdictRule("worst"),
     (Cause("Typo"), Cause("Too strict", ("raised",), ("reference",))),
 )
 
@@ -159,3 +160,17 @@ class TestRoundTrip:
 
 def test_limits_of_a_mean_are_dropped_with_another_rule() -> None:
     assert rubric_from_json({"verdict": {"rule": "worst", "partial_from": 0}}) == Rubric()
+
+
+def test_weighted_mean_is_read_with_its_limits() -> None:
+    data = {"verdict": {"rule": "weighted", "pass_from": 4, "partial_from": 2.5}}
+    assert rubric_from_json(data) == Rubric(rule=VerdictRule("weighted", 4, 2.5))
+
+
+def test_mean_of_numbers_of_which_lower_ones_are_better_is_refused() -> None:
+    errors = {"kind": "integer", "min": 0, "max": 20, "lower_is_better": True}
+    rule = {"rule": "mean", "pass_from": 4}
+    with pytest.raises(RubricError) as refused:
+        rubric_from_json({"verdict": rule, "criteria": [{"name": "errors", "scale": errors}]})
+    sentence = "A mean needs scales on which higher numbers are better."
+    assert refused.value.problems == [("verdict.rule", sentence)]

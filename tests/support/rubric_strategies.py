@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from reviews.records.rubric import CIRCUMSTANCES, DIRECTIONS, Cause, Criterion, Rubric
+from reviews.records.rubric_file import rubric_problems
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score
 from reviews.records.verdict import VerdictRule
@@ -106,4 +107,4 @@ RUBRICS = st.builds(
     scale=SCALES,
     rule=_RULES,
     causes=st.lists(_CAUSES, max_size=4, unique_by=lambda cause: cause.word).map(tuple),
-)
+).filter(lambda rubric: not [*rubric_problems(rubric)])

@@ -154,7 +154,7 @@ class TestFields:
             ValueScale((False, True), False),
             ValueScale((True, False)),
             RangeScale(1, 10, pass_from=7, partial_from=4),
-            RangeScale(0.5, 1, is_integer=False, step=0.25, pass_from=0.75, lower_is_better=True),
+            RangeScale(0.5, 1, is_integer=False, step=0.25, pass_from=0.75),
             PairwiseScale(),
             PairwiseScale("[[A]]", "[[B]]", None, None),
             PairwiseScale(1, 2, 3, 0),
