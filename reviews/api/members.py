@@ -1,6 +1,5 @@
 """Read and set the members of a run: the people who may see it, besides admins."""
 
-from http import HTTPStatus
 from typing import Any
 
 from ninja import Field, Router, Schema
@@ -9,9 +8,7 @@ from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.lookup import get_run
-from reviews.api.problems import Problem
 from reviews.queue.members import configure_members, current_members
-from reviews.rubric.run_settings import InvalidSettings
 
 router = Router(tags=["runs"])
 _DESCRIPTION = "Usernames; null if the run is open to everybody. Admins always have access."
@@ -53,9 +50,5 @@ def set_members(request: ApiRequest, run: str, sent: MembersIn) -> dict[str, Any
     lead must be a member of the runs that they restrict.
     """
     found = get_run(run, request.user)
-    try:
-        saved = configure_members(run_id=found.pk, actor=request.user, members=sent.members)
-    except InvalidSettings as invalid:
-        errors = [(name, sentence) for name, sentences in invalid.problems.items() for sentence in sentences]
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors) from invalid
+    saved = configure_members(run_id=found.pk, actor=request.user, members=sent.members)
     return {"run": saved.name, "members": current_members(saved)}

@@ -14,6 +14,7 @@ from cognireview.operations import disk_full
 from reviews.accounts.permissions import Denied
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
 from reviews.records.conflicts import Conflict
+from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
@@ -147,6 +148,15 @@ def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
     return problem_response(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
 
 
+def _invalid_settings(_request: HttpRequest, invalid: Any) -> HttpResponse:
+    errors = [
+        {"field": name, "reason": sentence}
+        for name, sentences in invalid.problems.items()
+        for sentence in sentences
+    ]
+    return problem_response(422, str(invalid), errors=errors)
+
+
 def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
     return problem_response(429 if error.too_many else 413, str(error))
 
@@ -166,6 +176,7 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     CorruptData: _damaged,
     Http404: _with(404),
     ImportRefused: _refused,
+    InvalidSettings: _invalid_settings,
     FileTooLarge: _with(413),
     UploadQuotaExceeded: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),

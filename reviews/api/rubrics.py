@@ -15,7 +15,6 @@ from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric, rubric_from_json
 from reviews.rubric.guidelines import current_guideline, write_guideline
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
-from reviews.rubric.run_settings import InvalidSettings
 
 router = Router(tags=["runs"])
 _TOML = ("application/toml", "text/plain", "application/octet-stream")
@@ -119,11 +118,7 @@ def guideline(request: ApiRequest, run: str) -> dict[str, Any]:
 def set_guideline(request: ApiRequest, run: str, sent: GuidelineIn) -> dict[str, Any]:
     """Write the next version of a run's guideline. Decisions note the version they were made under."""
     found = get_run(run, request.user)
-    try:
-        saved = write_guideline(run_id=found.pk, actor=request.user, text=sent.text, seen=sent.seen)
-    except InvalidSettings as invalid:
-        errors = [(name, sentence) for name, sentences in invalid.problems.items() for sentence in sentences]
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors) from invalid
+    saved = write_guideline(run_id=found.pk, actor=request.user, text=sent.text, seen=sent.seen)
     return _guideline_shape(saved)
 
 

@@ -21,9 +21,8 @@ from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
 from reviews.judge import quality_gates, report
 from reviews.judge.scope import JudgeScope
-from reviews.models import Run, User
+from reviews.models import Run
 from reviews.queue import progress as queue_progress
-from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
 
@@ -126,22 +125,10 @@ def change_run(request: ApiRequest, run: str, changes: RunChange) -> dict[str, A
         if changes.archived is False:
             found = unarchive_run(run_id=found.pk, actor=request.user)
         if changes.name is not None:
-            found = _rename(found, changes.name, request.user)
+            found = rename_run(run_id=found.pk, actor=request.user, name=changes.name)
         if changes.archived:
             found = archive_run(run_id=found.pk, actor=request.user)
     return shapes.run_out(found, queue_progress.run_progress(found))
-
-
-def _rename(run: Run, name: str, actor: User) -> Run:
-    try:
-        return rename_run(run_id=run.pk, actor=actor, name=name)
-    except InvalidSettings as invalid:
-        raise _problem(invalid) from invalid
-
-
-def _problem(invalid: InvalidSettings) -> Problem:
-    errors = [(field, sentence) for field, sentences in invalid.problems.items() for sentence in sentences]
-    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid), errors)
 
 
 @operation(router, "DELETE", "/runs/{run}", scope="configure", response={202: None}, problems=(404, 409))
@@ -153,8 +140,5 @@ def delete_run(request: ApiRequest, run: str, confirmation: str = "") -> Status[
     """
     check(request.user, "delete_run")
     found = get_run(run, request.user)
-    try:
-        request_deletion(run_id=found.pk, actor=request.user, confirmation=confirmation)
-    except InvalidSettings as invalid:
-        raise _problem(invalid) from invalid
+    request_deletion(run_id=found.pk, actor=request.user, confirmation=confirmation)
     return Status(202, None)

@@ -83,7 +83,7 @@ def read_rubric(name: str | None) -> Rubric | None:
 
 
 def _existing(name: str) -> Path:
-    """Return the path of a mapping file. Raises `CommandError` with the shipped names if there is none."""
+    """Return the path of a mapping file. Raises `CommandError` with the shipped names for a missing file."""
     if not Path(name).exists():
         names = ", ".join(BY_NAME)
         raise CommandError(

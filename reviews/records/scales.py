@@ -26,8 +26,28 @@ _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?")
 MAX_NUMBER = 10**15
 
 
+class _ListedScores:
+    """A scale whose scores are listed one by one."""
+
+    @property
+    def buttons(self) -> tuple[Score, ...]:
+        """The valid scores."""
+        raise NotImplementedError
+
+    def fit(self, score: Any, like: Any = None) -> Score | None:
+        """Return the score of the scale that equals the score, or None. `like` does not matter."""
+        if not is_score(score):
+            return None
+        return next((one for one in self.buttons if identity(one) == identity(score)), None)
+
+    @property
+    def requirement(self) -> str:
+        """A sentence that says which scores are valid."""
+        return f"Choose one of these scores: {', '.join(map(format_score, self.buttons))}."
+
+
 @dataclass(frozen=True)
-class ValueScale:
+class ValueScale(_ListedScores):
     """Named values in order, or true and false. Strings are compared ignoring case."""
 
     #: Best first.
@@ -88,17 +108,6 @@ class ValueScale:
     def is_skipped(self, score: Any) -> bool:
         """Whether a verdict skips the score."""
         return is_score(score) and _key(score) in {_key(one) for one in self.unranked}
-
-    def fit(self, score: Any, like: Any = None) -> Score | None:
-        """Return the value of the scale that equals the score, or None."""
-        if not is_score(score):
-            return None
-        return next((one for one in self.buttons if identity(one) == identity(score)), None)
-
-    @property
-    def requirement(self) -> str:
-        """A sentence that says which scores are valid."""
-        return f"Choose one of these scores: {', '.join(map(format_score, self.buttons))}."
 
     def as_json(self) -> dict[str, Any]:
         if self._is_boolean:
@@ -281,7 +290,7 @@ class RangeScale:
 
 
 @dataclass(frozen=True)
-class PairwiseScale:
+class PairwiseScale(_ListedScores):
     """The better one of two responses. The judge's own words stand for the four outcomes."""
 
     a: Score = "A"
@@ -313,15 +322,6 @@ class PairwiseScale:
 
     def is_skipped(self, score: Any) -> bool:
         return is_score(score)
-
-    def fit(self, score: Any, like: Any = None) -> Score | None:
-        if not is_score(score):
-            return None
-        return next((one for one in self.buttons if identity(one) == identity(score)), None)
-
-    @property
-    def requirement(self) -> str:
-        return f"Choose one of these scores: {', '.join(map(format_score, self.buttons))}."
 
     def label(self, score: Score) -> str:
         """Return the outcome that a score means."""

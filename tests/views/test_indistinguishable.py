@@ -74,7 +74,7 @@ PASSES = {
     "parsing_error": None,
     "review_reasons": ["Sampled for audit"],
 }
-# What a mapping took from the lines of two records.
+# Task contexts that a mapping took from the lines of two records.
 CONTEXTS = [
     {"prompt": "Why?", "metadata": {"judge": f"Obstinate {animal}"}} for animal in ("aardvark", "ibex")
 ]

@@ -68,7 +68,7 @@ class DeletionForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def delete(request: Request, run_pk: int) -> HttpResponse:
-    """Show what a deletion removes. A POST with the name of the run deletes it (admins)."""
+    """Show the extent of a deletion. A POST with the name of the run deletes it (admins)."""
     run = load_run(request, run_pk, "delete_run")
     form = DeletionForm(request.POST if request.method == "POST" else None)
     if form.is_valid():

@@ -141,12 +141,17 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     jobs.build(jobs.enqueue(output.ExportOptions(run), max).pk)
     api_tokens.create(person=max, scopes=["read"], actor=None)
     one_time_links.invite(role="reviewer", email=f"{PROBE}@example.org", actor=max)
+    bring_mapping(max)
+    deliveries.add_webhook(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
+    return waiting
+
+
+def bring_mapping(actor: User) -> None:
+    """Create a run with a mapping of hostile texts."""
     needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
     key = json.dumps(MARKUP)
     parts = {"fields": dict.fromkeys(needed, key), "review": [{"when": key, "reason": MARKUP}]}
-    get_or_create_run(f"{RUN_NAME}, mapped", mapping=mapping.mapping_from_json(parts), actor=max)
-    deliveries.add_webhook(url=f"http://localhost:9/?{PROBE}", run=run, actor=max)
-    return waiting
+    get_or_create_run(f"{RUN_NAME}, mapped", mapping=mapping.mapping_from_json(parts), actor=actor)
 
 
 def bring_contradiction(run: Run, actor: User) -> None:
