@@ -193,6 +193,7 @@ def test_page_is_accessible(
         start_session(page, live_server.url, people[sight.who])
     page.goto(live_server.url + sight.prepare())
     sight.then(page)
+    page.wait_for_load_state()  # the last click may have led to a page that is still being parsed
     page.evaluate(AXE.read_text())
     assert [problem for look in looks_at(name) for problem in problems(page, look)] == []
     # Polling, for instance of an import's progress, would replace numbered controls.
