@@ -61,9 +61,9 @@ class TestStaticFiles:
 
     def test_files_are_collected_once(self, static_root: Path) -> None:
         static_files.collect()
-        (static_root / "app.css").unlink()
+        (static_root / "css/tokens.css").unlink()
         static_files.collect()
-        assert not (static_root / "app.css").exists()
+        assert not (static_root / "css/tokens.css").exists()
 
     def test_files_are_collected_again_after_a_change(
         self, static_root: Path, settings: Any, tmp_path: Path

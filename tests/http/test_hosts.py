@@ -49,7 +49,7 @@ def log() -> Any:
 
 class TestUnknownHost:
     @pytest.mark.parametrize("host", HOSTS)
-    @pytest.mark.parametrize("path", ["/", "/login/", "/api/v1/runs", "/static/app.css", "/nowhere"])
+    @pytest.mark.parametrize("path", ["/", "/login/", "/api/v1/runs", "/static/css/tokens.css", "/nowhere"])
     def test_unknown_host_gets_400_with_security_headers(self, path: str, host: str, client: Client) -> None:
         response = client.get(path, headers={"host": host})
         assert response.status_code == 400

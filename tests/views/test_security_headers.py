@@ -207,7 +207,7 @@ def test_api_has_security_headers(max: User) -> None:
 
 
 def test_static_files_have_security_headers() -> None:
-    files = ["app.css", "keys.js", "icon.svg", "vendor/katex/katex.mjs", "nothing.js"]
+    files = ["css/tokens.css", "keys.js", "icon.svg", "vendor/katex/katex.mjs", "nothing.js"]
     for name in files:
         path = f"/static/{name}"
         assert_safe(path, Browser().get(path))

@@ -97,7 +97,7 @@ class TestDuringOutage:
         assert (response.status_code, response.content) == (503, b"The database cannot be reached.")
 
     def test_outage_leaves_static_files_available(self, client: Client) -> None:
-        response = client.get("/static/app.css")
+        response = client.get("/static/css/tokens.css")
         assert response.status_code == 200
         assert response.getvalue()
 

@@ -157,7 +157,7 @@ class TestUp:
         match = re.search(address, first.lines[0])
         assert match is not None
         assert [first.status(path) for path in ("/healthz", "/readyz", match[1])] == [200, 200, 200]
-        assert first.status("/static/app.css") == 200
+        assert first.status("/static/css/tokens.css") == 200
         assert first.end(signal.SIGINT) == (0, "")
         assert len(first.lines) == 1
         steps = ("Creating the database", "Applying migrations...", "Collecting static files...")
