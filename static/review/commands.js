@@ -11,7 +11,6 @@ import { all, changed, currentIndex, edit, form, go, isOverridden, missing, numb
 import { sent } from "./next.js";
 
 const MEANT_WHILE_WAITING = ["submit", "down", "up"];
-let shownAt = 0;
 let lastPane = "";
 let showsDiff = false;
 
@@ -111,11 +110,6 @@ keys.before = (event, key) => {
 
 // ---- commands
 
-// A key meant for the last record must not submit the next.
-const decide = (action) => () => {
-  if (Date.now() - shownAt > Number(one("#screen").dataset.guard)) action();
-};
-
 function submit() {
   const lacking = missing();
   if (lacking.length) go(rows().indexOf(lacking[0]));
@@ -154,8 +148,8 @@ function toggleLayout() {
 }
 
 Object.assign(keys.commands, {
-  submit: decide(submit),
-  skip: decide(click("#skip")),
+  submit,
+  skip: click("#skip"),
   flag: click("#flag"),
   escalate: click("#escalate"),
   undo: () => sent().then(click("#undo")),
@@ -194,7 +188,7 @@ function onDialogKey(event) {
   const hasModifier = event.ctrlKey || event.metaKey;
   if (event.key === "Enter" && (hasModifier || !(isText || event.target.matches("button")))) {
     event.preventDefault();
-    if (!event.repeat) one("#escalation-form").requestSubmit();
+    one("#escalation-form").requestSubmit();
   }
   const digit = keys.isOn && !isText && !hasModifier && digitOf(event);
   const reason = digit && one(`[data-reason-key="${digit}"] input`, dialog);
@@ -212,7 +206,7 @@ function onKey(event) {
   if (!form()) return;
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
     event.preventDefault();
-    if (!event.repeat) submit();
+    submit();
   } else if (keys.isText(event.target)) {
     // Enter in a name would press the first button of the form.
     const isDone = event.key === "Escape" || (event.key === "Enter" && event.target.matches("#criteria input"));
@@ -250,7 +244,6 @@ document.addEventListener("htmx:afterSettle", (event) => {
   if (event.target.id === "escalation-form") focusEscalation();
 });
 screenEvents.addEventListener("shown", () => {
-  shownAt = Date.now();
   const box = one("#show-diff");
   if (box) box.checked = showsDiff;
 });

@@ -3,6 +3,7 @@
 import "../keys.js";
 import "../math.js";
 import "./form.js";
+import "./guard.js";
 import "./commands.js";
 import "./drafts.js";
 import "./next.js";

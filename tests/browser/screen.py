@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from reviews.models import Evaluation, Review
 
@@ -39,7 +39,7 @@ def settle(page: Page) -> None:
     shown = page.locator("#show-keys")
     if shown.count():
         shown.wait_for()  # the script shows this button when it starts with a screen
-    page.wait_for_timeout(350)
+    expect(page.locator("#screen[data-fresh]")).to_have_count(0)
 
 
 def press(page: Page, *keys: str) -> int:
@@ -68,6 +68,19 @@ def scores_of(review: Review) -> dict[str, Any]:
 def words_of(review: Review) -> list[Any]:
     """Return the scores in the order of the criteria."""
     return [entry["score"] for entry in scores_of(review).values()]
+
+
+def wait_for_prefetch(page: Page, model: str) -> None:
+    """Wait until the page has prefetched the record of this model."""
+    has_it = "pk => document.querySelector('#prefetched').content.firstElementChild?.dataset.pk === pk"
+    page.wait_for_function(has_it, arg=str(record(model).pk))
+
+
+def hold_submits(page: Page) -> list[Route]:
+    """Stop submits before they reach the server. Return the list of requests, which grows."""
+    held: list[Route] = []
+    page.route("**/submit/", lambda route: held.append(route))  # noqa: PLW0108, Playwright takes no built-in method
+    return held
 
 
 def draft_is(page: Page, state: str) -> None:

@@ -10,6 +10,7 @@ from tests.browser.conftest import open_runs
 from tests.browser.screen import (
     SCORES,
     heading,
+    hold_submits,
     label,
     press,
     record,
@@ -17,6 +18,7 @@ from tests.browser.screen import (
     scores_of,
     settle,
     verdict,
+    wait_for_prefetch,
     words_of,
 )
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -106,9 +108,12 @@ def test_undo_takes_one_key_and_restores_the_submitted_scores(screen: Page) -> N
 
 
 def test_undo_waits_for_a_running_submit(screen: Page) -> None:
-    settle(screen)
-    screen.keyboard.press("a")
-    screen.keyboard.press("u")
+    wait_for_prefetch(screen, "b-model")
+    held = hold_submits(screen)
+    press(screen, "a")
+    heading(screen, "b-model")
+    press(screen, "u")
+    held[0].continue_()
     expect(screen.get_by_role("status")).to_contain_text("Undone: Task 7 · a-model")
     heading(screen, "a-model")
 
@@ -160,30 +165,7 @@ def test_clicked_override_waits_for_a_cause(screen: Page) -> None:
     assert saved(screen, "a-model").causes == {"depth": "rubric unclear"}
 
 
-# Keys that are ignored
-
-
-def test_repeating_key_submits_one_record(screen: Page) -> None:
-    settle(screen)
-    for _ in range(6):
-        screen.keyboard.down("a")
-    heading(screen, "b-model")
-    settle(screen)
-    screen.keyboard.down("a")
-    saved(screen, "a-model")
-    heading(screen, "b-model")
-    assert Review.objects.count() == 1
-
-
-def test_late_key_does_not_submit_the_next_record(screen: Page) -> None:
-    has_it = "() => document.querySelector('#prefetched').content.firstElementChild"
-    screen.wait_for_function(f"{has_it} !== null")
-    screen.evaluate(f"({has_it})().dataset.guard = 60000")
-    press(screen, "a", "a", "s")
-    saved(screen, "a-model")
-    heading(screen, "b-model")
-    assert Review.objects.count() == 1
-    assert not Skip.objects.exists()
+# Keys while typing
 
 
 def test_letters_in_text_fields_are_not_commands(screen: Page) -> None:

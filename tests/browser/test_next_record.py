@@ -7,7 +7,17 @@ from playwright.sync_api import Page, Route, expect
 
 from reviews.models import Evaluation, Review, User
 from reviews.queue import claims
-from tests.browser.screen import heading, is_at, press, record, saved, settle, words_of
+from tests.browser.screen import (
+    heading,
+    hold_submits,
+    is_at,
+    press,
+    record,
+    saved,
+    settle,
+    wait_for_prefetch,
+    words_of,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,12 +37,6 @@ _WATCH = """() => {
 }"""
 
 
-def wait_for_prefetch(page: Page, model: str) -> None:
-    """Wait until the page has prefetched the record of this model."""
-    has_it = "pk => document.querySelector('#prefetched').content.firstElementChild?.dataset.pk === pk"
-    page.wait_for_function(has_it, arg=str(record(model).pk))
-
-
 def test_prefetched_record_is_claimed_briefly(screen: Page, ana: User) -> None:
     wait_for_prefetch(screen, "b-model")
     spare, shown = record("b-model"), record("a-model")
@@ -47,12 +51,7 @@ def test_next_record_is_painted_before_the_submit_completes(
 ) -> None:
     wait_for_prefetch(screen, "b-model")
     settle(screen)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    screen.route("**/submit/", hold)
+    held = hold_submits(screen)
     screen.evaluate(_WATCH)
     screen.keyboard.press("a")
     heading(screen, "b-model")

@@ -1,0 +1,87 @@
+"""Stray input, meant for the record before or sent twice, decides nothing on the next record."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from reviews.models import Escalation, Review, Skip
+from tests.browser.screen import heading, press, saved, settle, wait_for_prefetch
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+_SPARE = "document.querySelector('#prefetched').content.firstElementChild"
+# Presses the keys at intervals of a number of milliseconds.
+_TYPE = """async ([keys, interval]) => {
+    for (const key of keys) {
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {
+            key, code: `Key${key.toUpperCase()}`, bubbles: true, cancelable: true
+        }));
+        await new Promise((resolve) => setTimeout(resolve, interval));
+    }
+}"""
+
+
+def is_untouched(page: Page, model: str) -> None:
+    """Expect the record of this model without entries, and one decision in all."""
+    heading(page, model)
+    expect(page.locator("#criteria .changed")).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert Review.objects.count() == 1
+    assert not Skip.objects.exists()
+    assert not Escalation.objects.exists()
+
+
+def guard_for(page: Page, milliseconds: int) -> None:
+    """Make the prefetched record drop input for longer, so that a slow machine is quick enough."""
+    wait_for_prefetch(page, "b-model")
+    page.evaluate(f"{_SPARE}.dataset.guard = {milliseconds}")
+
+
+def test_text_typed_as_commands_decides_at_most_one_record(screen: Page) -> None:
+    guard_for(screen, 900)
+    press(screen, "1", "y")
+    screen.keyboard.press("Escape")
+    # It takes longer than the guard, so its end is dropped only because the keys follow each other.
+    screen.evaluate(_TYPE, ["answer is right, no doubt", 60])
+    saved(screen, "a-model")
+    expect(screen.locator("#ignored")).to_contain_text("Ignored")
+    is_untouched(screen, "b-model")
+    expect(screen.locator("#ignored")).to_be_empty()
+    press(screen, "a")  # after a pause, keys count again
+    saved(screen, "b-model")
+
+
+def test_repeating_key_submits_one_record(screen: Page) -> None:
+    settle(screen)
+    for _ in range(6):
+        screen.keyboard.down("a")
+    heading(screen, "b-model")
+    settle(screen)
+    screen.keyboard.down("a")
+    saved(screen, "a-model")
+    is_untouched(screen, "b-model")
+
+
+@pytest.mark.parametrize("button", ["Agree & next", "Skip"])
+def test_double_click_decides_one_record(screen: Page, button: str) -> None:
+    wait_for_prefetch(screen, "b-model")
+    screen.get_by_role("button", name=button).dblclick()
+    heading(screen, "b-model")
+    settle(screen)
+    expect(screen.locator("#criteria .changed")).to_have_count(0)
+    assert Review.objects.count() + Skip.objects.count() == 1
+
+
+def test_double_tap_decides_one_record(screen: Page) -> None:
+    guard_for(screen, 2000)
+    settle(screen)
+    place = screen.locator("#submit").bounding_box()
+    assert place
+    devtools = screen.context.new_cdp_session(screen)
+    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    finger = {"x": place["x"] + place["width"] / 2, "y": place["y"] + place["height"] / 2}
+    for _ in range(2):
+        devtools.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [finger]})
+        devtools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    saved(screen, "a-model")
+    is_untouched(screen, "b-model")
+    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
