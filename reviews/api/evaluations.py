@@ -66,7 +66,7 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
     for row in page.rows:
         row.run = found
         rows.append(shapes.evaluation_out(row, is_hidden=row.pk in page.hidden))
-    is_complete = not view.filters.needs_index or indexing.is_indexed(found)
+    is_complete = not view.needs_index or indexing.is_indexed(found)
     return {
         "evaluations": rows,
         "total": page.total if is_complete else None,

@@ -14,7 +14,8 @@ from reviews.models import Run
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric, rubric_from_json
 from reviews.rubric.guidelines import current_guideline, write_guideline
-from reviews.rubric.run_rubric import declare_rubric, run_rubric
+from reviews.rubric.run_rubric import run_rubric
+from reviews.search.reindexing import change_rubric
 
 router = Router(tags=["runs"])
 _TOML = ("application/toml", "text/plain", "application/octet-stream")
@@ -57,7 +58,7 @@ def set_rubric(request: ApiRequest, run: str, seen: str = "") -> dict[str, Any]:
     body = request.read(MAX_BYTES + 1)
     try:
         wanted = _from_json(body) if request.content_type == JSON else parse_rubric(body)
-        saved = declare_rubric(run_id=found.pk, actor=request.user, rubric=wanted, seen=seen or None)
+        saved = change_rubric(run_id=found.pk, actor=request.user, rubric=wanted, seen=seen or None)
     except RubricError as error:
         sentence = "The rubric is invalid. Nothing was saved."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, error.problems) from error

@@ -18,6 +18,7 @@ from reviews.review import blind_scoring
 from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.run_rubric import run_rubric
+from reviews.search.verdicts import judge_verdict
 
 
 class RunOut(Schema):
@@ -138,7 +139,10 @@ class EvaluationOut(Schema):
     judge_llm_model: str
     judge_prompt_template_path: str
     status: str
-    judge_verdict: str | None = Field(description="Also null while the record is reviewed blind.")
+    judge_verdict: str | None = Field(
+        description="`aggregated_score`, or else the verdict of the judge's scores by the run's rubric. "
+        "Null without one, and while the record is reviewed blind."
+    )
     human_verdict: str | None
     version: int
     created_at: dt.datetime
@@ -284,14 +288,18 @@ def import_out(source: Import) -> dict[str, Any]:
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
     is_claimed = record.is_claimed
-    human_verdict = run_rubric(record.run).verdict(record.human_corrected_scores)
+    rubric = run_rubric(record.run)
+    judged_verdict, human_verdict = (
+        judge_verdict(record, rubric),
+        rubric.verdict(record.human_corrected_scores),
+    )
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
     more = ("version", "created_at", "is_escalated", "is_outdated")
     return {
         **{name: getattr(record, name) for name in (*names, *more)},
         "run": record.run.name,
         "status": record.shown_status,
-        "judge_verdict": None if is_hidden else record.aggregated_score,
+        "judge_verdict": None if is_hidden else judged_verdict,
         "human_verdict": None if is_hidden else human_verdict,
         "claimed_by": _name(record.claimed_by) if is_claimed else None,
         "claimed_until": record.claimed_until if is_claimed else None,

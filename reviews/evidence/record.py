@@ -290,7 +290,7 @@ def summarise_decision(evaluation: Evaluation, proposals: list[Proposal]) -> Dec
     offered = {proposal.criterion: proposal for proposal in proposals}
     rows = [_judged(rubric, name, offered.get(name), human.get(name)) for name in {**offered, **human}]
     judged = {one.criterion: one.score for one in proposals if one.origin != "rubric"}
-    before = evaluation.aggregated_score or rubric.aggregate(judged) or ""
+    before = rubric.judge_verdict(evaluation.aggregated_score, judged) or ""
     after = (rubric.verdict(human) or "incomplete") if human and rubric.has_verdict else before
     return DecisionSummary(rows, after if before in {"", after} else f"{before} → {after}")
 

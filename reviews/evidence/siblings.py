@@ -159,7 +159,7 @@ def _given(row: dict[str, Any]) -> str:
 def _sibling(
     row: dict[str, Any], unparsed: dict[str, Any], rubric: Rubric, *, is_this: bool, is_hidden: bool
 ) -> Sibling:
-    judged = row["aggregated_score"] or rubric.aggregate(unparsed) or ""
+    judged = rubric.judge_verdict(row["aggregated_score"], unparsed) or ""
     return Sibling(
         pk=row["pk"],
         model=row["model_id"] or "no model",

@@ -32,9 +32,10 @@ from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.records.rubric import Rubric
 from reviews.records.shared_prefix import PrefixCounter, read_record_id
 from reviews.rubric import inference
-from reviews.rubric.run_rubric import declare_rubric
+from reviews.rubric.run_rubric import run_rubric
 from reviews.sampling import draws
 from reviews.search import indexing
+from reviews.search.reindexing import change_rubric, index_again
 from reviews.storage import chunks, integrity, source_files
 from reviews.storage.chunks import BOM, OVERLONG, Chunk, ChunkLines, MeteredStream, split_lines
 from reviews.storage.copy_encoding import RowKeys
@@ -116,7 +117,9 @@ def import_stream(
     """
     run = get_or_create_run(run_name, mapping=mapping, actor=actor)
     if rubric:
-        run = declare_rubric(run_id=run.pk, actor=actor, rubric=rubric)
+        # Before `Lock.INDEXING`, as at the end of an import.
+        locks.acquire(Lock.IMPORT)
+        run = change_rubric(run_id=run.pk, actor=actor, rubric=rubric)
     new_import = create_import(run=run, run_name=run.name, file_name=file_name, strict=strict, actor=actor)
     stream, totals = MeteredStream(blocks), ContentTotals()
     text = open_source(new_import, stream)
@@ -222,9 +225,12 @@ def _finish(done: Import, totals: ContentTotals, *, document_sha256: str = "") -
     events.record(
         "import", actor=done.created_by, run=done.run, source=done, sha256=done.sha256, counts=done.counts
     )
-    indexing.lock_before_run(done)
+    indexing.lock_before_run()
+    before = run_rubric(done.target_run)
     inference.infer_rubric(done.target_run)
     indexing.index_import(done)
+    if not run_rubric(done.target_run).judges_like(before):
+        index_again(done.target_run, except_for=done)
     draws.draw_after_import(done)
 
 

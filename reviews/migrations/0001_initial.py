@@ -530,6 +530,12 @@ class Migration(migrations.Migration):
                     "keys",
                     django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), size=None),
                 ),
+                (
+                    "verdict_order",
+                    models.SmallIntegerField(
+                        db_default=3, help_text="The judge's verdict: 0 Fail, 1 Partial, 2 Pass, 3 none."
+                    ),
+                ),
             ],
             options={
                 "db_table": "evaluation_facets",
@@ -2924,21 +2930,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="evaluation",
             index=models.Index(
-                models.F("run"),
-                models.Case(
-                    models.When(aggregated_score="Fail", then=models.Value(0)),
-                    models.When(aggregated_score="Partial", then=models.Value(1)),
-                    models.When(aggregated_score="Pass", then=models.Value(2)),
-                    default=models.Value(3),
-                    output_field=models.SmallIntegerField(),
-                ),
-                models.F("id"),
-                name="evaluation_verdict_order",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="evaluation",
-            index=models.Index(
                 models.F("run"), models.F("created_at"), models.F("id"), name="evaluation_newest"
             ),
         ),
@@ -3168,5 +3159,14 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="evaluationfacets",
             index=django.contrib.postgres.indexes.GinIndex(fields=["keys"], name="evaluation_facets_keys"),
+        ),
+        migrations.AddIndex(
+            model_name="evaluationfacets",
+            index=models.Index(
+                models.F("run"),
+                models.F("verdict_order"),
+                models.F("evaluation"),
+                name="evaluation_facets_verdict",
+            ),
         ),
     ]

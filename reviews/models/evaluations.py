@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from django.db import models
-from django.db.models import Case, Q, Value, When
+from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Collate, Length, Now
 from django.utils import timezone
 
@@ -22,14 +22,6 @@ TASK_ORDER = (
     Collate(Coalesce("task_id", Value(""), output_field=models.TextField()), "C"),
     Collate(Coalesce("model_id", Value(""), output_field=models.TextField()), "C"),
 )
-VERDICT_ORDER = Case(
-    When(aggregated_score="Fail", then=Value(0)),
-    When(aggregated_score="Partial", then=Value(1)),
-    When(aggregated_score="Pass", then=Value(2)),
-    default=Value(3),
-    output_field=models.SmallIntegerField(),
-)
-
 
 # An id that is a hash, with its beginning.
 _HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,}$")
@@ -193,7 +185,6 @@ class Evaluation(models.Model):
             ),
             models.Index("run", "human_review_status", name="evaluation_progress"),
             models.Index("run", *TASK_ORDER, "id", name="evaluation_task_order"),
-            models.Index("run", VERDICT_ORDER, "id", name="evaluation_verdict_order"),
             models.Index("run", "created_at", "id", name="evaluation_newest"),
             # Few or no records of a new file are in these indexes, so they cost an import nothing.
             models.Index(

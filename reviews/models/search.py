@@ -46,15 +46,21 @@ class RunFacet(models.Model):
 
 
 class EvaluationFacets(models.Model):
-    """The facets of one record, as hashed keys. The rows are narrow, so that a scan is fast."""
+    """The facets of one record, as hashed keys, and its verdict. Rows are narrow, so a scan is fast."""
 
     evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="facets")
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     keys = ArrayField(models.BigIntegerField())
+    verdict_order = models.SmallIntegerField(
+        db_default=3, help_text="The judge's verdict: 0 Fail, 1 Partial, 2 Pass, 3 none."
+    )
 
     class Meta:
         db_table = "evaluation_facets"
-        indexes: ClassVar = [GinIndex(fields=["keys"], name="evaluation_facets_keys")]
+        indexes: ClassVar = [
+            GinIndex(fields=["keys"], name="evaluation_facets_keys"),
+            models.Index("run", "verdict_order", "evaluation", name="evaluation_facets_verdict"),
+        ]
 
 
 class EvaluationWords(models.Model):

@@ -154,6 +154,22 @@ class Rubric:
         """Return the verdict of entries in the shape of `parsed_rubric_scores`: criterion -> {score, ...}."""
         return self.aggregate({name: score_of(entry) for name, entry in (entries or {}).items()})
 
+    def judge_verdict(self, aggregated_score: str | None, scores: Mapping[str, Any]) -> Verdict | None:
+        """Return the judge's verdict: that of the record, or else that of the judge's scores."""
+        known = [verdict for verdict in VERDICT_OF_LEVEL.values() if verdict == aggregated_score]
+        return known[0] if known else self.aggregate(scores)
+
+    def judges_like(self, other: "Rubric") -> bool:
+        """Return whether both rubrics give all records the same levels and verdicts."""
+        names = {*self.names, *other.names, ""}
+        return self.rule == other.rule and all(self.scoring(name) == other.scoring(name) for name in names)
+
+    def scoring(self, name: str) -> tuple[Any, ...]:
+        """Return what gives a criterion's scores their levels: its title, its weight, a scale that counts."""
+        scale = self.scale_of(name)
+        counts = scale.has_levels or self.rule.is_mean
+        return self.title(name), self.criterion(name).weight, scale if counts else None
+
     def _worst_level(self, scores: Mapping[str, Any]) -> Level | None:
         levels = {self.level(name, score) for name, score in scores.items()}
         if None in levels:

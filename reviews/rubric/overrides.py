@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 from reviews.records.rubric import Rubric
 from reviews.records.scores import identity, is_score, score_of
-from reviews.records.verdict import VERDICT_OF_LEVEL
 
 
 class JudgeComparison(NamedTuple):
@@ -38,8 +37,7 @@ def compare_with_judge(
         for name in {*judged, *scores}
         if name not in judged or name not in scores or not is_same_score(judged[name], score_of(scores[name]))
     }
-    is_known = aggregated_score in VERDICT_OF_LEVEL.values()
-    judged_verdict = aggregated_score if is_known else rubric.aggregate(judged)
+    judged_verdict = rubric.judge_verdict(aggregated_score, judged)
     return JudgeComparison(len(changed | {*causes}), judged_verdict, verdict)
 
 

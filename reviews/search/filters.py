@@ -88,6 +88,12 @@ def _assigned_to(name: str) -> Q:
     return Q(assigned_to=None) if name == NOBODY else Q(assigned_to__username=name)
 
 
+def _verdict(word: str) -> Q:
+    """The condition while some records are not indexed. Their extracted scores have no verdict yet."""
+    read = Q(aggregated_score=None, facets__keys__contains=[indexing.facet_key("verdict", word)])
+    return read if word == indexing.NO_VERDICT else Q(aggregated_score=word) | read
+
+
 def _parse_search(text: str) -> str:
     if not terms.tsquery(text):
         raise _InvalidValue(f"“{text}” contains no word to search for.")
@@ -116,7 +122,7 @@ FILTERS: dict[str, Filter] = {
     "template": Filter("Prompt", _equals("judge_prompt_template_path"), is_facet=True),
     "verdict": Filter(
         "Verdict",
-        lambda word: Q(aggregated_score=None) if word == indexing.NO_VERDICT else Q(aggregated_score=word),
+        _verdict,
         {**{word: word for word in VERDICTS}, indexing.NO_VERDICT: "no verdict"},
         is_facet=True,
         reveals=True,
@@ -239,7 +245,7 @@ class Filters:
     @property
     def needs_index(self) -> bool:
         """Whether these filters miss records that are not indexed yet."""
-        return any(name == "q" or not FILTERS[name].condition for name, _ in self.values)
+        return any(name in {"q", "verdict"} or not FILTERS[name].condition for name, _ in self.values)
 
     def __bool__(self) -> bool:
         return bool(self.values)

@@ -38,6 +38,8 @@ MAX_RECORDS_COUNTED_INLINE = 20_000
 # Lines of a file that the job indexes in one transaction.
 CHUNK_LINES = 1_000
 NO_VERDICT = "none"
+# In the order of a list that is sorted by verdict: `EvaluationFacets.verdict_order`.
+_VERDICT_ORDER = ("Fail", "Partial", "Pass", NO_VERDICT)
 MAX_VALUE_LENGTH = 512
 # Per record. Further criteria and reasons cannot be used in filters.
 MAX_FACETS = 500
@@ -115,7 +117,6 @@ def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rub
         yield Facet("model", record.model_id)
     yield Facet("judge", record.judge_llm_model)
     yield Facet("template", record.judge_prompt_template_path)
-    yield Facet("verdict", record.aggregated_score or NO_VERDICT)
     yield Facet("parse-error", "no" if record.parsing_error is None else "yes")
     outcome = read_verification(record.final_answer_verified, record.verification_message).outcome
     yield Facet("verified", _VERIFIED.get(outcome, _NOT_VERIFIED))
@@ -127,10 +128,16 @@ def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rub
         yield Facet("reason", *reason_family(reason))
 
 
+def _verdict(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> str:
+    verdict = rubric.judge_verdict(record.aggregated_score, {one.criterion: one.score for one in judged})
+    return verdict or NO_VERDICT
+
+
 def _facets_by_rule(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
-    read = None if record.aggregated_score else rubric.aggregate({one.criterion: one.score for one in judged})
-    if read:
-        yield Facet(strata.READ_VERDICT, read)
+    verdict = _verdict(record, judged, rubric)
+    yield Facet("verdict", verdict)
+    if not record.aggregated_score and verdict != NO_VERDICT:
+        yield Facet(strata.READ_VERDICT, verdict)
     scores = {one.criterion: {"score": one.score, "justification": one.justification} for one in judged}
     for kind, _ in find_contradictions(record, scores, rubric):
         if kind in CONTRADICTIONS:
@@ -167,9 +174,10 @@ def texts_of(record: Evaluation, judged: Iterable[JudgedCriterion]) -> Iterator[
 
 
 _PUT_FACETS = """
-    INSERT INTO evaluation_facets (evaluation_id, run_id, keys)
-    SELECT id, %s, keys FROM json_to_recordset(%s::json) AS new (id bigint, keys bigint[])
-    ON CONFLICT (evaluation_id) DO UPDATE SET keys = excluded.keys
+    INSERT INTO evaluation_facets (evaluation_id, run_id, keys, verdict_order)
+    SELECT id, %s, keys, verdict
+    FROM json_to_recordset(%s::json) AS new (id bigint, keys bigint[], verdict smallint)
+    ON CONFLICT (evaluation_id) DO UPDATE SET keys = excluded.keys, verdict_order = excluded.verdict_order
     WHERE evaluation_facets.keys <> excluded.keys
 """
 _PUT_WORDS = """
@@ -188,13 +196,12 @@ FACETS_WITH_OPTIONS = ("model", "judge", "template", "score", "reason")
 _ANALYZE = "ANALYZE evaluation_facets, evaluation_words"
 
 
-def lock_before_run(done: Import) -> None:
-    """Acquire the lock that `index_import` needs. Call it before the transaction locks the run's row.
+def lock_before_run() -> None:
+    """Acquire the lock that indexing needs. Call it before the transaction locks the run's row.
 
     The job acquires this lock before it locks the run; the opposite order could deadlock.
     """
-    if _records_to_index(done) and done.lines <= MAX_LINES_INLINE:
-        locks.acquire(Lock.INDEXING)
+    locks.acquire(Lock.INDEXING)
 
 
 def index_import(done: Import) -> None:
@@ -204,7 +211,7 @@ def index_import(done: Import) -> None:
         return
     last_line = 0
     if done.lines <= MAX_LINES_INLINE:
-        lock_before_run(done)
+        lock_before_run()
         _index_lines(done, after=0, until=done.lines)
         last_line, left = done.lines, 0
         if _size(done.target_run) <= MAX_RECORDS_COUNTED_INLINE:
@@ -212,6 +219,13 @@ def index_import(done: Import) -> None:
             return
     UnindexedImport.objects.create(source=done, line=last_line, evaluations=left)
     jobs.configure_task(JOB).defer()
+
+
+def index_at_once(run: Run, sources: Iterable[Import]) -> None:
+    """Index all lines of these imports and count the run. The caller has acquired `Lock.INDEXING`."""
+    for source in sources:
+        _index_lines(source, after=0, until=source.lines)
+    _update_counts(run)
 
 
 def _records_to_index(done: Import) -> int:
@@ -222,7 +236,7 @@ def index_next_chunk() -> bool:
     """Index the next chunk of records. Return whether there was one."""
     with transaction.atomic():
         locks.acquire(Lock.INDEXING)
-        waiting = UnindexedImport.objects.select_related("source__run").order_by("pk").first()
+        waiting = UnindexedImport.objects.order_by("pk").first()
         if not waiting:
             return False
         until = waiting.line + CHUNK_LINES
@@ -265,9 +279,9 @@ def _index_lines(source: Import, *, after: int, until: int) -> int:
         judged = judged_criteria(record)
         found = set(islice(facets_of(record, judged, rubric), MAX_FACETS))
         occurring |= {facet for facet in found if facet.name in FACETS_WITH_OPTIONS}
-        facets.append(
-            {"id": record.pk, "keys": sorted(facet_key(facet.name, facet.value) for facet in found)}
-        )
+        keys = sorted(facet_key(facet.name, facet.value) for facet in found)
+        place = _VERDICT_ORDER.index(_verdict(record, judged, rubric))
+        facets.append({"id": record.pk, "keys": keys, "verdict": place})
         found_by = [*name_words(names_of(record)), *distinct_words(texts_of(record, judged))]
         words.append({"id": record.pk, "words": found_by})
     if not facets:

@@ -22,11 +22,12 @@ from psycopg.errors import QueryCanceled
 
 from reviews.database.pagination import split_page
 from reviews.models import Evaluation, Run, User
-from reviews.models.evaluations import LARGE_COLUMNS, TASK_ORDER, VERDICT_ORDER
+from reviews.models.evaluations import LARGE_COLUMNS, TASK_ORDER
 from reviews.queue.claims import EVERYTHING
 from reviews.search import indexing
 from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from
+from reviews.search.verdicts import with_judged_scores
 
 PAGE_SIZE = 50
 # Matches are counted up to this number, and sorted if there are no more.
@@ -89,6 +90,8 @@ class SortOrder:
     only: Q = EVERYTHING
     #: Whether it sorts by the judge's output. Such an order excludes records with hidden output.
     reveals: bool = False
+    #: Whether it leaves out records that are not indexed yet.
+    needs_index: bool = False
 
     @property
     def places(self) -> dict[str, Combinable]:
@@ -122,7 +125,14 @@ class _Row(Func):
 SORTS = {
     "file": SortOrder("File order", (F("first_import"), F("first_line")), (_number, _number)),
     "task": SortOrder("Task", (*TASK_ORDER, F("pk")), (_number, _text, _text, _number)),
-    "verdict": SortOrder("Verdict", (VERDICT_ORDER, F("pk")), (_number, _number), reveals=True),
+    "verdict": SortOrder(
+        "Verdict",
+        (F("facets__verdict_order"), F("facets__evaluation")),
+        (_number, _number),
+        only=Q(facets__run=F("run")),
+        reveals=True,
+        needs_index=True,
+    ),
     "newest": SortOrder("Newest", (F("created_at"), F("pk")), (_moment, _number), descends=True),
     "reviewed": SortOrder(
         "Recently reviewed",
@@ -144,6 +154,11 @@ class RecordList:
         if sort and sort not in SORTS:
             self.problems.append(f"Unknown sort order “{sort[:60]}”.")
         self.sort = sort if sort in SORTS else DEFAULT_SORT
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether this list leaves out records that are not indexed yet."""
+        return self.filters.needs_index or SORTS[self.sort].needs_index
 
     @classmethod
     def parse(cls, query: QueryDict) -> Self:
@@ -230,7 +245,7 @@ def _index_walk(
 
 def _ordered(rows: QuerySet[Evaluation], order: SortOrder) -> QuerySet[Evaluation]:
     """Sort the rows, and load the columns that a page shows."""
-    rows = rows.annotate(**order.places)
+    rows = with_judged_scores(rows.annotate(**order.places))
     rows = rows.order_by(*(f"-{name}" if order.descends else name for name in order.places))
     return rows.select_related("claimed_by", "assigned_to", "review__reviewer").defer(*LARGE_COLUMNS)
 

@@ -88,7 +88,6 @@ class TestCondition:
             ("judge=j", {"judge_llm_model": "j"}, {}),
             ("template=a/b.txt", {"judge_prompt_template_path": "a/b.txt"}, {}),
             ("verdict=Pass", {"aggregated_score": "Pass"}, {"aggregated_score": "Fail"}),
-            ("verdict=none", {"aggregated_score": None}, {"aggregated_score": "Fail"}),
             ("parse-error=yes", {"parsing_error": ""}, {"parsing_error": None}),
             ("parse-error=no", {"parsing_error": None}, {"parsing_error": "broken"}),
             ("decided-by=kim", {"human_reviewer_id": "kim"}, {"human_reviewer_id": "ana"}),

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from reviews.models import Evaluation, Run
-from reviews.search import listing
+from reviews.search import indexing, listing
 from reviews.search.filters import Filters
 from reviews.search.listing import SORTS, QueryTooSlow
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
@@ -24,10 +24,11 @@ def run() -> Run:
 
 
 def fill(run: Run, *rows: dict[str, Any]) -> list[str]:
-    """Records with the tasks of these rows, in their order in a file."""
-    source = ImportFactory.create(run=run)
-    for row in rows:
-        EvaluationFactory.create(run=run, first_import=source, **row)
+    """Indexed records with the tasks of these rows, in their order in a file."""
+    source = ImportFactory.create(run=run, lines=len(rows), new=len(rows))
+    for number, row in enumerate(rows, 1):
+        EvaluationFactory.create(run=run, first_import=source, first_line=number, **row)
+    indexing.index_import(source)
     return [row.get("task_id", "") for row in rows]
 
 
@@ -58,9 +59,10 @@ class TestOrder:
     def test_verdict_order_has_failures_first(self, run: Run) -> None:
         fill(
             run,
-            *({"task_id": score, "aggregated_score": score} for score in ("Pass", None, "Fail", "Partial")),
+            *({"task_id": score, "aggregated_score": score} for score in ("Pass", "Fail", "Partial")),
+            {"task_id": "none", "aggregated_score": None, "parsed_rubric_scores": {}},
         )
-        assert tasks(listing.load_page(run, Filters(), sort="verdict")) == ["Fail", "Partial", "Pass", None]
+        assert tasks(listing.load_page(run, Filters(), sort="verdict")) == ["Fail", "Partial", "Pass", "none"]
 
     def test_newest_order_is_descending(self, run: Run) -> None:
         fill(run, *({"task_id": str(day), "created_at": DAY + dt.timedelta(day)} for day in (1, 3, 2)))

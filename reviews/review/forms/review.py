@@ -266,7 +266,7 @@ class ReviewForm(forms.Form):
     def judged_verdict(self) -> str:
         """The judge's verdict, or that of the judge's scores; empty without either."""
         scores = {one.criterion: one.score for one in self.proposals if one.origin != "rubric"}
-        return self.evaluation.aggregated_score or self.rubric.aggregate(scores) or ""
+        return self.rubric.judge_verdict(self.evaluation.aggregated_score, scores) or ""
 
     @property
     def verdict(self) -> str:

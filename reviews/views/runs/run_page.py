@@ -21,6 +21,7 @@ from reviews.search import filter_options, indexing, listing, saved_views
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import FILTERS, NOBODY, Filters
 from reviews.search.listing import RecordList, RecordPage
+from reviews.search.verdicts import judge_verdict
 from reviews.views.access import load_run
 from reviews.views.runs.judge_card import judge_card
 
@@ -132,7 +133,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         page = None
     rubric = run_rubric(run)
     offered = _choices(run)
-    uncovered = indexing.unindexed_count(run) if view.filters.needs_index else 0
+    uncovered = indexing.unindexed_count(run) if view.needs_index else 0
     return {
         "view": view,
         "notes": listing.hidden_record_notes(run, view.filters, sort=view.sort),
@@ -242,4 +243,5 @@ def _row(evaluation: Evaluation, page: RecordPage, rubric: Rubric) -> Row:
     if evaluation.pk in page.hidden:
         return Row(evaluation, None, None, evaluation.is_claimed, is_blind=True)
     human = rubric.verdict(evaluation.human_corrected_scores)
-    return Row(evaluation, evaluation.aggregated_score, human, evaluation.is_claimed, is_blind=False)
+    judged = judge_verdict(evaluation, rubric)
+    return Row(evaluation, judged, human, evaluation.is_claimed, is_blind=False)

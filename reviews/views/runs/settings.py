@@ -15,7 +15,8 @@ from reviews.queue.claim_length import claim_length
 from reviews.records.conflicts import SettingsChanged
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric
-from reviews.rubric.run_rubric import declare_rubric, run_rubric
+from reviews.rubric.run_rubric import run_rubric
+from reviews.search.reindexing import change_rubric
 from reviews.views.access import load_run
 from reviews.views.runs.rubric_editor import RubricEditor
 from reviews.views.runs.settings_page import SETTINGS_CHANGED
@@ -81,7 +82,7 @@ def _declare(request: Request, run: Run, rubric: Rubric) -> HttpResponse | None:
     """Declare a valid rubric. Return None if the run has another rubric than the person saw."""
     seen = request.POST.get("seen", "")
     try:
-        declare_rubric(run_id=run.pk, actor=request.user, rubric=rubric, seen=seen)
+        change_rubric(run_id=run.pk, actor=request.user, rubric=rubric, seen=seen)
     except SettingsChanged:
         run.refresh_from_db()
         return None
@@ -135,7 +136,7 @@ def confirm_rubric(request: Request, run_pk: int) -> HttpResponse:
     run = load_run(request, run_pk, "configure_run")
     seen = request.POST.get("seen", "")
     try:
-        declare_rubric(run_id=run.pk, actor=request.user, rubric=run_rubric(run), seen=seen)
+        change_rubric(run_id=run.pk, actor=request.user, rubric=run_rubric(run), seen=seen)
     except SettingsChanged:
         messages.warning(request, "The rubric has changed since you opened the page. Check it again.")
         return redirect("run-settings", run.pk)

@@ -1,0 +1,43 @@
+"""Index the records of a run again when its rubric changes, because the index has their verdicts."""
+
+from django.db import transaction
+from django.db.models import QuerySet, Sum
+from procrastinate.contrib.django import app as jobs
+
+from reviews.models import Import, Run, UnindexedImport, User
+from reviews.records.rubric import Rubric
+from reviews.rubric.run_rubric import declare_rubric, run_rubric
+from reviews.search import indexing
+
+
+@transaction.atomic
+def change_rubric(*, run_id: int, actor: User | None, rubric: Rubric, seen: str | None = None) -> Run:
+    """Declare the rubric of a run (`declare_rubric`), and index its records by the new rubric.
+
+    Raises `RubricError` and `SettingsChanged`.
+    """
+    indexing.lock_before_run()
+    before = run_rubric(Run.objects.select_for_update(no_key=True).get(pk=run_id))
+    run = declare_rubric(run_id=run_id, actor=actor, rubric=rubric, seen=seen)
+    if not rubric.judges_like(before):
+        index_again(run)
+    return run
+
+
+def index_again(run: Run, *, except_for: Import | None = None) -> None:
+    """Index all records of a run, those of a large run in a job.
+
+    The caller has acquired the lock by `indexing.lock_before_run`.
+    """
+    sources: QuerySet[Import] = run.imports.filter(state=Import.State.DONE, new__gt=0)
+    if except_for:
+        sources = sources.exclude(pk=except_for.pk)
+    lines = sources.aggregate(sum=Sum("lines"))["sum"] or 0
+    if lines > indexing.MAX_LINES_INLINE:
+        left = [UnindexedImport(source=source, line=0, evaluations=source.new) for source in sources]
+        UnindexedImport.objects.bulk_create(
+            left, update_conflicts=True, unique_fields=["source"], update_fields=["line", "evaluations"]
+        )
+        jobs.configure_task(indexing.JOB).defer()
+    elif lines:
+        indexing.index_at_once(run, sources)

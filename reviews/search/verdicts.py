@@ -1,0 +1,31 @@
+"""The judge's verdict on each record of a list: the same that the page of the record shows."""
+
+from typing import Any
+
+from django.db.models import F, Func, JSONField, QuerySet
+
+from reviews.models import Evaluation
+from reviews.records.rubric import Rubric
+from reviews.records.verdict import Verdict
+from reviews.search import indexing
+
+
+class _JudgedScores(Func):
+    """The judge's scores by criterion, without the justifications, which may be long."""
+
+    function = "judged_scores"
+    output_field = JSONField()
+
+
+def with_judged_scores(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
+    """Annotate records with what `judge_verdict` needs, without loading large columns."""
+    scores: Any = _JudgedScores(F("parsed_rubric_scores"), F("extracted_scores"))
+    return rows.annotate(judged_scores=scores)
+
+
+def judge_verdict(record: Evaluation, rubric: Rubric) -> Verdict | None:
+    """Return the judge's verdict on a record by the rubric of its run; None without one."""
+    if "judged_scores" in record.__dict__:
+        return rubric.judge_verdict(record.aggregated_score, record.__dict__["judged_scores"] or {})
+    judged = {one.criterion: one.score for one in indexing.judged_criteria(record)}
+    return rubric.judge_verdict(record.aggregated_score, judged)
