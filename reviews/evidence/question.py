@@ -19,6 +19,8 @@ _MAX_FACTS = 20
 # Longer passages are folded.
 _LONG = 600
 _BEGINNING = 120
+# More than a line shows.
+_MAX_BEGINNING = 1_000
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
 _T = TypeVar("_T")
 
@@ -63,6 +65,18 @@ class Question:
     def is_heavy(self) -> bool:
         """Whether formatting all texts would slow down the page."""
         return self.size > MAX_FORMATTED
+
+    @property
+    def beginning(self) -> str:
+        """The text to show in one line: the prompt, else the last message of the user, else a passage."""
+        said = [
+            part.text
+            for message in reversed(self.messages)
+            for part in message.parts
+            if message.kind == "user"
+        ]
+        texts = [self.prompt, *said, *(passage.text for passage in self.passages)]
+        return next((text[:_MAX_BEGINNING].strip() for text in texts if text.strip()), "")
 
     @property
     def has_content(self) -> bool:

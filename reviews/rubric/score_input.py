@@ -21,9 +21,9 @@ from reviews.records.scores import (
 )
 
 # Shortcut keys of commands on the review screen. Scores do not use them.
-COMMAND_LETTERS = frozenset("acdefghjkmrsuvx")
+COMMAND_LETTERS = frozenset("acdefghjkmoqrsuvwx")
 # Shortcut keys for scores without a free letter, such as numbers.
-_SPARE_LETTERS = "qwtyiopzlbn"
+_SPARE_LETTERS = "tyipzlbn"
 
 
 class Choice(NamedTuple):

@@ -7,11 +7,11 @@
 
 import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";
+import { showPane } from "./evidence.js";
 import { all, changed, currentIndex, edit, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
 import { sent } from "./next.js";
 
 const MEANT_WHILE_WAITING = ["submit", "down", "up"];
-let lastPane = "";
 let showsDiff = false;
 
 const click = (selector) => () => one(selector)?.click();
@@ -123,21 +123,11 @@ function toggleGuideline() {
   if (guideline.open) guideline.scrollIntoView({ block: "nearest" });
 }
 
-function toggleRaw() {
-  const tabs = all("[name=pane]");
-  const shown = tabs.find((tab) => tab.checked)?.value;
-  const wanted = shown === "raw" ? lastPane || tabs.find((tab) => tab.defaultChecked).value : "raw";
-  lastPane = shown ?? "";
-  tabs.find((tab) => tab.value === wanted)?.click();
-  if (wanted === "raw") (one("#raw .lit") || one("#raw"))?.scrollIntoView({ block: "nearest" });
-}
-
 function toggleDiff() {
   const box = one("#show-diff");
   if (!box) return;
-  const tab = one("[name=pane][value=compare]");
-  const isHidden = tab && !tab.checked;
-  if (isHidden) tab.click();
+  const isHidden = !box.checkVisibility();
+  if (isHidden) showPane("compare");
   if (!isHidden || !box.checked) box.click();
 }
 
@@ -158,7 +148,6 @@ Object.assign(keys.commands, {
   edit,
   comment: () => one("#comments")?.focus(),
   guideline: toggleGuideline,
-  raw: toggleRaw,
   diff: toggleDiff,
   source: toggleMathSource,
   layout: toggleLayout,

@@ -4,6 +4,7 @@ import "../keys.js";
 import "../math.js";
 import "./form.js";
 import "./guard.js";
+import "./evidence.js";
 import "./commands.js";
 import "./drafts.js";
 import "./next.js";

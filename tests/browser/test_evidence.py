@@ -6,10 +6,13 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, User
 from tests.browser.conftest import open_runs
+from tests.browser.screen import press
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+MORE = ["Go on."] * 20
 
 
 @pytest.fixture
@@ -17,8 +20,8 @@ def record(db: None) -> Evaluation:
     bring(task())
     return EvaluationFactory.create(
         task_id="7",
-        structured_model_response={"final_answer": r"$\frac{1}{2}$", "steps": ["Add $a$."]},
-        structured_ideal_response={"final_answer": "$2$", "steps": ["Divide $a$."]},
+        structured_model_response={"final_answer": r"$\frac{1}{2}$", "steps": ["Add $a$.", *MORE]},
+        structured_ideal_response={"final_answer": "$2$", "steps": ["Divide $a$.", *MORE]},
     )
 
 
@@ -47,23 +50,51 @@ def test_evidence_shows_one_pane_at_a_time(screen: Page) -> None:
         pane(screen, region)
 
 
-def test_question_is_above_other_panes_and_beside_them_on_wide_screens(screen: Page) -> None:
-    def tops() -> list[float]:
-        boxes = [screen.get_by_role("region", name=name).bounding_box() for name in ("Question", "Compare")]
-        return [box["y"] for box in boxes if box]
+def test_question_stays_at_the_top_and_is_opened_by_key(
+    screen: Page, live_server: LiveServer, record: Evaluation
+) -> None:
+    question, bar = screen.get_by_role("region", name="Question"), screen.locator("#question-bar")
+    beginning = bar.locator(".question-line")
+    whole = screen.get_by_label("of the question")
 
-    question, compare = tops()
-    assert question + 100 < compare
-    screen.set_viewport_size({"width": 1920, "height": 1080})
-    question, compare = tops()
-    assert question < compare < question + 100
+    def scroll(top: int) -> None:
+        screen.locator("#evidence").evaluate("(evidence, top) => { evidence.scrollTop = top; }", top)
 
-
-def test_question_can_be_collapsed(screen: Page) -> None:
-    question = screen.get_by_role("region", name="Question")
     expect(question.locator(".katex").first).to_be_visible()
-    question.locator("summary").click()
-    expect(question.locator(".katex").first).to_be_hidden()
+    expect(beginning).to_be_hidden()
+    scroll(10_000)
+    expect(beginning).to_be_visible()
+    expect(question).not_to_be_in_viewport()
+    press(screen, "q")
+    expect(whole).to_be_checked()
+    expect(question).to_be_in_viewport()
+    expect(beginning).to_be_hidden()
+    # It stays open for the records of the task, and only for them.
+    other = EvaluationFactory.create(run=record.run, task_id="7")
+    for pk, is_open in (
+        (other.pk, True),
+        (EvaluationFactory.create(task_id="8").pk, False),
+        (other.pk, True),
+    ):
+        screen.goto(f"{live_server.url}/evaluations/{pk}/")
+        expect(screen.locator("#question-open:checked")).to_have_count(int(is_open))
+    press(screen, "q")
+    expect(whole).not_to_be_checked()
+
+
+def test_each_pane_has_a_key(screen: Page) -> None:
+    for key, name in (
+        (",", "Model response"),
+        (".", "Reference answer"),
+        ("r", "Raw judge output"),
+        ("w", "Compare"),
+    ):
+        press(screen, key)
+        pane(screen, name)
+    # The same key again leads back.
+    press(screen, "r")
+    press(screen, "r")
+    pane(screen, "Compare")
 
 
 def test_formulas_are_typeset_when_visible(screen: Page) -> None:
@@ -77,9 +108,9 @@ def test_formulas_are_typeset_when_visible(screen: Page) -> None:
 def test_formula_source_can_be_shown(screen: Page) -> None:
     answer = screen.locator(".comparison .always .marked .math").first
     expect(answer.locator(".katex").first).to_be_visible()
-    screen.keyboard.press("m")
+    press(screen, "m")
     expect(answer).to_have_text(r"\frac{1}{2}")
-    screen.keyboard.press("m")
+    press(screen, "m")
     expect(answer.locator(".katex").first).to_be_visible()
 
 

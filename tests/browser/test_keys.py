@@ -305,13 +305,13 @@ def test_disabled_shortcuts_do_nothing_and_are_not_shown(screen: Page, live_serv
 
 def test_shortcut_can_be_reassigned(screen: Page, live_server: LiveServer) -> None:
     screen.goto(f"{live_server.url}/preferences/")
-    screen.get_by_label("Skip (moves to the end of your queue)").fill("b")
+    screen.get_by_label("Skip (moves to the end of your queue)").fill("l")
     screen.get_by_role("button", name="Save").click()
     screen.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
-    expect(screen.get_by_role("button", name="Skip")).to_contain_text("B")
+    expect(screen.get_by_role("button", name="Skip")).to_contain_text("L")
     press(screen, "s")
     heading(screen, "a-model")
-    press(screen, "b")
+    press(screen, "l")
     heading(screen, "b-model")
     assert Skip.objects.count() == 1
 
@@ -323,7 +323,7 @@ def test_numeric_scores_have_letter_keys(
     page.goto(f"{live_server.url}/evaluations/{numbers}/")
     page.get_by_role("button", name="Review this").click()
     verdict(page, "Partial")
-    press(page, "q", "1")
+    press(page, "t", "1")
     verdict(page, "Partial → Pass")
     press(page, "a")
     expect(page.get_by_role("status")).to_contain_text("Saved")

@@ -29,6 +29,17 @@ def test_prompt_that_is_a_message_of_the_conversation_is_shown_once() -> None:
     assert (found.prompt, len(found.messages)) == ("", 2)
 
 
+def test_question_begins_with_its_prompt_last_user_message_or_first_passage() -> None:
+    messages = [{"role": "user", "content": text} for text in ("Hi.", "And why?")]
+    contexts = (
+        RecordContext(prompt=" Why? "),
+        RecordContext(conversation=messages),
+        RecordContext(passages=[{"text": "One."}]),
+    )
+    found = [read_question(context, origin="").beginning for context in (*contexts, RecordContext())]
+    assert found == ["Why?", "And why?", "One.", ""]
+
+
 def test_record_without_context_has_no_question() -> None:
     assert not read_question(None, origin="").has_content
 

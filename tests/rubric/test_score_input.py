@@ -35,18 +35,18 @@ class TestChoices:
     def test_json_types_have_different_values(self) -> None:
         choices = entry(ValueScale((2, 1, "1", True))).choices
         assert [(choice.value, choice.label, choice.key) for choice in choices] == [
-            ("2", "2", "q"),
-            ("1", "1", "w"),
-            ('"1"', "1", "t"),
-            ("true", "true", "y"),
+            ("2", "2", "t"),
+            ("1", "1", "y"),
+            ('"1"', "1", "i"),
+            ("true", "true", "p"),
         ]
 
     @pytest.mark.parametrize(
         ("values", "keys"),
         [
             (("Pass", "Fail"), ["p", "i"]),
-            (("Correct", "Partially correct", "Incorrect"), ["o", "p", "i"]),
-            (("Да", "Нет"), ["q", "w"]),
+            (("Correct", "Partially correct", "Incorrect"), ["t", "p", "i"]),
+            (("Да", "Нет"), ["t", "y"]),
         ],
     )
     def test_choice_has_the_first_free_letter_of_its_word(
