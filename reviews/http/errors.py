@@ -20,6 +20,11 @@ from reviews.records.conflicts import Conflict
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
 
+_STRIP = (
+    '<div class="strip warn" role="alert" data-state="notice"><p>{}</p>'
+    '<button type="button" class="button small" data-dismiss>OK</button></div>'
+)
+
 
 def error_page(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
     """Return an error page. The sentence says what went wrong, then what to do."""
@@ -124,9 +129,7 @@ def conflict(request: HttpRequest, exception: Conflict) -> HttpResponse:
     if not HtmxDetails(request):
         messages.error(request, exception.reason)
         return SeeOther(sending_page(request))
-    notice = format_html('<div class="banner warn" role="alert">{}</div>', exception.reason)
-    place = {"HX-Retarget": "#notices", "HX-Reswap": "innerHTML"}
-    return HttpResponse(notice, status=409, headers=place)
+    return _strip(exception.reason, 409)
 
 
 class Gone(Exception):
@@ -137,9 +140,13 @@ def gone(request: HttpRequest, exception: Gone) -> HttpResponse:
     """Return the page for deleted data (410), or for htmx a notice."""
     if not HtmxDetails(request):
         return error_page(request, 410, "Deleted", str(exception))
-    notice = format_html('<div class="banner warn" role="alert">{}</div>', str(exception))
-    place = {"HX-Retarget": "#notices", "HX-Reswap": "innerHTML"}
-    return HttpResponse(notice, status=410, headers=place)
+    return _strip(str(exception), 410)
+
+
+def _strip(sentence: str, status: int) -> HttpResponse:
+    """Return a strip for the review page."""
+    strip = format_html(_STRIP, sentence)
+    return HttpResponse(strip, status=status, headers={"HX-Retarget": "#strip", "HX-Reswap": "innerHTML"})
 
 
 _RESPONSES: dict[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {

@@ -214,6 +214,8 @@ def check_available(evaluation: Evaluation, reviewer: User) -> None:
     """Raise `RecordUnavailable` unless the reviewer may claim the record now."""
     review = evaluation.review
     if review and not evaluation.in_queue:
+        if review.reviewer == reviewer:
+            raise RecordUnavailable("You already submitted this in another tab.")
         raise RecordUnavailable(
             f"{review.reviewer.name} submitted this at {format_time(review.submitted_at)}."
         )

@@ -3,18 +3,14 @@
    after the tab was closed. */
 
 import { clock } from "../times.js";
-import { addRow, all, changed, form, notice, one, rows, screenEvents } from "./form.js";
+import { addRow, all, changed, form, one, rows, screenEvents } from "./form.js";
 import { extendClaim } from "./presence.js";
+import { signedOut } from "./session.js";
+import { clear, detailsOf, raise, raiseFromServer } from "./strip.js";
 
 const TEXT_MS = 400;
 const PASSING_MS = 60 * 1000;
 const RETRY_MS = [1000, 2000, 4000, 8000, 15000, 30000];
-const OFFLINE = "You're offline. Draft saved in this browser; reconnecting…";
-const BROKEN = "The server couldn't save your draft. Draft saved in this browser; retrying…";
-const LOGGED_OUT = "You've been logged out. Your draft is safe in this browser. Log in to continue.";
-const REFUSED = "Your draft couldn't be saved on the server. It is saved in this browser.";
-const LOST = "Not saved: you no longer have a claim on this record. Your draft is saved in this browser.";
-const OUTDATED = "Not saved: a newer draft was saved in another tab.";
 
 const FIELD = /^(comments|criteria-\d+-)/;
 const fieldsOf = (form) => [...new FormData(form)].filter(([name]) => FIELD.test(name));
@@ -27,7 +23,9 @@ class Draft {
     this.key = `draft:${one("#screen").dataset.record.split(":").slice(0, 2).join(":")}`;
     this.revision = Number(form.dataset.revision);
     this.isSaved = true;
+    this.isCopied = true;
     this.isStopped = false;
+    this.savedAt = one("#saved time")?.dateTime;
     this.retries = 0;
     this.request = null;
     this.timer = 0;
@@ -39,7 +37,7 @@ class Draft {
     this.isSaved = false;
     this.copy();
     if (this.isStopped) return;
-    this.say("saving", "Saving…");
+    this.say("saving");
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.save(), this.retries ? RETRY_MS[0] : delay);
   }
@@ -64,45 +62,52 @@ class Draft {
     try {
       response = await fetch(this.url, { method: "POST", body, headers: { "HX-Request": "true" } });
     } catch {
-      return this.retry("offline", OFFLINE);
+      return this.retry("offline");
     }
     await this.take(response);
   }
 
   async take(response) {
-    if (response.status >= 500 || response.status === 429) return this.retry("failed", BROKEN);
-    if (![200, 204, 409].includes(response.status)) {
-      return this.stop(response.status === 401 ? LOGGED_OUT : REFUSED);
-    }
+    if (response.status >= 500 || response.status === 429) return this.retry("failing");
+    if (response.status === 401) return this.pause(() => signedOut(this.isCopied));
+    if (![200, 204, 409].includes(response.status)) return this.pause(() => this.trouble("refused", () => this.resume()));
     this.retries = 0;
     extendClaim(response.headers.get("X-Claim-Until"));
-    if (response.status === 409) return this.refused(response);
-    this.say("saved", `Draft saved ${clock(response.headers.get("X-Draft-Saved-At") || Date.now())}`);
-    if (response.status === 204) return;
     const html = await response.text();
-    if (this === draft) notice(html);
+    if (response.status === 409) return this.pause(() => raiseFromServer(html));
+    this.savedAt = response.headers.get("X-Draft-Saved-At") || Date.now();
+    this.say("saved");
+    if (this !== draft) return;
+    clear("offline", "failing", "refused");
+    if (detailsOf("unsent")) raise("unsent", { ...detailsOf("unsent"), reason: "" });
+    if (html) raiseFromServer(html);
   }
 
-  async refused(response) {
-    const html = await response.text();
-    if (this === draft) notice(html);
-    this.stop(one("#notices [data-outdated]") ? OUTDATED : LOST);
-  }
-
-  retry(state, words) {
+  retry(state) {
     this.isSaved = false;
-    this.say(state, words);
+    clear(...["offline", "failing"].filter((other) => this === draft && other !== state));
+    this.say(state);
+    this.trouble(state, () => { if (!this.request) this.save(); });
     this.timer = setTimeout(() => this.save(), RETRY_MS[Math.min(this.retries, RETRY_MS.length - 1)]);
     this.retries += 1;
   }
 
-  /** Stop saving: the draft was submitted or discarded, or the server rejects it. */
-  stop(words) {
+  /** Stop saving: the draft was submitted or discarded, or cannot be saved now. */
+  stop() {
     clearTimeout(this.timer);
     this.isStopped = true;
-    if (!words) return;
+  }
+
+  /** Stop saving until `resume`, and say why. */
+  pause(explain) {
+    this.stop();
     this.isSaved = false;
-    this.say("failed", words);
+    this.say("failing");
+    if (this === draft) explain();
+  }
+
+  trouble(state, act) {
+    if (this === draft) raise(state, { isCopied: this.isSaved ? undefined : this.isCopied, act });
   }
 
   resume() {
@@ -110,15 +115,13 @@ class Draft {
     if (!this.isSaved) this.change(0);
   }
 
-  say(state, words) {
+  /** Show the state of the draft in the header, with the time of the last save. The strip explains trouble. */
+  say(state) {
     const line = one("#saved");
     if (this !== draft || !line) return;
-    const isTrouble = (word) => word === "offline" || word === "failed";
-    if (state === "saving" && isTrouble(line.dataset.state)) return;
-    // Screen readers announce only problems.
-    line.setAttribute("aria-live", isTrouble(state) ? "assertive" : "off");
+    if (state === "saving" && ["offline", "failing"].includes(line.dataset.state)) return;
     line.dataset.state = state;
-    line.textContent = words;
+    line.textContent = state === "saving" ? "Saving…" : this.savedAt ? `Draft saved ${clock(this.savedAt)}` : "";
   }
 
   // ---- the copy
@@ -129,8 +132,9 @@ class Draft {
     const copy = { revision: this.revision + 1, fields: fieldsOf(this.form), until };
     try {
       localStorage.setItem(this.key, JSON.stringify(copy));
+      this.isCopied = true;
     } catch {
-      // More text than the browser stores. The form itself still has the text.
+      this.isCopied = false; // the browser's storage is full; the form itself still has the text
     }
   }
 
@@ -147,7 +151,7 @@ class Draft {
     if (copy.revision <= this.revision || !isNews || isOver) return this.forget();
     this.revision = copy.revision; // the request may still be in flight
     fill(this.form, copy.fields);
-    one("#restored").hidden = false;
+    one("#restored")?.removeAttribute("hidden");
     changed();
   }
 }
@@ -204,7 +208,11 @@ function open() {
 screenEvents.addEventListener("shown", open);
 screenEvents.addEventListener("changed", (event) => draft?.change(event.detail.isText ? TEXT_MS : 0));
 document.addEventListener("focusout", (event) => { if (event.target.matches("textarea, input")) draft?.save(); });
-window.addEventListener("online", () => draft?.save());
+window.addEventListener("offline", () => draft?.trouble("offline", () => draft?.save()));
+window.addEventListener("online", () => {
+  clear("offline");
+  draft?.save();
+});
 document.addEventListener("click", (event) => {
   if (event.target.closest("#discard")) draft?.stop();
 });

@@ -204,12 +204,6 @@ export function addRow() {
 
 // ---- a new screen
 
-/** Show a notice from the server above the record. */
-export function notice(html) {
-  one("#notices").innerHTML = html;
-  window.htmx.process(one("#notices"));
-}
-
 /** Replace the screen with another one. */
 export function show(screen) {
   one("#screen").replaceWith(screen);

@@ -5,6 +5,7 @@ import { typesetMath } from "../math.js";
 import { showTimes } from "../times.js";
 import { draft } from "./drafts.js";
 import { form, one, screenEvents, show } from "./form.js";
+import { clear, detailsOf, raise } from "./strip.js";
 
 const IDLE_MS = 300;
 let fetching = null; // the controller that aborts a prefetch
@@ -69,9 +70,9 @@ async function send(submitted) {
   fetching?.abort();
   clearTimeout(timer);
   own.stop();
-  one("#unreachable").hidden = true;
+  clear("unsent");
   // The response to locking in shows the same record again.
-  const stays = own.retries || submitted.hasAttribute("data-stays");
+  const stays = own.retries || !navigator.onLine || detailsOf("signed-out") || submitted.hasAttribute("data-stays");
   const next = stays ? null : takePrefetched();
   if (next) {
     values.set("next", next.dataset.pk);
@@ -80,25 +81,26 @@ async function send(submitted) {
     old.setAttribute("aria-busy", "true");
   }
   await own.request;
-  const status = await post(submitted, values);
+  const { status, reason } = await post(submitted, values);
   if (status >= 200 && status < 300) {
     own.forget();
     if (next?.isConnected) history.replaceState(null, "", next.dataset.url);
     if (next?.isConnected) document.title = next.dataset.title;
   } else if (status !== 409 && status !== 422) {
     comeBack(old, next);
+    raise("unsent", { reason, act: () => one("#submit").click() });
   }
 }
 
-/** Send a review through htmx; resolve to the status of the response, or 0 without one. */
+/** Send a review through htmx; resolve to the status of the response, or 0 without one, and the reason of a failure. */
 async function post(submitted, values) {
-  let status = 0;
-  const listen = (event) => { if (event.detail.elt === document.body) status = event.detail.xhr.status; };
+  let answer = { status: 0, reason: reasonFor() };
+  const listen = ({ detail: { elt, xhr } }) => { if (elt === document.body) answer = { status: xhr.status, reason: reasonFor(xhr) }; };
   document.body.addEventListener("htmx:afterRequest", listen);
   const context = { target: "#screen", swap: "outerHTML show:window:top", values };
   await window.htmx.ajax("POST", submitted.getAttribute("action"), context).catch(() => {});
   document.body.removeEventListener("htmx:afterRequest", listen);
-  return status;
+  return answer;
 }
 
 function comeBack(old, next) {
@@ -109,7 +111,17 @@ function comeBack(old, next) {
   } else {
     draft?.resume();
   }
-  one("#unreachable").hidden = false;
+}
+
+/** Why a request failed, for the middle of a sentence. */
+function reasonFor(xhr) {
+  if (xhr?.status === 401) return "you were signed out";
+  if (xhr?.getResponseHeader("HX-Retarget") === "#messages") {
+    const said = new DOMParser().parseFromString(xhr.responseText, "text/html").body.textContent.split(".")[0];
+    return said.charAt(0).toLowerCase() + said.slice(1);
+  }
+  if (xhr?.status) return "the server failed";
+  return navigator.onLine ? "the server is unreachable" : "you're offline";
 }
 
 /** Resolve when no submit is in flight. */
@@ -138,8 +150,8 @@ document.addEventListener("htmx:confirm", (event) => {
 });
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
   document.addEventListener(name, (event) => {
-    const banner = one("#unreachable");
-    if (banner && event.target.matches("form")) banner.hidden = false;
+    const { target, detail: { xhr } } = event;
+    if (target.matches("form")) raise("failed", { reason: reasonFor(xhr), act: () => target.requestSubmit() });
   });
 }
 

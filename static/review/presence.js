@@ -1,7 +1,8 @@
 /* The reviewer's presence: the active time and the keys pressed on a record, and the renewal of its claim. */
 
-import { showTime } from "../times.js";
-import { form, notice, one, screenEvents } from "./form.js";
+import { form, one, screenEvents } from "./form.js";
+import { signedOut } from "./session.js";
+import { clear, detailsOf, raise, raiseFromServer } from "./strip.js";
 
 const LONGEST_PAUSE_MS = 60 * 1000; // a longer pause counts as this much active time
 const AWAY_MS = 15 * 60 * 1000;
@@ -55,9 +56,9 @@ async function renew() {
   const headers = { "HX-Request": "true", "X-CSRFToken": form().elements.csrfmiddlewaretoken.value };
   const response = await fetch(screen.dataset.renew, { method: "POST", headers }).catch(() => null);
   if (!response || screen !== one("#screen")) return;
-  const hasNotice = [200, 409].includes(response.status);
+  if (response.status === 401) signedOut();
   if (response.ok) extendClaim(response.headers.get("X-Claim-Until"));
-  if (hasNotice) notice(await response.text());
+  if ([200, 409].includes(response.status)) raiseFromServer(await response.text());
   if (response.status === 409) screen.dataset.claimUntil = "";
 }
 
@@ -65,7 +66,7 @@ async function renew() {
 export function extendClaim(until) {
   if (!until || !one("#screen")) return;
   one("#screen").dataset.claimUntil = until;
-  one("#claim-expiry")?.remove();
+  clear("expiring");
 }
 
 function checkClaim() {
@@ -74,13 +75,10 @@ function checkClaim() {
   const isVisible = document.visibilityState === "visible";
   if (isVisible && Date.now() - seenAt < AWAY_MS && Date.now() - renewedAt >= renewalMs(screen)) renew();
   const left = Date.parse(screen.dataset.claimUntil) - Date.now();
-  if (left > 2 * renewalMs(screen) || one("#claim-expiry")) return;
-  const warning = one("#claim-warning").content.cloneNode(true);
-  showTime(one("time", warning), screen.dataset.claimUntil);
-  one("#notices").append(warning);
+  if (left > 2 * renewalMs(screen) || detailsOf("expiring")) return;
+  raise("expiring", { until: screen.dataset.claimUntil, act: renew });
 }
 
-document.addEventListener("click", (event) => { if (event.target.closest("#renew")) renew(); });
 document.addEventListener("htmx:afterRequest", (event) => {
   if (event.detail.elt === document.body) extendClaim(event.detail.xhr.getResponseHeader("X-Claim-Until"));
 });

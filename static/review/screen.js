@@ -9,3 +9,5 @@ import "./commands.js";
 import "./drafts.js";
 import "./next.js";
 import "./presence.js";
+import "./session.js";
+import "./strip.js";

@@ -118,7 +118,7 @@ def test_draft_is_retried_after_server_errors(screen: Page) -> None:
 
     screen.route("**/draft/", fail)
     press(screen, "y")
-    draft_is(screen, "failed")
+    draft_is(screen, "failing")
     draft_is(screen, "saved")
     assert dict(Draft.objects.get().fields)["criteria-0-score"] == "Yes"
 
@@ -132,7 +132,7 @@ def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: U
     alert = screen.get_by_role("alert")
     expect(alert).to_contain_text("bo has been reviewing this since")
     expect(alert).to_contain_text("your work is kept.")
-    draft_is(screen, "failed")
+    draft_is(screen, "failing")
     assert not Draft.objects.exists()
     press(screen, "Control+Enter")
     heading(screen, "a-model")
@@ -155,7 +155,7 @@ def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:
     soon = timezone.now() + timedelta(seconds=90)
     Evaluation.objects.filter(model_id="a-model").update(claimed_until=soon)
     screen.reload()
-    warning = screen.get_by_role("alert").filter(has_text="Your claim on this record expires at")
+    warning = screen.get_by_role("alert").filter(has_text="This record will be released at")
     expect(warning).to_be_visible(timeout=10_000)
     warning.get_by_role("button", name="Keep working").click()
     expect(warning).to_have_count(0)
@@ -169,10 +169,12 @@ def test_draft_survives_expired_session(screen: Page) -> None:
     draft_is(screen, "saved")
     Session.objects.all().delete()
     comment(screen, "Typed after the session.")
-    draft_is(screen, "failed")
-    expect(screen.locator("#saved")).to_contain_text("You've been logged out.")
+    draft_is(screen, "failing")
+    expect(screen.get_by_role("alert")).to_contain_text("You've been signed out.")
     address = screen.url
     press(screen, "Control+Enter")
+    heading(screen, "a-model")
+    screen.get_by_role("link", name="Sign in").click()
     screen.get_by_label("Name").fill("ana")
     screen.get_by_label("Password").fill(PASSWORD)
     screen.get_by_role("button", name="Log in").click()
@@ -192,7 +194,7 @@ def test_outdated_tab_warns_and_keeps_the_newer_draft(screen: Page) -> None:
     draft_is(screen, "saved")
     other.bring_to_front()
     press(other, "n")
-    expect(other.get_by_role("alert")).to_contain_text("A newer draft of this record was saved")
-    draft_is(other, "failed")
+    expect(other.get_by_role("alert")).to_contain_text("You edited this record in another tab at")
+    draft_is(other, "failing")
     assert comment_in(Draft.objects.get()) == "From the first tab."
     other.close()

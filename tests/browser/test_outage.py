@@ -1,5 +1,7 @@
 """A database outage during a review."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -16,8 +18,8 @@ def test_review_survives_a_database_outage(screen: Page, monkeypatch: pytest.Mon
     screen.keyboard.type("I was here.")
     monkeypatch.setattr(outage._watch, "is_active", True)
     press(screen, "Control+Enter")
-    expect(screen.locator("#messages")).to_contain_text("The database does not answer.")
-    expect(screen.locator("#unreachable")).to_be_visible()
+    alert = screen.get_by_role("alert")
+    expect(alert).to_have_text(re.compile("Couldn't submit: the database does not answer. Your work is kept"))
     expect(screen.get_by_label("Comment")).to_have_value("I was here.")
     monkeypatch.setattr(outage._watch, "is_active", False)
     press(screen, "Control+Enter")

@@ -21,7 +21,7 @@ _REVISION = re.compile(r"[1-9][0-9]{0,8}")
 
 @require_POST
 def draft(request: Request, pk: int) -> HttpResponse:
-    """Save the fields of the form as revision `revision`: 204, or 409 with a banner.
+    """Save the fields of the form as revision `revision`: 204, or 409 with a strip.
 
     Nothing is saved if another reviewer has claimed the record, or if a newer revision is saved already.
     `action=discard` removes the draft.
@@ -38,10 +38,7 @@ def draft(request: Request, pk: int) -> HttpResponse:
             revision=_revision(request.POST),
         )
     except DraftOutdated as outdated:
-        problem = (
-            f"A newer draft of this record was saved at {claims.format_time(outdated.saved_at)}, elsewhere."
-        )
-        return screen.lost(request, pk, problem, is_outdated=True)
+        return screen.lost(request, pk, outdated.reason, newer_at=outdated.saved_at)
     except RecordUnavailable as taken:
         return screen.lost(request, pk, taken.reason)
     response = _renewed(request, record)
@@ -52,7 +49,7 @@ def draft(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def renew(request: Request, pk: int) -> HttpResponse:
-    """Renew the claim of an open record: 204, or 409 with a banner that names the other reviewer."""
+    """Renew the claim of an open record: 204, or 409 with a strip that names the other reviewer."""
     record = screen.load(request, pk)
     try:
         claims.renew(evaluation_id=record.pk, reviewer=request.user)
@@ -62,7 +59,7 @@ def renew(request: Request, pk: int) -> HttpResponse:
 
 
 def _renewed(request: Request, before: Evaluation) -> HttpResponse:
-    """Return 204 with the end of the claim, or 200 with a banner if the claim in `before` had expired."""
+    """Return 204 with the end of the claim, or 200 with a strip if the claim in `before` had expired."""
     regained = claims.expired_claim_notice(before, request.user)
     if regained:
         response = render(request, "review/notices/regained.html", {"sentence": regained})

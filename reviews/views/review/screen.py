@@ -271,13 +271,16 @@ def conflict(
     )
 
 
-def lost(request: Request, pk: int, problem: str, *, is_outdated: bool = False) -> HttpResponse:
-    """Return 409 with a banner for a background request of the page: the reason and what to do."""
+def lost(request: Request, pk: int, problem: str, *, newer_at: dt.datetime | None = None) -> HttpResponse:
+    """Return 409 with a strip for a background request of the page: the reason and what to do.
+
+    `newer_at` is when a newer draft was saved, if that is the reason.
+    """
     record = load(request, pk)
     context = access(request, record) | {
         "problem": problem,
-        "is_outdated": is_outdated,
+        "newer_at": newer_at,
         "query": working_filters(request).query_string,
-        "is_typed": not is_outdated,
+        "is_typed": True,
     }
     return render(request, "review/notices/problem.html", context, status=HTTPStatus.CONFLICT)

@@ -150,7 +150,7 @@ class TestUndo:
     def test_undo_without_submit_says_so(self, as_ana: Client, claimed: Evaluation) -> None:
         response = as_ana.post(url("undo", claimed.run), headers=HTMX)
         assert response.status_code == 409
-        assert response["HX-Retarget"] == "#notices"
+        assert response["HX-Retarget"] == "#strip"
         assert "You have no decision in this run to undo." in text(response)
         assert "no decision in this run" in text(as_ana.post(url("undo", claimed.run), follow=True))
 

@@ -55,7 +55,7 @@ class TestClaim:
 
     def test_record_claimed_by_another_is_read_only(self, as_bo: Client, claimed: Evaluation) -> None:
         page = text(as_bo.get(url("evaluation", claimed)))
-        assert "ana is reviewing this record (until" in page
+        assert "ana is reviewing this (until" in page
         assert "Review this" not in page
         response = as_bo.post(url("claim", claimed))
         assert response.status_code == 409
