@@ -30,7 +30,7 @@ COMMANDS = (
     Command("undo", "u", "Undo your last submit"),
     Command("down", "j", "Next criterion; with Shift: view the next record"),
     Command("up", "k", "Previous criterion; with Shift: view the previous record"),
-    Command("edit", "e", "Edit the justification"),
+    Command("reason", "e", "Write your reason"),
     Command("comment", "c", "Comment"),
     Command("guideline", "h", "Guideline of the run"),
     Command("question", "q", "The whole question, or its beginning"),

@@ -101,11 +101,8 @@ def lock_in_arguments(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
 
 
 def _row_after_reveal(sheet: ReviewSheet, entry: CriterionEntry) -> FormRow:
-    value, text = (
-        sheet.input(entry.criterion).encode(entry.score),
-        sheet.judged_texts.get(entry.criterion, ""),
-    )
-    return FormRow(entry.criterion, value, text, is_removed=entry.is_excluded)
+    value = sheet.input(entry.criterion).encode(entry.score)
+    return FormRow(entry.criterion, value, is_removed=entry.is_excluded)
 
 
 def _build(

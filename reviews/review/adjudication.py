@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from reviews.models import IndependentReview, Review, User
 from reviews.records.rubric import Rubric
 from reviews.records.scores import format_score, justification_of, score_of
-from reviews.review.decision import EarlierScore
+from reviews.review.decision import EarlierScore, has_judges_text
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
@@ -105,8 +105,14 @@ def agreed_scores(
         if entry is None or _differ(name, reviews):
             found[name] = EarlierScore(name, None, proposal.justification if proposal else "", "")
         else:
-            cause = last.causes.get(name, "")
-            found[name] = EarlierScore(name, score_of(entry), justification_of(entry), cause)
+            is_judges = has_judges_text(entry, last.origins.get(name, ""))
+            found[name] = EarlierScore(
+                name,
+                score_of(entry),
+                justification_of(entry),
+                last.causes.get(name, ""),
+                has_judges_text=is_judges,
+            )
     return found
 
 

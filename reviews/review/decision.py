@@ -54,6 +54,12 @@ class EarlierScore:
     entry: Any = None
     #: Whether the score comes from a decision in the imported file, and can be chosen for that reason.
     is_in_file: bool = False
+    #: Whether the justification is the judge's, perhaps that of an earlier import.
+    has_judges_text: bool = False
+
+    def own_words(self, judged: str) -> str:
+        """Return the reviewer's own words; empty for the judge's, which are `judged` now."""
+        return "" if self.has_judges_text or same_text(self.justification, judged) else self.justification
 
 
 class CriterionEntry(NamedTuple):
@@ -62,7 +68,7 @@ class CriterionEntry(NamedTuple):
     criterion: str
     #: A JSON score, or None if none was chosen.
     score: Any
-    #: None keeps the earlier decision's text if the score is the same, or else the judge's.
+    #: None keeps the reviewer's words of the earlier decision if the score is the same, or else the judge's.
     justification: str | None = None
     cause: str = ""
     is_excluded: bool = False
@@ -91,6 +97,15 @@ class InvalidDecision(Exception):
 def same_text(one: str, other: str) -> bool:
     """Return whether two texts are equal except for line ends, which browsers rewrite."""
     return LINE_END.sub("\n", one) == LINE_END.sub("\n", other)
+
+
+def has_judges_text(entry: Any, origin: str) -> bool:
+    """Return whether the justification in a decision's entry is the judge's.
+
+    An entry without an author and with a score of the judge is the judge's as a whole.
+    """
+    author = entry.get("justification_by") if isinstance(entry, Mapping) else None
+    return author == "judge" or (author is None and origin in {"judge", "extracted"})
 
 
 def clean_text(text: str, *known: str) -> str:
@@ -208,9 +223,10 @@ class _CheckedEntry:
         """The justification as entered, or else that of the earlier decision or of the judge."""
         if self.entry.justification is not None:
             return self.entry.justification
-        if self.earlier and is_same_score(self.earlier.score, self.entry.score):
-            return self.earlier.justification
-        return self.proposal.justification if self.proposal else ""
+        judged = self.proposal.justification if self.proposal else ""
+        if self.earlier is None or not is_same_score(self.earlier.score, self.entry.score):
+            return judged
+        return judged if self.proposal and self.earlier.has_judges_text else self.earlier.justification
 
     def clean_justification(self) -> str:
         return clean_text(self.text, *(one.justification for one in (self.earlier, self.proposal) if one))

@@ -17,6 +17,7 @@ from reviews.review.decision import (
     EarlierScore,
     build_decision,
     clean_text,
+    has_judges_text,
     same_text,
     score_input,
 )
@@ -113,10 +114,16 @@ def _earlier_scores(
     if review is None and entered_here:
         return entered_here
     scores = review.corrected_scores if review else evaluation.human_corrected_scores
-    causes = review.causes if review else {}
+    causes, origins = (review.causes, review.origins) if review else ({}, {})
     return {
         name: EarlierScore(
-            name, score_of(entry), justification_of(entry), causes.get(name, ""), entry, review is None
+            name,
+            score_of(entry),
+            justification_of(entry),
+            causes.get(name, ""),
+            entry,
+            is_in_file=review is None,
+            has_judges_text=has_judges_text(entry, origins.get(name, "")),
         )
         for name, entry in (scores or {}).items()
     }

@@ -1,17 +1,17 @@
 /* The keyboard shortcuts of the review screen.
 
    A score key scores the current criterion and goes to the next. If it overrides the judge's score, the row waits for
-   one more key: a digit picks the cause, Esc skips the cause, Space or a letter starts the reviewer's own
-   justification. Keys that score, submit or move keep their meaning and apply to the next row, so scoring four
-   criteria by hand takes four keys, whatever the judge scored. */
+   one more key: a digit picks the cause, Esc skips the cause. All other keys keep their meaning, and a score key applies
+   to the next row, so scoring four criteria by hand takes four keys, whatever the judge scored. No letter starts a text:
+   Enter opens the reviewer's reason. */
 
 import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";
 import { showPane } from "./evidence.js";
-import { all, changed, currentIndex, edit, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
+import { all, changed, currentIndex, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
 import { sent } from "./next.js";
+import { openReason } from "./reason.js";
 
-const MEANT_WHILE_WAITING = ["submit", "down", "up"];
 let showsDiff = false;
 
 const click = (selector) => () => one(selector)?.click();
@@ -61,13 +61,7 @@ function answer(event, key) {
     }
   } else if (key === "escape") {
     go(currentIndex() + 1);
-  } else if (key === " ") {
-    edit();
   } else {
-    if (/^[a-z]$/.test(key) && !MEANT_WHILE_WAITING.includes(keys.nameOf(key))) {
-      edit();
-      return true; // the letter becomes the first one of the text
-    }
     return false;
   }
   event.preventDefault();
@@ -145,7 +139,7 @@ Object.assign(keys.commands, {
   undo: () => sent().then(click("#undo")),
   down: () => go(currentIndex() + 1),
   up: () => go(currentIndex() - (waiting() ? 0 : 1)),
-  edit,
+  reason: () => openReason(rows()[currentIndex()]),
   comment: () => one("#comments")?.focus(),
   guideline: toggleGuideline,
   diff: toggleDiff,
@@ -190,6 +184,9 @@ function onDialogKey(event) {
 
 // ---- shortcuts that work with single keys off
 
+/** Whether Enter does nothing of its own on the target. On a radio button it would press the first button of the form. */
+const isFreeForEnter = (target) => target.matches("#criteria [type=radio]") || !target.closest("a, button, summary, input, select, textarea");
+
 function onKey(event) {
   if (event.isComposing || one("dialog[open]")) return onDialogKey(event);
   if (!form()) return;
@@ -200,6 +197,9 @@ function onKey(event) {
     // Enter in a name would press the first button of the form.
     const isDone = event.key === "Escape" || (event.key === "Enter" && event.target.matches("#criteria input"));
     if (isDone) { event.preventDefault(); go(currentIndex()); }
+  } else if (event.key === "Enter" && !event.altKey && !event.shiftKey && isFreeForEnter(event.target)) {
+    event.preventDefault();
+    if (!event.repeat) openReason(rows()[currentIndex()]);
   }
 }
 

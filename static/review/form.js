@@ -23,10 +23,8 @@ const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
 // ---- the state of the form
 
-function isEdited(row) {
-  const text = one("textarea", row);
-  return text.value !== text.defaultValue || "edited" in text.dataset;
-}
+/** Whether the reviewer's reason takes the place of the judge's justification. */
+export const isEdited = (row) => one("textarea", row).value.trim() !== "";
 
 function isBlank(row) {
   const name = one(".name input", row);
@@ -182,15 +180,6 @@ function mark() {
 /** Highlight the part of the raw output that a row was extracted from. */
 function light(index) {
   all("#raw [data-span]").forEach((span) => span.classList.toggle("lit", Number(span.dataset.span) === index));
-}
-
-export function edit() {
-  const row = rows()[current];
-  if (!row) return;
-  one("details.edit", row).open = true;
-  const text = one("textarea", row);
-  text.focus();
-  if (!isEdited(row)) text.select();
 }
 
 export function addRow() {

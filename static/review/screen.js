@@ -5,6 +5,7 @@ import "../math.js";
 import "./form.js";
 import "./guard.js";
 import "./evidence.js";
+import "./reason.js";
 import "./commands.js";
 import "./drafts.js";
 import "./next.js";

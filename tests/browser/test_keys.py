@@ -54,14 +54,15 @@ def test_override_with_cause_takes_four_keys(screen: Page) -> None:
     assert review.causes == {"rigour": "misread answer"}
 
 
-def test_override_with_typed_reason_takes_three_keys_and_the_text(screen: Page) -> None:
-    keys = press(screen, "2", "n")
-    screen.keyboard.type("The third step is wrong.")
-    assert keys + press(screen, "Control+Enter") == 3
+@pytest.mark.parametrize("opener", ["e", "Enter"])
+def test_override_with_typed_reason_takes_four_keys_and_the_text(screen: Page, opener: str) -> None:
+    keys = press(screen, "2", "n", opener)
+    screen.keyboard.type("2 is not prime.\nSee $x^2$.")
+    assert keys + press(screen, "Control+Enter") == 4
     review = saved(screen, "a-model")
     assert scores_of(review)["rigour"] == {
         "score": "No",
-        "justification": "The third step is wrong.",
+        "justification": "2 is not prime.\nSee $x^2$.",
         "justification_by": "reviewer",
     }
     assert review.causes == {}
@@ -142,11 +143,16 @@ def test_moving_back_allows_correcting_the_last_score(screen: Page) -> None:
     assert review.causes == {"rigour": "too strict"}
 
 
-def test_space_starts_a_reason_that_begins_with_a_digit_or_score_key(screen: Page) -> None:
-    press(screen, "2", "n", " ")
-    screen.keyboard.type("2 is not prime.")
-    press(screen, "Control+Enter")
-    assert scores_of(saved(screen, "a-model"))["rigour"]["justification"] == "2 is not prime."
+def test_letters_after_an_override_start_no_text(screen: Page) -> None:
+    press(screen, "1", "p")
+    screen.keyboard.type("low tilt b q z")
+    expect(screen.locator("textarea:focus")).to_have_count(0)
+    press(screen, "a")
+    assert scores_of(saved(screen, "a-model"))["depth"] == {
+        "score": "Partial",
+        "justification": SCORES["depth"]["justification"],
+        "justification_by": "judge",
+    }
 
 
 def test_cause_can_be_removed(screen: Page) -> None:

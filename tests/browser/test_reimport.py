@@ -13,7 +13,8 @@ from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-OURS = {"Clarity": {"score": "Partial", "justification": "One step is missing."}}
+WORDS = {"justification": "One step is missing.", "justification_by": "reviewer"}
+OURS = {"Clarity": {"score": "Partial", **WORDS}}
 THEIRS: dict[str, Any] = {
     "human_review_status": "Reviewed",
     "human_reviewer_id": "carla",
@@ -67,5 +68,4 @@ def test_reviewer_resubmits_an_outdated_decision(
     expect(page.get_by_role("heading", name="All caught up")).to_be_visible()
     review = Review.objects.get(version=2)
     assert review.reviewer == ana
-    clarity = {"score": "No", "justification": "One step is missing.", "justification_by": "reviewer"}
-    assert review.corrected_scores == {"Clarity": clarity}
+    assert review.corrected_scores == {"Clarity": {"score": "No", **WORDS}}

@@ -330,9 +330,10 @@ class TestUndo:
         assert statuses(event) == ("Completed", "Needs Review")
 
     def test_undo_turns_the_review_into_a_draft(self, ana: User) -> None:
+        own = {"justification_by": "reviewer"}
         scores = {
-            "Rigor": {"score": 1.5, "justification": "Half of it."},
-            "Clarity": {"score": "No", "justification": "Skips a step."},
+            "Rigor": {"score": 1.5, "justification": "Half of it.", **own},
+            "Clarity": {"score": "No", "justification": "Skips a step.", **own},
         }
         parsed = {"Clarity": {"score": "Yes"}, "Length": {"score": "Yes"}, "Rigor": {"score": 1.5}}
         evaluation = EvaluationFactory.create(parsed_rubric_scores=parsed)

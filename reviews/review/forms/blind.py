@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reviews.review.forms.fields import Fields, FormRow, encode_fields
+from reviews.review.forms.fields import Fields, encode_fields
 from reviews.review.forms.review import ReviewForm
 
 
@@ -25,14 +25,9 @@ class BlindForm(ReviewForm):
     def fields_after_reveal(self) -> Fields:
         """The fields of the review form once the judge's scores are shown.
 
-        An empty justification becomes the judge's, an empty comment that of the decision in the file.
+        An empty comment becomes that of the decision in the file.
         """
-        rows = [self._with_judged_text(row.as_fields) for row in self.rows]
-        return encode_fields(rows, self.comment or self.sheet.comments)
-
-    def _with_judged_text(self, row: FormRow) -> FormRow:
-        text = row.justification if row.justification.strip() else self.sheet.judged_texts.get(row.name, "")
-        return FormRow(row.name, row.score, text, row.cause, row.is_removed)
+        return encode_fields([row.as_fields for row in self.rows], self.comment or self.sheet.comments)
 
     @property
     def judged_verdict(self) -> str:

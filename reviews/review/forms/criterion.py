@@ -100,20 +100,14 @@ class CriterionForm(forms.Form):
 
     def _initial(self, earlier: EarlierScore | None) -> dict[str, str]:
         if earlier:
+            text = earlier.own_words(self.judged_text) if self.proposal else earlier.justification
             return {
                 "name": earlier.criterion,
                 "score": self.input.encode(earlier.score),
                 "cause": earlier.cause if self.rubric.cause(earlier.cause) else "",
-                "justification": earlier.justification,
+                "justification": text,
             }
-        if self.proposal:
-            proposal = self.proposal
-            return {
-                "name": proposal.criterion,
-                "score": self.judged,
-                "justification": proposal.justification,
-            }
-        return {}
+        return {"name": self.proposal.criterion, "score": self.judged} if self.proposal else {}
 
     @property
     def entry(self) -> CriterionEntry:
@@ -121,16 +115,24 @@ class CriterionForm(forms.Form):
         return CriterionEntry(
             criterion=self.criterion,
             score=self.value or None if self.current_score is None else self.current_score,
-            justification=self.text,
+            justification=self._justification,
             cause=str(self["cause"].value() or ""),
             is_excluded=not self.is_kept,
         )
 
     @property
+    def _justification(self) -> str | None:
+        """The justification to save. None keeps the earlier decision's entry, or takes the judge's words."""
+        if self.reason.strip() or self.proposal is None:
+            return self.reason
+        is_cleared = self.earlier is not None and bool(self.earlier.own_words(self.judged_text))
+        return self.judged_text if is_cleared else None
+
+    @property
     def as_fields(self) -> FormRow:
         """The values to post for the row as it is."""
         return FormRow(
-            self.criterion, self.value, self.text, str(self["cause"].value() or ""), self.is_removed
+            self.criterion, self.value, self.reason, str(self["cause"].value() or ""), self.is_removed
         )
 
     @property
@@ -261,12 +263,19 @@ class CriterionForm(forms.Form):
         return self.input.decode(self.value) if self.value else None
 
     @property
-    def text(self) -> str:
+    def judged_text(self) -> str:
+        """The judge's justification."""
+        return self.proposal.justification if self.proposal else ""
+
+    @property
+    def reason(self) -> str:
+        """The reviewer's own justification; empty where the judge's applies."""
         return str(self["justification"].value() or "")
 
     @property
     def is_edited(self) -> bool:
-        return not same_text(self.text, self.proposal.justification if self.proposal else "")
+        """Whether the reviewer's reason takes the place of the judge's justification."""
+        return bool(self.reason.strip()) and not same_text(self.reason, self.judged_text)
 
     @property
     def is_changed(self) -> bool:

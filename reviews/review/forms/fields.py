@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from reviews.models import Review
 from reviews.records.scores import justification_of, score_of
-from reviews.review.decision import MAX_CRITERIA
+from reviews.review.decision import MAX_CRITERIA, has_judges_text, same_text
 from reviews.review.sheet import load_sheet
 
 #: [[name, value], ...]
@@ -26,7 +26,8 @@ class FormRow(NamedTuple):
     name: str
     #: Value of the chosen radio button, or the number entered.
     score: str
-    justification: str
+    #: The reviewer's words; empty for the judge's.
+    justification: str = ""
     cause: str = ""
     is_removed: bool = False
 
@@ -75,7 +76,9 @@ def review_fields(review: Review) -> Fields:
     sheet, scores = load_sheet(review.evaluation), review.corrected_scores or {}
     rows = []
     for name in {**dict.fromkeys(sheet.judged_texts), **scores}:
-        value = sheet.input(name).encode(score_of(scores.get(name)))
-        cause = review.causes.get(name, "")
-        rows.append(FormRow(name, value, justification_of(scores.get(name)), cause, name not in scores))
+        entry = scores.get(name)
+        value, cause = sheet.input(name).encode(score_of(entry)), review.causes.get(name, "")
+        text, judged = justification_of(entry), sheet.judged_texts.get(name, "")
+        is_judges = has_judges_text(entry, review.origins.get(name, "")) or same_text(text, judged)
+        rows.append(FormRow(name, value, "" if is_judges else text, cause, name not in scores))
     return encode_fields(rows, review.comments or "")

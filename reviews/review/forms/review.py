@@ -249,7 +249,7 @@ class ReviewForm(forms.Form):
     @property
     def is_heavy(self) -> bool:
         """Whether rendering all justifications would slow down the page."""
-        return sum(len(row.text) for row in self.rows) > MAX_FORMATTED
+        return sum(len(row.judged_text) + len(row.reason) for row in self.rows) > MAX_FORMATTED
 
     @property
     def rule_json(self) -> str:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from reviews.models import Draft, Evaluation
+from reviews.models import Draft, Evaluation, Review
 from reviews.records import score_extraction
 from reviews.records.rubric import Cause, Rubric
 from reviews.records.scales import ValueScale
@@ -21,7 +21,7 @@ from tests.support.rubrics import rubric_of
 pytestmark = pytest.mark.django_db
 
 SUBMISSION = "6d0b4a52-9f6f-4c8e-9d0e-0c7d3a1f2b11"
-SCORES = {
+SCORES: dict[str, dict[str, Any]] = {
     "Clarity": {"score": "Yes", "justification": "Each step\nfollows.", "confidence": 0.9},
     "Depth": {"score": "No", "justification": r"Ends with \(\frac{1}{2}\)."},
 }
@@ -42,7 +42,7 @@ def posted(record: Evaluation, **changes: Any) -> dict[str, str]:
     data: dict[str, Any] = {"version": str(record.version), "submission": SUBMISSION, "comments": ""}
     for row in form.rows:
         data |= {f"{row.prefix}-name": row.typed_name, f"{row.prefix}-score": row.value}
-        data[f"{row.prefix}-justification"] = re.sub(r"\r\n|\n", "\r\n", row.text)
+        data[f"{row.prefix}-justification"] = re.sub(r"\r\n|\n", "\r\n", row.reason)
     for key, value in changes.items():
         field, _, number = key.partition("_")
         data[f"criteria-{number}-{field}" if number else field] = value
@@ -61,9 +61,9 @@ def valid(record: Evaluation, **changes: Any) -> ReviewForm:
 
 def test_form_is_prefilled_with_the_judges_scores(record: Evaluation) -> None:
     form = ReviewForm(record)
-    assert [(row.title, row.value, row.text) for row in form.rows] == [
-        ("Clarity", "Yes", "Each step\nfollows."),
-        ("Depth", "No", r"Ends with \(\frac{1}{2}\)."),
+    assert [(row.title, row.value, row.judged_text, row.reason) for row in form.rows] == [
+        ("Clarity", "Yes", "Each step\nfollows.", ""),
+        ("Depth", "No", r"Ends with \(\frac{1}{2}\).", ""),
     ]
     assert (form.submit_label, form.verdict_change) == ("Agree & next", "Fail")
 
@@ -111,6 +111,57 @@ def test_same_score_with_other_justification_is_the_judges(record: Evaluation) -
     }
     assert form.decision["origins"]["Depth"] == "judge"
     assert form.changes == 1
+
+
+def test_no_reason_leaves_the_judges_words_to_another_score(record: Evaluation) -> None:
+    judged = SCORES["Depth"]["justification"]
+    form = valid(record, score_1="Partial", justification_1=" ")
+    assert form.decision["scores"]["Depth"] == {
+        "score": "Partial",
+        "justification": judged,
+        "justification_by": "judge",
+    }
+    assert not form.rows[1].is_edited
+
+
+class TestEarlierReason:
+    """The reason of an earlier decision, on a form that revises it."""
+
+    def revised(self, record: Evaluation, entry: dict[str, Any], origin: str = "human") -> Evaluation:
+        scores = {"Clarity": SCORES["Clarity"], "Depth": entry}
+        record.review = Review(corrected_scores=scores, origins={"Clarity": "judge", "Depth": origin})
+        return record
+
+    def test_earlier_reason_is_prefilled_and_can_be_cleared(self, record: Evaluation) -> None:
+        entry = {"score": "Partial", "justification": "Half.", "justification_by": "reviewer"}
+        form = valid(self.revised(record, entry))
+        assert [row.reason for row in form.rows] == ["", "Half."]
+        assert form.decision["scores"]["Depth"] == entry
+        cleared = valid(record, justification_1="").decision["scores"]["Depth"]
+        assert cleared == {
+            "score": "Partial",
+            "justification": SCORES["Depth"]["justification"],
+            "justification_by": "judge",
+        }
+
+    @pytest.mark.parametrize(
+        ("entry", "origin"),
+        [
+            ({"score": "Partial", "justification": "Before.", "justification_by": "judge"}, "human"),
+            ({"score": "No", "justification": "Before."}, "judge"),
+        ],
+    )
+    def test_judges_words_of_an_earlier_import_become_those_of_today(
+        self, record: Evaluation, entry: dict[str, Any], origin: str
+    ) -> None:
+        form = valid(self.revised(record, entry, origin))
+        assert form.rows[1].reason == ""
+        saved = form.decision["scores"]["Depth"]
+        assert saved == entry | {"justification": SCORES["Depth"]["justification"]}
+
+    def test_entry_of_a_file_without_words_is_unchanged(self, record: Evaluation) -> None:
+        record.human_corrected_scores = {"Clarity": SCORES["Clarity"], "Depth": {"score": "Partial"}}
+        assert valid(record).decision["scores"]["Depth"] == {"score": "Partial"}
 
 
 @pytest.mark.parametrize("score", [4, 0.5, True, "Mostly"])
@@ -234,7 +285,7 @@ def test_record_without_scores_starts_with_one_empty_row() -> None:
 def test_adding_a_row_shows_no_errors(record: Evaluation) -> None:
     form = ReviewForm(record, posted(record, name_2="Elegance", justification_2="Short."), added=1)
     assert [row.typed_name for row in form.rows] == ["Clarity", "Depth", "Elegance", ""]
-    assert form.rows[2].text == "Short."
+    assert form.rows[2].reason == "Short."
     assert not form.shows_errors
 
 

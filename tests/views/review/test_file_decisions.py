@@ -63,7 +63,7 @@ def exported() -> dict[str, Any]:
 
 
 def entered(page: Any) -> list[tuple[str, str, str]]:
-    return [(row.typed_name, row.value, row.text) for row in page.context["form"].rows]
+    return [(row.typed_name, row.value, row.reason) for row in page.context["form"].rows]
 
 
 class TestForm:
@@ -73,7 +73,7 @@ class TestForm:
         page = open_record(as_ana, decided_before, ana)
         assert entered(page) == [
             ("Clarity", "No", "Step 3 is missing."),
-            ("Rigour", "Yes", "Proved."),
+            ("Rigour", "Yes", ""),
             ("Style", "Partial", "Terse."),
         ]
         assert page.context["form"].comment == "Checked twice.\nSee step 3."

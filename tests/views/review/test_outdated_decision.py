@@ -16,8 +16,12 @@ from tests.support.work import decide
 pytestmark = pytest.mark.django_db
 
 SCORES = {
-    "Clarity": {"score": "Partial", "justification": "One step is missing."},
-    "Rigour": {"score": "No", "justification": "Nothing is proved."},
+    "Clarity": {
+        "score": "Partial",
+        "justification": "One step is missing.",
+        "justification_by": "reviewer",
+    },
+    "Rigour": {"score": "No", "justification": "Nothing is proved.", "justification_by": "reviewer"},
 }
 
 
@@ -50,7 +54,7 @@ def test_outdated_decision_shows_changes_of_the_record(as_ana: Client, stale: Ev
 
 def test_outdated_decision_prefills_the_form(as_ana: Client, stale: Evaluation) -> None:
     shown = page(as_ana, stale).context["form"]
-    assert [(row.typed_name, row.value, row.text) for row in shown.rows] == [
+    assert [(row.typed_name, row.value, row.reason) for row in shown.rows] == [
         ("Clarity", "Partial", "One step is missing."),
         ("Rigour", "No", "Nothing is proved."),
     ]
