@@ -16,7 +16,7 @@ from reviews.models.evaluations import CLAIMED, IN_QUEUE, UNCLAIMED
 from reviews.queue.claim_columns import clear_claims, restore_claims
 from reviews.queue.claims import check_not_archived
 from reviews.search import listing
-from reviews.search.filters import STATUSES, Filters
+from reviews.search.filters import Filters
 
 MOST_AT_ONCE = 10_000
 PRIORITY_FIRST, PRIORITY_NORMAL = 1, 0
@@ -157,7 +157,9 @@ def _changing(order: BulkOrder) -> QuerySet[Evaluation]:
 
 
 def _claimed_by_others(order: BulkOrder) -> QuerySet[Evaluation]:
-    claimed = listing.matching_records(order.run, order.filters, None).filter(STATUSES["claimed"])
+    claimed = listing.matching_records(order.run, order.filters, None).filter(
+        IN_QUEUE, CLAIMED, is_escalated=False
+    )
     return claimed.exclude(claimed_by=order.assigned_to) if order.assigned_to else claimed
 
 

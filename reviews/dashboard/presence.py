@@ -34,7 +34,7 @@ class ActiveReviewer(NamedTuple):
     """A reviewer at work."""
 
     reviewer: User
-    #: Claimed records, the earliest expiry first.
+    #: Claimed records without those that are only prefetched, the earliest expiry first.
     claims: list[Evaluation]
     #: The time of the last recorded activity.
     last_seen: dt.datetime
@@ -57,5 +57,5 @@ def active_reviewers(selection: WorkSelection) -> list[ActiveReviewer]:
 
 def _claimed_records(selection: WorkSelection) -> list[Evaluation]:
     rows = Evaluation.objects.filter(selection.in_runs())
-    claimed = rows.in_queue().claimed().order_by("claimed_until")
+    claimed = rows.in_queue().in_progress().order_by("claimed_until")
     return list(claimed.select_related("run").without_large_columns())

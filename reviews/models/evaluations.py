@@ -31,7 +31,9 @@ IN_QUEUE = Q(human_review_status__in=QUEUE_STATUSES)
 DONE = Q(human_review_status__in=DONE_STATUSES)
 CLAIMED = Q(claimed_by__isnull=False, claimed_until__gt=Now())
 UNCLAIMED = Q(claimed_until=None) | Q(claimed_until__lte=Now())
-WAITING = IN_QUEUE & Q(is_escalated=False) & UNCLAIMED
+# A prefetched record is claimed, but nobody works on it: lists and counts show it as waiting.
+IN_PROGRESS = CLAIMED & Q(claim_is_prefetched=False)
+WAITING = IN_QUEUE & Q(is_escalated=False) & (UNCLAIMED | Q(claim_is_prefetched=True))
 
 # Lists and locks do not load these columns, which may have megabytes.
 LARGE_COLUMNS = (
@@ -55,6 +57,10 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
     def claimed(self) -> Self:
         """Records with a claim that has not expired."""
         return self.filter(CLAIMED)
+
+    def in_progress(self) -> Self:
+        """Claimed records that are not only prefetched."""
+        return self.filter(IN_PROGRESS)
 
     def without_large_columns(self) -> Self:
         """Load the large columns only when they are read."""
@@ -256,6 +262,11 @@ class Evaluation(models.Model):
     def is_claimed(self) -> bool:
         """Whether there is a claim that has not expired."""
         return self.claimed_until is not None and self.claimed_until > timezone.now()
+
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether it is claimed and not only prefetched."""
+        return self.is_claimed and not self.claim_is_prefetched
 
     @property
     def is_done(self) -> bool:

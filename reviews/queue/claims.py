@@ -4,6 +4,7 @@ The claim is on the record's own row, so that one row lock decides who gets the 
 """
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
@@ -21,6 +22,8 @@ from reviews.records.conflicts import RecordUnavailable, RunArchived
 
 # The condition of the whole queue.
 EVERYTHING = Q()
+# The page of a reviewer prefetches this many records.
+MOST_PREFETCHED = 2
 
 
 @transaction.atomic
@@ -37,27 +40,53 @@ def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evalua
 
 
 @transaction.atomic
-def prefetch_next(*, run: Run, reviewer: User, current: int, condition: Q = EVERYTHING) -> Evaluation | None:
-    """Claim the record to show after `current`, the key of the one on the screen.
+def prefetch_next(
+    *, run: Run, reviewer: User, after: Sequence[int], condition: Q = EVERYTHING
+) -> Evaluation | None:
+    """Claim the record to show after those in `after`: the one on the screen, then those already prefetched.
 
-    The claim is shorter than usual. A record that the reviewer has prefetched before is returned again.
+    `after` has the keys of the records. The claim is shorter than usual. A record that the reviewer has
+    prefetched before is returned again. Returns None if nothing is available, and if `after` has
+    `MOST_PREFETCHED` prefetched records already. Beyond that number, records of other pages are released.
     """
     check_not_archived(run)
     _serialize_claims(reviewer)
+    if len(after) > MOST_PREFETCHED:
+        return None
     claim = start_prefetch(run, reviewer)
-    claimed = claim_first(run=run, claim=claim, condition=condition, current=current)
-    return _claimed(claimed, reviewer, prefetched=True) if claimed else None
+    claimed = claim_first(run=run, claim=claim, condition=condition, after=after)
+    if not claimed:
+        return None
+    prefetched = _prefetched(run, reviewer)
+    others = [key for key in prefetched if key not in {*after, claimed.evaluation.pk}]
+    _release_prefetched(run, reviewer, others[: max(0, len(prefetched) - MOST_PREFETCHED)])
+    return _claimed(claimed, reviewer, prefetched=True)
 
 
 @transaction.atomic
 def release_prefetched(*, run: Run, reviewer: User) -> int:
     """Release the records that were prefetched and never shown. Return their number."""
-    prefetched = run.evaluations.in_queue().claimed().filter(claimed_by=reviewer, claim_is_prefetched=True)
-    keys = list(prefetched.select_for_update(no_key=True).values_list("pk", flat=True))
-    if keys:
-        clear_claims(run.evaluations.filter(pk__in=keys))
-        events.record("release prefetched", actor=reviewer, run=run, evaluations=keys)
-    return len(keys)
+    return _release_prefetched(run, reviewer, _prefetched(run, reviewer))
+
+
+def _prefetched(run: Run, reviewer: User) -> list[int]:
+    """Return the keys of the records that the reviewer has prefetched, in their order."""
+    rows = run.evaluations.in_queue().claimed().filter(claimed_by=reviewer, claim_is_prefetched=True)
+    return list(rows.order_by("claimed_until", "pk").values_list("pk", flat=True))
+
+
+def _release_prefetched(run: Run, reviewer: User, keys: list[int]) -> int:
+    """Release those of the records that the reviewer still has prefetched. Return their number."""
+    if not keys:
+        return 0
+    rows = run.evaluations.filter(pk__in=keys, claimed_by=reviewer, claim_is_prefetched=True)
+    # A record that another transaction has locked is on its way to a screen, or its claim expires soon.
+    locked = rows.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
+    released = list(locked)
+    if released:
+        clear_claims(run.evaluations.filter(pk__in=released))
+        events.record("release prefetched", actor=reviewer, run=run, evaluations=released)
+    return len(released)
 
 
 def _serialize_claims(reviewer: User) -> None:

@@ -1,5 +1,6 @@
 """Find, lock and claim the next record for a reviewer. The statement is in `next_record.sql`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -25,12 +26,14 @@ class Claimed(NamedTuple):
     draft: int | None
 
 
-def claim_first(*, run: Run, claim: Claim, condition: Q, current: int | None = None) -> Claimed | None:
+def claim_first(
+    *, run: Run, claim: Claim, condition: Q, after: Sequence[int] | None = None
+) -> Claimed | None:
     """Claim the record that the reviewer has claimed already, or else the first available one.
 
-    `condition` filters the records of the run. `current` is the key of the record on the reviewer's screen
-    when the one after it is prefetched: the reviewer's other claims do not count then. A restricted run has
-    records for its members and admins only.
+    `condition` filters the records of the run. `after` has the keys of the records on the reviewer's page, in
+    their order, when the one after them is prefetched: the reviewer's other claims do not count then. A
+    restricted run has records for its members and admins only.
     """
     assert claim.claimed_by
     values: dict[str, Any] = {
@@ -38,7 +41,7 @@ def claim_first(*, run: Run, claim: Claim, condition: Q, current: int | None = N
         "reviewer": claim.claimed_by.pk,
         "until": claim.claimed_until,
         "is_prefetched": claim.claim_is_prefetched,
-        "current": current,
+        "after": None if after is None else list(after),
         "sees_every_run": sees_every_run(claim.claimed_by),
     }
     statement = _CLAIM_NEXT.replace(_FILTER, _filter(run, condition))

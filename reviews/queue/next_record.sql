@@ -1,8 +1,8 @@
 -- Claims the next record of a run for a reviewer: finds, locks and updates one row of evaluation.
 --
 -- Parameters: run, reviewer, until (when the claim expires), is_prefetched, sees_every_run (whether restricted runs
--- are open to the reviewer), and current: the record on the reviewer's screen when the next one is prefetched,
--- otherwise null. Each "filter" comment is replaced by a condition.
+-- are open to the reviewer), and after: the records on the reviewer's page when the next one is prefetched (the one on
+-- the screen, then those prefetched before), otherwise null. Each "filter" comment is replaced by a condition.
 --
 -- Records that others have locked are skipped, and PostgreSQL checks the claim columns again on the newest
 -- version of the row that it locks: two reviewers never get the same record. (A claim in a table of its own was
@@ -16,13 +16,13 @@ WITH excluded AS MATERIALIZED (
     UNION ALL SELECT evaluation_id FROM independent_review WHERE reviewer_id = %(reviewer)s AND is_open
     UNION ALL SELECT evaluation_id FROM reveal
         WHERE reviewer_id = %(reviewer)s AND how = 'reviews' AND evaluation_id IS NOT NULL
-    UNION ALL SELECT %(current)s::bigint WHERE %(current)s::bigint IS NOT NULL
+    UNION ALL SELECT unnest(%(after)s::bigint[])
 ),
 
--- The task to continue: that of the record on the screen, or of the last review if that was in this run.
+-- The task to continue: that of the last record on the page, or of the last review if that was in this run.
 task AS MATERIALIZED (
-    SELECT CASE WHEN %(current)s::bigint IS NOT NULL
-    THEN (SELECT task_id FROM evaluation WHERE id = %(current)s)
+    SELECT CASE WHEN %(after)s::bigint[] IS NOT NULL
+    THEN (SELECT task_id FROM evaluation WHERE id = (%(after)s::bigint[])[cardinality(%(after)s::bigint[])])
     ELSE (
         SELECT CASE last.run_id WHEN %(run)s THEN last.task_id END
         FROM review JOIN evaluation last ON last.id = review.evaluation_id
@@ -37,13 +37,15 @@ busy AS MATERIALIZED (
     ORDER BY claimed_until DESC LIMIT 500
 ),
 
--- The record that the reviewer has claimed already; to prefetch, the one that is prefetched already.
+-- The record that the reviewer has claimed already, in the order in which records were prefetched; to prefetch, one
+-- that is prefetched already but not on the page.
 claimed AS MATERIALIZED (
     SELECT id FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending')
       AND claimed_by_id = %(reviewer)s AND claimed_until > now()
-      AND (%(current)s::bigint IS NULL OR (claim_is_prefetched AND id <> %(current)s)) /* filter */
-    ORDER BY claim_is_prefetched, claimed_until DESC LIMIT 1 FOR NO KEY UPDATE
+      AND (%(after)s::bigint[] IS NULL OR (claim_is_prefetched AND id <> ALL(%(after)s::bigint[]))) /* filter */
+    ORDER BY claim_is_prefetched, CASE WHEN claim_is_prefetched THEN claimed_until END, claimed_until DESC
+    LIMIT 1 FOR NO KEY UPDATE
 ),
 
 -- The highest priority among the records assigned to the reviewer, and among those assigned to nobody. These rows

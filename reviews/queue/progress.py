@@ -17,7 +17,10 @@ from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES
 
 
 class Progress(NamedTuple):
-    """Numbers of records in a run. Those in the queue are waiting, claimed or escalated."""
+    """Numbers of records in a run. Those in the queue are waiting, claimed or escalated.
+
+    A prefetched record counts as waiting.
+    """
 
     total: int
     waiting: int
@@ -52,7 +55,7 @@ _PROGRESS = """
     CROSS JOIN LATERAL (
         SELECT count(*) FROM evaluation e
         WHERE e.run_id = run.id AND e.claimed_by_id IS NOT NULL AND e.claimed_until > now()
-          AND e.human_review_status = ANY(%(queue)s) AND NOT e.is_escalated
+          AND e.human_review_status = ANY(%(queue)s) AND NOT e.is_escalated AND NOT e.claim_is_prefetched
     ) claimed
     CROSS JOIN LATERAL (
         SELECT count(*) FROM escalation x JOIN evaluation e ON e.id = x.evaluation_id

@@ -16,7 +16,7 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 
 from reviews.models import Run, User
-from reviews.models.evaluations import CLAIMED, DONE, IN_QUEUE, WAITING
+from reviews.models.evaluations import DONE, IN_PROGRESS, IN_QUEUE, WAITING
 from reviews.records.schema import EARLIEST_YEAR, VERDICTS
 from reviews.records.status import NOT_REQUIRED
 from reviews.search import hidden_records, indexing, terms
@@ -28,7 +28,7 @@ LIST_PARAMETERS = ("sort", "after")
 
 STATUSES = {
     "waiting": WAITING,
-    "claimed": IN_QUEUE & CLAIMED & Q(is_escalated=False),
+    "claimed": IN_QUEUE & IN_PROGRESS & Q(is_escalated=False),
     "escalated": IN_QUEUE & Q(is_escalated=True),
     "done": DONE,
     "not-required": Q(human_review_status=NOT_REQUIRED),

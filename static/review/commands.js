@@ -9,7 +9,7 @@ import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";
 import { showPane } from "./evidence.js";
 import { all, changed, currentIndex, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
-import { sent } from "./next.js";
+import { afterSaving } from "./next.js";
 import { openReason } from "./reason.js";
 
 let showsDiff = false;
@@ -136,7 +136,7 @@ Object.assign(keys.commands, {
   skip: click("#skip"),
   flag: click("#flag"),
   escalate: click("#escalate"),
-  undo: () => sent().then(click("#undo")),
+  undo: () => afterSaving(click("#undo")),
   down: () => go(currentIndex() + 1),
   up: () => go(currentIndex() - (waiting() ? 0 : 1)),
   reason: () => openReason(rows()[currentIndex()]),

@@ -1,5 +1,5 @@
-/* Submit and prefetch. While people read a record, the next one is claimed, fetched and typeset. On submit it is shown
-   at once, while the request is still running. If the request fails, the old record comes back. */
+/* Submit and prefetch. While people read a record, the next two are claimed, fetched and typeset. On submit the first
+   of them is shown at once, while the request is still running. If the request fails, the old record comes back. */
 
 import { typesetMath } from "../math.js";
 import { showTimes } from "../times.js";
@@ -7,67 +7,105 @@ import { draft } from "./drafts.js";
 import { form, one, screenEvents, show } from "./form.js";
 import { clear, detailsOf, raise } from "./strip.js";
 
-const IDLE_MS = 300;
-let fetching = null; // the controller that aborts a prefetch
+const MOST = 2;
+const IDLE_MS = 150;
 let asked = null; // the prefetch in flight
 let timer = 0;
-let sending = null; // the submit in flight: one at a time
+let sending = null; // the submit in flight, which resolves to whether it was saved: one at a time
 
 const store = () => one("#prefetched").content;
-const prefetched = () => store().firstElementChild;
+const prefetched = () => [...store().children];
 const isClaimed = (screen) => Date.parse(screen.dataset.claimUntil) > Date.now();
 
 // ---- prefetch
 
-async function prefetch() {
+/** Remove prefetched screens whose claim has expired, or whose record is on the screen. */
+function clean() {
+  const shown = one("#screen").dataset.pk;
+  for (const screen of prefetched()) if (!isClaimed(screen) || screen.dataset.pk === shown) screen.remove();
+}
+
+function wantsMore() {
   const screen = one("#screen");
-  const fields = form()?.elements;
-  if (prefetched() || sending || !fields || !one("#skip") || !isClaimed(screen)) return;
+  return !sending && !asked && Boolean(form() && one("#skip")) && isClaimed(screen) && prefetched().length < MOST;
+}
+
+/** Fetch the record after those on the page, then the one after it. */
+async function prefetch() {
+  clean();
+  if (!wantsMore()) return;
+  const screen = one("#screen");
   const body = new FormData();
-  for (const name of ["csrfmiddlewaretoken", "queue"]) body.set(name, fields[name].value);
-  body.set("current", screen.dataset.pk);
-  fetching = new AbortController();
-  const options = { method: "POST", body, headers: { "HX-Request": "true" }, signal: fetching.signal };
+  for (const name of ["csrfmiddlewaretoken", "queue"]) body.set(name, form().elements[name].value);
+  for (const page of [screen, ...prefetched()]) body.append("after", page.dataset.pk);
+  asked = request(screen.dataset.prefetch, body);
+  const html = await asked;
+  asked = null;
+  if (!html) return;
+  prepare(html);
+  planPrefetch();
+}
+
+/** Return the screen that the server sends; empty if no record is available or the request failed. */
+async function request(url, body) {
   try {
-    const response = await fetch(screen.dataset.prefetch, options);
-    if (response.status === 200) prepare(await response.text());
+    const response = await fetch(url, { method: "POST", body, headers: { "HX-Request": "true" } });
+    return response.status === 200 ? await response.text() : "";
   } catch {
-    // Without a prefetched record, the response to the submit brings the next one.
+    return ""; // the response to the submit brings the next record
   }
 }
 
 function prepare(html) {
-  one("#prefetched").innerHTML = html;
-  const screen = document.adoptNode(one("#screen", store()));
+  const parsed = document.createElement("template");
+  parsed.innerHTML = html;
+  const screen = document.adoptNode(one("#screen", parsed.content));
+  if (prefetched().some((known) => known.dataset.pk === screen.dataset.pk)) return;
   typesetMath(screen);
   showTimes(screen);
   window.htmx.process(screen);
-  store().replaceChildren(screen);
+  store().append(screen);
+  clean();
 }
 
-/** Take the prefetched screen, if its claim is still valid and its record is not the current one. */
+/** Take the first prefetched screen that is still claimed. */
 function takePrefetched() {
-  const screen = prefetched();
-  store().replaceChildren();
-  return screen && isClaimed(screen) && screen.dataset.pk !== one("#screen").dataset.pk ? screen : null;
+  clean();
+  const [screen] = prefetched();
+  screen?.remove();
+  return screen ?? null;
+}
+
+/** Keep a screen that was shown too early, with its entries, to be shown next. */
+function keep(screen) {
+  screen.removeAttribute("aria-busy");
+  window.htmx.process(screen);
+  store().prepend(screen);
+  clean();
 }
 
 // ---- submit
 
-function submit(submitted) {
+/** Run an action of the screen once no submit is in flight, unless the submit fails or the screen is replaced. */
+async function afterSubmit(action) {
+  const screen = one("#screen");
   if (sending) {
-    sending.then(() => { if (submitted === form()) submitted.requestSubmit(one("#submit")); });
-    return;
+    screen.setAttribute("aria-busy", "true");
+    const isSaved = await sending;
+    screen.removeAttribute("aria-busy");
+    if (!isSaved || !screen.isConnected) return;
   }
-  sending = send(submitted);
-  sending.finally(() => { sending = null; planPrefetch(); });
+  action();
+}
+
+function submit(submitted) {
+  sending = send(submitted).finally(() => { sending = null; planPrefetch(); });
 }
 
 async function send(submitted) {
   const old = one("#screen");
   const own = draft;
   const values = new FormData(submitted);
-  fetching?.abort();
   clearTimeout(timer);
   own.stop();
   clear("unsent");
@@ -82,14 +120,18 @@ async function send(submitted) {
   }
   await own.request;
   const { status, reason } = await post(submitted, values);
-  if (status >= 200 && status < 300) {
+  const isSaved = status >= 200 && status < 300;
+  if (isSaved) {
     own.forget();
     if (next?.isConnected) history.replaceState(null, "", next.dataset.url);
     if (next?.isConnected) document.title = next.dataset.title;
-  } else if (status !== 409 && status !== 422) {
+  } else if (status === 409 || status === 422) {
+    if (next && !next.isConnected) keep(next); // the response has replaced it by the old record
+  } else {
     comeBack(old, next);
     raise("unsent", { reason, act: () => one("#submit").click() });
   }
+  return isSaved;
 }
 
 /** Send a review through htmx; resolve to the status of the response, or 0 without one, and the reason of a failure. */
@@ -107,7 +149,7 @@ function comeBack(old, next) {
   old.removeAttribute("aria-busy");
   if (next) {
     show(old);
-    store().replaceChildren(next);
+    keep(next);
   } else {
     draft?.resume();
   }
@@ -124,29 +166,44 @@ function reasonFor(xhr) {
   return navigator.onLine ? "the server is unreachable" : "you're offline";
 }
 
-/** Resolve when no submit is in flight. */
-export async function sent() { await sending; }
+/** Run an action once no submit is in flight, unless the submit fails. */
+export async function afterSaving(action) {
+  if (!sending || await sending) action();
+}
 
 // ---- when
 
 function planPrefetch() {
   clearTimeout(timer);
-  const ask = () => { asked = prefetch().finally(() => { asked = null; }); };
-  timer = setTimeout(() => requestIdleCallback(ask, { timeout: IDLE_MS }), IDLE_MS);
+  timer = setTimeout(() => requestIdleCallback(prefetch, { timeout: IDLE_MS }), IDLE_MS);
 }
 
 document.addEventListener("submit", (event) => {
   if (event.target !== form() || event.submitter?.id !== "submit") return;
   event.preventDefault();
   event.stopPropagation();
-  submit(event.target);
+  const submitted = event.target;
+  afterSubmit(() => submit(submitted));
 }, true);
-screenEvents.addEventListener("shown", planPrefetch);
+screenEvents.addEventListener("shown", () => { clean(); planPrefetch(); });
+// A long pause may outlast the claims of prefetched records.
+for (const name of ["keydown", "pointerdown"]) {
+  document.addEventListener(name, () => { if (prefetched().some((screen) => !isClaimed(screen))) planPrefetch(); }, true);
+}
 document.addEventListener("htmx:confirm", (event) => {
   // Other requests wait for the submit, so that an undo finds the new decision.
   if (!sending || event.target === document.body) return;
   event.preventDefault();
-  sending.then(() => event.detail.issueRequest(true));
+  afterSubmit(() => event.detail.issueRequest(true));
+});
+// A screen that waits for its request to decide it shows that, after a moment.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const { elt, target, requestConfig } = event.detail;
+  if (elt !== document.body && target.id === "screen" && requestConfig.verb !== "get") target.setAttribute("aria-busy", "true");
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  const { elt, target } = event.detail;
+  if (elt !== document.body && target?.id === "screen") target.removeAttribute("aria-busy");
 });
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
   document.addEventListener(name, (event) => {
@@ -155,9 +212,9 @@ for (const name of ["htmx:sendError", "htmx:responseError"]) {
   });
 }
 
-/** Release the prefetched record, also while the page unloads. */
+/** Release the prefetched records, also while the page unloads. */
 async function release() {
-  const screen = prefetched();
+  const [screen] = prefetched();
   if (!screen) return;
   const body = new FormData();
   body.set("csrfmiddlewaretoken", one("[name=csrfmiddlewaretoken]", screen).value);
@@ -166,12 +223,19 @@ async function release() {
 }
 
 window.addEventListener("pagehide", () => { release(); });
-document.addEventListener("click", async (event) => {
-  // Viewing a record needs no claim, and the next record may be the prefetched one: release it first.
-  const link = event.target.closest("#look-next, #look-previous");
-  if (!link || !(prefetched() || asked) || event.ctrlKey || event.metaKey || event.shiftKey) return;
+// On the window, after the listeners of links that open a dialog.
+window.addEventListener("click", async (event) => {
+  const link = event.target.closest("a[href]");
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || link.target) return;
+  // Leaving the page would cancel the submit. Viewing a record needs no claim, and the next record may be a prefetched
+  // one: release it first.
+  const views = link.matches("#look-next, #look-previous") && (prefetched().length || asked);
+  if (!(views || sending) || link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
-  await asked;
-  await release();
-  location.assign(link.href);
+  const isSaved = await (sending ?? true);
+  if (views) {
+    await asked;
+    await release();
+  }
+  if (isSaved) location.assign(link.href);
 });

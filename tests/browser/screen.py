@@ -70,10 +70,13 @@ def words_of(review: Review) -> list[Any]:
     return [entry["score"] for entry in scores_of(review).values()]
 
 
-def wait_for_prefetch(page: Page, model: str) -> None:
-    """Wait until the page has prefetched the record of this model."""
-    has_it = "pk => document.querySelector('#prefetched').content.firstElementChild?.dataset.pk === pk"
-    page.wait_for_function(has_it, arg=str(record(model).pk))
+def wait_for_prefetch(page: Page, *models: str) -> None:
+    """Wait until the page has prefetched the records of these models, in this order."""
+    have_them = """keys => {
+        const found = [...document.querySelector('#prefetched').content.children];
+        return keys.every((key, place) => found[place]?.dataset.pk === key);
+    }"""
+    page.wait_for_function(have_them, arg=[str(record(model).pk) for model in models])
 
 
 def hold_submits(page: Page) -> list[Route]:

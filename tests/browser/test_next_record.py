@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from reviews.models import Evaluation, Review, User
 from reviews.queue import claims
@@ -18,6 +18,7 @@ from tests.browser.screen import (
     wait_for_prefetch,
     words_of,
 )
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,13 +38,14 @@ _WATCH = """() => {
 }"""
 
 
-def test_prefetched_record_is_claimed_briefly(screen: Page, ana: User) -> None:
-    wait_for_prefetch(screen, "b-model")
-    spare, shown = record("b-model"), record("a-model")
-    assert spare.claimed_by == ana
-    assert spare.claimed_until is not None
+def test_two_prefetched_records_are_claimed_briefly(screen: Page, ana: User) -> None:
+    wait_for_prefetch(screen, "b-model", "c-model")
+    shown = record("a-model")
     assert shown.claimed_until is not None
-    assert spare.claimed_until < shown.claimed_until
+    for spare in (record("b-model"), record("c-model")):
+        assert spare.claimed_by == ana
+        assert spare.claimed_until is not None
+        assert spare.claimed_until < shown.claimed_until
 
 
 def test_next_record_is_painted_before_the_submit_completes(
@@ -76,40 +78,72 @@ def test_whole_queue_leaves_no_record_claimed(screen: Page) -> None:
     assert not Evaluation.objects.filter(claimed_by__isnull=False).exists()
 
 
-@pytest.mark.parametrize("failure", ["network", "server"])
-def test_failed_submit_shows_the_old_record_again(screen: Page, failure: str) -> None:
-    wait_for_prefetch(screen, "b-model")
-
-    def fail(route: Route) -> None:
-        route.abort() if failure == "network" else route.fulfill(status=500)
-
-    screen.route("**/submit/", fail)
+@pytest.mark.parametrize("failure", ["network", "server", "refused"])
+def test_failed_submit_brings_both_records_back_with_their_entries(screen: Page, failure: str) -> None:
+    wait_for_prefetch(screen, "b-model", "c-model")
+    held = hold_submits(screen)
     press(screen, "2", "n", "3", "a")
-    expect(screen.get_by_role("alert")).to_contain_text("Couldn't submit")
+    heading(screen, "b-model")
+    press(screen, "Shift+P")
+    screen.get_by_label("Comment").fill("Half of it.")
+    screen.keyboard.press("Control+Enter")  # waits for the first submit
+    expect(screen.get_by_text("Loading record…")).to_be_visible()
+    press(screen, "Shift+Y")
+    if failure == "refused":
+        Evaluation.objects.filter(model_id="a-model").update(version=2)
+        held.pop().continue_()
+        expect(screen.get_by_role("alert")).to_contain_text("imported")
+    else:
+        held.pop().abort() if failure == "network" else held.pop().fulfill(status=500)
+        expect(screen.get_by_role("alert")).to_contain_text("Couldn't submit")
     heading(screen, "a-model")
+    expect(screen.get_by_text("Loading record…")).to_be_hidden()
     rigour = screen.get_by_role("group", name="rigour")
     expect(rigour.get_by_role("radio", name="No", exact=True)).to_be_checked()
+    assert held == []
     assert not Review.objects.exists()
     screen.unroute("**/submit/")
     press(screen, "a")
     heading(screen, "b-model")
     assert words_of(saved(screen, "a-model")) == ["No", "No", "Yes", "Yes"]
+    expect(screen.get_by_label("Comment")).to_have_value("Half of it.")
+    press(screen, "a")
+    heading(screen, "c-model")
+    review = saved(screen, "b-model")
+    assert (words_of(review), review.comments) == (["Partial"] * 4, "Half of it.")
 
 
-def test_refused_submit_shows_the_old_record_again(screen: Page, ana: User, bo: User) -> None:
+def test_second_submit_waits_for_the_first(screen: Page) -> None:
+    wait_for_prefetch(screen, "b-model", "c-model")
+    held = hold_submits(screen)
+    press(screen, "a")
+    heading(screen, "b-model")
+    press(screen, "a", "s")
+    expect(screen.get_by_text("Loading record…")).to_be_visible()
+    heading(screen, "b-model")
+    assert len(held) == 1
+    held.pop().continue_()
+    heading(screen, "c-model")
+    expect(screen.get_by_text("Loading record…")).to_be_hidden()
+    saved(screen, "a-model")
+    held.pop().continue_()
+    saved(screen, "b-model")
+    is_at(screen, "c-model")
+
+
+def test_leaving_the_page_waits_for_the_submit(screen: Page) -> None:
     wait_for_prefetch(screen, "b-model")
-    first = record("a-model")
-    claims.release(evaluation_id=first.pk, actor=ana)
-    claims.claim(evaluation_id=first.pk, reviewer=bo)
-    press(screen, "y", "a")
-    expect(screen.get_by_role("alert")).to_contain_text("bo has been reviewing this since")
-    heading(screen, "a-model")
-    depth = screen.get_by_role("group", name="depth")
-    expect(depth.get_by_role("radio", name="Yes")).to_be_checked()
+    held = hold_submits(screen)
+    press(screen, "a")
+    heading(screen, "b-model")
+    screen.get_by_role("link", name="Runs").click()
+    held.pop().continue_()
+    screen.get_by_role("heading", name="Runs").wait_for()
+    assert Review.objects.get().evaluation == record("a-model")
 
 
 def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: User, bo: User) -> None:
-    wait_for_prefetch(screen, "b-model")
+    wait_for_prefetch(screen, "b-model", "c-model")
     spare = record("b-model")
     claims.release(evaluation_id=spare.pk, actor=ana)
     claims.claim(evaluation_id=spare.pk, reviewer=bo)
@@ -119,10 +153,9 @@ def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: Use
     is_at(screen, "c-model")
 
 
-def test_leaving_the_page_releases_the_prefetched_record(screen: Page) -> None:
-    wait_for_prefetch(screen, "b-model")
+def test_leaving_the_page_releases_the_prefetched_records(screen: Page) -> None:
+    wait_for_prefetch(screen, "b-model", "c-model")
     screen.get_by_role("link", name="Runs").click()
     screen.get_by_role("heading", name="Runs").wait_for()
-    screen.wait_for_timeout(200)
-    assert record("b-model").claimed_by is None
-    assert record("a-model").claimed_by is not None
+    claimed = Evaluation.objects.filter(claimed_by__isnull=False)
+    assert eventually(lambda: list(claimed.all()) == [record("a-model")])

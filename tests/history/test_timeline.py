@@ -164,7 +164,7 @@ class TestClaims:
 
     def test_released_prefetch_ends_unseen(self, record: Evaluation, ana: User) -> None:
         first = EvaluationFactory.create(run=record.run)
-        claims.prefetch_next(run=record.run, reviewer=ana, current=first.pk)
+        claims.prefetch_next(run=record.run, reviewer=ana, after=[first.pk])
         claims.release_prefetched(run=record.run, reviewer=ana)
         assert self.hold(record) == (False, "released unseen")
 

@@ -11,9 +11,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from reviews.accounts.permissions import Denied
+from reviews.dashboard.presence import active_reviewers
+from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import AuditEvent, Evaluation, Run, Skip, User
-from reviews.queue import claims
+from reviews.queue import claims, progress
 from reviews.records.conflicts import RecordUnavailable
+from reviews.search.filters import STATUSES
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import claim_expiry, decide, end_claim, evaluations
 
@@ -134,7 +137,7 @@ class TestOrder:
         evaluations(run, tasks=["1"], assigned_to=bo)
         evaluations(run, tasks=["2"], is_escalated=True)
         assert claims.claim_next(run=run, reviewer=ana) is None
-        assert claims.prefetch_next(run=run, reviewer=ana, current=0) is None
+        assert claims.prefetch_next(run=run, reviewer=ana, after=[]) is None
 
     def test_record_assigned_to_others_stays_theirs_after_its_claim_expired(
         self, run: Run, ana: User, bo: User
@@ -179,10 +182,12 @@ class TestPrefetch:
         evaluations(run, tasks=["2", "1", "1", "1"])
         return claims.claim(evaluation_id=run.evaluations.filter(task_id="1").earliest("pk").pk, reviewer=ana)
 
-    def prefetch(self, current: Evaluation, reviewer: User, condition: Q = claims.EVERYTHING) -> Evaluation:
-        found = claims.prefetch_next(
-            run=current.run, reviewer=reviewer, current=current.pk, condition=condition
-        )
+    def prefetch(
+        self, current: Evaluation, reviewer: User, *others: Evaluation, condition: Q = claims.EVERYTHING
+    ) -> Evaluation:
+        """Prefetch the record after the current one and the others on the page."""
+        after = [evaluation.pk for evaluation in (current, *others)]
+        found = claims.prefetch_next(run=current.run, reviewer=reviewer, after=after, condition=condition)
         assert found
         return found
 
@@ -211,7 +216,52 @@ class TestPrefetch:
 
     def test_prefetched_record_fulfils_the_condition(self, current: Evaluation, ana: User) -> None:
         self.prefetch(current, ana)
-        assert self.prefetch(current, ana, Q(task_id="2")).task_id == "2"
+        assert self.prefetch(current, ana, condition=Q(task_id="2")).task_id == "2"
+
+    def test_two_records_are_prefetched_in_the_order_of_the_queue(
+        self, current: Evaluation, ana: User
+    ) -> None:
+        first = self.prefetch(current, ana)
+        second = self.prefetch(current, ana, first)
+        assert len({current, first, second}) == 3
+        assert (first.task_id, second.task_id) == ("1", "1")
+        page = [current.pk, first.pk, second.pk]
+        assert claims.prefetch_next(run=current.run, reviewer=ana, after=page) is None
+        shown = current
+        for following in (first, second):
+            decide(shown, ana)
+            shown = following
+            assert claims.claim_next(run=current.run, reviewer=ana) == following
+
+    def test_prefetched_records_of_a_page_that_crashed_come_first_and_in_order(
+        self, current: Evaluation, ana: User
+    ) -> None:
+        first = self.prefetch(current, ana)
+        second = self.prefetch(current, ana, first)
+        assert self.prefetch(current, ana) == first
+        assert self.prefetch(current, ana, first) == second
+        assert names("claim") == ["ana"] * 3
+
+    def test_at_most_two_records_of_a_run_are_prefetched(self, current: Evaluation, ana: User) -> None:
+        first = self.prefetch(current, ana)
+        second = self.prefetch(current, ana, first)
+        other = self.prefetch(current, ana, condition=Q(task_id="2"))
+        prefetched = current.run.evaluations.claimed().filter(claim_is_prefetched=True)
+        assert set(prefetched) == {second, other}
+        event = AuditEvent.objects.get(action="release prefetched")
+        assert event.detail["evaluations"] == [first.pk]
+
+    def test_prefetched_record_counts_as_waiting(self, current: Evaluation, ana: User) -> None:
+        prefetched = self.prefetch(current, ana)
+        counts = progress.run_progress(current.run)
+        assert (counts.waiting, counts.claimed, counts.left) == (3, 1, 4)
+        claimed, waiting = (
+            set(current.run.evaluations.filter(STATUSES[name])) for name in ("claimed", "waiting")
+        )
+        assert claimed == {current}
+        assert prefetched in waiting
+        [active] = active_reviewers(WorkSelection(current.run))
+        assert active.claims == [current]
 
     def test_prefetched_record_is_unavailable_until_it_is_released(
         self, current: Evaluation, ana: User, bo: User
@@ -246,7 +296,7 @@ class TestPrefetch:
 
     def test_person_without_a_role_cannot_prefetch(self, run: Run, eve: User) -> None:
         with pytest.raises(Denied):
-            claims.prefetch_next(run=run, reviewer=eve, current=0)
+            claims.prefetch_next(run=run, reviewer=eve, after=[])
 
 
 class TestClaim:

@@ -138,7 +138,7 @@ class TestLostAccess:
         loaded = Run.objects.get()
         restrict(run, ana)
         assert claims.claim_next(run=loaded, reviewer=bo) is None
-        assert claims.prefetch_next(run=loaded, reviewer=bo, current=0) is None
+        assert claims.prefetch_next(run=loaded, reviewer=bo, after=[]) is None
         assert claims.claim_next(run=loaded, reviewer=ana)
         assert claims.claim_next(run=loaded, reviewer=max)
 

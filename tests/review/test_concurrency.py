@@ -41,7 +41,7 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
     """Decide records until none are left, prefetching the next one each time. Return their ids."""
     decided = []
     while evaluation := claims.claim_next(run=run, reviewer=reviewer, condition=condition):
-        spare = claims.prefetch_next(run=run, reviewer=reviewer, current=evaluation.pk, condition=condition)
+        spare = claims.prefetch_next(run=run, reviewer=reviewer, after=[evaluation.pk], condition=condition)
         assert spare != evaluation
         decide(evaluation, reviewer)
         decided.append(evaluation.pk)

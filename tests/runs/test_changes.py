@@ -177,7 +177,7 @@ class TestArchive:
         "change",
         [
             lambda run, ana: claims.claim_next(run=run, reviewer=ana),
-            lambda run, ana: claims.prefetch_next(run=run, reviewer=ana, current=0),
+            lambda run, ana: claims.prefetch_next(run=run, reviewer=ana, after=[]),
             lambda run, ana: claims.claim(evaluation_id=record_of(run).pk, reviewer=ana),
             lambda run, ana: claims.renew(evaluation_id=record_of(run).pk, reviewer=ana),
             lambda run, ana: claims.skip(evaluation_id=record_of(run).pk, reviewer=ana),

@@ -32,10 +32,13 @@ def unskip_all(request: Request, run_pk: int) -> HttpResponse:
 
 @require_POST
 def prefetch_next(request: Request, run_pk: int) -> HttpResponse:
-    """Prefetch the record after `current` and send its screen; 204 if none is available."""
-    run, current = load_run(request, run_pk), screen.posted_key(request, "current")
+    """Prefetch the record after those on the page and send its screen; 204 if none is available.
+
+    `after` is posted for each record on the page: the one on the screen, then those already prefetched.
+    """
+    run, after = load_run(request, run_pk), screen.posted_keys(request, "after")
     condition = screen.working_condition(request, run)
-    found = claims.prefetch_next(run=run, reviewer=request.user, current=current or 0, condition=condition)
+    found = claims.prefetch_next(run=run, reviewer=request.user, after=after, condition=condition)
     if found is None:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     return screen.record_screen(request, screen.load(request, found.pk), is_prefetched=True)

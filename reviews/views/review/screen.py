@@ -61,10 +61,15 @@ def working_condition(request: Request, run: Run) -> Q:
     return working_filters(request).condition(run, request.user)
 
 
+def posted_keys(request: Request, name: str) -> list[int]:
+    """Return the posted primary keys of records. Values that are no numbers are left out."""
+    texts = request.POST.getlist(name)
+    return [int(text) for text in texts if text.isascii() and text.isdecimal() and len(text) < 19]
+
+
 def posted_key(request: Request, name: str) -> int | None:
     """Return the posted primary key of a record; None if it is not a number."""
-    text = request.POST.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
+    return next(iter(posted_keys(request, name)), None)
 
 
 def iso(moment: dt.datetime | None) -> str:

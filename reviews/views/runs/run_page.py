@@ -241,7 +241,7 @@ def _chips(view: RecordList, offered: dict[str, list[FilterOption]]) -> list[Chi
 
 def _row(evaluation: Evaluation, page: RecordPage, rubric: Rubric) -> Row:
     if evaluation.pk in page.hidden:
-        return Row(evaluation, None, None, evaluation.is_claimed, is_blind=True)
+        return Row(evaluation, None, None, evaluation.is_in_progress, is_blind=True)
     human = rubric.verdict(evaluation.human_corrected_scores)
     judged = judge_verdict(evaluation, rubric)
-    return Row(evaluation, judged, human, evaluation.is_claimed, is_blind=False)
+    return Row(evaluation, judged, human, evaluation.is_in_progress, is_blind=False)

@@ -157,7 +157,7 @@ class TestHiddenScores:
         self, as_ana: Client, run: Run, claimed: Evaluation
     ) -> None:
         make(run, model_id="o3")
-        response = as_ana.post(url("prefetch", run), {"current": claimed.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", run), {"after": claimed.pk}, headers=HTMX)
         assert "Task 7 · o3" in text(response)
         tells_nothing(response)
 

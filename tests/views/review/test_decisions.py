@@ -72,7 +72,7 @@ class TestPrefetch:
     def test_prefetch_returns_a_screen(
         self, as_ana: Client, claimed: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        response = as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX)
+        response = as_ana.post(url("prefetch", claimed.run), {"after": claimed.pk}, headers=HTMX)
         page = text(response)
         assert page.startswith('<div id="screen"')
         assert f'data-url="{url("evaluation", spare)}"' in page
@@ -83,14 +83,13 @@ class TestPrefetch:
 
     def test_prefetch_without_available_record_is_empty(self, as_ana: Client, claimed: Evaluation) -> None:
         assert (
-            as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX).status_code
-            == 204
+            as_ana.post(url("prefetch", claimed.run), {"after": claimed.pk}, headers=HTMX).status_code == 204
         )
 
     def test_prefetched_record_on_screen_is_claimed_by_submit(
         self, as_ana: Client, claimed: Evaluation, spare: Evaluation, ana: User
     ) -> None:
-        as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX)
+        as_ana.post(url("prefetch", claimed.run), {"after": claimed.pk}, headers=HTMX)
         response = as_ana.post(url("submit", claimed), form_of(claimed) | {"next": spare.pk}, headers=HTMX)
         page = text(response)
         assert response["HX-Reswap"] == "none"
@@ -105,7 +104,7 @@ class TestPrefetch:
     def test_prefetch_with_invalid_current_record_is_handled(
         self, as_ana: Client, claimed: Evaluation, current: str
     ) -> None:
-        assert as_ana.post(url("prefetch", claimed.run), {"current": current}, headers=HTMX).status_code in {
+        assert as_ana.post(url("prefetch", claimed.run), {"after": current}, headers=HTMX).status_code in {
             200,
             204,
         }
@@ -122,7 +121,7 @@ class TestPrefetch:
     def test_prefetched_record_is_released_when_page_closes(
         self, as_ana: Client, claimed: Evaluation, spare: Evaluation
     ) -> None:
-        as_ana.post(url("prefetch", claimed.run), {"current": claimed.pk}, headers=HTMX)
+        as_ana.post(url("prefetch", claimed.run), {"after": claimed.pk}, headers=HTMX)
         assert as_ana.post(url("release-prefetched", claimed.run)).status_code == 204
         for record, is_held in ((claimed, True), (spare, False)):
             record.refresh_from_db()
