@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from reviews.accounts.session_store import SessionStore
 
 # URL names of requests that scripts send while a record is open.
-_BEACONS = {"renew"}
+_BEACONS = {"renew", "session"}
 # Elements that poll, by their id in `HX-Trigger`.
 _POLLING = {"screen", "import-state", "export-state"}
 

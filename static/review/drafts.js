@@ -5,8 +5,8 @@
 import { clock } from "../times.js";
 import { addRow, all, changed, form, one, rows, screenEvents } from "./form.js";
 import { extendClaim } from "./presence.js";
-import { signedOut } from "./session.js";
-import { clear, detailsOf, raise, raiseFromServer } from "./strip.js";
+import { checkSession, signedOut } from "./session.js";
+import { clear, raise, raiseFromServer, settle } from "./strip.js";
 
 const TEXT_MS = 400;
 const PASSING_MS = 60 * 1000;
@@ -25,6 +25,8 @@ class Draft {
     this.isSaved = true;
     this.isCopied = true;
     this.isStopped = false;
+    this.isPaused = false;
+    this.isRejected = false;
     this.savedAt = one("#saved time")?.dateTime;
     this.retries = 0;
     this.request = null;
@@ -70,16 +72,20 @@ class Draft {
   async take(response) {
     if (response.status >= 500 || response.status === 429) return this.retry("failing");
     if (response.status === 401) return this.pause(() => signedOut(this.isCopied));
+    if (response.status === 403 && !this.isRejected) {
+      this.isRejected = true;
+      return this.pause(checkSession);
+    }
     if (![200, 204, 409].includes(response.status)) return this.pause(() => this.trouble("refused", () => this.resume()));
     this.retries = 0;
+    this.isRejected = false;
     extendClaim(response.headers.get("X-Claim-Until"));
     const html = await response.text();
     if (response.status === 409) return this.pause(() => raiseFromServer(html));
     this.savedAt = response.headers.get("X-Draft-Saved-At") || Date.now();
     this.say("saved");
     if (this !== draft) return;
-    clear("offline", "failing", "refused");
-    if (detailsOf("unsent")) raise("unsent", { ...detailsOf("unsent"), reason: "" });
+    settle();
     if (html) raiseFromServer(html);
   }
 
@@ -101,6 +107,7 @@ class Draft {
   /** Stop saving until `resume`, and say why. */
   pause(explain) {
     this.stop();
+    this.isPaused = true;
     this.isSaved = false;
     this.say("failing");
     if (this === draft) explain();
@@ -111,7 +118,7 @@ class Draft {
   }
 
   resume() {
-    this.isStopped = false;
+    this.isStopped = this.isPaused = false;
     if (!this.isSaved) this.change(0);
   }
 
@@ -206,6 +213,7 @@ function open() {
 }
 
 screenEvents.addEventListener("shown", open);
+screenEvents.addEventListener("continued", () => { if (draft?.isPaused) draft.resume(); });
 screenEvents.addEventListener("changed", (event) => draft?.change(event.detail.isText ? TEXT_MS : 0));
 document.addEventListener("focusout", (event) => { if (event.target.matches("textarea, input")) draft?.save(); });
 window.addEventListener("offline", () => draft?.trouble("offline", () => draft?.save()));

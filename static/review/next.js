@@ -5,6 +5,7 @@ import { typesetMath } from "../math.js";
 import { showTimes } from "../times.js";
 import { draft } from "./drafts.js";
 import { form, one, screenEvents, show } from "./form.js";
+import { checkSession } from "./session.js";
 import { clear, detailsOf, raise } from "./strip.js";
 
 const MOST = 2;
@@ -110,7 +111,8 @@ async function send(submitted) {
   own.stop();
   clear("unsent");
   // The response to locking in shows the same record again.
-  const stays = own.retries || !navigator.onLine || detailsOf("signed-out") || submitted.hasAttribute("data-stays");
+  const isCut = own.retries || !navigator.onLine || detailsOf("signed-out") || detailsOf("someone-else");
+  const stays = isCut || submitted.hasAttribute("data-stays");
   const next = stays ? null : takePrefetched();
   if (next) {
     values.set("next", next.dataset.pk);
@@ -130,6 +132,7 @@ async function send(submitted) {
   } else {
     comeBack(old, next);
     raise("unsent", { reason, act: () => one("#submit").click() });
+    if (status === 403) await checkSession();
   }
   return isSaved;
 }

@@ -1,7 +1,7 @@
 /* The reviewer's presence: the active time and the keys pressed on a record, and the renewal of its claim. */
 
 import { form, one, screenEvents } from "./form.js";
-import { signedOut } from "./session.js";
+import { checkSession, signedOut } from "./session.js";
 import { clear, detailsOf, raise, raiseFromServer } from "./strip.js";
 
 const LONGEST_PAUSE_MS = 60 * 1000; // a longer pause counts as this much active time
@@ -57,6 +57,7 @@ async function renew() {
   const response = await fetch(screen.dataset.renew, { method: "POST", headers }).catch(() => null);
   if (!response || screen !== one("#screen")) return;
   if (response.status === 401) signedOut();
+  if (response.status === 403) checkSession();
   if (response.ok) extendClaim(response.headers.get("X-Claim-Until"));
   if ([200, 409].includes(response.status)) raiseFromServer(await response.text());
   if (response.status === 409) screen.dataset.claimUntil = "";

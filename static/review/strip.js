@@ -9,6 +9,10 @@ const kept = (isCopied) => (isCopied ? "Draft saved in this browser" : "This bro
 /* The states, most urgent first. `says` makes the sentence from the details of `raise`; without it, the server made the
    whole strip. `label` names the action. A state that `stays` is about the person, not about the record on the screen. */
 const STATES = {
+  "someone-else": {
+    tone: "bad", label: "Sign in", stays: true,
+    says: ({ name }) => `${name} is signed in now. Your draft is kept. Sign in as yourself to continue.`,
+  },
   "signed-out": {
     tone: "bad", label: "Sign in", stays: true,
     says: ({ isCopied = true }) => `You've been signed out. ${isCopied ? "Your draft is safe" : kept(false)}. Sign in to continue.`,
@@ -53,6 +57,12 @@ export function clear(...states) {
 /** The details of a state that is raised, or undefined. */
 export const detailsOf = (state) => raised.get(state);
 
+/** The server answers again: a submit that failed waits for the person to repeat it. */
+export function settle() {
+  clear("offline", "failing", "refused");
+  if (detailsOf("unsent")) raise("unsent", { ...detailsOf("unsent"), reason: "" });
+}
+
 function render() {
   if (!place()) return;
   const state = Object.keys(STATES).find((name) => raised.has(name));
@@ -83,9 +93,8 @@ function actionOf(label, details) {
   const action = document.createElement(details.href ? "a" : "button");
   action.className = "button small";
   action.textContent = label;
-  if (details.href) action.href = details.href;
-  else action.type = "button";
-  action.dataset.act = "";
+  if (details.href) Object.assign(action, { href: details.href, target: "_blank", rel: "noopener" });
+  else Object.assign(action, { type: "button" }).dataset.act = "";
   return action;
 }
 
@@ -101,7 +110,7 @@ document.addEventListener("click", (event) => {
   const strip = event.target.closest(".strip");
   if (!strip || !place()?.contains(strip)) return;
   if (event.target.closest("[data-dismiss]")) clear(strip.dataset.state);
-  else if (event.target.closest("button[data-act]")) raised.get(strip.dataset.state)?.act();
+  else if (event.target.closest("[data-act]")) raised.get(strip.dataset.state)?.act();
 });
 screenEvents.addEventListener("shown", () => {
   clear(...Object.keys(STATES).filter((state) => !STATES[state].stays));

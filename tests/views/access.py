@@ -33,6 +33,7 @@ WAYS_IN = {
     "welcome",
     "join",
     "new-password",
+    "session",
     "single-sign-on",
     "single-sign-on-callback",
 }
@@ -143,6 +144,8 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     # The person's own account, login and logout.
     "preferences": {"get": (302, 200, 200, 200, 200), "post": (302, 422, 422, 422, 422)},
     "account": {"get": (302, 200, 200, 200, 200)},
+    "session": {"get": (200, 200, 200, 200, 200)},
+    "signed-in": {"get": (302, 200, 200, 200, 200)},
     "password": {
         "get": (302, 200, 200, 200, 200),
         "head": NO_METHOD,

@@ -18,13 +18,15 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm
-from django.contrib.auth.views import PasswordChangeView
+from django.contrib.auth.views import PasswordChangeView, redirect_to_login
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.crypto import constant_time_compare
 from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -75,12 +77,40 @@ def login(request: HttpRequest) -> HttpResponseBase:
 @login_not_required
 @require_POST
 def logout(request: HttpRequest) -> HttpResponse:
-    """Log out, or cancel a login that is waiting for its second factor."""
+    """Log out, or cancel a login that is waiting for its second factor.
+
+    `next` is the page to open after another login.
+    """
     if request.user.is_authenticated:
         get_adapter().logout(request)
     else:
         request.session.flush()
+    target = request.POST.get("next", "")
+    if url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure()):
+        return redirect_to_login(target)
     return redirect("login")
+
+
+@login_not_required
+@never_cache
+@require_safe
+def session(request: HttpRequest) -> JsonResponse:
+    """Return who is logged in, and a CSRF token for that person's forms: `{"person": pk, "name", "token"}`.
+
+    Without a login, `person` is null. An open review page asks this after its session has ended.
+    """
+    if not isinstance(request.user, User):
+        return JsonResponse({"person": None, "name": "", "token": ""})
+    return JsonResponse({"person": request.user.pk, "name": request.user.name, "token": get_token(request)})
+
+
+@never_cache
+@require_safe
+def signed_in(request: Request) -> HttpResponse:
+    """Show that a login for an open review page succeeded. `?as=` is the primary key of the page's person."""
+    expected = request.GET.get("as", "")
+    context = {"is_other_person": expected not in {"", str(request.user.pk)}}
+    return render(request, "accounts/account/signed_in.html", context)
 
 
 @never_cache
