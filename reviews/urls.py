@@ -29,6 +29,7 @@ from reviews.views.review import (
     queue,
     recent,
     record,
+    undo,
 )
 from reviews.views.runs import archive, home, lists, mappings, reread, run_page, settings
 from reviews.views.runs.archive import NameForm
@@ -88,7 +89,7 @@ pages = [
     path("runs/<int:run_pk>/conflicts/resolve/", conflicts.resolve_conflicts, name="resolve-conflicts"),
     path("runs/<int:run_pk>/prefetch/", queue.prefetch_next, name="prefetch"),
     path("runs/<int:run_pk>/release-prefetched/", queue.release_prefetched, name="release-prefetched"),
-    path("runs/<int:run_pk>/undo/", decisions.undo, name="undo"),
+    path("runs/<int:run_pk>/undo/", undo.undo, name="undo"),
     path("runs/<int:run_pk>/recent/", recent.recent, name="recent"),
     path("runs/<int:run_pk>/unskip/", queue.unskip_all, name="unskip-all"),
     path("runs/<int:run_pk>/judge/", judge_overview.accuracy_page, name="judge"),

@@ -36,12 +36,6 @@ class RecentDecision:
     def state(self) -> ReviewState:
         return review_state(self.evaluation, self.review)
 
-    @property
-    def can_be_undone(self) -> bool:
-        """Whether it is the current decision, or an independent review without a later decision."""
-        is_pending = self.state == "independent review" and (self.evaluation.review_id or 0) < self.review.pk
-        return is_pending or self.state == "current"
-
 
 class RecentPage(NamedTuple):
     """A page of a reviewer's recent work, newest first."""

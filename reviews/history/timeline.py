@@ -300,6 +300,8 @@ def _event_sentence(event: AuditEvent) -> str:
         "release": "released it" if holder == event.actor_name else f"released it from {holder}",
         "skip": "skipped it",
         "unskip": "undid the skip",
+        "undo skip": "undid the skip",
+        "undo release": "undid the release",
         "blind scores": "locked in blind scores",
         "reveal": f"was shown {shown}",
         "escalate": f"escalated it. {reason}".rstrip(". "),

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
+from django.contrib.messages.storage.base import Message
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
@@ -78,9 +79,9 @@ def damaged_file(request: HttpRequest, fault: CorruptData) -> HttpResponse:
 def _service_error(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
     """Return an error page made without the database; for htmx, a message for the current page."""
     if HtmxDetails(request):
-        message = format_html('<p class="banner error">{}</p>', sentence)
+        message = render_to_string("includes/toast.html", {"message": Message(messages.ERROR, sentence)})
         # Override the target of the element that sent the request.
-        place = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": "p"}
+        place = {"HX-Retarget": "#messages", "HX-Reswap": "beforeend", "HX-Reselect": ".toast"}
         response = HttpResponse(message, status=status, headers=place)
     else:
         response = standalone_error_page(status, heading, sentence)

@@ -431,6 +431,7 @@ class Migration(migrations.Migration):
                 (
                     "actor",
                     models.ForeignKey(
+                        db_index=False,
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -3026,6 +3027,10 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 fields=("run", "reviewer", "day", "criterion"), name="criterion_day_is_unique"
             ),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(fields=["actor", "run", "id"], name="audit_event_of_person"),
         ),
         migrations.AddIndex(
             model_name="auditevent",

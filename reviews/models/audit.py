@@ -19,7 +19,7 @@ class AuditEvent(models.Model):
     """
 
     at = models.DateTimeField(db_default=Now())
-    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     actor_name = models.CharField(max_length=150, default="", blank=True)
     action = models.CharField(max_length=40)
     run = models.ForeignKey(Run, models.DO_NOTHING, null=True, related_name="+", db_constraint=False)
@@ -37,9 +37,10 @@ class AuditEvent(models.Model):
         db_table = "audit_event"
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [
+            models.Index(fields=["actor", "run", "id"], name="audit_event_of_person"),
             models.Index(
                 fields=["at"], name="audit_event_put_off", condition=models.Q(action__in=("skip", "release"))
-            )
+            ),
         ]
 
     def __str__(self) -> str:

@@ -149,37 +149,32 @@ def _decide(
 
 
 @transaction.atomic
-def undo(*, run: Run, reviewer: User) -> Evaluation:
-    """Undo the reviewer's last decision in a run. They get the record back, with their entries as a draft.
+def undo(*, review: Review) -> Evaluation:
+    """Undo a decision for its reviewer. They get the record back, with their entries as a draft.
 
-    Raises `Conflict` if that decision is no longer current, or if the record was decided after their
+    Raises `Conflict` if the decision is no longer current, or if the record was decided after this
     independent review.
     """
-    check(reviewer, "review_evaluation")
-    mine = Review.objects.by_reviewers().filter(reviewer=reviewer, evaluation__run=run)
-    last = mine.filter(withdrawal=None).order_by("-pk").first()
-    if last is None:
-        raise Conflict("You have no decision in this run to undo.")
-    evaluation = claims.lock_evaluation(last.evaluation_id)
-    if independent_reviews.is_pending(evaluation, last):
-        independent_reviews.withdraw(evaluation, last)
+    reviewer = review.reviewer
+    evaluation = claims.lock_evaluation(review.evaluation_id)
+    if independent_reviews.is_pending(evaluation, review):
+        independent_reviews.withdraw(evaluation, review)
         return evaluation
-    check_current(evaluation, last)
+    check_current(evaluation, review)
     check_undisputed(evaluation)
-    Withdrawal.objects.create(review=last, actor=reviewer)
+    Withdrawal.objects.create(review=review, actor=reviewer)
     before = evaluation.human
-    _restore(evaluation, last)
+    _restore(evaluation, review)
     save_decision(evaluation, claimed_by=reviewer if evaluation.in_queue else None)
-    drafts.restore(last)
+    drafts.restore(review)
     events.record(
         "undo",
         actor=reviewer,
-        run=run,
         evaluation=evaluation,
-        version=last.version,
+        version=review.version,
         human=human_changes(before, evaluation),
     )
-    independent_reviews.recount(evaluation, last)
+    independent_reviews.recount(evaluation, review)
     return evaluation
 
 

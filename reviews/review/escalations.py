@@ -42,7 +42,7 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
         raise RecordUnavailable("This record has already been sent to a lead.")
     escalation = open_escalation(evaluation, Kind(kind), actor=reviewer, reason=reason, note=note)
     evaluation.save(update_fields=["is_escalated", *assign_claim(evaluation, NO_CLAIM)])
-    detail: dict[str, Any] = {"kind": kind, "reason": reason, "note": note}
+    detail: dict[str, Any] = {"kind": kind, "reason": reason, "note": note, "escalation": escalation.pk}
     events.record("escalate", actor=reviewer, evaluation=evaluation, **detail)
     return escalation
 
@@ -110,5 +110,12 @@ def _open(escalation_id: int) -> tuple[Escalation, Evaluation]:
     evaluation = claims.lock_evaluation(Escalation.objects.get(pk=escalation_id).evaluation_id)
     escalation = Escalation.objects.get(pk=escalation_id)
     if escalation.outcome != Outcome.OPEN:
-        raise Conflict(f"This escalation is already resolved: {escalation.get_outcome_display()}.")
+        raise Conflict(_ended_reason(escalation))
     return escalation, evaluation
+
+
+def _ended_reason(escalation: Escalation) -> str:
+    if escalation.outcome == Outcome.WITHDRAWN or not escalation.resolved_by or not escalation.resolved_at:
+        return "This escalation was already withdrawn."
+    who, time = escalation.resolved_by.name, claims.format_time(escalation.resolved_at)
+    return f"{who} resolved this escalation at {time}: {escalation.get_outcome_display()}."

@@ -162,7 +162,7 @@ function comeBack(old, next) {
 function reasonFor(xhr) {
   if (xhr?.status === 401) return "you were signed out";
   if (xhr?.getResponseHeader("HX-Retarget") === "#messages") {
-    const said = new DOMParser().parseFromString(xhr.responseText, "text/html").body.textContent.split(".")[0];
+    const said = new DOMParser().parseFromString(xhr.responseText, "text/html").querySelector(".toast > p").textContent.split(".")[0];
     return said.charAt(0).toLowerCase() + said.slice(1);
   }
   if (xhr?.status) return "the server failed";

@@ -9,7 +9,7 @@ from django.db import connection
 from reviews.audit import decision_check
 from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
-from reviews.review import blind_scoring, decisions, escalations, independent_reviews
+from reviews.review import blind_scoring, decisions, escalations, independent_reviews, undo
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import SCORES, agree, decide, restore_version
@@ -64,16 +64,16 @@ class TestUntouchedHistories:
         assert found() == []
         restore_version(again(decided), lea, 1)
         assert found() == []
-        decisions.undo(run=decided.run, reviewer=lea)
+        undo.undo(run=decided.run, actor=lea)
         assert found() == []
         decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Look again.")
         assert found() == []
         decide(again(decided), lea)
-        decisions.undo(run=decided.run, reviewer=lea)
+        undo.undo(run=decided.run, actor=lea)
         assert found() == []
 
     def test_undone_decision_matches_the_log(self, decided: Evaluation, ana: User) -> None:
-        decisions.undo(run=decided.run, reviewer=ana)
+        undo.undo(run=decided.run, actor=ana)
         assert found() == []
 
     def test_independent_reviews_match_the_log(self, ana: User, bo: User, lea: User) -> None:
@@ -83,7 +83,7 @@ class TestUntouchedHistories:
         decide(one, bo)
         assert found() == []
         decide(other, ana)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         decide(again(other), ana)
         decide(again(other), bo, scores=OTHER)
         decide(again(other), lea)
@@ -171,7 +171,7 @@ class TestAlteredRecords:
     def test_undone_version_as_current_decision_is_found(
         self, decided: Evaluation, ana: User, tamper: Tamper
     ) -> None:
-        decisions.undo(run=decided.run, reviewer=ana)
+        undo.undo(run=decided.run, actor=ana)
         tamper("UPDATE evaluation SET review_id = (SELECT id FROM review)")
         assert any("is not the one of event" in problem for problem in found())
 
@@ -234,7 +234,7 @@ class TestAlteredVersions:
         ]
 
     def test_removed_undo_is_found(self, decided: Evaluation, ana: User, tamper: Tamper) -> None:
-        decisions.undo(run=decided.run, reviewer=ana)
+        undo.undo(run=decided.run, actor=ana)
         tamper("DELETE FROM withdrawal")
         [problem] = found()
         assert problem.startswith("eval_a of run 'one': the undo of version 1 in event ")

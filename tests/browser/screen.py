@@ -52,7 +52,7 @@ def press(page: Page, *keys: str) -> int:
 
 def saved(page: Page, model: str) -> Review:
     """Wait until the page says that this model's record is saved, and return its current decision."""
-    expect(page.get_by_role("status")).to_contain_text(f"Saved Task 7 · {model}")
+    expect(page.get_by_role("status")).to_contain_text(f"Task 7 · {model} submitted")
     return Review.objects.get(evaluation=record(model))
 
 

@@ -45,7 +45,7 @@ def test_lead_adjudicates_disagreeing_reviews(
     press(page, "1", "y")
     label(page, "Submit 1 change")
     press(page, "Escape", "a")
-    expect(page.get_by_role("status")).to_contain_text("Saved Task 7 · a-model")
+    expect(page.get_by_role("status")).to_contain_text("Task 7 · a-model submitted")
     review = record("a-model").review
     assert review
     assert (review.reviewer, words_of(review)) == (lea, ["Yes", "Yes", "Yes", "Yes"])

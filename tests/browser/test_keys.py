@@ -115,7 +115,7 @@ def test_undo_waits_for_a_running_submit(screen: Page) -> None:
     heading(screen, "b-model")
     press(screen, "u")
     held[0].continue_()
-    expect(screen.get_by_role("status")).to_contain_text("Undone: Task 7 · a-model")
+    expect(screen.get_by_role("status")).to_contain_text("Undone. Task 7 · a-model")
     heading(screen, "a-model")
 
 
@@ -332,7 +332,7 @@ def test_numeric_scores_have_letter_keys(
     press(page, "t", "1")
     verdict(page, "Partial → Pass")
     press(page, "a")
-    expect(page.get_by_role("status")).to_contain_text("Saved")
+    expect(page.get_by_role("status")).to_contain_text("submitted")
     review = Review.objects.get()
     assert words_of(review) == [5, 3]
     assert review.causes == {"depth": "too strict"}

@@ -15,7 +15,7 @@ def test_next_record_updates_title_address_and_focus(screen: Page) -> None:
     press(screen, "a")
     heading(screen, "b-model")
     expect(screen.get_by_role("heading", level=1)).to_be_focused()
-    expect(screen.get_by_role("status")).to_contain_text("Saved Task 7 · a-model: Fail")
+    expect(screen.get_by_role("status")).to_contain_text("Task 7 · a-model submitted: Fail")
     is_at(screen, "b-model")
     expect(screen).to_have_title("Task 7 · b-model · Algebra · CogniReview")
     assert Review.objects.get().corrected_scores == SCORES

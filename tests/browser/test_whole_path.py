@@ -44,7 +44,7 @@ def test_import_review_and_export_change_only_the_reviewed_line(
     first = page.get_by_role("heading", level=1).inner_text()
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).not_to_have_text(first)
-    expect(page.get_by_role("status")).to_contain_text("Saved")
+    expect(page.get_by_role("status")).to_contain_text("submitted")
 
     exported = original.with_name("exported.jsonl")
     call_command("export_run", "sample", output=str(exported))

@@ -22,7 +22,7 @@ from reviews.models import AuditEvent, CriterionDay, Evaluation, Review, Run, Us
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.scores import score_of
-from reviews.review import decisions, escalations
+from reviews.review import decisions, escalations, undo
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide, evaluations, restore_version
@@ -59,7 +59,7 @@ class TestReviewerFigures:
         agree(first, ana)
         agree(second, ana)
         agree(third, bo)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         assert figures_of(ana).done == figures_of(bo).done == 1
 
     def test_revision_counts_as_done_again(self, run: Run, ana: User) -> None:
@@ -249,7 +249,7 @@ class TestCriterionOverrides:
     def test_overrides_of_an_undone_decision_do_not_count(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         change(evaluation, ana)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         assert reviewer_activity.criterion_overrides(WorkSelection(run)) == []
 
 
@@ -309,7 +309,7 @@ class Work:
         )
 
     def undo(self) -> None:
-        decisions.undo(run=self.record().run, reviewer=self.chance.choice(self.people))
+        undo.undo(run=self.record().run, actor=self.chance.choice(self.people))
 
     def reopen(self) -> None:
         actor = self.chance.choice(self.people)

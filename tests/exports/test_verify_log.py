@@ -17,7 +17,7 @@ from reviews.models import Evaluation, Run, User
 from reviews.records.line_splice import splice
 from reviews.records.schema import Limits
 from reviews.review import decisions as review_decisions
-from reviews.review import escalations, independent_reviews
+from reviews.review import escalations, independent_reviews, undo
 from reviews.runs.changes import rename_run
 from tests.support.commands import manage
 from tests.support.lines import file_of, import_data, line
@@ -94,7 +94,7 @@ def revised(ana: User, lea: User) -> None:
 
 def undone(ana: User, lea: User) -> None:
     decide(record(), ana)
-    review_decisions.undo(run=record().run, reviewer=ana)
+    undo.undo(run=record().run, actor=ana)
 
 
 def reopened(ana: User, lea: User) -> None:
@@ -124,7 +124,7 @@ def given_as_independent_reviews(ana: User, lea: User) -> None:
     Run.objects.update(overlap_share=1)
     for name, person in (("eval_a", ana), ("eval_a", lea), ("eval_b", ana), ("eval_c", ana)):
         decide(record(name), person)
-    review_decisions.undo(run=Run.objects.get(), reviewer=ana)
+    undo.undo(run=Run.objects.get(), actor=ana)
 
 
 def differed_over(ana: User, lea: User) -> None:

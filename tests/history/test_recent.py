@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from reviews.history import recent
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
-from reviews.review import decisions, escalations
+from reviews.review import decisions, escalations, undo
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import decide, evaluations
 
@@ -51,7 +51,7 @@ class TestDecisions:
         made = evaluations(run, tasks=["1", "2", "3"])
         for evaluation in made:
             decide(evaluation, ana)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         decide(Evaluation.objects.get(pk=made[0].pk), lea, by=decisions.revise)
         states = [one.state for one in recent.load_page(reviewer=ana, run=run).decisions]
         assert states == ["undone", "current", "superseded"]

@@ -12,7 +12,8 @@ from reviews.history.timeline import TimelineEntry, TimelinePage
 from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.review import escalations
-from reviews.review.decisions import reopen, revise, undo
+from reviews.review.decisions import reopen, revise
+from reviews.review.undo import undo
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
@@ -65,7 +66,7 @@ class TestEvents:
         claims.skip(evaluation_id=record.pk, reviewer=ana)
         claims.unskip(evaluation_id=record.pk, reviewer=ana)
         review = decide(record, ana)
-        undo(run=record.run, reviewer=ana)
+        undo(run=record.run, actor=ana)
         decide(Evaluation.objects.get(), ana)
         reopen(evaluation_id=record.pk, actor=ana, reason="I mixed two records up")
         assert review.version == 1
@@ -170,7 +171,7 @@ class TestClaims:
 
     def test_undo_starts_a_claim(self, record: Evaluation, ana: User) -> None:
         decide(record, ana)
-        undo(run=record.run, reviewer=ana)
+        undo(run=record.run, actor=ana)
         assert self.hold(record) == (True, "not over yet")
 
     def test_end_of_a_claim_is_found_on_the_previous_page(

@@ -20,7 +20,7 @@ from reviews.judge.accuracy import (
 from reviews.judge.scope import JudgeScope, scope_choices
 from reviews.models import BlindScores, Evaluation, Run, User
 from reviews.records.scales import RangeScale
-from reviews.review import decisions
+from reviews.review import decisions, undo
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
 from tests.support.rubrics import rubric_data
@@ -100,9 +100,9 @@ class TestConfusionMatrix:
         right = {CLARITY: {"score": "Yes", "justification": ""}}
         decide(decided, lea, by=decisions.revise, scores=right, origins={CLARITY: "human"}, judged=JUDGED)
         assert only(compare_with_humans(JudgeScope(run)).overall).agreement == wilson(1, 1)
-        decisions.undo(run=run, reviewer=lea)
+        undo.undo(run=run, actor=lea)
         assert only(compare_with_humans(JudgeScope(run)).overall).agreement == wilson(0, 1)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         assert compare_with_humans(JudgeScope(run)).overall == ()
 
     def test_decisions_without_known_judge_scores_are_not_counted(self, run: Run, ana: User) -> None:

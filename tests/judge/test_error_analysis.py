@@ -10,7 +10,7 @@ from reviews.judge import error_analysis, few_shot
 from reviews.judge.error_analysis import ErrorAnalysis
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
-from reviews.review import decisions
+from reviews.review import undo
 from tests.support import contexts
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
@@ -69,7 +69,7 @@ class TestErrorAnalysis:
 
     def test_mentions_count_current_decisions(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
-        decisions.undo(run=Run.objects.get(), reviewer=ana)
+        undo.undo(run=Run.objects.get(), actor=ana)
         assert (found().templates, found().mentions) == ((), 0)
 
     def test_error_analysis_filters_by_judge_template_and_model(self, ana: User) -> None:

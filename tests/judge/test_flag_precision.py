@@ -6,7 +6,7 @@ from reviews.judge import flag_precision
 from reviews.judge.flag_precision import FlagReason
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, FacetCount, ReasonCount, Run, User
-from reviews.review import decisions
+from reviews.review import undo
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
@@ -79,7 +79,7 @@ class TestFlagReason:
             origins={"Clarity": "human"},
             judged={"Clarity": "Yes"},
         )
-        decisions.undo(run=done.target_run, reviewer=ana)
+        undo.undo(run=done.target_run, actor=ana)
         [family] = flag_precision.measure_flag_precision(JudgeScope(done.target_run)).families
         assert (family.flagged, family.reviewed) == (1, 0)
 

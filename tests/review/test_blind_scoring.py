@@ -24,7 +24,7 @@ from reviews.models import (
 from reviews.queue import claims
 from reviews.records import responses
 from reviews.records.conflicts import Conflict, RecordUnavailable
-from reviews.review import blind_scoring, decisions, drafts, escalations
+from reviews.review import blind_scoring, decisions, drafts, escalations, undo
 from reviews.review.blind_scoring import BlindFeasibility
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -108,7 +108,7 @@ class TestHidden:
     ) -> None:
         lock_in(claimed, ana)
         decide(claimed, ana)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         drafts.discard(evaluation_id=claimed.pk, reviewer=ana)
         claimed.refresh_from_db()
         assert (claimed.in_queue, claimed.review) == (True, None)
@@ -342,7 +342,7 @@ class TestBlindDecision:
     def test_undone_blind_decision_shows_judge_scores(self, run: Run, claimed: Evaluation, ana: User) -> None:
         lock_in(claimed, ana)
         decide(claimed, ana)
-        record = decisions.undo(run=run, reviewer=ana)
+        record = undo.undo(run=run, actor=ana).evaluation
         assert not blind_scoring.is_hidden(record, ana)
         assert blind_scoring.find_locked_in(record, ana)
 

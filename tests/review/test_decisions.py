@@ -17,7 +17,7 @@ from reviews.queue.claims import format_time
 from reviews.records.conflicts import Conflict
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
-from reviews.review import decisions, drafts, escalations
+from reviews.review import decisions, drafts, escalations, undo
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import export_data, line
 from tests.support.work import ORIGINS, SCORES, decide, end_claim
@@ -183,10 +183,8 @@ def handed_to_a_lead_by_bo(evaluation: Evaluation, bo: User) -> str:
 def decided_and_taken_back_by_bo(evaluation: Evaluation, bo: User) -> str:
     end_claim(evaluation)
     decide(evaluation, bo)
-    claims.release(
-        evaluation_id=decisions.undo(run=evaluation.run, reviewer=bo).pk,
-        actor=bo,
-    )
+    undo.undo(run=evaluation.run, actor=bo)
+    claims.release(evaluation_id=evaluation.pk, actor=bo)
     at = AuditEvent.objects.get(action="undo").at
     return f"bo undid a decision on this at {at:%H:%M} UTC. Check it again."
 
@@ -270,7 +268,7 @@ class TestReimport:
     def test_undone_record_is_reimported_as_undecided(self, ana: User) -> None:
         opened = self.imported(line())
         decide(opened, ana)
-        decisions.undo(run=opened.run, reviewer=ana)
+        undo.undo(run=opened.run, actor=ana)
         evaluation = self.imported(line(aggregated_score="Fail"))
         assert (evaluation.aggregated_score, evaluation.is_outdated) == ("Fail", False)
         assert export_data(run="run") == line(aggregated_score="Fail")
@@ -304,7 +302,7 @@ class TestReimport:
 
 class TestUndo:
     def undo(self, evaluation: Evaluation, reviewer: User) -> Evaluation:
-        return decisions.undo(run=evaluation.run, reviewer=reviewer)
+        return undo.undo(run=evaluation.run, actor=reviewer).evaluation
 
     @pytest.mark.parametrize("status", ["Needs Review", "Pending"])
     def test_undo_restores_the_record_and_its_claim(self, ana: User, status: str) -> None:
@@ -361,7 +359,7 @@ class TestUndo:
         decide(first, ana)
         decide(second, ana)
         assert [self.undo(first, ana) for _ in range(2)] == [second, first]
-        with pytest.raises(Conflict, match=r"^You have no decision in this run to undo\.$"):
+        with pytest.raises(Conflict, match=r"^You have nothing to undo in this run"):
             self.undo(first, ana)
 
     def test_undo_of_a_revision_restores_the_decision_before(self, evaluation: Evaluation, ana: User) -> None:
@@ -396,7 +394,7 @@ class TestUndo:
 
     def test_undo_finds_own_decisions_only(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         decide(evaluation, ana)
-        with pytest.raises(Conflict, match=r"^You have no decision in this run"):
+        with pytest.raises(Conflict, match=r"^You have nothing to undo in this run"):
             self.undo(evaluation, lea)
 
     def revised(self, evaluation: Evaluation, lea: User) -> str:
@@ -425,7 +423,7 @@ class TestUndo:
         before = columns(evaluation)
         with pytest.raises(Conflict) as conflict:
             self.undo(evaluation, ana)
-        assert conflict.value.reason == sentence
+        assert conflict.value.reason == f"Can't undo: submitted {evaluation.title}. {sentence}"
         assert columns(evaluation) == before
 
 

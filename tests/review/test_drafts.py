@@ -11,7 +11,7 @@ from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Draft, Evaluation, User
 from reviews.queue import claims as queue_claims
 from reviews.records.conflicts import DraftOutdated, RecordUnavailable
-from reviews.review import decisions, drafts, escalations
+from reviews.review import drafts, escalations, undo
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide, end_claim
 
@@ -196,5 +196,5 @@ class TestDraftLifetime:
     def test_draft_of_an_undone_review_replaces_an_older_one(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana, comments="Checked.")
         save(evaluation, ana, revision=7)
-        decisions.undo(run=evaluation.run, reviewer=ana)
+        undo.undo(run=evaluation.run, actor=ana)
         assert kept(evaluation, ana)[-1] == ["comments", "Checked."]

@@ -6,7 +6,7 @@ from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Escalation, Evaluation, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict, RecordUnavailable
-from reviews.review import decisions, drafts, escalations
+from reviews.review import drafts, escalations, undo
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide
 
@@ -53,9 +53,10 @@ class TestEscalate:
         assert claims.claim(evaluation_id=evaluation.pk, reviewer=lea).claimed_by == lea
 
     def test_escalation_keeps_reason_and_note(self, evaluation: Evaluation, ana: User) -> None:
-        raise_it(evaluation, ana)
+        raised = raise_it(evaluation, ana)
         event = AuditEvent.objects.get(action="escalate")
-        assert event.detail == {"kind": "cannot judge", "reason": "no reference", "note": "What is asked?"}
+        said = {"kind": "cannot judge", "reason": "no reference", "note": "What is asked?"}
+        assert event.detail == said | {"escalation": raised.pk}
 
     def test_escalating_a_record_claimed_by_another_is_refused(
         self, evaluation: Evaluation, bo: User
@@ -131,7 +132,7 @@ class TestResolve:
     def test_closing_can_be_undone(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         raised = raise_it(evaluation, ana)
         resolve(raised, lea, "closed")
-        undone = decisions.undo(run=evaluation.run, reviewer=lea)
+        undone = undo.undo(run=evaluation.run, actor=lea).evaluation
         assert (undone.human_review_status, undone.human_review_comments) == ("Needs Review", None)
         assert escalations.find_open(evaluation) == raised
 
@@ -151,7 +152,7 @@ class TestResolve:
     ) -> None:
         raised = raise_it(evaluation, ana)
         resolve(raised, lea, outcome)
-        with pytest.raises(Conflict, match=r"^This escalation is already resolved: "):
+        with pytest.raises(Conflict, match=r"^lea resolved this escalation at \d\d:\d\d UTC: "):
             resolve(raised, lea, outcome)
 
     def test_closing_a_record_that_a_file_decided_is_a_conflict(

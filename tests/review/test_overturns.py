@@ -9,6 +9,7 @@ from reviews.dashboard.reviewer_activity import WorkSelection
 from reviews.models import Evaluation, FileConflict, Overturn, Review, Run, User
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions as review_decisions
+from reviews.review import undo
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import SCORES, decide, evaluations
 
@@ -53,7 +54,7 @@ class TestOverturns:
 
     def test_undone_revision_is_no_overturn(self, decided: Evaluation, ana: User, lea: User) -> None:
         decide(decided, lea, by=review_decisions.revise, scores=OTHER)
-        review_decisions.undo(run=decided.run, reviewer=lea)
+        undo.undo(run=decided.run, actor=lea)
         assert (kinds(ana), count(ana)) == ([], 0)
 
     def test_reopened_decision_of_another_is_overturned(
@@ -111,7 +112,7 @@ class TestDrilldown:
         decide(changed, ana, judged=judged, scores=passed)
         decide(fast, ana, judged=judged, words=240, active_ms=1_000)
         decide(back, ana, judged=judged)
-        review_decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         return run
 
     @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 from reviews.accounts.permissions import Denied
 from reviews.models import AuditEvent, Evaluation, Overturn, Review, User
 from reviews.records.conflicts import Conflict
-from reviews.review.decisions import close, reopen, revise, undo
+from reviews.review.decisions import close, reopen, revise
+from reviews.review.undo import undo
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import ORIGINS, SCORES, decide, restore_version
@@ -68,7 +69,7 @@ def test_restore_over_decision_of_lead_is_denied(record: Evaluation, ana: User) 
 
 def test_undone_version_can_be_restored(first: Review, ana: User) -> None:
     second = decide(first.evaluation, ana, by=revise, scores=OTHER_SCORES)
-    undo(run=second.evaluation.run, reviewer=ana)
+    undo(run=second.evaluation.run, actor=ana)
     assert restore_version(Evaluation.objects.get(), ana, 2).corrected_scores == OTHER_SCORES
 
 
@@ -82,7 +83,7 @@ def test_restored_version_without_scores_has_none(ana: User, lea: User) -> None:
 
 def test_restore_can_be_undone(record: Evaluation, lea: User) -> None:
     restore_version(record, lea)
-    undone = undo(run=record.run, reviewer=lea)
+    undone = undo(run=record.run, actor=lea).evaluation
     assert undone.human_corrected_scores == OTHER_SCORES
     assert undone.is_done
 

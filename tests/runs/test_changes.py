@@ -20,7 +20,8 @@ from reviews.models import AuditEvent, BulkChange, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.records.conflicts import RunArchived
 from reviews.review import drafts, escalations
-from reviews.review.decisions import reopen, undo
+from reviews.review.decisions import reopen
+from reviews.review.undo import undo
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import ImportUnderWay, archive_run, rename_run, unarchive_run
 from reviews.search.filters import Filters
@@ -201,7 +202,7 @@ class TestArchive:
         archive_run(run_id=run.pk, actor=lea)
         run.refresh_from_db()
         with pytest.raises(RunArchived):
-            undo(run=run, reviewer=ana)
+            undo(run=run, actor=ana)
         with pytest.raises(RunArchived):
             reopen(evaluation_id=record_of(run).pk, actor=lea, reason="Wrong.")
         assert not spot_checks.draw(selection=WorkSelection(reviewer=ana), count=9, actor=lea)

@@ -36,7 +36,7 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.queue.members import configure_members, fingerprint
-from reviews.review import blind_scoring, decisions, drafts, escalations, independent_reviews
+from reviews.review import blind_scoring, decisions, drafts, escalations, independent_reviews, undo
 from reviews.rubric.guidelines import write_guideline
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs import deletion
@@ -102,7 +102,7 @@ def full_run(name: str, ana: User, bo: User, lea: User, max: User) -> Run:
     bring(task(task_id=1, model_responses=[answer]), run=name)
     for number in range(3):
         agree(record(number, run), ana, causes={"Clarity": "too strict"})
-    decisions.undo(run=run, reviewer=ana)
+    undo.undo(run=run, actor=ana)
     agree(record(2, run), ana)
     decisions.reopen(evaluation_id=record(0, run).pk, actor=lea, reason="Wrong.")
     spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)

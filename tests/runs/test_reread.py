@@ -27,7 +27,7 @@ from reviews.models import (
 from reviews.queue import claims
 from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.records.rubric import Criterion, Rubric
-from reviews.review import decisions, drafts, escalations
+from reviews.review import decisions, drafts, escalations, undo
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.runs.changes import archive_run
 from reviews.runs.reread import RereadRefused, RereadReport, reread_in_request, reread_run
@@ -273,7 +273,7 @@ class TestRefused:
             origins={},
         )
         assert "This run has decisions." in str(self.refused(run, how(evaluation_id="alt")))
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         assert "This run has decisions." in str(self.refused(run, how(evaluation_id="alt")))
 
     def test_run_with_an_escalation_is_refused(self, run: Run, ana: User) -> None:

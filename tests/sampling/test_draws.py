@@ -28,7 +28,7 @@ from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Re
 from reviews.queue import allocation, claims, progress
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.records.schema import HUMAN_FIELDS, Limits
-from reviews.review import decisions, escalations
+from reviews.review import decisions, escalations, undo
 from reviews.sampling import draws
 from reviews.sampling.draws import DrawResult
 from tests.support.factories import UserFactory
@@ -133,7 +133,7 @@ class TestDraw:
         held, decided, typed, handed_on, taken_back, *free = run.evaluations.filter(is_sampled=True)
         agree(again(decided), ana)
         agree(again(taken_back), ana)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         end_claim(taken_back)
         claims.claim(evaluation_id=held.pk, reviewer=bo)
         typed.drafts.create(reviewer=bo, fields=[], revision=1)
@@ -264,7 +264,7 @@ class TestDecisionsOnSampledRecords:
     def test_confirmation_can_be_undone(self, run: Run, ana: User) -> None:
         evaluation = one_drawn()
         agree(evaluation, ana)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         undone = again(evaluation)
         assert (undone.human_review_status, undone.review, undone.claimed_by) == ("Needs Review", None, ana)
         assert summed(run) == 0
@@ -306,7 +306,7 @@ class TestDecisionsOnSampledRecords:
         assert summed(run) == 0
         assert review.overturns.get().reason == "Look again."
         with pytest.raises(Conflict):
-            decisions.undo(run=run, reviewer=ana)
+            undo.undo(run=run, actor=ana)
 
     def test_closed_sampled_record_keeps_its_line(self, run: Run, ana: User, lea: User) -> None:
         evaluation = one_drawn()
@@ -384,7 +384,7 @@ class TestExports:
         agree(again(reopened), ana)
         decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
         decide(again(undone), ana, scores=CORRECTED)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         assert export_data() == data
 
     def test_export_of_a_reopened_and_confirmed_record_equals_the_file(self, ana: User, lea: User) -> None:
@@ -406,7 +406,7 @@ class TestExports:
         agree(again(reopened), ana)
         decisions.reopen(evaluation_id=reopened.pk, actor=lea, reason="Look again.")
         decide(again(undone), ana, scores=CORRECTED)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         assert compared(tmp_path, data, export_data()) == []
         assert compared(tmp_path, data, data) != []
 
@@ -464,7 +464,7 @@ class TestAnySequence:
         agree(record, lea, by=decisions.revise)
 
     def undo(self, run: Run, _record: Evaluation, lea: User, _data: bytes) -> None:
-        decisions.undo(run=run, reviewer=lea)
+        undo.undo(run=run, actor=lea)
 
     def reopen(self, _run: Run, record: Evaluation, lea: User, _data: bytes) -> None:
         decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Look again.")

@@ -31,7 +31,7 @@ from reviews.models import (
     WebhookDelivery,
 )
 from reviews.queue import progress
-from reviews.review import decisions, escalations
+from reviews.review import decisions, escalations, undo
 from reviews.sampling import draws
 from reviews.webhooks import deliveries, sender
 from reviews.webhooks.deliveries import PAUSES, REVIEWED
@@ -176,7 +176,7 @@ class TestRunNotification:
         if again == "reopen":
             decisions.reopen(evaluation_id=record.pk, actor=ana, reason="Step two.")
         else:
-            decisions.undo(run=run, reviewer=ana)
+            undo.undo(run=run, actor=ana)
         # Also if it is decided again before the job runs.
         decide(fresh(record), ana)
         assert notified_runs() == ["nightly"]

@@ -1,4 +1,4 @@
-"""Submit, lock in, revise, undo and reopen. If nothing is saved, the entries come back with the reason."""
+"""Submit, lock in, revise and reopen. If nothing is saved, the entries come back with the reason."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -18,8 +18,7 @@ from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import ReviewForm
-from reviews.views.access import load_run
-from reviews.views.review import screen
+from reviews.views.review import screen, toasts
 
 _LONGEST_REASON = 5_000
 
@@ -40,16 +39,16 @@ def submit(request: Request, pk: int) -> HttpResponse:
         outcome = "Waiting for the other reviewers."
         if record.is_escalated:
             outcome = "Reviewers disagree; a lead will decide."
-        messages.success(request, f"Your review of {record.title} is saved. {outcome}")
+        toasts.offer_undo(request, record, f"{record.title} submitted. {outcome}")
         return _show_next(request, record)
     before, after = form.judged_verdict, form.verdict or "no verdict"
     saved = format_html(
-        'Saved <a href="{}">{}</a>: {}',
+        '<a href="{}">{}</a> submitted: {}.',
         reverse("evaluation", args=[pk]),
         record.title,
         after if after == before or not before else f"{before} → {after}",
     )
-    messages.success(request, saved)
+    toasts.offer_undo(request, record, saved)
     return _show_next(request, record)
 
 
@@ -78,7 +77,7 @@ def revise(request: Request, pk: int) -> HttpResponse:
     unsaved = _save(request, record, _posted_form(request, record), decisions.revise, is_revision=True)
     if unsaved:
         return unsaved
-    messages.success(request, f"Saved as a new version: {record.title}.")
+    toasts.offer_undo(request, record, f"New version of {record.title} saved.")
     return screen.show(request, record)
 
 
@@ -140,17 +139,6 @@ def _show_next(request: Request, record: Evaluation) -> HttpResponse:
     response.headers["HX-Reswap"] = "none"
     response.headers["X-Claim-Until"] = screen.iso(claimed.claimed_until)
     return response
-
-
-@require_POST
-def undo(request: Request, run_pk: int) -> HttpResponse:
-    """Undo the reviewer's last submit and open its record again."""
-    run = load_run(request, run_pk)
-    record = decisions.undo(run=run, reviewer=request.user)
-    is_claimed = record.claimed_by_id == request.user.pk
-    restored = "It is open again with your scores." if is_claimed else "Your scores are kept as a draft."
-    messages.success(request, f"Undone: {record.title}. {restored}")
-    return screen.show(request, record)
 
 
 @require_POST

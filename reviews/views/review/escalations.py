@@ -14,7 +14,7 @@ from reviews.records.conflicts import RecordUnavailable
 from reviews.review import escalations
 from reviews.review.forms.escalation import EscalationForm
 from reviews.views.access import load_in_run
-from reviews.views.review import screen
+from reviews.views.review import screen, toasts
 
 _LONGEST_ANSWER = 5_000
 
@@ -33,7 +33,7 @@ def escalate(request: Request, pk: int) -> HttpResponse:
         escalations.escalate(evaluation_id=record.pk, reviewer=request.user, **form.cleaned_data)
     except RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
-    messages.success(request, f"Sent to a lead: {record.title}. You can withdraw it in My reviews.")
+    toasts.offer_undo(request, record, f"{record.title} sent to a lead.")
     return screen.go_on(request, record.run)
 
 

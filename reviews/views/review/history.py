@@ -4,7 +4,6 @@ from http import HTTPStatus
 from uuid import uuid4
 
 from django import forms
-from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
@@ -16,7 +15,7 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
-from reviews.views.review import screen
+from reviews.views.review import screen, toasts
 
 
 class RestoreForm(forms.Form):
@@ -56,9 +55,9 @@ def restore(request: Request, pk: int) -> HttpResponse:
     except Conflict as conflict:
         form.add_error(None, conflict.reason)
         return _page(request, screen.load(request, pk), form=form, status=HTTPStatus.CONFLICT)
-    messages.success(
-        request, f"Version {form.cleaned_data['restored']} is current again, as version {review.version}."
-    )
+    restored = form.cleaned_data["restored"]
+    sentence = f"Version {restored} is current again, as version {review.version}."
+    toasts.offer_undo(request, record, sentence)
     return redirect("record-history", pk)
 
 
@@ -75,6 +74,7 @@ def _page(
         "run": record.run,
         "page": timeline.load_page(record, reader=request.user, after=after),
         "after": after,
+        "undoable": screen.undoable_action(request, record.run),
         "submission": uuid4(),
         "problems": [sentence for errors in form.errors.values() for sentence in errors] if form else [],
         "posted": {name: form.data.get(name, "") if form else "" for name in ("restored", "reason")},

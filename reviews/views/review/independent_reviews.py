@@ -2,7 +2,6 @@
 
 from http import HTTPStatus
 
-from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
@@ -14,7 +13,7 @@ from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, independent_reviews
 from reviews.review.forms.review import ReviewForm
 from reviews.views.access import load_run
-from reviews.views.review import screen
+from reviews.views.review import screen, toasts
 
 
 @require_POST
@@ -36,7 +35,7 @@ def add_review(request: Request, pk: int) -> HttpResponse:
     outcome = "It agrees with the current decision."
     if record.is_escalated:
         outcome = "It differs from the decision; a lead will decide."
-    messages.success(request, f"Your independent review on {record.title} is saved. {outcome}")
+    toasts.offer_undo(request, record, f"Your independent review of {record.title} is saved. {outcome}")
     return screen.go_on(request, record.run)
 
 

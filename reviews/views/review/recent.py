@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 from reviews.history.recent import load_page
 from reviews.http.request import Request
 from reviews.views.access import load_run
+from reviews.views.review import screen
 
 
 @require_safe
@@ -16,10 +17,10 @@ def recent(request: Request, run_pk: int) -> HttpResponse:
     """Show the reviewer's decisions (`?after=` is the cursor of a page), skips and escalations."""
     run = load_run(request, run_pk)
     after = request.GET.get("after", "")
-    page = load_page(reviewer=request.user, run=run, after=after)
-    # Undo applies to the latest decision, which is on the first page.
-    remaining = (one for one in page.decisions if one.state != "undone")
-    last = None if after else next(remaining, None)
-    return render(
-        request, "review/recent/page.html", {"run": run, "page": page, "after": after, "last": last}
-    )
+    context = {
+        "run": run,
+        "page": load_page(reviewer=request.user, run=run, after=after),
+        "after": after,
+        "undoable": screen.undoable_action(request, run),
+    }
+    return render(request, "review/recent/page.html", context)

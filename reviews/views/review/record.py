@@ -22,7 +22,7 @@ from reviews.records.conflicts import RecordUnavailable
 from reviews.review import blind_scoring
 from reviews.search import listing
 from reviews.storage import line_reader
-from reviews.views.review import screen
+from reviews.views.review import screen, toasts
 
 
 @require_safe
@@ -73,6 +73,7 @@ def skip(request: Request, pk: int) -> HttpResponse:
         claims.skip(evaluation_id=record.pk, reviewer=request.user)
     except RecordUnavailable as taken:
         return screen.record_screen(request, record, problem=taken.reason, status=HTTPStatus.CONFLICT)
+    toasts.offer_undo(request, record, f"{record.title} skipped.")
     return screen.go_on(request, record.run)
 
 
@@ -91,6 +92,8 @@ def release(request: Request, pk: int) -> HttpResponse:
     record = screen.load(request, pk)
     was_own = record.claimed_by_id == request.user.pk
     claims.release(evaluation_id=record.pk, actor=request.user)
+    if was_own:
+        toasts.offer_undo(request, record, f"{record.title} released.")
     return screen.show_queue(request, record.run) if was_own else screen.show(request, record)
 
 

@@ -24,7 +24,7 @@ from reviews.models import AuditEvent, Draft, Evaluation, IndependentReview, Run
 from reviews.queue import claims, progress
 from reviews.queue.claim_length import renewal_interval
 from reviews.records.conflicts import Conflict, RecordReimported
-from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews
+from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews, undo
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
@@ -120,6 +120,7 @@ def queue_screen(request: Request, run: Run) -> HttpResponse:
         "queue": progress.reviewer_progress(run=run, reviewer=request.user, condition=condition),
         "query": filters.query_string,
         "notes": listing.hidden_record_notes(run, filters),
+        "undoable": undoable_action(request, run),
     }
     return _screen(request, "review/queue/page.html", context)
 
@@ -164,7 +165,9 @@ def record_screen(
         shown.revision = kept.revision  # the next save continues the saved draft
     if shown.is_blind:
         context["submit_url"] = reverse("lock-in", args=[record.pk])
-    context |= {"is_open": is_open or form is not None, "draft": draft, "form": shown}
+    is_open = is_open or form is not None
+    context |= {"is_open": is_open, "draft": draft, "form": shown}
+    context["undoable"] = None if is_open else undoable_action(request, record.run)
     context["independent_reviews"] = None
     if readable:
         compared = adjudication.compare_reviews(readable, shown.proposals, shown.rubric, request.user)
@@ -190,6 +193,11 @@ def _form(
         return BlindForm(record, data, draft=draft)
     blind_scores = blind_scoring.find_locked_in(record, request.user)
     return ReviewForm(record, data, draft=draft, blind_scores=blind_scores, independent_reviews=readable)
+
+
+def undoable_action(request: Request, run: Run) -> undo.Action | None:
+    """Return the action that Undo would undo, for pages that only show."""
+    return None if run.archived_at else undo.last_action(run=run, actor=request.user)
 
 
 def access(request: Request, record: Evaluation) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class TestDuringOutage:
     def test_outage_sends_only_a_message_to_htmx(self, client: Client) -> None:
         response = client.post(reverse("logout"), headers=HTMX)
         assert response.status_code == 503
-        assert text(response) == f'<p class="banner error">{outage.MESSAGE}</p>'
+        assert f'<div class="toast bad" role="alert"> <p>{outage.MESSAGE}</p>' in text(response)
 
     def test_outage_sends_problem_to_programs(self, client: Client) -> None:
         response = client.put("/api/v1/runs/one/evaluations/a/review", b"{}", content_type="application/json")

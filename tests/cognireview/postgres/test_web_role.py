@@ -21,7 +21,7 @@ from reviews.exports.output import ExportOptions
 from reviews.imports import jobs as import_jobs
 from reviews.models import AuditEvent, AuditSeal, Export, Run, User
 from reviews.queue import claims
-from reviews.review import decisions
+from reviews.review import undo
 from reviews.runs import deletion
 from reviews.webhooks import deliveries
 from tests.support.factories import PASSWORD, EvaluationFactory
@@ -56,7 +56,7 @@ class TestWebRole:
             run_name="more", file_name="more.jsonl", blocks=[line("eval_c")], strict=False, actor=max
         )
         decide(claims.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
-        decisions.undo(run=run, reviewer=ana)
+        undo.undo(run=run, actor=ana)
         decide(claims.claim_next(run=run, reviewer=ana) or EvaluationFactory.build(), ana)
         deliveries.notify_reviewed_runs()
         skipped = claims.claim_next(run=run, reviewer=ana)

@@ -397,7 +397,7 @@ class TestAfterLockIn:
     ) -> None:
         as_ana.post(url("submit", claimed), filled_in(lock_in("Yes", "Yes", "No", "No")))
         response = as_ana.post(url("undo", run), headers=HTMX)
-        assert "Undone: Task 7 · o1." in text(response)
+        assert "Undone. Task 7 · o1 is open again" in text(response)
         form = response.context["form"]
         assert not form.is_blind
         assert [row.value for row in form.rows] == ["Yes", "Yes", "No", "No"]

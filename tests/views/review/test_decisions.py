@@ -93,7 +93,7 @@ class TestPrefetch:
         response = as_ana.post(url("submit", claimed), form_of(claimed) | {"next": spare.pk}, headers=HTMX)
         page = text(response)
         assert response["HX-Reswap"] == "none"
-        assert 'id="messages" role="status" hx-swap-oob="innerHTML"' in page
+        assert 'id="messages" hx-swap-oob="beforeend"' in page
         assert '<p id="progress" hx-swap-oob="true">' in page
         assert "· 1 of 2 left" in page
         assert 'id="screen"' not in page
@@ -134,7 +134,7 @@ class TestUndo:
     ) -> None:
         response = as_ana.post(url("undo", done.run), follow=True)
         page = text(response)
-        assert "Undone: Task 7 · o1." in page
+        assert "Undone. Task 7 · o1 is open again with your scores." in page
         assert "No → Partial" in page
         assert 'value="too strict" checked' in page
         assert "Half of it." in page
@@ -146,12 +146,12 @@ class TestUndo:
         assert response["HX-Replace-Url"] == url("evaluation", done)
         assert 'id="review-form"' in text(response)
 
-    def test_undo_without_submit_says_so(self, as_ana: Client, claimed: Evaluation) -> None:
+    def test_undo_without_an_action_says_so(self, as_ana: Client, claimed: Evaluation) -> None:
         response = as_ana.post(url("undo", claimed.run), headers=HTMX)
-        assert response.status_code == 409
-        assert response["HX-Retarget"] == "#strip"
-        assert "You have no decision in this run to undo." in text(response)
-        assert "no decision in this run" in text(as_ana.post(url("undo", claimed.run), follow=True))
+        assert (response.status_code, response["HX-Reswap"]) == (409, "none")
+        said = "You have nothing to undo in this run from the last 24 hours."
+        for page in (response, as_ana.post(url("undo", claimed.run), follow=True)):
+            assert f'<div class="toast bad" role="alert"> <p>{said}</p>' in text(page)
 
 
 class TestRevise:
@@ -243,8 +243,8 @@ def test_recent_work_offers_to_undo_each_action(
     response: Any = as_ana.get(url("recent", run))
     page = text(response)
     assert "Which field is this?" in page
+    assert "Undo: asked a lead about Task 9" in page
     for name, row in (
-        ("undo", run),
         ("unskip", skipped),
         ("withdraw-escalation", response.context["page"].escalations[0]),
     ):

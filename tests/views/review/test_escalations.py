@@ -31,7 +31,7 @@ class TestEscalate:
         form = {"kind": "cannot judge", "reason": "no response"}
         response = as_ana.post(url("escalate", claimed), form, headers=HTMX)
         assert response["HX-Replace-Url"] == url("evaluation", other)
-        assert "Sent to a lead: Task 7 · o1." in text(response)
+        assert "Task 7 · o1 sent to a lead." in text(response)
 
     @pytest.mark.parametrize(
         ("form", "sentence"),
@@ -138,4 +138,4 @@ class TestEscalatedRecord:
         as_lea.post(url("resolve-escalation", escalation), form)
         again = as_lea.post(url("resolve-escalation", escalation), form, headers=HTMX)
         assert again.status_code == 409
-        assert "This escalation is already resolved" in text(again)
+        assert "lea resolved this escalation at" in text(again)

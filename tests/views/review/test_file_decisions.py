@@ -13,7 +13,7 @@ from reviews.exports.verify_export import compare
 from reviews.models import Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.schema import Limits
-from reviews.review import decisions, independent_reviews
+from reviews.review import decisions, independent_reviews, undo
 from reviews.rubric.run_rubric import run_rubric
 from reviews.rubric.score_input import ScoreInput
 from tests.support.lines import export_data, file_of, import_data, line
@@ -169,7 +169,7 @@ class TestLaterChanges:
     ) -> None:
         posted = filled_in(open_record(as_ana, decided_before, ana)) | {"comments": "Mine"}
         submit(as_ana, decided_before, posted)
-        decisions.undo(run=decided_before.run, reviewer=ana)
+        undo.undo(run=decided_before.run, actor=ana)
         record = Evaluation.objects.get()
         assert record.human_corrected_scores == CORRECTED
         assert record.human_review_comments == BY_CARLA["human_review_comments"]
@@ -303,7 +303,7 @@ class TestOddScores:
         record = record_of(**(BY_CARLA | {"human_corrected_scores": scores}))
         given = {"Clarity": {"score": "No", "justification": ""}}
         decide(record, ana, scores=given, origins={"Clarity": "human"})
-        decisions.undo(run=record.run, reviewer=ana)
+        undo.undo(run=record.run, actor=ana)
         assert as_ana.get(reverse("evaluation", args=[record.pk])).status_code == 200
         record.refresh_from_db()
         assert (record.human_corrected_scores or {}).keys() == {
@@ -316,7 +316,7 @@ class TestOddScores:
         restore_version(Evaluation.objects.get(), lea, from_file.version)
         for name in ("evaluation", "revise", "record-history"):
             assert as_lea.get(reverse(name, args=[record.pk])).status_code == 200, name
-        decisions.undo(run=record.run, reviewer=lea)
+        undo.undo(run=record.run, actor=lea)
         assert as_lea.get(reverse("evaluation", args=[record.pk])).status_code == 200
         assert export_data().endswith(b"}\n")
 

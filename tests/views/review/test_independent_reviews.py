@@ -49,7 +49,7 @@ class TestSubmit:
     ) -> None:
         other = EvaluationFactory.create(run=record.run, task_id="8")
         response = as_ana.post(url("submit", record), form_of(record), headers=HTMX)
-        assert "Your review of Task 7 · o1 is saved. Waiting for the other reviewers." in text(response)
+        assert "Task 7 · o1 submitted. Waiting for the other reviewers." in text(response)
         assert response["HX-Replace-Url"] == url("evaluation", other)
 
     def test_agreeing_independent_reviews_become_the_decision(
@@ -57,7 +57,7 @@ class TestSubmit:
     ) -> None:
         decide(record, ana, scores=SCORES)
         response = as_bo.post(url("submit", record), form_of(record), follow=True)
-        assert "Saved" in text(response)
+        assert "</a> submitted: " in text(response)
         assert Evaluation.objects.get().human_reviewer_id == "bo"
 
     def test_differing_independent_review_is_reported(
@@ -88,7 +88,7 @@ class TestSubmit:
     ) -> None:
         assert "Independent review" in text(as_ana.get(url("recent", run)))
         response = as_ana.post(url("undo", run), headers=HTMX)
-        assert "Undone: Task 7 · o1. It is open again with your scores." in text(response)
+        assert "Undone. Task 7 · o1 is open again with your scores." in text(response)
         assert SECRET in text(response)
 
     def test_independent_review_can_be_undone_while_another_has_the_record(
@@ -228,7 +228,7 @@ class TestLateReview:
     def test_differing_late_review_goes_to_a_lead(self, as_bo: Client, decided: Evaluation) -> None:
         refused = as_bo.post(url("submit", decided), form_of(decided), headers=HTMX)
         response = as_bo.post(url("independent-review", decided), filled_in(refused), follow=True)
-        assert "Your independent review on Task 7 · o1 is saved. It differs from the decision" in text(
+        assert "Your independent review of Task 7 · o1 is saved. It differs from the decision" in text(
             response
         )
         after = Evaluation.objects.get()

@@ -362,7 +362,7 @@ class TestSubmit:
         response = as_ana.post(
             url("submit", claimed), form_of(claimed, criteria__1__score="Yes"), follow=True
         )
-        assert "Task 7 · o1</a>: Fail → Pass" in text(response)
+        assert "Task 7 · o1</a> submitted: Fail → Pass." in text(response)
         assert "All caught up" in text(response)
 
     def test_submit_by_htmx_returns_the_next_screen(self, as_ana: Client, claimed: Evaluation) -> None:
@@ -370,8 +370,8 @@ class TestSubmit:
         response = as_ana.post(url("submit", claimed), form_of(claimed), follow=True, headers=HTMX)
         page = text(response)
         assert page.startswith("<title>Task 7 · o3")
-        assert '<div id="messages" role="status" hx-swap-oob="innerHTML">' in page
-        assert "Saved" in page
+        assert '<div id="messages" hx-swap-oob="beforeend">' in page
+        assert "</a> submitted: " in page
 
     def test_repeated_submit_is_one_review(self, as_ana: Client, claimed: Evaluation) -> None:
         form = form_of(claimed)

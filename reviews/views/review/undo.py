@@ -1,0 +1,59 @@
+"""Undo the last action of a person in a run."""
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.html import format_html
+from django.views.decorators.http import require_POST
+
+from reviews.accounts.permissions import can_revise
+from reviews.http.redirects import SeeOther, sending_page
+from reviews.http.request import Request
+from reviews.models import Run
+from reviews.records.conflicts import Conflict
+from reviews.review import undo as review_undo
+from reviews.review.undo import Undone, UndoRefused
+from reviews.views.access import load_run
+from reviews.views.review import screen
+
+
+@require_POST
+def undo(request: Request, run_pk: int) -> HttpResponse:
+    """Undo the person's last action, or the one of a toast (`event`), and show its record again."""
+    run = load_run(request, run_pk)
+    try:
+        undone = review_undo.undo(run=run, actor=request.user, event=screen.posted_key(request, "event"))
+    except Conflict as refusal:
+        return _refused(request, run, refusal)
+    messages.success(request, _sentence(undone))
+    response = screen.show(request, undone.evaluation)
+    response.headers["X-Undone"] = str(undone.action.event.pk)
+    return response
+
+
+def _sentence(undone: Undone) -> str:
+    if not undone.is_claimed:
+        kept = " Your scores are kept as a draft." if undone.action.is_decision else ""
+        return f"Undone: {undone.action.label}.{kept}"
+    entered = " with your scores" if undone.action.is_decision else ""
+    return f"Undone. {undone.evaluation.title} is open again{entered}."
+
+
+def _refused(request: Request, run: Run, refusal: Conflict) -> HttpResponse:
+    """Show why nothing was undone, on the page that the person is on, with a link to the alternative."""
+    sentence = refusal.reason
+    if isinstance(refusal, UndoRefused):
+        record = screen.load(request, refusal.action.record.pk)
+        is_revisable = record.is_decided and can_revise(request.user, record)
+        place, label = ("revise", "Revise it") if is_revisable else ("evaluation", "Open record")
+        sentence = format_html('{} <a href="{}">{}</a>', sentence, reverse(place, args=[record.pk]), label)
+    messages.error(request, sentence)
+    if not request.htmx:
+        return SeeOther(sending_page(request))
+    context = {"run": run, "query": screen.working_filters(request).query_string}
+    response = render(request, "review/record/messages.html", context, status=HTTPStatus.CONFLICT)
+    response.headers["HX-Reswap"] = "none"
+    return response
