@@ -15,6 +15,7 @@ export const keys = {
   /** Commands by name; those in `shifted` run with Shift. */
   commands: {
     go: () => { isGoing = true; },
+    start: () => [...document.querySelectorAll("[data-start]")].at(-1)?.click(),
     search: () => document.querySelector("input[type=search], #filter-q")?.focus(),
   },
   shifted: {},

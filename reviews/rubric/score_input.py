@@ -21,7 +21,7 @@ from reviews.records.scores import (
 )
 
 # Shortcut keys of commands on the review screen. Scores do not use them.
-COMMAND_LETTERS = frozenset("acdefghjkmoqrsuvwx")
+COMMAND_LETTERS = frozenset("acdefghjkmoqrsuvwxz")
 # Shortcut keys for scores without a free letter, such as numbers.
 _SPARE_LETTERS = "tyipzlbn"
 

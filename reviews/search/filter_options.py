@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from reviews.models import Run
+from reviews.models import FacetCount, Run
 from reviews.records.scores import criterion_title
+from reviews.search import indexing, strata
+from reviews.search.filters import FILTERS
 
 MAX_OPTIONS = 200
 
@@ -53,6 +55,39 @@ def _title(name: str, value: str) -> str:
         return value
     criterion, _, score = value.rpartition("=")
     return f"{criterion_title(criterion)}: {score}"
+
+
+# Judges, prompts, models and verdicts, each counted over all strata.
+_COUNTS = """
+    SELECT judge_llm_model, judge_prompt_template_path, model_id, verdict, sum(evaluations)
+    FROM stratum_count JOIN stratum ON stratum.id = stratum_id WHERE run_id = %s
+    GROUP BY GROUPING SETS ((judge_llm_model), (judge_prompt_template_path), (model_id), (verdict))
+"""
+_COUNTED = ("judge", "template", "model", "verdict")
+
+
+def option_counts(run: Run) -> dict[str, dict[str, int]]:
+    """Return the numbers of records in a run by filter and value, of filters that are counted at import.
+
+    Empty while a run is not completely counted. In a run with blind reviews, filters by the judge's output
+    have no counts, and in a run with random samples flag reasons have none.
+    """
+    if strata.why_not_counted(run):
+        return {}
+    counts: dict[str, dict[str, int]] = {name: {} for name in _COUNTED}
+    with connection.cursor() as cursor:
+        cursor.execute(_COUNTS, [run.pk])
+        for *values, number in cursor.fetchall():
+            [(name, value)] = [pair for pair in zip(_COUNTED, values, strict=True) if pair[1] is not None]
+            counts[name][value or (indexing.NO_VERDICT if name == "verdict" else "")] = int(number)
+    for name, value, number in FacetCount.objects.filter(run=run).values_list("name", "value", "evaluations"):
+        counts.setdefault(name, {})[value] = number
+    return {name: known for name, known in counts.items() if not _is_hidden(run, name)}
+
+
+def _is_hidden(run: Run, name: str) -> bool:
+    reveals = name not in FILTERS or FILTERS[name].reveals
+    return (run.blind_share > 0 and reveals) or (name == "reason" and run.draws_samples)
 
 
 def decided_by_names(run: Run) -> list[str]:

@@ -237,6 +237,11 @@ class Filters:
             self, values=tuple(sorted(others + added, key=lambda pair: (_ORDER[pair[0]], pair[1])))
         )
 
+    def with_added(self, name: str, value: str) -> Self:
+        """Return these filters and one more value of a filter."""
+        added = {*self.values, (name, value)}
+        return replace(self, values=tuple(sorted(added, key=lambda pair: (_ORDER[pair[0]], pair[1]))))
+
     @property
     def query_string(self) -> str:
         """The canonical query string; empty without filters."""

@@ -672,6 +672,10 @@ def log_in_without_cookies(page: Page) -> None:
     page.get_by_role("heading", name="This form is out of date").wait_for()
 
 
+def open_help_of_search(page: Page) -> None:
+    page.get_by_role("button", name="How to search").click()
+
+
 def open_help_of_figure(page: Page) -> None:
     page.get_by_role("button", name="What is “Faster than reading time”?").click()
 
@@ -741,7 +745,7 @@ SIGHTS = {
     "runs, nothing chosen": Sight("runs", "max", then=submit_nothing),
     "run": Sight("run", "lea", run),
     "run, for a reviewer": Sight("run", "ana", run),
-    "run, done": Sight("run", "ana", run, query="?status=done"),
+    "run, done": Sight("run", "ana", run, query="?status=done", then=open_help_of_search),
     "run, filtered": Sight(
         "run",
         "lea",

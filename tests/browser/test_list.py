@@ -29,17 +29,63 @@ def tasks(page: Page) -> list[str]:
     return page.locator(".evaluations tbody th").all_inner_texts()
 
 
-def test_filter_narrows_the_list_and_is_part_of_the_address(listed: Page) -> None:
-    listed.get_by_label("Verdict", exact=True).select_option("Pass")
-    expect(listed).to_have_url(re.compile(r"\?verdict=Pass$"))
-    listed.get_by_label("Search").fill("gpt")
-    listed.get_by_label("Search").press("Enter")
+def test_filters_are_typed_chosen_and_removed(listed: Page) -> None:
+    search = listed.get_by_label("Search and filter")
+    listed.keyboard.press("/")
+    expect(search).to_be_focused()
+    search.fill("verdict:pass gpt")
+    search.press("Enter")
     expect(listed).to_have_url(re.compile(r"\?q=gpt&verdict=Pass$"))
     expect(listed.locator("#found")).to_have_text("1 record")
     assert tasks(listed) == ["c"]
-    listed.get_by_role("link", name="Remove Search: gpt").click()
+    search.fill("")
+    search.press("Enter")
     expect(listed).to_have_url(re.compile(r"\?verdict=Pass$"))
+    listed.get_by_text("+ Filter").click()
+    listed.get_by_role("group").get_by_text("Model", exact=True).click()
+    listed.get_by_role("link", name="o1 2").click()
+    expect(listed).to_have_url(re.compile(r"\?model=o1&verdict=Pass$"))
+    expect(listed.locator("#found")).to_have_text("2 records")
+    listed.get_by_role("link", name="Remove Model: o1").press("Delete")
+    expect(listed).to_have_url(re.compile(r"\?verdict=Pass$"))
+    expect(listed.get_by_role("link", name="Remove Verdict: Pass")).to_be_focused()
+    search.press("Backspace")
+    expect(listed).to_have_url(re.compile(r"/runs/\d+/$"))
+    search.fill("colour:red")
+    search.press("Enter")
+    expect(listed.get_by_role("alert")).to_contain_text("“colour” is not a filter.")
     expect(listed.locator("#found")).to_have_text("3 records")
+
+
+def test_keys_move_through_the_list_and_find_the_place_again(listed: Page) -> None:
+    current = listed.locator("[data-row][aria-current] th")
+    listed.keyboard.press("j")
+    expect(current).to_have_text("a")
+    listed.keyboard.press("ArrowDown")
+    listed.keyboard.press("j")
+    listed.keyboard.press("j")
+    expect(current).to_have_text("c")
+    listed.keyboard.press("k")
+    expect(current).to_have_text("b")
+    with listed.expect_navigation(url=re.compile("/evaluations/")):
+        listed.keyboard.press("Enter")
+    listed.go_back()
+    expect(current).to_have_text("b")
+    listed.get_by_role("heading", level=1).click()
+    with listed.expect_navigation(url=re.compile("/evaluations/")):
+        listed.keyboard.press("Enter")
+    listed.go_back()
+    # The row is a link, with all its cells.
+    with listed.expect_navigation(url=re.compile("/evaluations/")):
+        listed.locator("[data-row]").first.get_by_text("Needs Review").click(force=True)
+
+
+def test_one_key_starts_the_run_or_the_filtered_list(listed: Page) -> None:
+    listed.goto(f"{listed.url}?model=gpt-4o")
+    expect(listed.get_by_role("button", name="Review these records Z")).to_be_visible()
+    with listed.expect_navigation(url=re.compile("/evaluations/")):
+        listed.keyboard.press("z")
+    expect(listed.get_by_role("heading", level=1)).to_contain_text("gpt-4o")
 
 
 def test_back_button_returns_to_the_previous_list(listed: Page) -> None:
@@ -50,11 +96,6 @@ def test_back_button_returns_to_the_previous_list(listed: Page) -> None:
     expect(listed.get_by_role("heading", level=1)).to_have_text("evaluations")
 
 
-def test_slash_focuses_the_search(listed: Page) -> None:
-    listed.keyboard.press("/")
-    expect(listed.get_by_label("Search")).to_be_focused()
-
-
 def test_focus_stays_on_the_changed_filter(listed: Page) -> None:
     listed.get_by_label("Sort by").focus()
     listed.get_by_label("Sort by").select_option("task")
@@ -63,7 +104,9 @@ def test_focus_stays_on_the_changed_filter(listed: Page) -> None:
 
 
 def test_tasks_are_suggested_while_typing(listed: Page) -> None:
-    listed.get_by_label("Task", exact=True).press_sequentially("b")
+    listed.get_by_text("+ Filter").click()
+    listed.locator("summary", has_text="Task").click()
+    listed.get_by_label("Task", exact=True).last.press_sequentially("b")
     expect(listed.locator("#task-choices option")).to_have_count(1)
     expect(listed).to_have_url(re.compile(r"/runs/\d+/$"))
 
@@ -71,6 +114,8 @@ def test_tasks_are_suggested_while_typing(listed: Page) -> None:
 @pytest.mark.parametrize("width", [320, 1280])
 def test_record_list_does_not_scroll_sideways(listed: Page, width: int) -> None:
     listed.set_viewport_size({"width": width, "height": 800})
-    listed.get_by_text("More filters").click()
+    listed.get_by_text("+ Filter").click()
     listed.get_by_text("Views").click()
+    listed.get_by_role("button", name="How to search").click()
+    expect(listed.get_by_text("quotes around spaces")).to_be_visible()
     assert listed.evaluate("document.documentElement.scrollWidth") == width

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from reviews.accounts.permissions import can, people_in
+from reviews.accounts.permissions import can
 from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.models import Evaluation, Run
@@ -17,33 +17,13 @@ from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search import filter_options, indexing, listing, saved_views
-from reviews.search.filter_options import FilterOption
-from reviews.search.filters import FILTERS, NOBODY, Filters
+from reviews.search import indexing, listing, saved_views
+from reviews.search.filters import FILTERS, Filters
 from reviews.search.listing import RecordList, RecordPage
 from reviews.search.verdicts import judge_verdict
 from reviews.views.access import load_run
+from reviews.views.runs import filter_menu
 from reviews.views.runs.judge_card import judge_card
-
-# Filters with an input of this type; the others offer the values that occur.
-_TYPED = {
-    "q": "search",
-    "task": "text",
-    "created-from": "date",
-    "created-until": "date",
-    "reviewed-from": "date",
-    "reviewed-until": "date",
-}
-# Rarely used filters are folded.
-_RARE = (
-    "template",
-    "contradiction",
-    "parse-error",
-    "decided-by",
-    "assigned-to",
-    "claimed-by",
-    *list(_TYPED)[2:],
-)
 
 
 class StatusTab(NamedTuple):
@@ -56,31 +36,6 @@ class StatusTab(NamedTuple):
     #: The query string of the tab.
     query: str
     is_current: bool
-
-
-class Field(NamedTuple):
-    """A filter in the form."""
-
-    name: str
-    title: str
-    #: "choose", or the type of an input.
-    kind: str
-    #: The entered value of an input.
-    value: str
-    #: The values that are not chosen yet.
-    choices: list[FilterOption]
-
-
-class Chip(NamedTuple):
-    """An active filter."""
-
-    name: str
-    value: str
-    title: str
-    #: The value as shown.
-    text: str
-    #: The query string without this filter.
-    without: str
 
 
 class Row(NamedTuple):
@@ -98,16 +53,19 @@ class Row(NamedTuple):
 
 @require_safe
 def run_page(request: Request, pk: int) -> HttpResponse:
-    """Show a run with a page of its records: filters by name, `sort`, and the cursor `after`."""
+    """Show a run with a page of its records: filters by name or in `find`, `sort`, and the cursor `after`."""
     run = load_run(request, pk)
-    view = RecordList.parse(request.GET)
+    entered = filter_menu.read(run, request.user, request.GET)
+    view = entered.view
     # Going back in the browser history also asks through htmx, but for the whole page.
     part_only = request.htmx and not request.htmx.history_restore_request
-    if not part_only and "" in request.GET.values():
-        # Leave the empty fields of the form out of the address.
+    is_form = filter_menu.FIND in request.GET or "" in request.GET.values()
+    if is_form and not part_only and not entered.problems:
+        # The address has each filter by its name, and no empty fields of the form.
         return HttpResponseRedirect(_address(run, view.query()))
     progress = queue_progress.run_progress(run)
     context = {"run": run, "progress": progress, **_list(request, run, view, progress)}
+    context["finder"] = filter_menu.finder(run, progress, entered)
     if part_only:
         response = render(request, "runs/run_page.html#evaluations", context)
         response.headers["HX-Push-Url"] = _address(run, view.query(after=context["after"]))
@@ -132,7 +90,6 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
     except listing.QueryTooSlow:
         page = None
     rubric = run_rubric(run)
-    offered = _choices(run)
     uncovered = indexing.unindexed_count(run) if view.needs_index else 0
     return {
         "view": view,
@@ -144,11 +101,6 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
         "tabs": _tabs(view, progress),
-        "fields": [_field(name, view.filters, offered) for name in FILTERS if name not in {"status", *_RARE}],
-        "rare": [_field(name, view.filters, offered) for name in FILTERS if name in _RARE],
-        "rare_is_open": any(view.filters.values_of(name) for name in _RARE),
-        "kept": [pair for pair in view.filters.values if pair[0] not in _TYPED],
-        "chips": _chips(view, offered),
         "sorts": listing.SORTS,
         "most_counted": listing.MAX_COUNTED,
         "uncovered": uncovered,
@@ -170,27 +122,16 @@ def _around(request: Request, run: Run) -> dict[str, Any]:
     }
 
 
-def _sizes(progress: Progress) -> dict[str, int]:
-    return {
-        "": progress.total,
-        "waiting": progress.waiting,
-        "claimed": progress.claimed,
-        "escalated": progress.escalated,
-        "done": progress.done,
-        "not-required": progress.not_required,
-    }
-
-
 def _known(filters: Filters, progress: Progress) -> int | None:
     """Return the number of records if the progress has already counted them."""
     statuses = filters.values_of("status")
     if len(filters.values) != len(statuses) or len(statuses) > 1:
         return None
-    return _sizes(progress).get(statuses[0] if statuses else "")
+    return filter_menu.sizes(progress).get(statuses[0] if statuses else "")
 
 
 def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
-    sizes, current = _sizes(progress), view.filters.values_of("status")
+    sizes, current = filter_menu.sizes(progress), view.filters.values_of("status")
     titles = {"": "All"} | dict(FILTERS["status"].options)
     return [
         StatusTab(
@@ -202,41 +143,6 @@ def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
         )
         for value, title in titles.items()
     ]
-
-
-def _choices(run: Run) -> dict[str, list[FilterOption]]:
-    """Return the options of each filter."""
-    people = [FilterOption(person.username, person.name) for person in people_in(run)]
-    fixed = {
-        name: [FilterOption(value, title) for value, title in known.options.items()]
-        for name, known in FILTERS.items()
-        if known.options
-    }
-    return (
-        fixed
-        | filter_options.facet_options(run, *indexing.FACETS_WITH_OPTIONS)
-        | {
-            "decided-by": [FilterOption(name, name) for name in filter_options.decided_by_names(run)],
-            "assigned-to": [FilterOption(NOBODY, NOBODY), *people],
-            "claimed-by": people,
-        }
-    )
-
-
-def _field(name: str, filters: Filters, offered: dict[str, list[FilterOption]]) -> Field:
-    values = filters.values_of(name)
-    value = values[-1] if values and name in _TYPED else ""
-    remaining = [choice for choice in offered.get(name, []) if choice.value not in values]
-    return Field(name, FILTERS[name].title, _TYPED.get(name, "choose"), value, remaining)
-
-
-def _chips(view: RecordList, offered: dict[str, list[FilterOption]]) -> list[Chip]:
-    chips = []
-    for name, value in view.filters.values:
-        title = next((choice.title for choice in offered.get(name, []) if choice.value == value), value)
-        without = view.query(view.filters.without((name, value)))
-        chips.append(Chip(name, value, FILTERS[name].title, title, without))
-    return chips
 
 
 def _row(evaluation: Evaluation, page: RecordPage, rubric: Rubric) -> Row:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from reviews.models import Evaluation, Run, UnindexedImport, User
 from reviews.queue import claims
-from reviews.search import indexing, listing
+from reviews.search import listing
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
@@ -33,6 +33,15 @@ def address(run: Run, **query: str) -> str:
 
 def listed(response: Any) -> list[Evaluation]:
     return [row.evaluation for row in response.context["rows"]]
+
+
+def chips(response: Any) -> list[tuple[str, str]]:
+    return [(chip.title, chip.text) for chip in response.context["finder"].chips]
+
+
+def menu(response: Any) -> dict[str, list[tuple[str, int | None, str]]]:
+    """The options of each filter of the menu: title, count and query string."""
+    return {one.name: [tuple(option) for option in one.options] for one in response.context["finder"].menu}
 
 
 def test_records_are_listed_in_file_order(as_ana: Client, run: Run) -> None:
@@ -146,15 +155,13 @@ class TestFilters:
         EvaluationFactory.create(run=run, model_id="o1-mini")
         response = as_ana.get(address(run, model="o1", status="waiting"))
         assert listed(response) == [wanted]
-        assert [(chip.title, chip.text) for chip in response.context["chips"]] == [
-            ("Status", "Waiting"),
-            ("Model", "o1"),
-        ]
+        assert chips(response) == [("Model", "o1")]
+        assert [tab.title for tab in response.context["tabs"] if tab.is_current] == ["Waiting"]
         assert "<strong>1 record</strong>" in text(response)
 
     def test_filters_can_be_removed_one_by_one(self, as_ana: Client, run: Run) -> None:
-        chips = as_ana.get(address(run, model="o1", task="7", sort="task")).context["chips"]
-        assert [chip.without for chip in chips] == ["model=o1&sort=task", "task=7&sort=task"]
+        finder = as_ana.get(address(run, model="o1", task="7", sort="task")).context["finder"]
+        assert [chip.without for chip in finder.chips] == ["model=o1&sort=task", "task=7&sort=task"]
 
     def test_empty_filters_are_dropped_from_the_address(self, as_ana: Client, run: Run) -> None:
         response = as_ana.get(address(run, model="o1", task="", q="", sort="file"))
@@ -168,11 +175,65 @@ class TestFilters:
         assert "Unknown sort order “colour”." in text(response)
         assert len(listed(response)) == 1
 
-    def test_filters_offer_values_of_the_run(self, as_ana: Client) -> None:
-        indexing.index_import(import_data(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o"))))
-        page = text(as_ana.get(address(Run.objects.get(name="evaluations"))))
-        assert '<option value="o1">o1</option>' in page
-        assert '<option value="Clarity=Yes">Clarity: Yes</option>' in page
+    def test_menu_offers_the_values_of_the_run_with_their_counts(self, as_ana: Client) -> None:
+        models = {"a": "o1", "b": "o1", "c": "gpt-4o"}
+        import_data(file_of(*(line(name, model_id=model) for name, model in models.items())))
+        offered = menu(as_ana.get(address(Run.objects.get(), model="gpt-4o")))
+        assert offered["model"] == [("o1", 2, "model=gpt-4o&model=o1")]
+        assert offered["verdict"][0] == ("Pass", 3, "model=gpt-4o&verdict=Pass")
+        assert offered["score"] == [("Clarity: Yes", None, "model=gpt-4o&score=Clarity%3DYes")]
+        assert ("Waiting", 3, "status=waiting&model=gpt-4o") in offered["status"]
+        assert offered["created-from"] == []
+
+    def test_menu_of_a_run_with_blind_reviews_counts_no_output_of_the_judge(self, as_ana: Client) -> None:
+        import_data(file_of(line("a", model_id="o1")))
+        Run.objects.update(blind_share=0.1)
+        offered = menu(as_ana.get(address(Run.objects.get())))
+        assert offered["model"] == [("o1", 1, "model=o1")]
+        counts = [count for name in ("verdict", "reason", "verified") for _, count, _ in offered[name]]
+        assert set(counts) == {None}
+
+    def test_text_of_the_search_field_becomes_the_address(self, as_ana: Client) -> None:
+        import_data(file_of(line("a", model_id="o1"), line("b", model_id="gpt-4o")))
+        run = Run.objects.get()
+        found = as_ana.get(address(run, find="MODEL:gpt score:clarity=yes proof", judge="j", sort="task"))
+        wanted = address(run, q="proof", model="gpt-4o", judge="j", score="Clarity=Yes", sort="task")
+        assert (found.status_code, found["Location"]) == (302, wanted)
+        finder = as_ana.get(wanted).context["finder"]
+        assert finder.text == "proof"
+        assert [chip.text for chip in finder.chips] == ["gpt-4o", "j", "Clarity: Yes"]
+
+    @pytest.mark.parametrize(
+        ("entered", "sentence"),
+        [
+            ("colour:red model:o1", "“colour” is not a filter. Filters: status,"),
+            ("verdict:great model:o1", "“great” is not one of: Pass, Fail, Partial, none."),
+            ("model:o1 created-from:soon", "“soon” is not a date."),
+        ],
+    )
+    def test_text_that_is_no_filter_is_reported_and_kept_in_the_field(
+        self, as_ana: Client, run: Run, entered: str, sentence: str
+    ) -> None:
+        wanted = EvaluationFactory.create(run=run, model_id="o1")
+        EvaluationFactory.create(run=run, model_id="gpt-4o")
+        response = as_ana.get(address(run, find=entered))
+        assert sentence in text(response)
+        assert listed(response) == [wanted]
+        assert response.context["finder"].text == entered
+
+    @pytest.mark.parametrize(
+        "entered", ["\0", "q:\0", "\ud800", "task:\0", ":" * 500, '"', "model:" + "x" * 1_900, "(&|!"]
+    )
+    def test_any_text_in_the_search_field_gives_a_page(self, as_ana: Client, run: Run, entered: str) -> None:
+        response = as_ana.get(
+            reverse("run", args=[run.pk]), {"find": entered.encode("utf-8", "surrogatepass")}, follow=True
+        )
+        assert response.status_code == 200
+
+    def test_several_searches_of_a_shared_address_are_chips(self, as_ana: Client, run: Run) -> None:
+        response = as_ana.get(f"{address(run)}?q=proof&q=error")
+        assert chips(response) == [("Search", "error"), ("Search", "proof")]
+        assert response.context["finder"].text == ""
 
     def test_filters_can_restrict_the_queue(self, as_ana: Client, run: Run) -> None:
         EvaluationFactory.create(run=run)

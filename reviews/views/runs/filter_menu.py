@@ -1,0 +1,183 @@
+"""The search field of a list, the chips of its active filters, and the menu that adds one."""
+
+from typing import NamedTuple
+
+from django.http import QueryDict
+
+from reviews.accounts.permissions import people_in
+from reviews.models import Run, User
+from reviews.queue.progress import Progress
+from reviews.search import filter_options, indexing, query_text
+from reviews.search.filter_options import FilterOption
+from reviews.search.filters import FILTERS, NOBODY
+from reviews.search.listing import RecordList
+
+# The parameter with the text of the search field.
+FIND = "find"
+MAX_SHOWN = 30
+# Filters with an input of this type; the others offer the values that occur.
+_TYPED = {
+    "task": "text",
+    "created-from": "date",
+    "created-until": "date",
+    "reviewed-from": "date",
+    "reviewed-until": "date",
+}
+
+
+class Chip(NamedTuple):
+    """An active filter."""
+
+    title: str
+    #: The value as shown.
+    text: str
+    #: The query string without this filter.
+    without: str
+
+
+class MenuOption(NamedTuple):
+    """A value that can be added as a filter."""
+
+    title: str
+    #: The number of records in the run; None if it is not counted, or hidden.
+    records: int | None
+    #: The query string with this filter.
+    query: str
+
+
+class MenuFilter(NamedTuple):
+    """A filter in the menu, with the values that are not chosen yet."""
+
+    name: str
+    title: str
+    #: "choose", or the type of an input.
+    kind: str
+    options: list[MenuOption]
+    #: The number of values that are not shown.
+    more: int
+
+
+class Finder(NamedTuple):
+    """The filters of a list on its page."""
+
+    #: The text of the search field.
+    text: str
+    #: Sentences about text that was not understood.
+    problems: list[str]
+    chips: list[Chip]
+    menu: list[MenuFilter]
+    #: The active filters as hidden fields of a form, without the words of the search field.
+    kept: list[tuple[str, str]]
+
+
+def sizes(progress: Progress) -> dict[str, int]:
+    """Return the number of records of each status that is counted; "" for all."""
+    return {
+        "": progress.total,
+        "waiting": progress.waiting,
+        "claimed": progress.claimed,
+        "escalated": progress.escalated,
+        "done": progress.done,
+        "not-required": progress.not_required,
+    }
+
+
+class Entered(NamedTuple):
+    """A list, the text of its search field, and sentences about invalid input."""
+
+    view: RecordList
+    text: str
+    problems: list[str]
+
+
+def read(run: Run, reader: User, sent: QueryDict) -> Entered:
+    """Read a query string, with the filters in the text of the search field."""
+    query = sent.copy()
+    text = " ".join(query.pop(FIND, []))
+    offered = {}
+    if ":" in text:
+        offered = _fixed() | filter_options.facet_options(run, *indexing.FACETS_WITH_OPTIONS)
+    found = query_text.parse(
+        text,
+        username=reader.username,
+        values_of=lambda name: [option.value for option in offered.get(name, [])],
+    )
+    for name, value in found.pairs:
+        query.appendlist(name, value)
+    view = RecordList.parse(query)
+    return Entered(view, text, [*found.problems, *view.problems])
+
+
+def finder(run: Run, progress: Progress, entered: Entered) -> Finder:
+    """Describe the filters of a list."""
+    view, offered = entered.view, _offered(run)
+    words = view.filters.values_of("q")
+    in_field = words if len(words) == 1 else []
+    others = [pair for pair in view.filters.values if pair[1] not in in_field or pair[0] != "q"]
+    return Finder(
+        text=entered.text if entered.problems else query_text.format_words(in_field),
+        problems=entered.problems,
+        chips=_chips(view, others, offered),
+        menu=_menu(run, view, offered, progress),
+        kept=others,
+    )
+
+
+def _fixed() -> dict[str, list[FilterOption]]:
+    return {
+        name: [FilterOption(value, title) for value, title in known.options.items()]
+        for name, known in FILTERS.items()
+        if known.options
+    }
+
+
+def _offered(run: Run) -> dict[str, list[FilterOption]]:
+    """Return the values of each filter."""
+    people = [FilterOption(person.username, person.name) for person in people_in(run)]
+    return (
+        _fixed()
+        | filter_options.facet_options(run, *indexing.FACETS_WITH_OPTIONS)
+        | {
+            "decided-by": [FilterOption(name, name) for name in filter_options.decided_by_names(run)],
+            "assigned-to": [FilterOption(NOBODY, NOBODY), *people],
+            "claimed-by": people,
+        }
+    )
+
+
+def _chips(
+    view: RecordList, pairs: list[tuple[str, str]], offered: dict[str, list[FilterOption]]
+) -> list[Chip]:
+    """Return the chips of filters. A status is a tab already."""
+    titles = {(name, one.value): one.title for name, options in offered.items() for one in options}
+    is_tab = len(view.filters.values_of("status")) == 1
+    return [
+        Chip(FILTERS[pair[0]].title, titles.get(pair, pair[1]), view.query(view.filters.without(pair)))
+        for pair in pairs
+        if pair[0] != "status" or not is_tab
+    ]
+
+
+def _menu(
+    run: Run, view: RecordList, offered: dict[str, list[FilterOption]], progress: Progress
+) -> list[MenuFilter]:
+    counts = {"status": sizes(progress), **filter_options.option_counts(run)}
+    return [
+        _menu_filter(name, view, offered.get(name, []), counts.get(name, {}))
+        for name in FILTERS
+        if name != "q" and (name in _TYPED or offered.get(name))
+    ]
+
+
+def _menu_filter(
+    name: str, view: RecordList, offered: list[FilterOption], counts: dict[str, int]
+) -> MenuFilter:
+    chosen = view.filters.values_of(name)
+    left = [option for option in offered if option.value not in chosen]
+    options = [
+        MenuOption(title, counts.get(value), view.query(view.filters.with_added(name, value)))
+        for value, title in left[:MAX_SHOWN]
+    ]
+    return MenuFilter(
+        name, FILTERS[name].title, _TYPED.get(name, "choose"), options, max(len(left) - MAX_SHOWN, 0)
+    )
