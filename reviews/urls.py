@@ -14,8 +14,8 @@ from reviews.views.accounts import (
     tokens,
 )
 from reviews.views.dashboard import escalations as dashboard_escalations
+from reviews.views.dashboard import inbox, spot_checks
 from reviews.views.dashboard import overview as dashboard_overview
-from reviews.views.dashboard import spot_checks
 from reviews.views.files import conflicts, exports, imports, task_context, upload_mapping, uploads
 from reviews.views.judge import decisions as judge_decisions
 from reviews.views.judge import error_analysis, report
@@ -26,10 +26,10 @@ from reviews.views.review import (
     escalations,
     history,
     independent_reviews,
-    peek,
     queue,
     recent,
     record,
+    start,
     undo,
 )
 from reviews.views.runs import archive, home, lists, mappings, reread, run_page, settings
@@ -43,6 +43,7 @@ from reviews.views.site import api_page, webhooks
 
 pages = [
     path("", home.runs, name="runs"),
+    path("review/", start.start, name="start"),
     path("runs/<int:pk>/", run_page.run_page, name="run"),
     path("runs/<int:run_pk>/tasks/", lists.tasks, name="tasks"),
     path("runs/<int:run_pk>/views/", lists.save_view, name="save-view"),
@@ -137,7 +138,6 @@ pages = [
     path("uploads/<uuid:pk>/mapping/", upload_mapping.upload_mapping, name="upload-mapping"),
     path("evaluations/<int:pk>/", record.evaluation, name="evaluation"),
     path("evaluations/<int:pk>/line.jsonl", record.line, name="line"),
-    path("evaluations/<int:pk>/peek/<int:other>/", peek.peek, name="peek"),
     path("evaluations/<int:pk>/claim/", record.claim, name="claim"),
     path("evaluations/<int:pk>/next/", record.show_neighbour, {"forward": True}, name="look-next"),
     path("evaluations/<int:pk>/previous/", record.show_neighbour, {"forward": False}, name="look-previous"),
@@ -160,6 +160,7 @@ pages = [
     path("escalations/<int:pk>/withdraw/", escalations.withdraw_escalation, name="withdraw-escalation"),
     path("escalations/<int:pk>/resolve/", escalations.resolve_escalation, name="resolve-escalation"),
     path("runs/<int:run_pk>/escalations/", dashboard_escalations.open_escalations, name="open-escalations"),
+    path("inbox/", inbox.inbox, name="inbox"),
     path("dashboard/", dashboard_overview.dashboard, name="dashboard"),
     path("dashboard/<slug:name>.csv", dashboard_overview.dashboard_table, name="dashboard-table"),
     path("dashboard/release/<int:pk>/", dashboard_overview.release, name="dashboard-release"),

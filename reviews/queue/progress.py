@@ -12,6 +12,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from reviews.models import Escalation, IndependentReview, Reveal, Run, User
+from reviews.models.runs import in_visible_runs
 from reviews.queue.claims import EVERYTHING
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES
 
@@ -131,3 +132,9 @@ def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) ->
     left = in_queue - escalated - len(expiries) - assigned - skipped - reviewed
     next_expiry_at = expiries[0] if expiries else None
     return ReviewerProgress(left, skipped, len(expiries), assigned, escalated, next_expiry_at, reviewed)
+
+
+def open_escalations(person: User) -> int:
+    """Count the open escalations of the runs that a person may see, without archived runs."""
+    rows = Escalation.objects.filter(in_visible_runs(person), outcome=Escalation.Outcome.OPEN)
+    return rows.filter(run__archived_at=None).count()

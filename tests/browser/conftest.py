@@ -165,7 +165,13 @@ def log_in(page: Page, url: str, person: User) -> None:
     page.get_by_label("Name").fill(person.username)
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Log in").click()
-    page.get_by_role("button", name="Log out").wait_for()
+    page.locator("#user-menu").wait_for(state="attached")
+
+
+def log_out(page: Page) -> None:
+    """Sign out in the menu of the person."""
+    page.locator("[popovertarget=user-menu]").click()
+    page.get_by_role("button", name="Sign out").click()
 
 
 @pytest.fixture

@@ -218,6 +218,11 @@ def late_independent_review() -> int:
     return record.pk
 
 
+def press(name: str) -> Callable[[Page], None]:
+    """Press a button."""
+    return lambda page: page.get_by_role("button", name=name, exact=True).click()
+
+
 def submit_too_late(page: Page) -> None:
     """Submit a record that somebody else has just decided."""
     record = Evaluation.objects.get(claimed_by__username="ana")
@@ -306,6 +311,14 @@ def history() -> int:
     decide(decided, ana)
     claims.skip(evaluation_id=skipped.pk, reviewer=ana)
     return record.run_id
+
+
+def escalations_in_two_runs() -> None:
+    """Open escalations in a run and in another with a long name."""
+    history()
+    other = EvaluationFactory.create(run=RunFactory.create(name=LONG))
+    ana = User.objects.get(username="ana")
+    escalations.escalate(evaluation_id=other.pk, reviewer=ana, kind="question", reason="question", note="")
 
 
 def reviewed_runs() -> None:
@@ -852,6 +865,10 @@ SIGHTS = {
     "spot checks, none": Sight("spot-checks", "lea"),
     "spot check": Sight("spot-check", "lea", spot_check),
     "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_reason),
+    "inbox, caught up": Sight("inbox", "lea"),
+    "inbox": Sight("inbox", "lea", escalations_in_two_runs),
+    "menu of a person": Sight("my-activity", "ana", then=press("ana")),
+    "menu of an admin": Sight("people", "max", then=press("Admin")),
     "escalations": Sight("open-escalations", "lea", history),
     "escalations, disagreement": Sight("open-escalations", "lea", independent_reviews_list),
     "escalations, none": Sight("open-escalations", "lea", empty_run),
@@ -942,6 +959,7 @@ NO_PAGES = {
     "remove-passkey",
     "reset-second-factor",
     "single-sign-on",
+    "start",
     "single-sign-on-callback",
     "skip",
     "prefetch",

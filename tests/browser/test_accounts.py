@@ -19,7 +19,7 @@ from reviews.accounts import people
 from reviews.accounts.permissions import role_of
 from reviews.models import AuditEvent, Evaluation, User
 from reviews.queue import claims
-from tests.browser.conftest import log_in
+from tests.browser.conftest import log_in, log_out
 from tests.support import oidc_provider
 from tests.support.factories import PASSWORD, EvaluationFactory
 from tests.support.oidc_provider import Provider
@@ -78,7 +78,7 @@ def enter_password(page: Page, url: str, person: User, password: str = PASSWORD)
 
 
 def logged_in(page: Page) -> None:
-    page.get_by_role("button", name="Log out", exact=True).first.wait_for()
+    page.locator("#user-menu").wait_for(state="attached")
 
 
 def set_up_app(page: Page, url: str) -> tuple[str, list[str]]:
@@ -121,7 +121,7 @@ class TestAuthenticatorApp:
         log_in(page, url, ana)
         secret, codes = set_up_app(page, url)
         assert len(codes) == 10
-        press(page, "Log out")
+        log_out(page)
 
         enter_password(page, url, ana)
         expect(page.get_by_role("heading", level=1)).to_have_text("Second factor")
@@ -133,7 +133,7 @@ class TestAuthenticatorApp:
         page.get_by_label("Code").fill(codes[0])
         press(page, "Continue")
         logged_in(page)
-        press(page, "Log out")
+        log_out(page)
 
         enter_password(page, url, ana)
         page.get_by_label("Code").fill(codes[0])
@@ -172,7 +172,7 @@ class TestPasskey:
         page.get_by_label("Log in without a password").check()
         press(page, "Add passkey")
         expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
-        press(page, "Log out")
+        log_out(page)
 
         press(page, "Use a passkey")
         logged_in(page)
@@ -192,7 +192,7 @@ class TestPasskey:
         page.get_by_label("Log in without a password").uncheck()
         press(page, "Add passkey")
         expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
-        press(page, "Log out")
+        log_out(page)
 
         enter_password(page, url, ana)
         press(page, "Use a passkey")
@@ -306,7 +306,7 @@ class TestAdmin:
     ) -> None:
         log_in(other, url, ana)
         set_up_app(other, url)
-        press(other, "Log out")
+        log_out(other)
         log_in(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
         press(page, "Reset second factor")

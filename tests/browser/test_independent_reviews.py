@@ -6,7 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Escalation, Run, User
 from reviews.queue import claims
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import log_out, open_runs
 from tests.browser.screen import SCORES, heading, label, press, record, words_of
 from tests.support.work import decide
 
@@ -66,5 +66,5 @@ def test_late_submit_becomes_an_independent_review(screen: Page, bo: User) -> No
 
 
 def log_in_instead(page: Page, live_server: LiveServer, person: User) -> None:
-    page.get_by_role("button", name="Log out").click()
+    log_out(page)
     open_runs(page, live_server.url, person)

@@ -75,7 +75,7 @@ def test_pages_and_export_jobs_work_through_a_pooler(site: Server) -> None:
     admin.wait_for(site, admin.upload(site, "evaluations", file))
     run = Run.objects.get()
     lea = Browser(Program("lea", "lead", "read").person)
-    assert "Log out" in lea.log_in(site).text
+    assert "Sign out" in lea.log_in(site).text
     for path in (
         "/account/",
         f"/runs/{run.pk}/",

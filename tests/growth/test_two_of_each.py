@@ -122,7 +122,7 @@ def paused(worker: Server, database: Place) -> Iterator[None]:
 def test_login_logout_and_lockout_apply_to_both_web_servers(two: Servers) -> None:
     one, other = two.sites
     ana = Browser(Program("ana", "reviewer", "read").person)
-    assert "Log out" in ana.log_in(one).text
+    assert "Sign out" in ana.log_in(one).text
     assert ana.get(other, "/account/").url.endswith("/account/")
     ana.post(other, "/logout/")
     assert "/login/" in ana.get(one, "/account/").url

@@ -22,7 +22,7 @@ def test_unknown_address_shows_page_with_link_to_runs(ana: User, client: Client)
 def test_unknown_address_without_login_is_not_found(client: Client) -> None:
     response = client.get("/nowhere/")
     assert response.status_code == 404
-    assert "Log out" not in response.content.decode()
+    assert "Sign out" not in response.content.decode()
 
 
 def test_denied_action_shows_reason(ana: User, client: Client) -> None:

@@ -85,6 +85,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "export-file": {"get": (302, 403, 403, 404, 404)},
     "export-receipt": {"get": (302, 403, 403, 404, 404)},
     # The queue of a run.
+    "start": {"get": (302, 403, 302, 302, 302)},
     "review": {"get": (302, 403, 200, 200, 200)},
     "claim-next": {"post": (302, 403, 303, 303, 303)},
     "prefetch": {"post": (302, 403, 200, 200, 200)},
@@ -94,7 +95,6 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "recent": {"get": (302, 403, 200, 200, 200)},
     # One record.
     "evaluation": {"get": (302, 403, 200, 200, 200)},
-    "peek": {"get": (302, 403, 200, 200, 200)},
     "line": {"get": (302, 403, 404, 404, 404)},
     "look-next": {"get": (302, 403, 302, 302, 302)},
     "look-previous": {"get": (302, 403, 302, 302, 302)},
@@ -119,6 +119,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "withdraw-escalation": {"post": (302, 403, 403, 403, 303)},
     "resolve-escalation": {"post": (302, 403, 403, 422, 422)},
     # The dashboard and My activity. The requests name no reviewer, and only leads see decisions of others.
+    "inbox": {"get": (302, 403, 403, 302, 302)},
     "dashboard": {"get": (302, 403, 403, 200, 200)},
     "dashboard-table": {"get": (302, 403, 403, 200, 200)},
     "dashboard-release": {"post": (302, 403, 403, 302, 302)},

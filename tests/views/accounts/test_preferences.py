@@ -45,12 +45,12 @@ def test_theme_is_set_in_the_html_element(as_ana: Client) -> None:
 
 
 def test_changed_key_is_shown_and_passed_to_the_script(as_ana: Client, ana: User) -> None:
-    save(as_ana, key_skip="z")
+    save(as_ana, key_skip="b")
     page = screen(as_ana, ana)
-    assert 'aria-keyshortcuts="Z">Skip <kbd>Z</kbd>' in page
-    assert '"skip": "z"' in page
+    assert 'aria-keyshortcuts="B">Skip <kbd>B</kbd>' in page
+    assert '"skip": "b"' in page
     ana.refresh_from_db()
-    assert ana.shortcuts == {"skip": "z"}
+    assert ana.shortcuts == {"skip": "b"}
 
 
 def test_shortcuts_can_be_turned_off(as_ana: Client, ana: User) -> None:

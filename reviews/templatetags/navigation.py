@@ -1,0 +1,87 @@
+"""The navigation and the breadcrumb of a page."""
+
+from typing import Any, NamedTuple
+
+from django import template
+from django.template.context import RequestContext
+from django.urls import reverse
+
+from reviews.accounts import permissions
+from reviews.http import places
+from reviews.models import User
+from reviews.queue.progress import open_escalations
+
+register = template.Library()
+
+
+class Entry(NamedTuple):
+    """A link of the navigation."""
+
+    title: str
+    url: str
+    #: The letter after G that opens it; empty for other links.
+    key: str = ""
+    #: "page" for the current page, "true" for a page below it, or empty.
+    current: str = ""
+    #: Shown after the title if it is not 0.
+    waiting: int = 0
+
+
+class Navigation(NamedTuple):
+    """The links on every page that the person may open."""
+
+    areas: list[Entry]
+    #: Empty for everybody but admins.
+    admin: list[Entry]
+    #: The pages of the person.
+    own: list[Entry]
+    #: Whether the current page belongs to the admin's pages.
+    is_admin: bool
+
+
+@register.simple_tag(takes_context=True)
+def navigation(context: RequestContext) -> Navigation:
+    """Return the navigation of the page for its reader (a query for leads)."""
+    request: Any = context["request"]
+    user: User = request.user
+    match = request.resolver_match
+    here = match.url_name or "" if match else ""
+    area = places.area_of(here)
+    run = places.run_in(_variables(context))
+
+    def entry(name: str, key: str = "", waiting: int = 0, url: str = "", title: str = "") -> Entry:
+        is_below = area == name or (places.area_of(name) == places.ADMIN and here == name)
+        current = "page" if here == name else "true" if is_below else ""
+        return Entry(title or places.PLACES[name].title, url or reverse(name), key, current, waiting)
+
+    areas, own, admin = [], [], []
+    if permissions.can(user, "review_evaluation"):
+        queue = reverse("review", args=[run.pk]) if run else ""
+        areas += [entry("start", "q", url=queue), entry("runs", "r")]
+        if run:
+            own.append(entry("recent", "h", url=reverse("recent", args=[run.pk])))
+        own.append(entry("my-activity", "" if run else "h"))
+    if permissions.can(user, "lead_review"):
+        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=open_escalations(user))]
+    if permissions.can(user, "manage_people"):
+        admin = [entry(name) for name in ("people", "webhooks", "task-context", "mappings", "api")]
+    own += [entry("preferences"), entry("account")]
+    return Navigation(areas, admin, own, area == places.ADMIN)
+
+
+@register.inclusion_tag("includes/breadcrumb.html", takes_context=True)
+def breadcrumb(
+    context: RequestContext, name: str = "", *, above: str = "", link: str = "", heading: bool = False
+) -> dict[str, Any]:
+    """Show the breadcrumb of the page, or of the page with a name. See `places.breadcrumb`.
+
+    With `heading`, the current page is the `h1`.
+    """
+    match = context["request"].resolver_match
+    name = name or (match.url_name or "" if match else "")
+    crumbs = places.breadcrumb(name, _variables(context), above=above, link=link)
+    return {"crumbs": crumbs[:-1], "here": crumbs[-1].title if crumbs else "", "is_heading": heading}
+
+
+def _variables(context: RequestContext) -> dict[str, Any]:
+    return {str(name): value for name, value in context.flatten().items()}

@@ -1,0 +1,110 @@
+"""The navigation of every page, the link to the next run, and the inbox."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.models import Run, User
+from reviews.queue import claims
+from reviews.review import escalations
+from reviews.runs.changes import archive_run
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+
+def navigation(client: Client, path: str) -> str:
+    """The header of a page."""
+    page = client.get(path).content.decode()
+    return page[page.index('<header class="site-header">') : page.index("</header>")]
+
+
+def links(html: str) -> list[str]:
+    """The texts of the links, without counts."""
+    return [re.sub(r"<.*", "", text).strip() for text in re.findall(r"<a href=[^>]*>(.*?)</a>", html)]
+
+
+def escalated(run: Run, person: User) -> None:
+    record = EvaluationFactory.create(run=run).pk
+    escalations.escalate(evaluation_id=record, reviewer=person, kind="question", reason="", note="")
+
+
+_LEAD = ["Review", "Runs", "Dashboard", "Inbox"]
+_ADMIN = ["People", "Webhooks", "Task context", "Other formats", "API"]
+
+
+@pytest.mark.parametrize(
+    ("who", "found"),
+    [("eve", []), ("ana", ["Review", "Runs"]), ("lea", _LEAD), ("max", [*_LEAD, *_ADMIN])],
+)
+def test_navigation_has_the_links_of_the_role(
+    who: str, found: list[str], request: pytest.FixtureRequest, client: Client
+) -> None:
+    client.force_login(request.getfixturevalue(who))
+    activity = ["My activity"] if found else []
+    assert links(navigation(client, "/preferences/")) == [*found, *activity, "Preferences", "Account"]
+
+
+def test_navigation_marks_the_current_place(as_max: Client) -> None:
+    run = RunFactory.create()
+    assert '<a href="/" aria-current="page"' in navigation(as_max, "/")
+    assert '<a href="/" aria-current="true"' in navigation(as_max, reverse("run-settings", args=[run.pk]))
+    people = navigation(as_max, "/people/")
+    assert '<a href="/people/" aria-current="page"' in people
+    assert 'popovertarget="admin-menu" aria-current="true"' in people
+    record = EvaluationFactory.create(run=run)
+    reviewing = navigation(as_max, reverse("evaluation", args=[record.pk]))
+    assert f'<a href="{reverse("review", args=[run.pk])}" aria-current="true" data-go="q">Review' in reviewing
+
+
+def test_navigation_counts_open_escalations_of_visible_runs(as_lea: Client, ana: User) -> None:
+    escalated(RunFactory.create(), ana)
+    archived = RunFactory.create()
+    escalated(archived, ana)
+    archive_run(run_id=archived.pk, actor=None)
+    restricted = RunFactory.create()
+    escalated(restricted, ana)
+    Run.objects.filter(pk=restricted.pk).update(is_restricted=True)
+    assert re.search(r'Inbox <span class="count-badge">1</span>', navigation(as_lea, "/"))
+
+
+def test_page_without_the_person_has_no_links(client: Client) -> None:
+    assert "<nav" not in navigation(client, "/login/")
+
+
+def test_start_continues_with_the_claimed_record(as_ana: Client, ana: User) -> None:
+    older = EvaluationFactory.create()
+    EvaluationFactory.create()
+    claims.claim(evaluation_id=older.pk, reviewer=ana)
+    assert as_ana.get("/review/")["Location"] == reverse("review", args=[older.run_id])
+
+
+def test_start_continues_with_the_run_last_reviewed(as_ana: Client, ana: User) -> None:
+    older = EvaluationFactory.create()
+    EvaluationFactory.create(run=older.run)
+    EvaluationFactory.create()
+    decide(older, ana)
+    assert as_ana.get("/review/")["Location"] == reverse("review", args=[older.run_id])
+
+
+def test_start_leads_to_the_newest_run_with_records_left(as_ana: Client, ana: User) -> None:
+    waiting, decided = EvaluationFactory.create(), EvaluationFactory.create()
+    decide(decided, ana)
+    assert as_ana.get("/review/")["Location"] == reverse("review", args=[waiting.run_id])
+
+
+def test_start_without_records_left_leads_to_the_runs(as_ana: Client) -> None:
+    assert as_ana.get("/review/")["Location"] == "/"
+
+
+def test_inbox_lists_runs_with_open_escalations(as_lea: Client, ana: User) -> None:
+    assert b"You&#x27;re all caught up." in as_lea.get("/inbox/").content.replace(b"'", b"&#x27;")
+    first, second = RunFactory.create(name="First"), RunFactory.create(name="Second")
+    escalated(second, ana)
+    assert as_lea.get("/inbox/")["Location"] == reverse("open-escalations", args=[second.pk])
+    escalated(first, ana)
+    page = as_lea.get("/inbox/").content.decode()
+    assert page.index("Second") < page.index("First")
