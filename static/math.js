@@ -1,56 +1,125 @@
 /* Typeset formulas: <span class="math" data-display="true|false">source</span>, as `rendering.py` writes them.
-   KaTeX builds elements, never HTML text. A formula that it rejects stays as source. Hidden formulas (in another
-   pane or a closed <details>) wait until they are shown. */
+   KaTeX builds elements, never HTML text. A formula that it rejects stays as source.
+
+   A record can have a thousand formulas. Only those within a screen of the visible part are typeset, in slices that
+   leave time for keys and frames. Formulas farther away, in a hidden pane or in a closed <details> wait until they
+   come near. */
 
 const options = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 500, maxSize: 20 };
-const sources = new WeakMap();
-let showsSource = false;
+const SLICE_MS = 8;
+const FIRST_OF_SECTION = 40;
 
-// A screen that is not in the page yet has no layout: assume that its first pane will be visible.
-function isSeen(node) {
-  if (node.isConnected) return node.checkVisibility();
-  const first = node.closest(".panes")?.querySelector("[name=pane]:checked")?.value;
-  const pane = node.closest(".pane")?.dataset.pane;
-  return !first || !pane || pane === first;
-}
+const sources = new WeakMap();
+const near = new Set(); // formulas to switch in the next frames, the closest first
+let showsSource = false;
+let frame = 0;
+
+const waiting = () => (showsSource ? ".math.typeset" : ".math:not(.typeset)");
+
+// ---- one formula
 
 function typeset(node) {
   const source = sources.get(node) ?? node.textContent;
-  const isDisplay = node.dataset.display === "true";
   sources.set(node, source);
   node.classList.add("typeset");
   try {
-    window.katex.render(source, node, { ...options, displayMode: isDisplay });
+    window.katex.render(source, node, { ...options, displayMode: node.dataset.display === "true" });
   } catch (error) {
     node.textContent = source;
     node.classList.add("math-error");
     node.title = String(error.message || error);
   }
-  // A formula that scrolls sideways must be reachable by keyboard.
-  if (isDisplay && node.scrollWidth > node.clientWidth) node.tabIndex = 0;
+  if (node.dataset.display === "true") sizes.observe(node);
 }
 
 function untypeset(node) {
+  sizes.unobserve(node);
   node.textContent = sources.get(node);
   node.classList.remove("typeset", "math-error");
+  node.removeAttribute("title");
+  node.removeAttribute("tabindex");
 }
 
-/** Typeset the visible formulas in `root`: the page, or a screen that is not in the page yet. */
-export function typesetMath(root) {
-  if (!window.katex || showsSource) return;
-  [...root.querySelectorAll(".math:not(.typeset)")].filter(isSeen).forEach(typeset);
+function switchOne(node) {
+  near.delete(node);
+  nearness.unobserve(node);
+  if (node.matches(waiting())) (showsSource ? untypeset : typeset)(node);
+}
+
+// A formula that scrolls sideways must be reachable by keyboard. Read all widths before the first change: each
+// reading after a change would lay out the page again.
+const sizes = new ResizeObserver((entries) => {
+  const found = entries.map(({ target }) => [target, target.scrollWidth > target.clientWidth]);
+  for (const [node, isWide] of found) {
+    if (isWide) node.tabIndex = 0;
+    else node.removeAttribute("tabindex");
+  }
+});
+
+// ---- slices
+
+/** Switch the first formulas of a set, as many as take some milliseconds. */
+function slice(nodes) {
+  const end = performance.now() + SLICE_MS;
+  for (const node of nodes) {
+    nodes.delete(node);
+    switchOne(node);
+    if (performance.now() > end) return;
+  }
+}
+
+function onFrame() {
+  slice(near);
+  frame = near.size && requestAnimationFrame(onFrame);
+}
+
+const distance = ({ boundingClientRect: box }) => Math.max(0, -box.bottom, box.top - innerHeight);
+
+const nearness = new IntersectionObserver((entries) => {
+  for (const { target } of entries) near.delete(target);
+  const found = entries.filter((entry) => entry.isIntersecting);
+  for (const { target } of found.sort((a, b) => distance(a) - distance(b))) near.add(target);
+  if (near.size) frame ||= requestAnimationFrame(onFrame);
+}, { rootMargin: "100% 0%", scrollMargin: "100% 0%" });
+
+/** Typeset the formulas of the page that are near the visible part, now and when others come near. */
+export function typesetMath() {
+  if (!window.katex) return;
+  for (const node of document.querySelectorAll(waiting())) nearness.observe(node);
 }
 
 /** Switch all formulas between typeset and source. */
 export function toggleMathSource() {
   showsSource = !showsSource;
-  if (showsSource) document.querySelectorAll(".math.typeset").forEach(untypeset);
-  else typesetMath(document);
+  typesetMath();
 }
 
-const refresh = () => typesetMath(document);
-refresh();
-document.addEventListener("htmx:afterSwap", refresh);
-document.addEventListener("change", refresh);
-document.addEventListener("toggle", refresh, true);
-window.addEventListener("resize", refresh);
+// ---- a screen that is not in the page yet
+
+// It has no layout: assume that its first pane will be visible.
+function isFirst(node) {
+  const first = node.closest(".panes")?.querySelector("[name=pane]:checked")?.value;
+  const pane = node.closest(".pane")?.dataset.pane;
+  return !first || !pane || pane === first;
+}
+
+/** Typeset the formulas that a screen will probably show first, while the browser is idle. */
+export async function typesetAhead(screen) {
+  if (!window.katex || showsSource) return;
+  const counts = new Map();
+  const ahead = new Set([...screen.querySelectorAll(waiting())].filter((node) => {
+    const section = node.closest("section, details, fieldset");
+    counts.set(section, (counts.get(section) ?? 0) + 1);
+    return counts.get(section) <= FIRST_OF_SECTION && isFirst(node);
+  }));
+  while (ahead.size) {
+    await new Promise((resolve) => { requestIdleCallback(resolve, { timeout: 200 }); });
+    slice(ahead);
+  }
+}
+
+typesetMath();
+document.addEventListener("htmx:afterSwap", typesetMath);
+window.addEventListener("beforeprint", () => {
+  [...document.querySelectorAll(waiting())].filter((node) => node.checkVisibility()).forEach(switchOne);
+});

@@ -1,7 +1,7 @@
 /* Submit and prefetch. While people read a record, the next two are claimed, fetched and typeset. On submit the first
    of them is shown at once, while the request is still running. If the request fails, the old record comes back. */
 
-import { typesetMath } from "../math.js";
+import { typesetAhead, typesetMath } from "../math.js";
 import { showTimes } from "../times.js";
 import { draft } from "./drafts.js";
 import { form, one, screenEvents, show } from "./form.js";
@@ -62,7 +62,7 @@ function prepare(html) {
   parsed.innerHTML = html;
   const screen = document.adoptNode(one("#screen", parsed.content));
   if (prefetched().some((known) => known.dataset.pk === screen.dataset.pk)) return;
-  typesetMath(screen);
+  typesetAhead(screen);
   showTimes(screen);
   window.htmx.process(screen);
   store().append(screen);
@@ -189,6 +189,7 @@ document.addEventListener("submit", (event) => {
   afterSubmit(() => submit(submitted));
 }, true);
 screenEvents.addEventListener("shown", () => { clean(); planPrefetch(); });
+screenEvents.addEventListener("shown", typesetMath);
 // A long pause may outlast the claims of prefetched records.
 for (const name of ["keydown", "pointerdown"]) {
   document.addEventListener(name, () => { if (prefetched().some((screen) => !isClaimed(screen))) planPrefetch(); }, true);
