@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, islice, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 from reviews.evidence.response_diff import DiffPiece, Word, diff_words, split_words
 from reviews.models import Evaluation, SourceChunk
@@ -36,6 +36,33 @@ class FieldChange:
     label: str
     #: Both texts, with long unchanged parts shortened.
     pieces: list[DiffPiece]
+    #: The field of the record; empty for a decision.
+    field: str = ""
+    #: Title of the criterion, for the judge's score or justification.
+    criterion: str = ""
+
+    @property
+    def is_score(self) -> bool:
+        """Whether this is the judge's score for a criterion."""
+        return self.label != self.criterion and bool(self.criterion)
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The old and the new text, shortened as the pieces."""
+        kinds = ("added", "removed")
+        old, new = ("".join(piece.text for piece in self.pieces if piece.kind != kind) for kind in kinds)
+        return old, new
+
+
+class ComparedText(NamedTuple):
+    """A text before and after a change."""
+
+    label: str
+    old: str
+    new: str
+    #: As in `FieldChange`.
+    field: str = ""
+    criterion: str = ""
 
 
 def changes_since_review(evaluation: Evaluation) -> list[FieldChange]:
@@ -80,13 +107,14 @@ def compare_records(before: Record, after: Record) -> list[FieldChange]:
     )
 
 
-def compare_texts(texts: Iterable[tuple[str, str, str]]) -> list[FieldChange]:
-    """Compare texts, given as label, old text and new text. Equal texts are left out."""
-    differing = ((label, old, new) for label, old, new in texts if old != new)
+def compare_texts(texts: Iterable[ComparedText]) -> list[FieldChange]:
+    """Compare texts. Equal texts are left out."""
+    differing = (text for text in texts if text.old != text.new)
     changes, left = [], _MAX_COMPARED
-    for label, old, new in islice(differing, _MAX_CHANGES):
+    for label, old, new, field, criterion in islice(differing, _MAX_CHANGES):
         left -= len(old) + len(new)
-        changes.append(FieldChange(label, _pieces(old, new) if left >= 0 else _replaced(old, new)))
+        pieces = _pieces(old, new) if left >= 0 else _replaced(old, new)
+        changes.append(FieldChange(label, pieces, field, criterion))
     return changes
 
 
@@ -96,20 +124,22 @@ def _replaced(old: str, new: str) -> list[DiffPiece]:
     return [_shortened(piece, 0, 0) for piece in pieces if piece.text]
 
 
-def _texts(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield the texts of a field to compare: label, old text, new text."""
+def _texts(name: str, old: Any, new: Any) -> Iterator[ComparedText]:
+    """Yield the texts of a field to compare."""
     if name == "parsed_rubric_scores":
         for criterion in {**new, **old}:
             title = criterion_title(criterion)
             for part, label in (("score", f"{title}: score"), ("justification", title)):
-                yield label, _judged(old.get(criterion), part), _judged(new.get(criterion), part)
+                before, after = (_judged(of.get(criterion), part) for of in (old, new))
+                yield ComparedText(label, before, after, name, title)
     elif name == "raw_judge_output":
-        yield name, raw_text(old), raw_text(new)
+        yield ComparedText(name, raw_text(old), raw_text(new), name)
     elif name == "task_context":
         for member in {**(old or {}), **(new or {})}:
-            yield member, _text((old or {}).get(member)), _text((new or {}).get(member))
+            before, after = (_text((of or {}).get(member)) for of in (old, new))
+            yield ComparedText(member, before, after, name)
     else:
-        yield name, _text(old), _text(new)
+        yield ComparedText(name, _text(old), _text(new), name)
 
 
 def _judged(entry: Any, part: str) -> str:

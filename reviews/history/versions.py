@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
-from reviews.history.changes import FieldChange, compare_texts
+from reviews.history.changes import ComparedText, FieldChange, compare_texts
 from reviews.models import Evaluation, Review, User
 from reviews.records.rubric import Rubric
 from reviews.records.scores import criterion_title, format_score, justification_of, score_of
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 
-ReviewState = Literal["current", "superseded", "undone", "independent review"]
+ReviewState = Literal["current", "outdated", "superseded", "undone", "independent review"]
 
 
 class ScoreChange(NamedTuple):
@@ -74,14 +74,15 @@ def version_changes(version: Version) -> list[FieldChange]:
     return compare_texts(_texts(version.before, version.review))
 
 
-def _texts(before: Review, after: Review) -> Iterator[tuple[str, str, str]]:
+def _texts(before: Review, after: Review) -> Iterator[ComparedText]:
     old, new = before.corrected_scores or {}, after.corrected_scores or {}
     for name in {**new, **old}:
         title = criterion_title(name)
         was, is_now = old.get(name), new.get(name)
-        yield f"{title}: score", format_score(score_of(was)), format_score(score_of(is_now))
-        yield title, justification_of(was), justification_of(is_now)
-    yield "Comments", before.comments or "", after.comments or ""
+        scores = (format_score(score_of(entry)) for entry in (was, is_now))
+        yield ComparedText(f"{title}: score", *scores)
+        yield ComparedText(title, justification_of(was), justification_of(is_now))
+    yield ComparedText("Comments", before.comments or "", after.comments or "")
 
 
 def _before(review: Review, reviews: list[Review]) -> Review | None:
@@ -94,7 +95,7 @@ def _before(review: Review, reviews: list[Review]) -> Review | None:
 def review_state(evaluation: Evaluation, review: Review) -> ReviewState:
     """Return the state of a version."""
     if review.pk == evaluation.review_id:
-        return "current"
+        return "outdated" if evaluation.is_outdated else "current"
     if hasattr(review, "withdrawal"):
         return "undone"
     return "independent review" if hasattr(review, "independent_review") else "superseded"

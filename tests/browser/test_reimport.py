@@ -57,10 +57,13 @@ def test_reviewer_resubmits_an_outdated_decision(
     import_data(file_of(newer), run="Algebra")
     open_runs(page, live_server.url, ana)
     page.get_by_role("button", name="Start reviewing").click()
-    changes = page.get_by_role("region", name="Changed since the decision by bo")
+    expect(page.get_by_role("heading", level=1)).to_be_focused()  # keys count from now on
+    expect(page.locator(".strip")).to_contain_text("Outdated decision by bo. Clarity: judge Yes → No")
+    changes = page.locator("#changes-list")
+    expect(changes).not_to_be_visible()
+    page.get_by_role("link", name="Details").click()
     expect(changes.locator("ins").first).to_contain_text("No")
     expect(page.locator("#submit")).to_contain_text("Submit 1 change")
-    expect(page.get_by_role("heading", level=1)).to_be_focused()  # keys count from now on
     page.keyboard.press("1")
     page.keyboard.press("n")
     page.wait_for_timeout(400)

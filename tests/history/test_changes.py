@@ -32,15 +32,20 @@ def test_human_values_are_not_compared() -> None:
 
 def test_score_change_is_labelled_with_its_criterion() -> None:
     [change] = changed(clarity("Yes"), clarity("No"))
-    assert change == FieldChange("Clarity: score", [DiffPiece("removed", "Yes"), DiffPiece("added", "No")])
+    assert change == FieldChange(
+        "Clarity: score",
+        [DiffPiece("removed", "Yes"), DiffPiece("added", "No")],
+        "parsed_rubric_scores",
+        "Clarity",
+    )
 
 
 def test_criterion_of_one_version_is_added_or_removed() -> None:
     for before, after, kind in (({}, clarity("No"), "added"), (clarity("No"), {}, "removed")):
         judged: dict[str, Any] = {"parsed_rubric_scores": {}}
         assert changed(judged | before, judged | after) == [
-            FieldChange("Clarity: score", [DiffPiece(kind, "No")]),
-            FieldChange("Clarity", [DiffPiece(kind, JUSTIFICATION)]),
+            FieldChange("Clarity: score", [DiffPiece(kind, "No")], "parsed_rubric_scores", "Clarity"),
+            FieldChange("Clarity", [DiffPiece(kind, JUSTIFICATION)], "parsed_rubric_scores", "Clarity"),
         ]
 
 

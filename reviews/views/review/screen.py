@@ -16,7 +16,9 @@ from django.utils.cache import add_never_cache_headers
 
 from reviews.accounts.permissions import Denied, can, can_revise, check
 from reviews.evidence import record as evidence_record
-from reviews.history import changes, versions
+from reviews.history import versions
+from reviews.history.change_summary import summarise_changes
+from reviews.history.changes import changes_since_review
 from reviews.history.versions import Version
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
@@ -233,12 +235,14 @@ def _can_add_review(request: Request, record: Evaluation) -> bool:
 
 def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:
     """Return the context to read: evidence, decision, versions and escalations."""
+    changes = changes_since_review(record) if record.is_outdated else []
     return {
         "evidence": evidence_record.read_evidence(
             record, form.proposals, reader=request.user, is_blind=form.is_blind
         ),
         "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.proposals),
-        "changes": changes.changes_since_review(record) if record.is_outdated else [],
+        "changes": changes,
+        "change_summary": summarise_changes(record, form.proposals, changes) if record.is_outdated else "",
         "versions": _versions(request, record, form),
         "open_escalation": escalations.find_open(record) if record.is_escalated else None,
         "answered_escalation": escalations.find_answer(record) if record.in_queue else None,

@@ -62,6 +62,19 @@ def test_outdated_decision_prefills_the_form(as_ana: Client, stale: Evaluation) 
     assert shown.submit_label == "Submit 2 changes"
 
 
+def test_outdated_decision_says_in_one_sentence_what_changed(as_ana: Client, stale: Evaluation) -> None:
+    shown = text(page(as_ana, stale))
+    sentence = "Clarity: judge Yes → No. The earlier scores are prefilled."
+    assert f"<strong>Outdated decision by bo.</strong> {sentence}" in shown
+
+
+def test_form_on_outdated_decision_has_the_judges_new_justification(
+    as_ana: Client, stale: Evaluation
+) -> None:
+    clarity = page(as_ana, stale).context["form"].rows[0]
+    assert (clarity.judged_text, clarity.reason) == ("Every step is <b>wrong</b>.", "One step is missing.")
+
+
 def test_outdated_decision_can_be_submitted_by_another_reviewer(
     as_ana: Client, stale: Evaluation, ana: User
 ) -> None:
@@ -84,8 +97,12 @@ def test_outdated_decision_requires_a_score_the_judge_removed(as_ana: Client, bo
 def test_outdated_decision_is_readable_without_claim(as_ana: Client, stale: Evaluation, ana: User) -> None:
     claims.release(evaluation_id=stale.pk, actor=ana)
     shown = text(page(as_ana, stale))
-    assert "Outdated decision" in shown
-    assert "Needs Review · last reviewed by bo" in shown
+    assert "<h2>Outdated decision</h2>" in shown
+    assert "Outdated decision by bo.</strong> Clarity: judge Yes → No" in shown
+    assert "The earlier scores are prefilled." not in shown
+    assert "Decided by bo" in shown
+    assert "Needs Review · last" not in shown
+    assert " · outdated · Fail" in shown
     assert "Changed since the decision by bo" in shown
 
 
@@ -93,8 +110,13 @@ def test_outdated_decision_opens_without_stored_file(as_ana: Client, ana: User, 
     decide(EvaluationFactory.create(), bo)
     Evaluation.objects.update(is_outdated=True, human_review_status="Needs Review")
     evaluation = claims.claim(evaluation_id=Evaluation.objects.get().pk, reviewer=ana)
-    assert "Changed since the decision by bo" in text(page(as_ana, evaluation))
+    shown = text(page(as_ana, evaluation))
+    assert "Outdated decision by bo.</strong>" in shown
+    assert "Changed since the decision by bo" not in shown
 
 
 def test_outdated_decision_is_marked_in_the_list(as_ana: Client, stale: Evaluation) -> None:
-    assert "outdated decision</span>" in text(as_ana.get(reverse("run", args=[stale.run_id])))
+    shown = text(as_ana.get(reverse("run", args=[stale.run_id])))
+    rows = shown.split("<tbody", 1)[1].split("</tbody>", 1)[0]
+    assert "Outdated decision</span>" in rows
+    assert "Needs Review" not in rows
