@@ -27,6 +27,10 @@ export function showTimes(root) {
   for (const element of root.querySelectorAll("time[datetime]:not([title])")) showTime(element, element.dateTime);
 }
 
+// "Today" on pages is the reader's day.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone) document.cookie = `timezone=${zone};path=/;max-age=31536000;samesite=lax${location.protocol === "https:" ? ";secure" : ""}`;
+
 const refresh = () => showTimes(document);
 refresh();
 document.addEventListener("htmx:afterSwap", refresh);

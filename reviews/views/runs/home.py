@@ -18,8 +18,10 @@ from reviews.queue import progress
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
+from reviews.views.runs import landing
 
 SHOWN_IMPORTS = 5
+SHOWN_RUNS = 50
 
 
 class UploadForm(forms.Form):
@@ -55,7 +57,9 @@ class UploadForm(forms.Form):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def runs(request: Request) -> HttpResponse:
-    """Show all runs with their progress, or with `?archived` the archived ones.
+    """Show the reader's own work and the runs with their progress, or with `?archived` the archived ones.
+
+    `from` is the key of the first run on the page.
 
     A POST uploads a file and redirects to its import (admins).
     """
@@ -71,8 +75,13 @@ def runs(request: Request) -> HttpResponse:
             return redirect("upload-mapping", done.pk)
     is_archive = "archived" in request.GET
     visible = Run.objects.visible_to(request.user)
+    found = progress.all_progress(visible.filter(archived_at__isnull=not is_archive))
+    first = next((place for place, (run, _) in enumerate(found) if str(run.pk) == request.GET.get("from")), 0)
     context = {
-        "runs": progress.all_progress(visible.filter(archived_at__isnull=not is_archive)),
+        "runs": found[first : first + SHOWN_RUNS],
+        "next_run": found[first + SHOWN_RUNS][0] if len(found) > first + SHOWN_RUNS else None,
+        "is_first_page": not first,
+        "landing": None if is_archive or first else landing.load(request, dict(found)),
         "is_archive": is_archive,
         "has_archive": visible.filter(archived_at__isnull=False).exists(),
         "form": form,

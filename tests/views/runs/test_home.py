@@ -8,27 +8,36 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews.models import Import, Run, User
+from reviews.models import Draft, Import, Run, User
+from reviews.queue import claims
+from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, line
 from tests.support.pages import jsonl, text
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 RUNS = "/"
 
 
+def started(client: Client) -> str:
+    """The name of the run that the key starts."""
+    return str(client.get(RUNS).context["landing"].run)
+
+
 class TestRunList:
     def test_run_list_without_runs_invites_admin_to_import(self, as_max: Client) -> None:
         page = text(as_max.get(RUNS))
-        assert "No runs yet" in page
+        assert "No runs yet: import a file, and its flagged records are queued for reviewers." in page
         assert "Import JSONL" in page
         assert 'type="file"' in page
 
     def test_run_list_without_runs_asks_reviewer_to_wait(self, as_ana: Client) -> None:
         page = text(as_ana.get(RUNS))
-        assert "Runs appear here once an admin imports a file." in page
+        assert "No runs yet: runs appear here once an admin imports a file." in page
         assert 'type="file"' not in page
 
     def test_run_list_shows_progress(self, as_ana: Client) -> None:
@@ -66,8 +75,70 @@ class TestRunList:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         EvaluationFactory.create_batch(count)
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(16):
             as_max.get(RUNS)
+
+    def test_long_list_of_runs_has_pages(self, as_ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("reviews.views.runs.home.SHOWN_RUNS", 2)
+        made = RunFactory.create_batch(5)[::-1]
+        seen, address = [], RUNS
+        while address:
+            response = as_ana.get(address)
+            seen += [run for run, _ in response.context["runs"]]
+            following = response.context["next_run"]
+            address = f"{RUNS}?from={following.pk}" if following else ""
+        assert seen == made
+        assert "First page" in text(response)
+        assert as_ana.get(f"{RUNS}?from=none").context["is_first_page"]
+
+
+class TestOwnWork:
+    def test_unfinished_records_can_be_continued(self, as_ana: Client, ana: User) -> None:
+        claimed, drafted = EvaluationFactory.create_batch(2)
+        claims.claim(evaluation_id=claimed.pk, reviewer=ana)
+        Draft.objects.create(evaluation=drafted, reviewer=ana, fields=[])
+        page = text(as_ana.get(RUNS))
+        assert f'href="{reverse("evaluation", args=[claimed.pk])}">Continue' in page
+        assert f'action="{reverse("claim", args=[drafted.pk])}"' in page
+        assert as_ana.post(reverse("claim", args=[drafted.pk]), follow=True).status_code == 200
+
+    def test_key_starts_the_run_worked_on_last(self, as_ana: Client, ana: User) -> None:
+        older = RunFactory.create(name="Older")
+        first, *_ = EvaluationFactory.create_batch(2, run=older)
+        EvaluationFactory.create(run=RunFactory.create(name="Newer"))
+        assert started(as_ana) == "Newer"
+        decide(first, ana)
+        assert started(as_ana) == "Older"
+        older.evaluations.update(human_review_status="Completed")
+        assert started(as_ana) == "Newer"
+
+    def test_work_of_archived_and_hidden_runs_is_left_out(self, as_ana: Client, ana: User) -> None:
+        archived, hidden, shown = EvaluationFactory.create_batch(3)
+        for record in (archived, hidden, shown):
+            Draft.objects.create(evaluation=record, reviewer=ana, fields=[])
+        Run.objects.filter(pk=archived.run_id).update(archived_at=timezone.now())
+        Run.objects.filter(pk=hidden.run_id).update(is_restricted=True)
+        landing = as_ana.get(RUNS).context["landing"]
+        assert [one.evaluation for one in landing.unfinished] == [shown]
+
+    def test_caught_up_reviewer_has_one_sentence(self, as_ana: Client) -> None:
+        EvaluationFactory.create(human_review_status="Completed")
+        assert "All caught up: nothing waits for a review." in text(as_ana.get(RUNS))
+
+    def test_leads_see_runs_with_open_escalations(self, as_lea: Client, ana: User, bo: User) -> None:
+        record = EvaluationFactory.create()
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        escalations.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note="Which?")
+        address = reverse("open-escalations", args=[record.run_id])
+        assert f'href="{address}">1 escalated' in text(as_lea.get(RUNS))
+        as_lea.force_login(bo)
+        assert address not in text(as_lea.get(RUNS))
+
+    @pytest.mark.parametrize("zone", ["Asia/Tokyo", "UTC", "", "../x", "America", "\0", "x" * 5000])
+    def test_any_time_zone_of_the_browser_gives_a_page(self, as_ana: Client, zone: str) -> None:
+        EvaluationFactory.create()
+        as_ana.cookies["timezone"] = zone
+        assert as_ana.get(RUNS).status_code == 200
 
 
 class TestUpload:

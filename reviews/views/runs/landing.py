@@ -1,0 +1,81 @@
+"""The top of the home page: records to continue, the run to start, and figures of the reader's own work."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from django.utils import timezone
+
+from reviews.accounts.permissions import can
+from reviews.dashboard import own_work
+from reviews.dashboard.own_work import DoneCounts, Unfinished, WaitingCounts
+from reviews.http.request import Request
+from reviews.http.time_zone import reader_zone
+from reviews.models import Run
+from reviews.queue.progress import Progress
+
+# Runs with something for a lead that the page lists.
+MAX_LISTED = 5
+
+
+class LeadItem(NamedTuple):
+    """A run with records that wait for a lead."""
+
+    run: Run
+    escalated: int
+    conflicts: int
+
+
+class Landing(NamedTuple):
+    """The reader's own work."""
+
+    unfinished: list[Unfinished]
+    #: Whether there are more unfinished records than listed.
+    has_more: bool
+    #: The run to review next: the one worked on last, or else one with waiting records.
+    run: Run | None
+    progress: Progress | None
+    done: DoneCounts
+    left: WaitingCounts
+    #: Waiting records of all runs.
+    waiting: int
+    for_leads: list[LeadItem]
+    #: Where counts end.
+    most: int = own_work.MAX_COUNTED
+
+
+def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
+    """Load the reader's own work in the runs that `progress` has."""
+    reader = request.user
+    runs = Run.objects.visible_to(reader).filter(archived_at=None)
+    unfinished = own_work.unfinished_records(reader, runs)
+    run = _run_to_review(unfinished, own_work.latest_run(reader, runs), progress)
+    return Landing(
+        unfinished=unfinished[: own_work.MAX_LISTED],
+        has_more=len(unfinished) > own_work.MAX_LISTED,
+        run=run,
+        progress=progress[run] if run else None,
+        done=own_work.done_counts(reader, timezone.now().astimezone(reader_zone(request))),
+        left=own_work.waiting_counts(reader, runs),
+        waiting=sum(counts.waiting for counts in progress.values()),
+        for_leads=_for_leads(request, progress),
+    )
+
+
+def _run_to_review(
+    unfinished: list[Unfinished], latest: Run | None, progress: Mapping[Run, Progress]
+) -> Run | None:
+    claimed = [one.evaluation.run for one in unfinished if one.is_claimed]
+    recent = [*claimed, *([latest] if latest else [])]
+    return next((run for run in [*recent, *progress] if run in progress and _has_work(progress[run])), None)
+
+
+def _has_work(counts: Progress) -> bool:
+    return bool(counts.waiting or counts.claimed)
+
+
+def _for_leads(request: Request, progress: Mapping[Run, Progress]) -> list[LeadItem]:
+    if not can(request.user, "lead_review"):
+        return []
+    conflicts = own_work.open_conflicts(Run.objects.visible_to(request.user).filter(archived_at=None))
+    found = (LeadItem(run, one.escalated, conflicts.get(run.pk, 0)) for run, one in progress.items())
+    return [one for one in found if one.escalated or one.conflicts][:MAX_LISTED]
