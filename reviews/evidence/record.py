@@ -107,6 +107,11 @@ class Evidence:
         return next(iter(self.panes), "")
 
     @property
+    def has_answer_row(self) -> bool:
+        """Whether the comparison shows the final answer of the model."""
+        return any(row.is_answer and row.model for row in self.rows)
+
+    @property
     def compared(self) -> list[tuple[str, str]]:
         """The final answers that the verifier compared, if known, as (owner, answer)."""
         reference = self.verification.correct or self.reference
@@ -117,12 +122,12 @@ class Evidence:
 def read_evidence(
     evaluation: Evaluation, proposals: list[Proposal], *, reader: User | None = None, is_blind: bool = False
 ) -> Evidence:
-    """Collect the evidence of a record. `offers` are the judge's criteria in the form. At most three queries.
+    """Collect the evidence of a record, for the criteria in its form. At most three queries.
 
     Verdicts of sibling records that are hidden from the reader are left out.
     """
     context = task_context.find_context(evaluation)
-    of_task = siblings.find_siblings(evaluation, reader)
+    of_task = siblings.find_siblings(evaluation, reader, [proposal.criterion for proposal in proposals])
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
     if is_blind and context:
         context = context.without_own_metadata()
@@ -148,6 +153,19 @@ def read_evidence(
         fields=visible_fields(evaluation),
     )
     return _without_judge(found) if is_blind else found
+
+
+def read_responses(evaluation: Evaluation) -> list[Response]:
+    """Return the response of a record, or the two that it compares, without what is around it.
+
+    At most two queries.
+    """
+    context = task_context.find_context(evaluation)
+    found = _pair(context) or [_model_response(evaluation, context)]
+    inside = (
+        replace(response, parts=[part for part in response.parts if not part.is_around]) for response in found
+    )
+    return [response for response in inside if response.parts]
 
 
 def _without_judge(evidence: Evidence) -> Evidence:

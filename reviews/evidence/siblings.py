@@ -1,23 +1,43 @@
 """Find the other records of a task in its run: other models and judges on the same question."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.contrib.postgres.fields import ArrayField
-from django.db.models import BooleanField, ExpressionWrapper, F, Func, JSONField, QuerySet, TextField, Value
+from django.db.models import BooleanField, ExpressionWrapper, F, Func, JSONField, QuerySet, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 
 from reviews.models import Evaluation, User
 from reviews.records.rubric import Rubric
+from reviews.records.scales import Level
+from reviews.records.scores import format_score, is_score, score_of
 from reviews.records.verification import read_verification
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.hidden_records import hidden_from
 
-MAX_SIBLINGS = 100
+#: The records to show in addition to the one on the page.
+MAX_OTHERS = 24
+#: The criteria to show. A peek at a record shows all.
+MAX_CRITERIA = 6
 _MAX_ANSWER = 300
 _MAX_COMPARED = 10 * _MAX_ANSWER
+
+
+class SiblingScore(NamedTuple):
+    """The score of a criterion."""
+
+    #: The judge's score; empty if missing or hidden.
+    judge: str
+    #: The score of the current decision; empty if missing or hidden.
+    human: str
+    #: The level of the current score.
+    level: Level | None
+
+    @property
+    def is_overridden(self) -> bool:
+        return bool(self.human) and self.human != self.judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,86 +47,101 @@ class Sibling:
     pk: int
     model: str
     judge: str
+    #: The final answer; empty if it is not known.
+    answer: str
+    #: Whether the final answer is that of the record on the page.
+    is_same_answer: bool
+    #: One for each of `Siblings.titles`.
+    scores: list[SiblingScore]
     #: The judge's verdict; empty if missing or hidden.
     judged: str
     #: The verdict of the current decision; empty if missing or hidden.
     decided: str
-    status: str
     #: Whether it is the record on the page.
     is_this: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A final answer with its records."""
-
-    #: Empty for records without a known final answer.
-    text: str
-    siblings: list[Sibling] = field(default_factory=list)
-
-    @property
-    def is_this(self) -> bool:
-        return any(sibling.is_this for sibling in self.siblings)
-
-
-@dataclass(frozen=True, slots=True)
 class Siblings:
-    """The task's records by final answer."""
+    """The task's records in a run."""
 
-    #: The answer of the record on the page comes first.
-    answers: list[Answer] = field(default_factory=list)
+    #: The record on the page comes first, then those with its final answer. Equal answers follow each other.
+    records: list[Sibling] = field(default_factory=list)
+    #: The titles of the criteria whose scores are shown.
+    titles: list[str] = field(default_factory=list)
     #: The criteria scored in other records with the same judge prompt.
     criteria: list[str] = field(default_factory=list)
-    #: Whether there are more than `MAX_SIBLINGS` records.
+    #: Whether there are more than `MAX_OTHERS` other records.
     are_cut: bool = False
 
     @property
     def others(self) -> int:
-        return sum(not sibling.is_this for answer in self.answers for sibling in answer.siblings)
+        return sum(not record.is_this for record in self.records)
 
     @property
     def agreeing(self) -> int:
         """The number of other records with the same final answer."""
-        return sum(len(answer.siblings) - 1 for answer in self.answers if answer.is_this and answer.text)
+        return sum(record.is_same_answer and not record.is_this for record in self.records)
+
+    @property
+    def have_verdicts(self) -> bool:
+        return any(record.judged or record.decided for record in self.records)
 
     def without_verdicts(self) -> "Siblings":
-        """Return the same answers without verdicts."""
-        answers = [
-            Answer(answer.text, [replace(sibling, judged="", decided="") for sibling in answer.siblings])
-            for answer in self.answers
-        ]
-        return Siblings(answers, [], self.are_cut)
+        """Return the same answers without scores and verdicts."""
+        records = [replace(record, scores=[], judged="", decided="") for record in self.records]
+        return Siblings(records, are_cut=self.are_cut)
 
 
-def find_siblings(evaluation: Evaluation, reader: User | None = None) -> Siblings:
+def find_siblings(
+    evaluation: Evaluation, reader: User | None = None, criteria: Sequence[str] = ()
+) -> Siblings:
     """Return the records of the same task in the run, including this one. One query.
 
-    Verdicts that are hidden from the reader are left out: see `hidden_records.hidden_from`.
+    `criteria` are those of this record, in the order of its form. Scores and verdicts hidden from the
+    reader are left out: see `hidden_records.hidden_from`.
     """
     if evaluation.task_id is None or evaluation.pk is None:
         return Siblings()
     rubric = run_rubric(evaluation.run)
-    rows = list(_rows(evaluation, reader)[: MAX_SIBLINGS + 1])
-    answers: dict[str, Answer] = {}
-    criteria: dict[str, None] = {}
-    for row in rows[:MAX_SIBLINGS]:
-        scores = dict(zip(row["read_criteria"] or (), row["read_scores"] or (), strict=True))
-        given = _given(row)
-        answer = answers.setdefault(normalise_answer(given), Answer(given[:_MAX_ANSWER]))
-        is_this = row["pk"] == evaluation.pk
-        is_hidden = not is_this and row["is_hidden"]
-        answer.siblings.append(_sibling(row, scores, rubric, is_this=is_this, is_hidden=is_hidden))
-        is_like_this = row["template"] == evaluation.judge_prompt_template_path
-        if is_like_this and not (is_this or is_hidden):
-            criteria |= dict.fromkeys(row["criteria"] or scores)
-    ordered = sorted(answers.values(), key=lambda answer: (not answer.text, not answer.is_this))
-    return Siblings(ordered, list(criteria), are_cut=len(rows) > MAX_SIBLINGS)
+    shown = criteria[:MAX_CRITERIA]
+    rows = list(_rows(evaluation, reader))
+    keys = {row["pk"]: normalise_answer(_answer(row)) for row in rows}
+    places = {key: place for place, key in reversed(list(enumerate(keys.values())))}
+    own_key = keys[evaluation.pk]
+    records = [
+        _sibling(
+            row,
+            rubric,
+            shown,
+            is_this=row["pk"] == evaluation.pk,
+            is_same_answer=bool(own_key) and keys[row["pk"]] == own_key,
+        )
+        for row in rows
+    ]
+    records.sort(
+        key=lambda one: (not one.is_this, not one.is_same_answer, not one.answer, places[keys[one.pk]])
+    )
+    like_this = (
+        row
+        for row in rows
+        if row["template"] == evaluation.judge_prompt_template_path and not row["is_hidden"]
+    )
+    of_prompt = (name for row in like_this if row["pk"] != evaluation.pk for name in _judge_scores(row))
+    return Siblings(
+        records=records[: MAX_OTHERS + 1],
+        titles=[rubric.title(name) for name in shown],
+        criteria=list(dict.fromkeys(of_prompt)),
+        are_cut=len(records) > MAX_OTHERS + 1,
+    )
 
 
-_KEYS = Func(
+_HIDDEN = SiblingScore("", "", None)
+_SCORES = Func(
     F("parsed_rubric_scores"),
-    template="ARRAY(SELECT jsonb_object_keys(%(expressions)s))",
-    output_field=ArrayField(TextField()),
+    template="(SELECT jsonb_object_agg(key, CASE jsonb_typeof(value) WHEN 'object' THEN value->'score'"
+    " ELSE value END) FROM jsonb_each(%(expressions)s))",
+    output_field=JSONField(),
 )
 
 
@@ -122,32 +157,49 @@ def _extracted(part: str) -> Func:
 
 
 def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, Any]":
-    """Query by the index `evaluation_siblings`, with only the required members of large columns."""
-    return (
-        Evaluation.objects.filter(run=evaluation.run_id, task_id=evaluation.task_id)
-        .order_by("model_id", "id")
-        .values(
-            "pk",
-            "evaluation_id",
-            "model_id",
-            "judge_llm_model",
-            "aggregated_score",
-            "human_review_status",
-            "human_corrected_scores",
-            "final_answer_verified",
-            "verification_message",
-            template=F("judge_prompt_template_path"),
-            is_hidden=ExpressionWrapper(hidden_from(reader, evaluation.run), BooleanField()),
-            criteria=_KEYS,
-            inner_answer=Left(KT("structured_model_response__response__final_answer"), _MAX_COMPARED),
-            outer_answer=Left(KT("structured_model_response__final_answer"), _MAX_COMPARED),
-            read_criteria=_extracted("criterion"),
-            read_scores=_extracted("score"),
-        )
+    """Query this record and the first others by the index `evaluation_siblings`.
+
+    Selects only the required members of large columns.
+    """
+    rows = Evaluation.objects.order_by("model_id", "id").values(
+        "pk",
+        "model_id",
+        "judge_llm_model",
+        "aggregated_score",
+        "human_corrected_scores",
+        "final_answer_verified",
+        "verification_message",
+        template=F("judge_prompt_template_path"),
+        is_hidden=ExpressionWrapper(hidden_from(reader, evaluation.run), BooleanField()),
+        inner_answer=Left(KT("structured_model_response__response__final_answer"), _MAX_COMPARED),
+        outer_answer=Left(KT("structured_model_response__final_answer"), _MAX_COMPARED),
+        parsed_scores=_SCORES,
+        read_criteria=_extracted("criterion"),
+        read_scores=_extracted("score"),
+    )
+    of_task = rows.filter(run=evaluation.run_id, task_id=evaluation.task_id).exclude(pk=evaluation.pk)
+    return rows.filter(pk=evaluation.pk).order_by().union(of_task[: MAX_OTHERS + 1], all=True)
+
+
+def _sibling(
+    row: dict[str, Any], rubric: Rubric, shown: Sequence[str], *, is_this: bool, is_same_answer: bool
+) -> Sibling:
+    is_hidden = row["is_hidden"] and not is_this
+    scores = _judge_scores(row)
+    return Sibling(
+        pk=row["pk"],
+        model=row["model_id"] or "no model",
+        judge=row["judge_llm_model"],
+        answer=_answer(row)[:_MAX_ANSWER],
+        is_same_answer=is_same_answer,
+        scores=[_HIDDEN if is_hidden else _score(row, scores, rubric, name) for name in shown],
+        judged="" if is_hidden else row["aggregated_score"] or rubric.aggregate(scores) or "",
+        decided="" if is_hidden else rubric.verdict(row["human_corrected_scores"]) or "",
+        is_this=is_this,
     )
 
 
-def _given(row: dict[str, Any]) -> str:
+def _answer(row: dict[str, Any]) -> str:
     """Return the final answer of a record: from its structured response, or else from the verifier."""
     structured = row["inner_answer"] or row["outer_answer"]
     if structured:
@@ -156,19 +208,21 @@ def _given(row: dict[str, Any]) -> str:
     return (verification.extracted or "").strip()
 
 
-def _sibling(
-    row: dict[str, Any], unparsed: dict[str, Any], rubric: Rubric, *, is_this: bool, is_hidden: bool
-) -> Sibling:
-    judged = rubric.judge_verdict(row["aggregated_score"], unparsed) or ""
-    return Sibling(
-        pk=row["pk"],
-        model=row["model_id"] or "no model",
-        judge=row["judge_llm_model"],
-        judged="" if is_hidden else judged,
-        decided="" if is_hidden else rubric.verdict(row["human_corrected_scores"]) or "",
-        status=row["human_review_status"],
-        is_this=is_this,
-    )
+def _judge_scores(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the judge's scores by criterion: parsed by the pipeline, or extracted from the raw output."""
+    extracted = zip(row["read_criteria"] or (), row["read_scores"] or (), strict=True)
+    return dict(row["parsed_scores"] or extracted)
+
+
+def _score(row: dict[str, Any], scores: dict[str, Any], rubric: Rubric, criterion: str) -> SiblingScore:
+    judged, decided = scores.get(criterion), score_of((row["human_corrected_scores"] or {}).get(criterion))
+    current = decided if is_score(decided) else judged
+    level = rubric.level(criterion, current) if is_score(current) else None
+    return SiblingScore(_word(judged), _word(decided), level)
+
+
+def _word(score: Any) -> str:
+    return format_score(score) if is_score(score) else ""
 
 
 _WRAPPERS = (

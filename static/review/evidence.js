@@ -1,6 +1,7 @@
-/* The evidence: the question pinned at its top, and its panes. */
+/* The evidence: the question pinned at its top, its panes, and peeks at other records of the task. */
 
 import { keys } from "../keys.js";
+import { typesetMath } from "../math.js";
 import { all, one, screenEvents } from "./form.js";
 
 // ---- the question
@@ -57,13 +58,96 @@ function toggleRaw() {
   if (raw?.checkVisibility()) (one(".lit", raw) || raw).scrollIntoView({ block: "nearest" });
 }
 
+// ---- other records of the task
+
+const links = () => all("#siblings [data-peek]");
+let peeked = 0; // the place of the record in the dialog
+let asked = 0;
+
+/** Go to the table of other records; from there, fold it. */
+function goToOthers() {
+  const others = one("#siblings");
+  if (!others) return;
+  others.open = !(others.open && others.contains(document.activeElement));
+  (others.open ? links()[0] : one("summary", others)).focus();
+}
+
+function focusLink(place) {
+  links().at(Math.max(0, Math.min(place, links().length - 1))).focus();
+}
+
+/** Show another record in the dialog. An answer that comes after the next request is dropped. */
+async function peek(place) {
+  const link = links()[place];
+  if (!link) return;
+  const request = ++asked;
+  const [dialog, body] = [one("#peek"), one("#peek-body")];
+  peeked = place;
+  one("#peek-title").textContent = `${link.textContent} · ${place + 1} of ${links().length}`;
+  one("#peek-open").href = link.href;
+  body.replaceChildren();
+  body.setAttribute("aria-busy", "true");
+  if (!dialog.open) dialog.showModal();
+  one("#peek-title").focus();
+  const html = await fetchPeek(link.dataset.peek);
+  if (request !== asked) return;
+  body.innerHTML = html;
+  body.removeAttribute("aria-busy");
+  body.scrollTop = 0;
+  typesetMath(body);
+}
+
+async function fetchPeek(address) {
+  try {
+    const response = await fetch(address, { headers: { "HX-Request": "true" } });
+    if (response.status === 200 && !response.redirected) return await response.text();
+  } catch {
+    // Without a connection, say the same.
+  }
+  return "<p>This record could not be loaded. Check that you are online and signed in, then try again.</p>";
+}
+
+/** In the table, arrows and the keys for next and previous move between rows; in the dialog, between records. */
+function onKey(event) {
+  const isOpen = Boolean(one("#peek[open]"));
+  const place = links().indexOf(document.activeElement);
+  if (!(isOpen || place >= 0) || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
+  const name = keys.nameOf(event.key.toLowerCase());
+  const scrolls = isOpen && event.target.closest("#peek-body");
+  const step = name === "down" || (event.key === "ArrowDown" && !scrolls) ? 1
+    : name === "up" || (event.key === "ArrowUp" && !scrolls) ? -1 : 0;
+  if (!step) return;
+  event.preventDefault();
+  event.stopPropagation();
+  if (isOpen) peek(peeked + step);
+  else focusLink(place + step);
+}
+
+document.addEventListener("keydown", onKey, true);
+document.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const step = event.target.closest("#peek [data-step]");
+  const link = event.target.closest("#siblings tr")?.querySelector("[data-peek]");
+  if (step) peek(peeked + Number(step.dataset.step));
+  else if (link && (event.target.closest("a") ?? link) === link) {
+    event.preventDefault();
+    peek(links().indexOf(link));
+  }
+});
+// "close" does not bubble.
+document.addEventListener("close", (event) => {
+  if (event.target.id !== "peek") return;
+  asked += 1;
+  focusLink(peeked);
+}, true);
+
 Object.assign(keys.commands, {
   question: () => toggle()?.click(),
   compare: () => showPane("compare"),
   model: () => showPane("model"),
   ideal: () => showPane("ideal"),
   raw: toggleRaw,
-  others: () => one("#siblings > summary")?.click(),
+  others: goToOthers,
 });
 
 document.addEventListener("change", (event) => {

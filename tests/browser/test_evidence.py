@@ -140,3 +140,37 @@ def test_panes_and_differences_work_without_scripts(
     page.get_by_role("radio", name="Raw").check()
     pane(page, "Raw judge output")
     context.close()
+
+
+def test_other_records_are_peeked_at_by_keyboard(screen: Page, record: Evaluation) -> None:
+    for model in ("other-1", "other-2"):
+        answer = {"final_answer": rf"$\frac{{1}}{{3}}$ by {model}", "steps": MORE}
+        EvaluationFactory.create(
+            run=record.run, task_id="7", model_id=model, structured_model_response=answer
+        )
+    screen.reload()
+    others, dialog = screen.locator("#siblings"), screen.get_by_role("dialog")
+    expect(others.get_by_role("row")).to_have_count(4)
+    expect(others.locator(".katex").first).to_be_in_viewport()
+    press(screen, "o")
+    expect(others.get_by_role("link", name="other-1")).to_be_focused()
+    press(screen, "Enter")
+    expect(dialog.get_by_role("heading", name="other-1 · 1 of 2")).to_be_focused()
+    expect(dialog.locator(".katex").first).to_be_visible()
+    press(screen, "j")
+    expect(dialog.get_by_text("by other-2")).to_be_visible()
+    expect(dialog.get_by_role("region", name="Scores")).to_be_visible()
+    press(screen, "Escape")
+    expect(dialog).to_be_hidden()
+    expect(others.get_by_role("link", name="other-2")).to_be_focused()
+    press(screen, "k")
+    expect(others.get_by_role("link", name="other-1")).to_be_focused()
+    # By mouse, and without a connection.
+    screen.context.set_offline(True)
+    others.get_by_role("cell", name="other-2").click()
+    expect(dialog).to_contain_text("could not be loaded")
+    dialog.get_by_role("button", name="Close").click()
+    screen.context.set_offline(False)
+    press(screen, "o", "o")
+    expect(others.get_by_role("table")).to_be_visible()
+    assert not Evaluation.objects.exclude(claimed_by=None).exists()

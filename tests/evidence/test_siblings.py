@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.evidence import siblings
-from reviews.evidence.siblings import normalise_answer
+from reviews.evidence.siblings import MAX_CRITERIA, MAX_OTHERS, SiblingScore, normalise_answer
 from reviews.models import Evaluation, Run
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 
@@ -24,40 +24,69 @@ def record(run: Run, model: str, answer: Any = None, **fields: Any) -> Evaluatio
     return EvaluationFactory.create(run=run, **({"verification_message": None} | values))
 
 
-def answers(evaluation: Evaluation) -> list[tuple[str, list[str]]]:
-    found = siblings.find_siblings(evaluation).answers
-    return [(answer.text, [sibling.model for sibling in answer.siblings]) for answer in found]
+def answers(evaluation: Evaluation) -> list[tuple[str, str]]:
+    return [(one.model, one.answer) for one in siblings.find_siblings(evaluation).records]
 
 
-def test_siblings_are_grouped_by_answer_own_answer_first(run: Run) -> None:
+def test_siblings_follow_this_record_those_with_its_answer_first(run: Run) -> None:
     record(run, "a", "$2$")
     own = record(run, "b", r"\boxed{\frac{1}{2}}")
     record(run, "c", r"\( \dfrac{1}{2} \)")
     record(run, "d")
-    assert answers(own) == [(r"\boxed{\frac{1}{2}}", ["b", "c"]), ("$2$", ["a"]), ("", ["d"])]
-    assert (siblings.find_siblings(own).others, siblings.find_siblings(own).agreeing) == (3, 1)
+    record(run, "e", "7")
+    record(run, "f", "2.")
+    found = siblings.find_siblings(own)
+    assert [(one.model, one.is_this, one.is_same_answer) for one in found.records] == [
+        ("b", True, True),
+        ("c", False, True),
+        ("a", False, False),
+        ("f", False, False),
+        ("e", False, False),
+        ("d", False, False),
+    ]
+    assert (found.others, found.agreeing) == (5, 1)
 
 
 def test_answer_falls_back_to_verifier(run: Run) -> None:
     own = record(run, "a", verification_message="Mismatch (Extracted: '54', Correct: '')")
-    assert answers(own) == [("54", ["a"])]
+    assert answers(own) == [("a", "54")]
 
 
 def test_siblings_exclude_other_tasks_and_runs(run: Run) -> None:
     own = record(run, "a", "1")
     record(run, "b", "1", task_id="8")
     record(RunFactory.create(), "c", "1")
-    assert answers(own) == [("1", ["a"])]
-    assert siblings.find_siblings(record(run, "d", task_id=None)).answers == []
+    assert answers(own) == [("a", "1")]
+    assert siblings.find_siblings(record(run, "d", task_id=None)).records == []
 
 
-def test_sibling_has_verdicts_of_judge_and_reviewer(run: Run) -> None:
+def test_sibling_has_scores_and_verdicts_of_judge_and_reviewer(run: Run) -> None:
     own = record(run, "a", "1", aggregated_score="Fail", human_corrected_scores={"Depth": {"score": "Yes"}})
     raw = {"raw_content": '{"Depth": {"score": "Partial", "justification": "Some."}}'}
     record(run, "b", "1", aggregated_score=None, parsed_rubric_scores={}, raw_judge_output=raw)
-    [answer] = siblings.find_siblings(own).answers
-    verdicts = [(one.model, one.judged, one.decided, one.is_this) for one in answer.siblings]
-    assert verdicts == [("a", "Fail", "Pass", True), ("b", "Partial", "", False)]
+    record(run, "c", "1", parsed_rubric_scores={"Depth": "No", "Style": {"score": {}}}, aggregated_score=None)
+    found = siblings.find_siblings(own, None, ["Depth", "style_of_proof"])
+    assert [(one.model, one.judged, one.decided) for one in found.records] == [
+        ("a", "Fail", "Pass"),
+        ("b", "Partial", ""),
+        ("c", "", ""),
+    ]
+    assert found.titles == ["Depth", "Style of proof"]
+    assert [one.scores for one in found.records] == [
+        [SiblingScore("", "Yes", "yes"), SiblingScore("", "", None)],
+        [SiblingScore("Partial", "", "partial"), SiblingScore("", "", None)],
+        [SiblingScore("No", "", "no"), SiblingScore("", "", None)],
+    ]
+
+
+def test_siblings_without_verdicts_have_no_scores_either(run: Run) -> None:
+    own = record(run, "a", "1", aggregated_score="Fail", parsed_rubric_scores={"Depth": {"score": "No"}})
+    found = siblings.find_siblings(own, None, ["Depth"])
+    assert found.have_verdicts
+    bare = found.without_verdicts()
+    assert not bare.have_verdicts
+    assert [(one.answer, one.scores) for one in bare.records] == [("1", [])]
+    assert (bare.titles, bare.criteria) == ([], [])
 
 
 def test_criteria_come_from_siblings_with_same_judge_prompt(run: Run) -> None:
@@ -77,10 +106,11 @@ def test_siblings_take_one_query(
 
 
 def test_number_of_siblings_is_limited(run: Run) -> None:
-    own = record(run, "model 0")
-    EvaluationFactory.create_batch(105, run=run, task_id="7", model_id="model 1")
-    found = siblings.find_siblings(own)
-    assert (found.others, found.are_cut) == (99, True)
+    EvaluationFactory.create_batch(60, run=run, task_id="7", model_id="model 1")
+    own = record(run, "model 2")
+    found = siblings.find_siblings(own, None, [f"Criterion {number}" for number in range(20)])
+    assert (found.others, found.are_cut, len(found.titles)) == (MAX_OTHERS, True, MAX_CRITERIA)
+    assert found.records[0].is_this
 
 
 @pytest.mark.parametrize(

@@ -129,10 +129,10 @@ class TestReaders:
 
     def test_verdict_of_every_sibling_is_known(self) -> None:
         import_data(
-            file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(40)))
+            file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(20)))
         )
-        [answer] = siblings.find_siblings(Evaluation.objects.latest("pk")).answers
-        assert [one.judged for one in answer.siblings] == ["Fail"] * 40
+        found = siblings.find_siblings(Evaluation.objects.latest("pk")).records
+        assert [one.judged for one in found] == ["Fail"] * 20
 
     def test_record_beyond_the_budget_says_so_on_its_page(self, ana: User) -> None:
         import_data(file_of(unparsed(hostile(UNITS[0])), line("eval_2")))

@@ -20,7 +20,7 @@ from reviews.search import indexing, listing
 from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from
 from tests.support.contexts import bring, task
-from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+from tests.support.factories import SCORES, EvaluationFactory, ImportFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
@@ -283,12 +283,12 @@ def test_hidden_verdicts_of_siblings_are_left_out(run: Run, ana: User, bo: User)
     Reveal.objects.create(run=run, evaluation=third, reviewer=bo, how="shown")
 
     def judged(reader: User) -> list[str]:
-        found = siblings.find_siblings(first, reader).answers
-        return sorted(one.judged for answer in found for one in answer.siblings if not one.is_this)
+        found = siblings.find_siblings(first, reader, list(SCORES)).records
+        return sorted(f"{one.judged} {one.scores[0].judge}" for one in found if not one.is_this)
 
     # The third has its answer in the task context.
-    assert judged(ana) == ["", ""]
-    assert judged(bo) == ["", "Fail"]
+    assert judged(ana) == [" ", " "]
+    assert judged(bo) == [" ", f"Fail {next(iter(SCORES.values()))['score']}"]
 
 
 class TestRandomSamples:

@@ -95,6 +95,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "recent": {"get": (302, 403, 200, 200, 200)},
     # One record.
     "evaluation": {"get": (302, 403, 200, 200, 200)},
+    "peek": {"get": (302, 403, 200, 200, 200)},
     "line": {"get": (302, 403, 404, 404, 404)},
     "look-next": {"get": (302, 403, 302, 302, 302)},
     "look-previous": {"get": (302, 403, 302, 302, 302)},

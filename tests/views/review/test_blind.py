@@ -166,8 +166,8 @@ class TestHiddenScores:
     ) -> None:
         plain = make(run, model_id="o3", structured_model_response=None)
         page = as_ana.get(url("evaluation", plain))
-        answers = page.context["evidence"].siblings.answers
-        judged = {sibling.model: sibling.judged for answer in answers for sibling in answer.siblings}
+        siblings = page.context["evidence"].siblings.records
+        judged = {sibling.model: sibling.judged for sibling in siblings}
         assert judged == {"o1": "", "o3": "Fail"}
         assert "Raw words of the judge" in text(page)
 

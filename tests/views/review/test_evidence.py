@@ -4,14 +4,16 @@ import re
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from reviews.models import Evaluation, User
 from reviews.queue import claims
+from reviews.records.scores import criterion_title
 from tests.support.contexts import bring, task
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.pages import text
 from tests.support.questions import (
     CONVERSATION,
@@ -82,13 +84,44 @@ def test_final_answer_is_highlighted(as_ana: Client) -> None:
     assert '<del><span class="math" data-display="false">54</span></del>' in page
 
 
-def test_siblings_are_linked(as_ana: Client) -> None:
+def test_other_models_are_listed_with_answer_and_scores(as_ana: Client) -> None:
     run = RunFactory.create()
-    message = "Mismatch (Extracted: '54', Correct: '')"
-    own, other = (record(run=run, model_id=model, verification_message=message) for model in ("o1", "o3"))
+    message = "Mismatch (Extracted: '$54$', Correct: '')"
+    values: dict[str, Any] = {"run": run, "verification_message": message, "structured_model_response": None}
+    own, other = (record(model_id=model, **values) for model in ("o1", "o3"))
     page = shown(as_ana, own)
-    assert "Other records of this task (1) · 1 same answer" in page
-    assert f'<a href="{reverse("evaluation", args=[other.pk])}">o3</a>' in page
+    assert "Other models on this task (1) · 1 same answer" in page
+    place, peek = reverse("evaluation", args=[other.pk]), reverse("peek", args=[own.pk, other.pk])
+    assert f'<a href="{place}" data-peek="{peek}">o3</a>' in page
+    table = page[page.index('id="siblings"') :]
+    assert table.count('<span class="math" data-display="false">54</span>') == 2
+    assert sorted(re.findall(r'class="score" title="([^"]+)"', table)) == sorted(map(criterion_title, SCORES))
+    assert table.count('data-counts="no">No<') == 2
+
+
+def test_answer_in_the_comparison_is_not_repeated_among_other_models(as_ana: Client) -> None:
+    run = RunFactory.create()
+    values: dict[str, Any] = {"run": run, "structured_ideal_response": {"final_answer": "60"}}
+    own, _ = (
+        record(model_id=model, structured_model_response={"final_answer": "54"}, **values) for model in "ab"
+    )
+    page = shown(as_ana, own)
+    assert "see above" in page[page.index('id="siblings"') :]
+
+
+def test_many_siblings_are_cut_and_linked(as_ana: Client) -> None:
+    run = RunFactory.create()
+    own = record(run=run, model_id="z", task_id="7 b")
+    place = reverse("evaluation", args=[own.pk])
+    with CaptureQueriesContext(connection) as alone:
+        as_ana.get(place)
+    EvaluationFactory.create_batch(200, run=run, task_id="7 b", model_id="m")
+    with CaptureQueriesContext(connection) as among_many:
+        page = text(as_ana.get(place))
+    assert len(among_many) == len(alone)
+    assert "Other models on this task (24+)" in page
+    assert page.count("data-peek=") == 24
+    assert f'href="{reverse("run", args=[run.pk])}?task=7%20b"' in page
 
 
 def test_two_responses_are_shown_side_by_side_under_their_names(as_ana: Client) -> None:
