@@ -7,7 +7,8 @@ from typing import Any
 from reviews.evidence import response_diff, siblings, task_context
 from reviews.evidence.question import Question, read_question
 from reviews.evidence.response_diff import DiffRow
-from reviews.evidence.siblings import Siblings
+from reviews.evidence.siblings import Siblings, normalise_answer
+from reviews.evidence.signals import Signal, list_signals
 from reviews.evidence.task_context import RecordContext
 from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, responses
@@ -81,6 +82,8 @@ class Evidence:
     raw_spans: list[tuple[int, int]]
     #: A sentence if the raw output was too long to extract scores from.
     raw_note: str
+    #: Whether the raw output is the only source of scores and a required one is missing.
+    lacks_scores: bool
     #: All fields of the record that the reader may see, as (name, value).
     fields: list[tuple[str, Any]]
     #: Whether the output of judge and verifier is left out.
@@ -103,13 +106,32 @@ class Evidence:
 
     @property
     def first_pane(self) -> str:
-        """The pane to show first; the raw output only if there is nothing else."""
-        return next(iter(self.panes), "")
+        """The pane to show first: the raw output if it lacks scores or there is nothing else."""
+        return "raw" if self.lacks_scores else next(iter(self.panes), "")
+
+    @property
+    def signals(self) -> list[Signal]:
+        """The flag reasons and contradictions as chips."""
+        return list_signals(self.reasons, self.contradictions)
 
     @property
     def has_answer_row(self) -> bool:
         """Whether the comparison shows the final answer of the model."""
         return any(row.is_answer and row.model for row in self.rows)
+
+    @property
+    def verifier_differs(self) -> list[tuple[str, str]]:
+        """The final answers of the verifier, as (owner, answer), that the comparison shows differently."""
+        row = next((row for row in self.rows if row.is_answer), None)
+        if row is None:
+            return []
+        shown = {"model": row.model, "reference": row.ideal}
+        texts = {whose: "\n".join(part.source for part in parts) for whose, parts in shown.items()}
+        return [
+            (whose, answer)
+            for whose, answer in self.compared
+            if normalise_answer(answer) != normalise_answer(texts[whose])
+        ]
 
     @property
     def compared(self) -> list[tuple[str, str]]:
@@ -150,6 +172,7 @@ def read_evidence(
         raw=raw_text(evaluation.raw_judge_output),
         raw_spans=[proposal.span or (0, 0) for proposal in proposals],
         raw_note=extracted_scores.TOO_LONG if extracted_scores.read_extracted(evaluation).is_too_long else "",
+        lacks_scores=_lacks_scores(evaluation, proposals),
         fields=visible_fields(evaluation),
     )
     return _without_judge(found) if is_blind else found
@@ -179,6 +202,7 @@ def _without_judge(evidence: Evidence) -> Evidence:
         raw="",
         raw_spans=[],
         raw_note="",
+        lacks_scores=False,
         fields=[],
         is_blind=True,
     )
@@ -241,6 +265,14 @@ def _rows(
     extracted = _final_answer(model.parts, verification.extracted, "as the verifier extracted it")
     expected = _final_answer(ideal.parts, context.final_answer if context else None, _OF_TASK)
     return response_diff.align_parts([*extracted, *model.parts], [*expected, *ideal.parts])
+
+
+def _lacks_scores(evaluation: Evaluation, proposals: list[Proposal]) -> bool:
+    if evaluation.parsed_rubric_scores or not evaluation.raw_judge_output:
+        return False
+    rubric = run_rubric(evaluation.run)
+    needed = [one for one in proposals if rubric.criterion(one.criterion).is_required]
+    return not proposals or any(one.score is None for one in needed)
 
 
 def _reasons(evaluation: Evaluation) -> list[str]:

@@ -16,7 +16,18 @@ class Verification(NamedTuple):
     correct: str | None
     sentence: str
 
+    @property
+    def word(self) -> str:
+        """The result in a few words; empty without one."""
+        return _WORDS.get(self.outcome, "")
 
+
+_WORDS = {
+    "match": "match",
+    "mismatch": "mismatch",
+    "no reference": "no reference answer",
+    "skipped": "not verified",
+}
 _COMPARED = re.compile(r"(?:Verification \([^()]*\): )?(?P<word>Match|Mismatch) \(Extracted: '")
 _BETWEEN = "', Correct: '"
 _END = re.compile(r"'\)\.?\Z")

@@ -36,6 +36,17 @@ function rememberQuestion() {
   else sessionStorage.removeItem(QUESTION);
 }
 
+// ---- signals
+
+const openSignal = () => one(".signals [open]");
+
+function closeSignal() {
+  const signal = openSignal();
+  const hasFocus = signal.contains(document.activeElement);
+  signal.open = false;
+  if (hasFocus) one("summary", signal).focus();
+}
+
 // ---- panes
 
 const tabs = () => all("[name=pane]");
@@ -109,6 +120,12 @@ async function fetchPeek(address) {
 
 /** In the table, arrows and the keys for next and previous move between rows; in the dialog, between records. */
 function onKey(event) {
+  if (event.key === "Escape" && openSignal() && !one("dialog[open]") && !keys.isText(event.target)) {
+    event.preventDefault();
+    event.stopPropagation();
+    closeSignal();
+    return;
+  }
   const isOpen = Boolean(one("#peek[open]"));
   const place = links().indexOf(document.activeElement);
   if (!(isOpen || place >= 0) || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
@@ -125,6 +142,7 @@ function onKey(event) {
 
 document.addEventListener("keydown", onKey, true);
 document.addEventListener("click", (event) => {
+  if (openSignal() && !event.target.closest(".signals [open]")) closeSignal();
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
   const step = event.target.closest("#peek [data-step]");
   const link = event.target.closest("#siblings tr")?.querySelector("[data-peek]");

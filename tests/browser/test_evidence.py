@@ -174,3 +174,25 @@ def test_other_records_are_peeked_at_by_keyboard(screen: Page, record: Evaluatio
     press(screen, "o", "o")
     expect(others.get_by_role("table")).to_be_visible()
     assert not Evaluation.objects.exclude(claimed_by=None).exists()
+
+
+def test_chip_opens_its_sentence_and_escape_closes_it(screen: Page, record: Evaluation) -> None:
+    Evaluation.objects.update(review_reasons=["A long reason. " * 10, "Another long reason. " * 10])
+    screen.reload()
+    chip = screen.locator(".signals summary")
+    sentences = screen.locator(".signals .said")
+    question = screen.get_by_role("region", name="Question")
+    before = question.bounding_box()
+    chip.first.focus()
+    press(screen, "Enter")
+    expect(sentences.first).to_be_visible()
+    assert question.bounding_box() == before
+    chip.last.click()
+    expect(sentences.first).to_be_hidden()
+    expect(sentences.last).to_be_visible()
+    press(screen, "Escape")
+    expect(sentences.last).to_be_hidden()
+    expect(chip.last).to_be_focused()
+    chip.last.click()
+    screen.get_by_role("heading", level=1).click()
+    expect(sentences.last).to_be_hidden()

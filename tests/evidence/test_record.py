@@ -46,6 +46,39 @@ def test_contradiction_is_part_of_evidence() -> None:
     assert "verdict" in [contradiction.kind for contradiction in found.contradictions]
 
 
+@pytest.mark.parametrize(
+    ("raw", "parsed", "pane"),
+    [
+        ('{"Depth": {"score": "No", "justification": "."}}', {}, "compare"),
+        ('{"Depth": {"score": null, "justification": "."}}', {}, "raw"),
+        ("no scores", {}, "raw"),
+        ("no scores", {"Depth": {"score": "No"}}, "compare"),
+    ],
+)
+def test_raw_output_opens_if_scores_could_not_be_extracted(raw: str, parsed: Any, pane: str) -> None:
+    found = evidence(
+        raw_judge_output={"raw_content": raw},
+        parsed_rubric_scores=parsed,
+        structured_model_response={"final_answer": "54"},
+        structured_ideal_response={"final_answer": "60"},
+    )
+    assert found.first_pane == pane
+
+
+def test_answers_of_the_verifier_are_listed_where_the_comparison_has_others() -> None:
+    answers = {
+        "structured_model_response": {"final_answer": r"\(54\)"},
+        "structured_ideal_response": {"final_answer": "60"},
+    }
+    message = "Mismatch (Extracted: '54', Correct: '{}')"
+    found = evidence(verification_message=message.format("60"), **answers)
+    assert (found.has_answer_row, found.verifier_differs) == (True, [])
+    found = evidence(verification_message=message.format("61"), **answers)
+    assert found.verifier_differs == [("reference", "61")]
+    found = evidence(verification_message=message.format("61"), structured_model_response=None)
+    assert (found.has_answer_row, found.verifier_differs) == (False, [])
+
+
 def test_fields_include_extra_for_unknown_ones() -> None:
     names = [name for name, _ in evidence(extra={"cost": 1}).fields]
     assert len(names) == 24

@@ -103,7 +103,7 @@ class TestHiddenScores:
         for shown in (
             "Blind review: the judge's scores are hidden until you lock in yours.",
             "Add six.",
-            "Final answers extracted by the verifier: model",
+            '<div class="side">',
             "Clarity",
             "Depth",
             "Rigour",

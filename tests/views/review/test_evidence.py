@@ -84,6 +84,31 @@ def test_final_answer_is_highlighted(as_ana: Client) -> None:
     assert '<del><span class="math" data-display="false">54</span></del>' in page
 
 
+def test_signals_are_chips_that_open_their_sentences(as_ana: Client) -> None:
+    long = "The final answer was checked, and " + "it differs " * 20
+    page = shown(as_ana, record(review_reasons=["Sampled.", long], aggregated_score="Pass"))
+    assert '<summary class="chip bad">Verdict and scores disagree</summary>' in page
+    assert "but its scores result in Fail." in page
+    assert '<span class="chip warn">Sampled.</span>' in page
+    assert '<summary class="chip warn">The final answer was checked, and it differs …</summary>' in page
+    assert long.strip() in page
+
+
+def test_final_answers_are_shown_once_with_the_verifiers_word(as_ana: Client) -> None:
+    page = shown(
+        as_ana,
+        record(
+            structured_model_response={"final_answer": "$54$"},
+            structured_ideal_response={"final_answer": "$60$"},
+            verification_message="Mismatch (Extracted: '54', Correct: '60')",
+        ),
+    )
+    assert '<span class="badge">verifier: mismatch</span>' in page
+    assert "Verifier: mismatch" not in page
+    head = page[page.index('id="evidence"') : page.index('data-pane="model"')]
+    assert [head.count(f'data-display="false">{answer}<') for answer in ("54", "60")] == [2, 2]
+
+
 def test_other_models_are_listed_with_answer_and_scores(as_ana: Client) -> None:
     run = RunFactory.create()
     message = "Mismatch (Extracted: '$54$', Correct: '')"
