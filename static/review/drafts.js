@@ -1,6 +1,7 @@
 /* Drafts: entries are saved on the server while people work, one request at a time. A copy stays in this browser
    until the server confirms it. A copy that never reached the server is restored when the record is opened again, even
-   after the tab was closed. */
+   after the tab was closed. If a newer draft was saved elsewhere, the entries of this tab are set aside, and people can
+   switch between the two. */
 
 import { clock } from "../times.js";
 import { addRow, all, changed, form, one, rows, screenEvents } from "./form.js";
@@ -27,6 +28,7 @@ class Draft {
     this.isStopped = false;
     this.isPaused = false;
     this.isRejected = false;
+    this.isBehind = false; // a newer draft was saved elsewhere
     this.savedAt = one("#saved time")?.dateTime;
     this.retries = 0;
     this.request = null;
@@ -81,7 +83,12 @@ class Draft {
     this.isRejected = false;
     extendClaim(response.headers.get("X-Claim-Until"));
     const html = await response.text();
-    if (response.status === 409) return this.pause(() => raiseFromServer(html));
+    if (response.status === 409) {
+      return this.pause(() => {
+        this.isBehind = raiseFromServer(html) === "newer";
+        if (this.isBehind) this.setAside(fieldsOf(this.form));
+      });
+    }
     this.savedAt = response.headers.get("X-Draft-Saved-At") || Date.now();
     this.say("saved");
     if (this !== draft) return;
@@ -136,6 +143,7 @@ class Draft {
   /** Keep a copy, without end or for a lifetime in milliseconds. */
   copy(lifetime) {
     const until = lifetime && Date.now() + lifetime;
+    if (this.isBehind) this.setAside(fieldsOf(this.form));
     const copy = { revision: this.revision + 1, fields: fieldsOf(this.form), until };
     try {
       localStorage.setItem(this.key, JSON.stringify(copy));
@@ -149,17 +157,55 @@ class Draft {
     localStorage.removeItem(this.key);
   }
 
-  /** Restore a copy that never reached the server, unless a newer draft was saved in another tab. */
+  /** Restore a copy that never reached the server. If a newer draft was saved elsewhere, set the copy aside. */
   restore() {
+    if (this.form.hasAttribute("data-bound")) return;
     const copy = JSON.parse(localStorage.getItem(this.key) || "null");
-    if (!copy || this.form.hasAttribute("data-bound")) return;
-    const isOver = copy.until < Date.now();
-    const isNews = JSON.stringify(copy.fields) !== JSON.stringify(fieldsOf(this.form));
-    if (copy.revision <= this.revision || !isNews || isOver) return this.forget();
-    this.revision = copy.revision; // the request may still be in flight
-    fill(this.form, copy.fields);
-    one("#restored")?.removeAttribute("hidden");
-    changed();
+    const isNews = copy && !(copy.until < Date.now()) && this.differs(copy.fields);
+    if (!isNews) {
+      this.forget();
+    } else if (copy.revision > this.revision) {
+      this.revision = copy.revision; // the request may still be in flight
+      fill(this.form, copy.fields);
+      one("#restored")?.removeAttribute("hidden");
+      changed();
+    } else {
+      this.forget();
+      this.setAside(copy.fields);
+    }
+    this.offerAside();
+  }
+
+  // ---- another version of the draft, kept in this tab
+
+  setAside(fields) {
+    try {
+      sessionStorage.setItem(this.key, JSON.stringify(fields));
+    } catch {
+      // As for the copy.
+    }
+  }
+
+  offerAside() {
+    const fields = JSON.parse(sessionStorage.getItem(this.key) || "null");
+    if (!fields || !this.differs(fields)) return;
+    const act = () => {
+      this.setAside(fieldsOf(this.form));
+      fill(this.form, fields);
+      changed();
+      this.offerAside();
+    };
+    raise("aside", { act });
+  }
+
+  differs(fields) {
+    return JSON.stringify(fields) !== JSON.stringify(fieldsOf(this.form));
+  }
+
+  /** The draft was submitted or discarded. */
+  end() {
+    this.forget();
+    sessionStorage.removeItem(this.key);
   }
 }
 
@@ -168,12 +214,16 @@ class Draft {
 /** Fill in the form with saved fields. The form may have other rows than when the fields were saved. */
 function fill(form, fields) {
   const places = new Map(); // saved row number -> present row number
+  for (const box of all("[type=radio], [type=checkbox]", form)) box.checked &&= !FIELD.test(box.name);
   for (const [name, value] of fields) {
     const [, number, rest] = /^criteria-(\d+)-(.*)/.exec(name) || [];
     if (rest === "name") places.set(number, placeOf(value, [...places.values()]));
     const wanted = number === undefined ? name : `criteria-${places.get(number)}-${rest}`;
     all(`[name="${CSS.escape(wanted)}"]`, form).forEach((field) => put(field, value));
   }
+  // Rows added since have no saved fields.
+  const added = rows().filter((row) => one(".name input", row) && ![...places.values()].includes(row.dataset.number));
+  for (const field of added.flatMap((row) => all(".name input, textarea", row))) put(field, "");
 }
 
 function placeOf(criterion, taken) {
@@ -188,8 +238,9 @@ function put(field, value) {
     field.checked = field.value === value;
     return;
   }
+  const before = field.value;
   field.value = value;
-  if (!field.matches("textarea") || field.value === field.defaultValue) return;
+  if (!field.matches("textarea") || field.value === before) return;
   window.htmx.trigger(field, "input");
   field.closest("details")?.setAttribute("open", "");
 }
@@ -232,7 +283,7 @@ document.addEventListener("htmx:confirm", (event) => {
 });
 document.addEventListener("htmx:afterRequest", (event) => {
   const discarded = known.get(event.detail.elt);
-  if (event.detail.successful) discarded?.forget();
+  if (event.detail.successful) discarded?.end();
   else discarded?.resume();
 });
 window.addEventListener("pagehide", () => {

@@ -124,7 +124,7 @@ async function send(submitted) {
   const { status, reason } = await post(submitted, values);
   const isSaved = status >= 200 && status < 300;
   if (isSaved) {
-    own.forget();
+    own.end();
     if (next?.isConnected) history.replaceState(null, "", next.dataset.url);
     if (next?.isConnected) document.title = next.dataset.title;
   } else if (status === 409 || status === 422) {

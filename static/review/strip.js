@@ -30,7 +30,12 @@ const STATES = {
   notice: { tone: "warn" },
   expiring: { tone: "warn", label: "Keep working", says: ({ until }) => `This record will be released at ${clock(until)}.` },
   regained: { tone: "ok" },
+  aside: {
+    tone: "info", label: "Switch to it", isClosable: true,
+    says: () => "Another version of this draft is kept in this tab.",
+  },
 };
+const CLOSE = '<button type="button" class="button quiet small" data-dismiss aria-label="Close">✕</button>';
 const raised = new Map(); // state -> details
 let shown = "";
 
@@ -77,7 +82,7 @@ function render() {
 }
 
 function htmlOf(state, details) {
-  const { tone, label, says } = STATES[state];
+  const { tone, label, says, isClosable } = STATES[state];
   const strip = document.createElement("div");
   strip.className = `strip ${tone}`;
   strip.dataset.state = state;
@@ -86,6 +91,7 @@ function htmlOf(state, details) {
   sentence.textContent = says(details);
   strip.append(sentence);
   if (details.act || details.href) strip.append(actionOf(label, details));
+  if (isClosable) strip.insertAdjacentHTML("beforeend", CLOSE);
   return strip.outerHTML;
 }
 

@@ -183,7 +183,7 @@ def test_draft_survives_expired_session_and_reload(screen: Page) -> None:
     assert not Review.objects.exists()
 
 
-def test_outdated_tab_warns_and_keeps_the_newer_draft(screen: Page) -> None:
+def test_two_tabs_keep_both_versions_of_a_draft(screen: Page) -> None:
     other = screen.context.new_page()
     other.goto(screen.url)
     heading(other, "a-model")
@@ -191,8 +191,36 @@ def test_outdated_tab_warns_and_keeps_the_newer_draft(screen: Page) -> None:
     comment(screen, "From the first tab.")
     draft_is(screen, "saved")
     other.bring_to_front()
-    press(other, "n")
-    expect(other.get_by_role("alert")).to_contain_text("You edited this record in another tab at")
+    settle(other)
+    comment(other, "From the second tab.")
+    strip = other.locator("#strip .strip")
+    expect(strip).to_contain_text("You edited this record in another tab at")
     draft_is(other, "failing")
     assert comment_in(Draft.objects.get()) == "From the first tab."
+    other.keyboard.type(" Typed on.")
+    strip.get_by_role("link", name="Load that version").click()
+    expect(other.get_by_label("Comment")).to_have_value("From the first tab.")
+    expect(strip).to_contain_text("Another version of this draft is kept in this tab.")
+    strip.get_by_role("button", name="Switch to it").click()
+    expect(other.get_by_label("Comment")).to_have_value("From the second tab. Typed on.")
+    draft_is(other, "saved")
+    expect(other.locator("#criterion-0 [value='Partial']")).not_to_be_checked()
+    strip.get_by_role("button", name="Switch to it").click()
+    expect(other.get_by_label("Comment")).to_have_value("From the first tab.")
+    expect(other.locator("#criterion-0 [value='Partial']")).to_be_checked()
     other.close()
+
+
+def test_full_storage_of_the_browser_asks_to_keep_the_tab(screen: Page) -> None:
+    settle(screen)
+    screen.evaluate("""() => {
+        Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
+    }""")
+    screen.context.set_offline(True)
+    comment(screen, "Not copied.")
+    expect(screen.locator("#strip .strip")).to_contain_text(
+        "You're offline. This browser's storage is full: keep this tab open; reconnecting…"
+    )
+    screen.context.set_offline(False)
+    draft_is(screen, "saved")
+    assert comment_in(Draft.objects.get()) == "Not copied."

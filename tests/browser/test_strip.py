@@ -5,6 +5,7 @@ from django.contrib.sessions.models import Session
 from playwright.sync_api import FloatRect, Page, expect
 
 from reviews.models import Draft, Review, User
+from tests.browser.conftest import log_out
 from tests.browser.screen import draft_is, heading, press, saved, settle
 from tests.support.factories import PASSWORD
 
@@ -85,10 +86,10 @@ def test_login_in_another_tab_is_taken_over_without_a_word(screen: Page, ana: Us
     """The token of the page is old after a login, but the person is the same."""
     settle(screen)
     tab = screen.context.new_page()
-    tab.goto(screen.url.split("/evaluations")[0])
-    tab.get_by_role("button", name="Log out").click()
+    tab.goto(screen.url)
+    log_out(tab)
     sign_in(tab, "ana")
-    tab.get_by_role("button", name="Log out").wait_for()
+    tab.locator("#user-menu").wait_for(state="attached")
     tab.close()
     type_comment(screen, "Still here.")
     draft_is(screen, "saved")
