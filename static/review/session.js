@@ -9,8 +9,12 @@ let token = "";
 
 const page = () => one("#strip").dataset;
 
+const raiseSignedOut = (isCopied) => raise("signed-out", { isCopied, href: page().signIn });
+
+/** The server rejected a request without a session. The person may have signed in since it was sent. */
 export function signedOut(isCopied = true) {
-  raise("signed-out", { isCopied, href: page().signIn });
+  raiseSignedOut(isCopied);
+  checkSession();
 }
 
 /** Ask the server who is signed in, and show it or go on. Dispatches "continued" on `screenEvents` for the same person. */
@@ -19,7 +23,7 @@ export async function checkSession() {
   if (!response?.ok) return;
   const answer = await response.json();
   if (!answer.person) {
-    signedOut(detailsOf("signed-out")?.isCopied);
+    raiseSignedOut(detailsOf("signed-out")?.isCopied);
   } else if (answer.person !== Number(page().person)) {
     raise("someone-else", { name: answer.name, href: page().signedIn });
   } else {
