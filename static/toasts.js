@@ -15,7 +15,7 @@ const leaving = () => toasts().filter((toast) => "leaves" in toast.dataset);
 function remove(toast) {
   const hadFocus = toast.contains(document.activeElement);
   toast.remove();
-  if (hadFocus) document.querySelector("[data-focus], #main")?.focus({ preventScroll: true });
+  if (hadFocus) (document.querySelector("[data-focus]") ?? document.querySelector("#main")).focus({ preventScroll: true });
 }
 
 function arrange() {

@@ -27,7 +27,7 @@ COMMANDS = (
     Command("skip", "s", "Skip (moves to the end of your queue)"),
     Command("flag", "f", "Ask a lead about this record"),
     Command("escalate", "x", "Can't judge: send to a lead"),
-    Command("undo", "u", "Undo your last submit"),
+    Command("undo", "u", "Undo your last action, and then the one before it"),
     Command("down", "j", "Next criterion, or next row of a list; with Shift: view the next record"),
     Command("up", "k", "Previous criterion, or previous row of a list; with Shift: view the previous record"),
     Command("reason", "e", "Write your reason"),

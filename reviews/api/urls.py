@@ -5,7 +5,18 @@ from typing import Any
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
-from reviews.api import audit, decisions, evaluations, imports, members, problems, rubrics, runs, task_context
+from reviews.api import (
+    audit,
+    decisions,
+    evaluations,
+    imports,
+    members,
+    problems,
+    rubrics,
+    runs,
+    task_context,
+    undo,
+)
 from reviews.api.bodies import JsonParser, JsonRenderer
 
 
@@ -29,7 +40,7 @@ api = Api(
 problems.register_handlers(api)
 # The first match is used, and ids may contain slashes: longer paths come first. The operations that create
 # runs come last. They accept any name, to say why it is refused.
-for part in (decisions, evaluations, members, rubrics, runs, task_context, audit, imports):
+for part in (decisions, evaluations, undo, members, rubrics, runs, task_context, audit, imports):
     api.add_router("", part.router)
 
 

@@ -276,8 +276,10 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("#discard")) draft?.stop();
 });
 document.addEventListener("htmx:confirm", (event) => {
-  // A save in flight must not reach the server after the request that discards the draft.
-  if (event.target !== draft?.form || !draft.request) return;
+  // The server takes the entries before a request that leaves their record or discards them.
+  if (!event.target.closest("#screen")) return;
+  draft?.save();
+  if (!draft?.request) return;
   event.preventDefault();
   draft.request.then(() => event.detail.issueRequest(true));
 });

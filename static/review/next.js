@@ -196,7 +196,7 @@ for (const name of ["keydown", "pointerdown"]) {
 }
 document.addEventListener("htmx:confirm", (event) => {
   // Other requests wait for the submit, so that an undo finds the new decision.
-  if (!sending || event.target === document.body) return;
+  if (!sending || event.target === document.body || event.defaultPrevented) return;
   event.preventDefault();
   afterSubmit(() => event.detail.issueRequest(true));
 });

@@ -136,4 +136,4 @@ class TestPages:
             "corrected_scores",
         )
         assert [name for name in names if f"<code>{name}</code>" not in shown] == []
-        assert shown.count("Scope review") == 4
+        assert shown.count("Scope review") == 6

@@ -39,6 +39,8 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "GET /runs/{run}/evaluations": ("read", 200, 200, 200),
     "GET /runs/{run}/evaluations/{evaluation_id}": ("read", 200, 200, 200),
     "POST /runs/{run}/claims": ("review", 200, 204, 204),  # the one record is ana's then
+    "GET /runs/{run}/undo": ("review", 204, 204, 204),
+    "POST /runs/{run}/undo": ("review", 409, 409, 409),
     "DELETE /runs/{run}/evaluations/{evaluation_id}/claim": ("review", 204, 204, 204),
     "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": ("review", 422, 422, 422),
     "PUT /runs/{run}/evaluations/{evaluation_id}/review": ("review", 422, 422, 422),

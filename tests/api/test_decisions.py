@@ -316,3 +316,34 @@ class TestBlindReview:
         Run.objects.update(blind_share=0)
         claim(of_ana, record.run)
         assert self.lock_in(of_ana, record).status_code == 409
+
+
+class TestUndo:
+    def test_undo_names_the_action_and_returns_its_record(
+        self, record: Evaluation, of_ana: Program, ana: User
+    ) -> None:
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        claims.skip(evaluation_id=record.pk, reviewer=ana)
+        path = f"runs/{record.run.name}/undo"
+        action = of_ana.get(path).json()
+        assert (action["action"], action["evaluation_id"]) == ("skip", record.evaluation_id)
+        answer = of_ana.ask("POST", path, {"event": action["event"]}).json()
+        assert answer["undone"] == action | {"decision_version": None}
+        assert (answer["record"]["claimed_by"], record.skips.exists()) == ("ana", False)
+        again = of_ana.ask("POST", path, {"event": action["event"]})
+        assert (again.status_code, again.json()["detail"]) == (409, "This was already undone.")
+        assert of_ana.get(path).status_code == 204
+
+    def test_undo_without_a_body_undoes_the_last_action(self, record: Evaluation, of_ana: Program) -> None:
+        claim(of_ana, record.run)
+        review(of_ana, record)
+        undone = of_ana.ask("POST", f"runs/{record.run.name}/undo").json()["undone"]
+        assert (undone["action"], undone["decision_version"]) == ("submit", 1)
+
+    def test_refused_undo_says_why(self, record: Evaluation, of_ana: Program, ana: User, bo: User) -> None:
+        claims.skip(evaluation_id=record.pk, reviewer=ana)
+        claims.claim(evaluation_id=record.pk, reviewer=bo)
+        refused = of_ana.ask("POST", f"runs/{record.run.name}/undo")
+        said = f"Can't undo: skipped {record.title}. bo has been reviewing this since"
+        assert refused.status_code == 409
+        assert refused.json()["detail"].startswith(said)

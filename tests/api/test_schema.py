@@ -61,6 +61,7 @@ FILE_TAKERS = {
 }
 BODIES: dict[str, list[Any]] = {
     "POST /runs/{run}/claims": [{}, {"filters": {"verdict": ["Pass"]}}],
+    "POST /runs/{run}/undo": [{}, {"event": 1}],
     "PUT /runs/{run}/evaluations/{evaluation_id}/review": [DECISION],
     "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
     "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
@@ -73,6 +74,8 @@ REACHED: dict[str, set[int]] = {
     "DELETE /runs/{run}": {202},
     "POST /runs/{run}/imports": {202},
     "DELETE /runs/{run}/evaluations/{evaluation_id}/claim": {204},
+    "GET /runs/{run}/undo": {200, 204},
+    "POST /runs/{run}/undo": {200, 409},
     "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": {200, 409},
     "PUT /runs/{run}/evaluations/{evaluation_id}/review": {200, 409},
 }
@@ -89,6 +92,8 @@ def operations(max: User, ana: User) -> dict[str, Operation]:
     RunFactory.create(name="empty")
     decide(made["decided"], ana)
     claims.claim(evaluation_id=made["held"].pk, reviewer=ana)
+    claims.claim(evaluation_id=made["waiting"].pk, reviewer=max)
+    claims.release(evaluation_id=made["waiting"].pk, actor=max)
     asked = {"kind": "question", "reason": "question", "note": "Is it 2?"}
     escalations.escalate(evaluation_id=made["with a lead"].pk, reviewer=ana, **asked)
     hidden = EvaluationFactory.create(

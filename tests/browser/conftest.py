@@ -193,6 +193,6 @@ def algebra(db: None) -> Run:
 def screen(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
     """Ana at her first record."""
     open_runs(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").click()
+    page.get_by_role("button", name="Start reviewing").first.click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     return page

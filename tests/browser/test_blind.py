@@ -21,7 +21,7 @@ def blind(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
     Run.objects.update(blind_share=1)
     Evaluation.objects.update(structured_model_response={"response": {"final_answer": "54"}})
     open_runs(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").click()
+    page.get_by_role("button", name="Start reviewing").first.click()
     expect(page.get_by_text("Blind review: the judge's scores are hidden")).to_be_visible()
     return page
 

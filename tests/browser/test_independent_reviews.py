@@ -27,7 +27,7 @@ def test_lead_adjudicates_disagreeing_reviews(
     page: Page, live_server: LiveServer, independent_review: Run, ana: User, lea: User
 ) -> None:
     open_runs(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").click()
+    page.get_by_role("button", name="Start reviewing").first.click()
     heading(page, "a-model")
     press(page, "a")
     expect(page.get_by_role("status")).to_contain_text("Reviewers disagree; a lead will decide.")

@@ -82,7 +82,7 @@ def test_record_with_199_formulas_never_blocks_the_page(
     open_runs(page, live_server.url, ana)
     busy = [page.evaluate(_BUSY)]
     page.add_init_script(f"({_WATCH})()")
-    page.get_by_role("button", name="Start reviewing").click()
+    page.get_by_role("button", name="Start reviewing").first.click()
     page.wait_for_function(_IN_VIEW, arg=True)
     assert 4 < page.evaluate(_TYPESET) < 150
     settle(page)

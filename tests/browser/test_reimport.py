@@ -56,7 +56,7 @@ def test_reviewer_resubmits_an_outdated_decision(
     newer = line("eval_1", parsed_rubric_scores=judged, aggregated_score="Fail")
     import_data(file_of(newer), run="Algebra")
     open_runs(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").click()
+    page.get_by_role("button", name="Start reviewing").first.click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()  # keys count from now on
     expect(page.locator(".strip")).to_contain_text("Outdated decision by bo. Clarity: judge Yes → No")
     changes = page.locator("#changes-list")

@@ -30,7 +30,7 @@ def test_import_review_and_export_change_only_the_reviewed_line(
     page: Page, live_server: LiveServer, ana: User, original: Path
 ) -> None:
     log_in(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").click()
+    page.get_by_role("button", name="Start reviewing").first.click()
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     assert Evaluation.objects.get(claimed_by=ana).task_id == "5491"
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_POST
 
-from reviews.accounts.permissions import can_revise
+from reviews.accounts.permissions import can, can_revise
 from reviews.http.redirects import SeeOther, sending_page
 from reviews.http.request import Request
 from reviews.models import Run
@@ -47,7 +47,8 @@ def _refused(request: Request, run: Run, refusal: Conflict) -> HttpResponse:
     sentence = refusal.reason
     if isinstance(refusal, UndoRefused):
         record = screen.load(request, refusal.action.record.pk)
-        is_revisable = record.is_decided and can_revise(request.user, record)
+        is_disputed = record.is_escalated and not can(request.user, "lead_review")
+        is_revisable = record.is_decided and not is_disputed and can_revise(request.user, record)
         place, label = ("revise", "Revise it") if is_revisable else ("evaluation", "Open record")
         sentence = format_html('{} <a href="{}">{}</a>', sentence, reverse(place, args=[record.pk]), label)
     messages.error(request, sentence)

@@ -1,0 +1,85 @@
+"""Undo over the API: the same function as on the pages."""
+
+import datetime as dt
+from typing import Any
+
+from ninja import Field, Router, Schema, Status
+
+from reviews.api import shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import Body
+from reviews.api.lookup import get_record, get_run
+from reviews.review import undo as review_undo
+from reviews.review.undo import Action
+
+router = Router(tags=["review"])
+
+
+class ActionOut(Schema):
+    """An action on a record that Undo would undo."""
+
+    event: int = Field(description="Its event in the audit log.")
+    action: str = Field(description='As in the audit log, such as "submit", "skip" or "release".')
+    at: dt.datetime
+    evaluation_id: str
+    decision_version: int | None = Field(description="The version of the decision; null for other actions.")
+
+
+class UndoneOut(Schema):
+    """An action that was undone, and its record now."""
+
+    undone: ActionOut
+    record: shapes.RecordOut
+
+
+class UndoIn(Body):
+    """The action to undo; without it, your last one."""
+
+    event: int | None = Field(
+        default=None, ge=1, le=2**63 - 1, description="From GET. Repeating it undoes nothing more."
+    )
+
+
+@operation(
+    router,
+    "GET",
+    "/runs/{run}/undo",
+    scope="review",
+    response={200: ActionOut, 204: None},
+    problems=(404,),
+)
+def last_action(request: ApiRequest, run: str) -> Status[Any]:
+    """Return your last action in the run that was not undone; 204 without one in the last 24 hours."""
+    action = review_undo.last_action(run=get_run(run, request.user), actor=request.user)
+    return Status(204, None) if action is None else Status(200, _action_out(action))
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{run}/undo",
+    scope="review",
+    response=UndoneOut,
+    problems=(400, 404, 409, 413, 415),
+)
+def undo(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[str, Any]:
+    """Undo your last action in the run, whatever it was. You get the record back if it is free.
+
+    409 says why the action can no longer be undone.
+    """
+    found = get_run(run, request.user)
+    event = wanted.event if wanted else None
+    undone = review_undo.undo(run=found, actor=request.user, event=event)
+    record = get_record(run, undone.evaluation.evaluation_id, request.user)
+    return {"undone": _action_out(undone.action), "record": shapes.record_out(record, request.user)}
+
+
+def _action_out(action: Action) -> dict[str, Any]:
+    event = action.event
+    return {
+        "event": event.pk,
+        "action": event.action,
+        "at": event.at,
+        "evaluation_id": action.record.evaluation_id,
+        "decision_version": event.detail["version"] if action.is_decision else None,
+    }
