@@ -29,15 +29,14 @@ function typeset(node) {
     node.classList.add("math-error");
     node.title = String(error.message || error);
   }
-  if (node.dataset.display === "true") sizes.observe(node);
+  watchWidth(node);
 }
 
 function untypeset(node) {
-  sizes.unobserve(node);
   node.textContent = sources.get(node);
   node.classList.remove("typeset", "math-error");
   node.removeAttribute("title");
-  node.removeAttribute("tabindex");
+  setWide(node, false);
 }
 
 function switchOne(node) {
@@ -46,14 +45,39 @@ function switchOne(node) {
   if (node.matches(waiting())) (showsSource ? untypeset : typeset)(node);
 }
 
-// A formula that scrolls sideways must be reachable by keyboard. Read all widths before the first change: each
-// reading after a change would lay out the page again.
+// ---- widths
+
+// What is wider than its place scrolls sideways and can be reached by keyboard: formulas on lines of their own, tables,
+// and formulas in a line, which otherwise break between their parts. Widths are read after the layout of a frame and
+// all together: reading one after a change would lay out the page each time.
+const SCROLLS = ".math[data-display='true'], .prose table";
+const LINES = "p, li, td, th, dd, dt, div, section, summary, blockquote";
+const holderOf = (node) => (node.matches(SCROLLS) ? node : node.closest(LINES));
+
+function watchWidth(node) {
+  const holder = holderOf(node);
+  if (!holder) return;
+  sizes.unobserve(holder); // so that an unchanged size is reported, too
+  sizes.observe(holder);
+}
+
+function isWide(node, holder) {
+  if (node.clientWidth) return node.scrollWidth > node.clientWidth;
+  return node.getBoundingClientRect().right > holder.getBoundingClientRect().right + 1; // in a line
+}
+
+function setWide(node, isWide) {
+  node.toggleAttribute("data-wide", isWide);
+  if (isWide) node.tabIndex = 0;
+  else node.removeAttribute("tabindex");
+}
+
 const sizes = new ResizeObserver((entries) => {
-  const found = entries.map(({ target }) => [target, target.scrollWidth > target.clientWidth]);
-  for (const [node, isWide] of found) {
-    if (isWide) node.tabIndex = 0;
-    else node.removeAttribute("tabindex");
-  }
+  const found = entries.flatMap(({ target }) => {
+    const nodes = target.matches(SCROLLS) ? [target] : [...target.querySelectorAll(".math.typeset")];
+    return nodes.filter((node) => holderOf(node) === target).map((node) => [node, isWide(node, target)]);
+  });
+  requestAnimationFrame(() => { for (const [node, isWide] of found) setWide(node, isWide); });
 });
 
 // ---- slices
@@ -84,6 +108,7 @@ const nearness = new IntersectionObserver((entries) => {
 
 /** Typeset the formulas of the page that are near the visible part, now and when others come near. */
 export function typesetMath() {
+  document.querySelectorAll(".prose table").forEach(watchWidth);
   if (!window.katex) return;
   for (const node of document.querySelectorAll(waiting())) nearness.observe(node);
 }

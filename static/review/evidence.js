@@ -105,7 +105,7 @@ async function peek(place) {
   body.innerHTML = html;
   body.removeAttribute("aria-busy");
   body.scrollTop = 0;
-  typesetMath(body);
+  typesetMath();
 }
 
 async function fetchPeek(address) {

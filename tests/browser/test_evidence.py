@@ -1,5 +1,7 @@
 """The panes of the evidence, with and without scripts."""
 
+import re
+
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
@@ -13,6 +15,11 @@ from tests.support.factories import EvaluationFactory
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MORE = ["Go on."] * 20
+
+_FITS = """place => {
+    const box = document.querySelector(place);
+    return box.scrollWidth <= box.clientWidth;
+}"""
 
 
 @pytest.fixture
@@ -196,3 +203,41 @@ def test_chip_opens_its_sentence_and_escape_closes_it(screen: Page, record: Eval
     chip.last.click()
     screen.get_by_role("heading", level=1).click()
     expect(sentences.last).to_be_hidden()
+
+
+def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
+    page: Page, live_server: LiveServer, ana: User
+) -> None:
+    matrix = r"\begin{pmatrix} " + " & ".join(f"a_{{{n}}} + b" for n in range(30)) + r" \end{pmatrix}"
+    table = "| a | b |\n|---|---|\n| " + f"${matrix}$ | {'w' * 200} |"
+    blocks = (
+        table,
+        f"Short $x$, wide ${matrix}$.",
+        f"$$ {matrix} $$",
+        f"```\n{'code' * 100}\n```",
+        "word" * 100,
+    )
+    text = "\n\n".join(blocks)
+    answers = {"steps": [text], "final_answer": f"${matrix}$", "values": {"k" * 100: ["v" * 300]}}
+    record = EvaluationFactory.create(
+        structured_model_response=answers,
+        structured_ideal_response={**answers, "final_answer": "$2$"},
+        parsed_rubric_scores={"depth": {"score": "No", "justification": text}},
+    )
+    open_runs(page, live_server.url, ana)
+    for width in (1280, 390, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+        answer = page.locator(".comparison del .math[data-wide]")
+        expect(answer).to_have_attribute("tabindex", "0")
+        expect(answer).to_have_css("background-image", re.compile("linear-gradient.*linear-gradient"))
+        for place in ("html", "#evidence", "#scores"):
+            page.wait_for_function(_FITS, arg=place)
+    answer.focus()
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.activeElement.scrollLeft > 0")
+    step = page.locator(".comparison .as-is").nth(2)
+    step.scroll_into_view_if_needed()
+    wide = step.locator("p .math")
+    expect(wide.last).to_have_attribute("data-wide", "")
+    assert wide.first.get_attribute("data-wide") is None
