@@ -30,10 +30,9 @@ from reviews.views.review import (
     queue,
     recent,
     record,
-    start,
     undo,
 )
-from reviews.views.runs import archive, home, lists, mappings, reread, run_page, settings
+from reviews.views.runs import archive, home, lists, mappings, reread, run_page, settings, start
 from reviews.views.runs.archive import NameForm
 from reviews.views.runs.claim_length import ClaimLengthForm
 from reviews.views.runs.guideline import GuidelineForm

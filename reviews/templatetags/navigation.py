@@ -71,16 +71,27 @@ def navigation(context: RequestContext) -> Navigation:
 
 @register.inclusion_tag("includes/breadcrumb.html", takes_context=True)
 def breadcrumb(
-    context: RequestContext, name: str = "", *, above: str = "", link: str = "", heading: bool = False
+    context: RequestContext,
+    name: str = "",
+    *,
+    above: str = "",
+    link: str = "",
+    heading: bool = False,
+    described_by: str = "",
 ) -> dict[str, Any]:
     """Show the breadcrumb of the page, or of the page with a name. See `places.breadcrumb`.
 
-    With `heading`, the current page is the `h1`.
+    With `heading`, the current page is the `h1`; the element with the id `described_by` describes it.
     """
     match = context["request"].resolver_match
     name = name or (match.url_name or "" if match else "")
     crumbs = places.breadcrumb(name, _variables(context), above=above, link=link)
-    return {"crumbs": crumbs[:-1], "here": crumbs[-1].title if crumbs else "", "is_heading": heading}
+    return {
+        "crumbs": crumbs[:-1],
+        "here": crumbs[-1].title if crumbs else "",
+        "is_heading": heading,
+        "described_by": described_by,
+    }
 
 
 def _variables(context: RequestContext) -> dict[str, Any]:

@@ -24,5 +24,5 @@ def clock(at: dt.datetime | None) -> SafeString | str:
 def _time(at: dt.datetime, pattern: str, attribute: str) -> SafeString:
     utc = at.astimezone(dt.UTC)
     return format_html(
-        '<time datetime="{}"{}>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%MZ}", attribute, f"{utc:{pattern}}"
+        '<time datetime="{}"{}>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", attribute, f"{utc:{pattern}}"
     )

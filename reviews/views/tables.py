@@ -9,6 +9,7 @@ from django.http import StreamingHttpResponse
 from reviews.exports.formats import CONTENT_TYPES, csv_row
 from reviews.http.streaming import download
 from reviews.statistics.intervals import Estimate
+from reviews.templatetags import times
 
 _MOST_UNFOLDED = 12
 
@@ -138,8 +139,8 @@ def count(number: int, url: str = "", note: str = "") -> Cell:
 
 
 def moment(at: dt.datetime) -> Cell:
-    """Return a cell with a time in UTC, to the minute."""
-    return words(f"{at:%Y-%m-%d %H:%M}")
+    """Return a cell with a time, which is in UTC in a CSV file, to the minute."""
+    return Cell(times.moment(at), f"{at:%Y-%m-%d %H:%M}")
 
 
 NOTHING = Cell("\N{EN DASH}")

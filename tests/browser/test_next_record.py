@@ -63,7 +63,7 @@ def test_next_record_is_painted_before_the_submit_completes(
     held[0].continue_()
     saved(screen, "a-model")
     is_at(screen, "b-model")
-    expect(screen.locator("#progress")).to_contain_text("2 of 3 left")
+    expect(screen.locator("#progress")).to_contain_text("2 left · 1 done today")
 
 
 def test_whole_queue_leaves_no_record_claimed(screen: Page) -> None:
@@ -136,7 +136,7 @@ def test_leaving_the_page_waits_for_the_submit(screen: Page) -> None:
     held = hold_submits(screen)
     press(screen, "a")
     heading(screen, "b-model")
-    screen.get_by_role("link", name="Runs").click()
+    screen.get_by_label("Main").get_by_role("link", name="Runs").click()
     held.pop().continue_()
     screen.get_by_role("heading", name="Runs").wait_for()
     assert Review.objects.get().evaluation == record("a-model")
@@ -155,7 +155,7 @@ def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: Use
 
 def test_leaving_the_page_releases_the_prefetched_records(screen: Page) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
-    screen.get_by_role("link", name="Runs").click()
+    screen.get_by_label("Main").get_by_role("link", name="Runs").click()
     screen.get_by_role("heading", name="Runs").wait_for()
     claimed = Evaluation.objects.filter(claimed_by__isnull=False)
     assert eventually(lambda: list(claimed.all()) == [record("a-model")])

@@ -27,7 +27,7 @@ def test_lead_restores_an_older_version(
 ) -> None:
     open_runs(page, live_server.url, lea)
     page.goto(f"{live_server.url}/evaluations/{revised.pk}/")
-    page.get_by_role("link", name="Record history").click()
+    page.get_by_role("link", name="History", exact=True).click()
     latest = page.get_by_role("listitem").filter(has_text="revised it: version 2")
     latest.get_by_text("2 fields changed since version 1").click()
     expect(latest.locator("ins").filter(has=page.locator(".katex"))).to_be_visible()
@@ -36,8 +36,10 @@ def test_lead_restores_an_older_version(
     page.get_by_label("Reason for restoring it").fill("It was clear.")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Version 1 is current again, as version 3.")
-    expect(page.get_by_role("listitem").first).to_contain_text("restored version 1 as version 3")
-    expect(page.get_by_role("listitem").first).to_contain_text("It was clear.")
+    expect(page.locator("main").get_by_role("listitem").first).to_contain_text(
+        "restored version 1 as version 3"
+    )
+    expect(page.locator("main").get_by_role("listitem").first).to_contain_text("It was clear.")
     revised.refresh_from_db()
     assert revised.human_corrected_scores == SCORES
 

@@ -93,7 +93,7 @@ def reviewers(scope: DashboardFilters) -> Table:
 def now(scope: DashboardFilters) -> Table:
     columns = [
         *text_columns(reviewer="Reviewer", record="Record", run="Run", claimed_until="Reserved until"),
-        Column("last_seen", "Last active", "The time of the last action, in UTC.", is_number=False),
+        Column("last_seen", "Last active", "The time of the last action.", is_number=False),
         Column("release", "Release", is_number=False, is_action=True),
     ]
     rows = []
@@ -107,9 +107,9 @@ def now(scope: DashboardFilters) -> Table:
 
 
 def _claim_cells(claim: Evaluation) -> list[Cell]:
-    until = f"{claim.claimed_until:%H:%M} UTC" if claim.claimed_until else ""
+    until = moment(claim.claimed_until) if claim.claimed_until else words("")
     run = reverse("run", args=[claim.run_id])
-    return [_record(claim), words(claim.run.name, url=f"{run}?status=claimed"), words(until)]
+    return [_record(claim), words(claim.run.name, url=f"{run}?status=claimed"), until]
 
 
 def _release(claim: Evaluation, scope: DashboardFilters) -> str:
@@ -238,7 +238,7 @@ def overturns(scope: DashboardFilters) -> Table:
     ]
     columns = [
         *text_columns(record="Record", reviewer="Decided by", what="Outcome"),
-        *text_columns(by="Changed by", reason="Reason", at="When (UTC)"),
+        *text_columns(by="Changed by", reason="Reason", at="When"),
     ]
     none, intro = "No overturned decisions.", DEFINITIONS["overturned"]
     return Table("overturned", "Overturned decisions", columns, rows, none, intro, folds=True)
@@ -259,13 +259,13 @@ def checks(scope: DashboardFilters) -> Table:
     ]
     columns = [
         *text_columns(record="Record", reviewer="Decided by", outcome="Outcome"),
-        *text_columns(by="Checked by", note="Note", at="When (UTC)"),
+        *text_columns(by="Checked by", note="Note", at="When"),
     ]
     return Table("checks", "Completed spot checks", columns, rows, "No completed spot checks.", folds=True)
 
 
 _DECISIONS = [
-    *text_columns(record="Record", run="Run", reviewer="Reviewer", at="When (UTC)"),
+    *text_columns(record="Record", run="Run", reviewer="Reviewer", at="When"),
     *text_columns(judged_verdict="Judge's verdict", verdict="Verdict"),
     Column("changes", "Changes", "Criteria that differ from the judge's scores."),
     Column("active_seconds", "Active time", DEFINITIONS["median_seconds"]),

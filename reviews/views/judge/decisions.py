@@ -32,7 +32,7 @@ _COLUMNS = [
         is_number=False,
     ),
     Column("final", "Current", "The score in the exported file.", is_number=False),
-    *text_columns(cause="Cause", basis="Review", reviewer="Reviewer", at="When (UTC)"),
+    *text_columns(cause="Cause", basis="Review", reviewer="Reviewer", at="When"),
 ]
 
 _WORDS = {NO_SCORE: "none", ANY_SCORE: "any", OTHER_SCORE: "another"}

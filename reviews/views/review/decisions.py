@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from reviews.accounts.permissions import Denied, check_revise
 from reviews.http.request import Request
 from reviews.models import Evaluation
-from reviews.queue import claims, progress
+from reviews.queue import claims
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import blind_scoring, decisions, drafts
 from reviews.review.forms.blind import BlindForm
@@ -133,7 +133,7 @@ def _show_next(request: Request, record: Evaluation) -> HttpResponse:
         claimed = claims.claim(evaluation_id=shown, reviewer=request.user)
     except (RecordUnavailable, Evaluation.DoesNotExist):
         return screen.go_on(request, record.run)
-    context = {"run": record.run, "progress": progress.run_progress(record.run)}
+    context = {"run": record.run, **screen.progress_of(request, record.run)}
     context["query"] = screen.working_filters(request).query_string
     response = render(request, "review/record/out_of_band.html", context)
     response.headers["HX-Reswap"] = "none"

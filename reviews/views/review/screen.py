@@ -12,9 +12,11 @@ from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 
 from reviews.accounts.permissions import Denied, can, can_revise, check
+from reviews.dashboard import own_work
 from reviews.evidence import record as evidence_record
 from reviews.history import versions
 from reviews.history.change_summary import summarise_changes
@@ -22,6 +24,7 @@ from reviews.history.changes import changes_since_review
 from reviews.history.versions import Version
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
+from reviews.http.time_zone import reader_zone
 from reviews.models import AuditEvent, Draft, Evaluation, IndependentReview, Run
 from reviews.queue import claims, progress
 from reviews.queue.claim_length import renewal_interval
@@ -127,6 +130,13 @@ def queue_screen(request: Request, run: Run) -> HttpResponse:
     return _screen(request, "review/queue/page.html", context)
 
 
+def progress_of(request: Request, run: Run) -> dict[str, Any]:
+    """Return the variables of `review/queue/progress.html`."""
+    now = timezone.now().astimezone(reader_zone(request))
+    done = own_work.done_counts(request.user, now)
+    return {"progress": progress.run_progress(run), "done_today": done.today}
+
+
 def record_screen(
     request: Request,
     record: Evaluation,
@@ -145,7 +155,7 @@ def record_screen(
     context = {
         **access(request, record),
         "url": address("evaluation", record.pk, query),
-        "progress": progress.run_progress(record.run),
+        **progress_of(request, record.run),
         "query": query,
         "problem": problem,
         "is_revision": is_revision,

@@ -48,7 +48,7 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     reader = request.user
     runs = Run.objects.visible_to(reader).filter(archived_at=None)
     unfinished = own_work.unfinished_records(reader, runs)
-    run = _run_to_review(unfinished, own_work.latest_run(reader, runs), progress)
+    run = run_to_review(unfinished, own_work.latest_run(reader, runs), progress)
     return Landing(
         unfinished=unfinished[: own_work.MAX_LISTED],
         has_more=len(unfinished) > own_work.MAX_LISTED,
@@ -61,9 +61,10 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     )
 
 
-def _run_to_review(
+def run_to_review(
     unfinished: list[Unfinished], latest: Run | None, progress: Mapping[Run, Progress]
 ) -> Run | None:
+    """Return the run with a claimed record, else the latest, else the first with work; None without work."""
     claimed = [one.evaluation.run for one in unfinished if one.is_claimed]
     recent = [*claimed, *([latest] if latest else [])]
     return next((run for run in [*recent, *progress] if run in progress and _has_work(progress[run])), None)

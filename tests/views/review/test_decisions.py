@@ -95,7 +95,7 @@ class TestPrefetch:
         assert response["HX-Reswap"] == "none"
         assert 'id="messages" hx-swap-oob="beforeend"' in page
         assert '<p id="progress" hx-swap-oob="true">' in page
-        assert "· 1 of 2 left" in page
+        assert '1 left<span class="done-today"> · 1 done today</span>' in page
         assert 'id="screen"' not in page
         spare.refresh_from_db()
         assert spare.claimed_by == ana

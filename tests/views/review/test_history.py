@@ -34,7 +34,7 @@ def posted(record: Evaluation, **changes: Any) -> dict[str, Any]:
 
 class TestRecordHistory:
     def test_record_page_links_to_history(self, as_bo: Client, record: Evaluation) -> None:
-        assert f'href="{url("record-history", record)}">Record history</a>' in text(
+        assert f'href="{url("record-history", record)}">History</a>' in text(
             as_bo.get(url("evaluation", record))
         )
 

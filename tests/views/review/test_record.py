@@ -189,7 +189,7 @@ class TestScreen:
         for shown in (
             "Task 7 · o1",
             "judged by judge-1",
-            "1 of 1 left",
+            '1 left<span class="done-today"> · 0 done today</span>',
             "LLM response parsing failed",
             "The final answer does not match the reference answer. Extracted:",
             '<li class="prose"><p>Add <span class="math" data-display="false">a</span>.</p>',
@@ -322,7 +322,7 @@ class TestScreen:
         for number in (1, 3):
             EvaluationFactory.create_batch(number, run=claimed.run)
             # Two queries look for the file, which rows of a factory do not have.
-            with django_assert_max_num_queries(16):
+            with django_assert_max_num_queries(17):
                 as_ana.get(url("evaluation", claimed))
 
     def test_line_download_is_unchanged(self, as_ana: Client) -> None:
