@@ -1,7 +1,7 @@
 """A rubric: criteria with their scales, the verdict rule, and the causes of judge errors."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -17,7 +17,6 @@ Direction = Literal["raised", "lowered", "same"]
 Circumstance = Literal["reference", "verifier"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 CIRCUMSTANCES: tuple[Circumstance, ...] = get_args(Circumstance)
-_DIGITS = "1234567890"
 #: A mean is rounded to so many decimals.
 MEAN_DIGITS = 9
 _WORST = VerdictRule()
@@ -204,8 +203,3 @@ class Rubric:
     def fingerprint(self) -> str:
         """A hash that differs for different rubrics."""
         return sha256(json.dumps(self.as_json()).encode()).hexdigest()
-
-
-def cause_keys(causes: Iterable[Cause]) -> dict[str, str]:
-    """Return the shortcut key of each cause by its word: a digit, empty after the first ten."""
-    return {cause.word: _DIGITS[place : place + 1] for place, cause in enumerate(causes)}

@@ -1,12 +1,13 @@
 /* The keyboard shortcuts of the review screen.
 
-   A score key scores the current criterion and goes to the next. If it overrides the judge's score, the row waits for
-   one more key: a digit picks the cause, Esc skips the cause. All other keys keep their meaning, and a score key applies
+   A score key scores the current criterion and goes to the next. If it overrides the judge's score, the row opens its
+   causes and waits for one more key: a digit picks the cause, 0 shows more, Esc skips the cause. All other keys keep their meaning, and a score key applies
    to the next row, so scoring four criteria by hand takes four keys, whatever the judge scored. No letter starts a text:
    Enter opens the reviewer's reason. */
 
 import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";
+import { showMore } from "./causes.js";
 import { showPane } from "./evidence.js";
 import { all, changed, currentIndex, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
 import { afterSaving } from "./next.js";
@@ -41,18 +42,32 @@ function scoreCurrent(key) {
   if (!wait(list[index], index)) go(index + 1);
 }
 
-/** Let the next key pick the cause of the override; return false if there are no causes to pick. */
+/** Open the causes of an override, so that the next key picks one; return false if there are none to pick. */
 function wait(row, index) {
-  if (!keys.isOn || !isOverridden(row) || !one(".cause", row)) return false;
+  return isOverridden(row) && openCauses(row, index);
+}
+
+function openCauses(row, index) {
+  const causes = one(".why", row);
+  if (!causes) return false;
   go(index);
   row.focus({ preventScroll: true }); // not its number: a digit picks the cause
   row.setAttribute("data-waiting", "");
+  causes.open = true;
   return true;
+}
+
+function toggleCauses(row) {
+  const index = rows().indexOf(row);
+  if (row === waiting()) go(index);
+  else openCauses(row, index);
 }
 
 function answer(event, key) {
   const digit = digitOf(event);
-  if (digit) {
+  if (digit === "0") {
+    showMore(waiting());
+  } else if (digit) {
     const cause = one(`.cause[data-cause-key="${digit}"] input`, waiting());
     if (cause) {
       cause.checked = true;
@@ -210,14 +225,18 @@ document.addEventListener("change", (event) => {
   if (row) {
     const index = rows().indexOf(row);
     if (wait(row, index)) event.target.focus();
-  } else if (event.target.matches(".cause.none input")) {
-    event.target.checked = false;
-    changed();
   } else if (event.target.matches("#show-diff")) {
     showsDiff = event.target.checked;
   }
 });
 document.addEventListener("click", (event) => {
+  const summary = event.target.closest(".why > summary");
+  if (summary) {
+    event.preventDefault(); // without a script, the browser opens and closes it
+    toggleCauses(summary.closest(".criterion"));
+  } else if (event.detail && event.target.matches(".cause input")) {
+    go(currentIndex()); // picked by a pointer; arrow keys click without one
+  }
   const control = event.target.closest("button, a");
   if (!control) return;
   if (control.id === "show-keys") one("#keys").showModal();

@@ -57,19 +57,12 @@ function chosen(row) {
   return { counts, amount: score(row), rank: String(sign * Number(score(row))) };
 }
 
-function direction(row) {
+/** How the score compares with the judge's: raised, lowered or same; empty if they differ without an order. */
+export function direction(row) {
+  if (!isOverridden(row)) return "same";
   const [ours, judges] = [chosen(row).rank, row.dataset.rank];
-  if (!ours || !judges) return "";
-  return Number(ours) > Number(judges) ? "raised" : Number(ours) < Number(judges) ? "lowered" : "same";
-}
-
-/** Hide the causes that do not fit the change of the score. */
-function filterCauses(row) {
-  const ours = direction(row);
-  for (const cause of all(".cause[data-directions]", row)) {
-    const isOffered = !ours || cause.dataset.directions.split(" ").includes(ours);
-    cause.hidden = !isOffered && !one("input", cause).checked;
-  }
+  if (!ours || !judges || Number(ours) === Number(judges)) return "";
+  return Number(ours) > Number(judges) ? "raised" : "lowered";
 }
 
 const isInvalid = (row) => Boolean(numberOf(row) && !numberOf(row).validity.valid);
@@ -106,8 +99,7 @@ function refresh() {
     row.classList.toggle("removed", isRemoved(row));
     row.classList.toggle("overridden", isOverridden(row));
     const word = isOverridden(row) ? (level(row) ? one("span", level(row)).textContent : score(row)) : "";
-    one(".change strong", row).textContent = word && `${row.dataset.word} → ${word}`;
-    filterCauses(row);
+    if (one(".why", row)) one(".why .change", row).textContent = word ? `${row.dataset.word} → ${word}` : "Same score";
     showTrack(row);
   }
   showVerdict();
@@ -173,6 +165,7 @@ function mark() {
   rows().forEach((row, index) => {
     row.toggleAttribute("data-current", index === current);
     row.removeAttribute("data-waiting");
+    one(".why", row)?.removeAttribute("open");
   });
   light(current);
 }
@@ -219,6 +212,8 @@ function begin() {
 document.addEventListener("input", (event) => {
   if (!event.target.form || event.target.form !== form()) return;
   synchronise(event.target);
+  // A text that grows would grow below the bar.
+  if (event.target.matches("textarea")) event.target.scrollIntoView({ block: "nearest" });
   changed(keys.isText(event.target));
 });
 document.addEventListener("focusin", (event) => {

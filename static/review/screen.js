@@ -6,6 +6,7 @@ import "./form.js";
 import "./guard.js";
 import "./evidence.js";
 import "./reason.js";
+import "./causes.js";
 import "./commands.js";
 import "./drafts.js";
 import "./next.js";

@@ -85,7 +85,7 @@ def test_scores_and_causes_can_be_changed_after_the_reveal(blind: Page) -> None:
     press(blind, "y", "y", "y", "y", "a")
     is_revealed(blind)
     label(blind, "Submit 1 change")
-    press(blind, "2", "n", "3", "a")
+    press(blind, "2", "n", "2", "a")
     review = saved(blind, "a-model")
     assert words_of(review) == ["Yes", "No", "Yes", "Yes"]
     assert review.causes == {"rigour": "misread answer"}

@@ -43,7 +43,7 @@ def test_typed_number_overrides_the_judge_with_a_cause(ten: Page) -> None:
     ten.keyboard.type("9")
     verdict(ten, "Fail → Pass")
     label(ten, "Submit 1 change")
-    press(ten, "Enter", "3", "a")
+    press(ten, "Enter", "2", "a")
     expect(ten.locator("#review-form")).to_be_hidden()
     assert decided()["depth"] == {
         "score": 9,
@@ -81,6 +81,7 @@ def test_track_sets_the_number(ten: Page) -> None:
 def test_causes_follow_the_direction_of_the_change(ten: Page) -> None:
     press(ten, "1")
     ten.keyboard.type("9")
+    press(ten, "Enter")
     expect(ten.locator("#criterion-0").get_by_text("Too strict")).to_be_visible()
     expect(ten.locator("#criterion-0").get_by_text("Too lenient")).to_be_hidden()
     ten.locator("#criterion-0 [type=number]").fill("1")

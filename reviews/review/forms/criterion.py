@@ -7,11 +7,13 @@ from typing import Any, Self
 
 from django import forms
 
-from reviews.records.rubric import CIRCUMSTANCES, Circumstance, Criterion, Direction, Rubric, cause_keys
+from reviews.records.rubric import CIRCUMSTANCES, Circumstance, Criterion, Direction, Rubric
 from reviews.records.scales import RangeScale
 from reviews.records.score_extraction import Repair
 from reviews.review.decision import CriterionEntry, EarlierScore, same_text, score_input
+from reviews.review.forms.causes import CauseOption, cause_options
 from reviews.review.forms.fields import FormRow, row_prefix
+from reviews.review.forms.segments import MAX_LABEL
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import Choice
@@ -29,21 +31,15 @@ class ScoreOption:
     own: bool
 
     @property
+    def label(self) -> str:
+        """The label on the button; a long one is cut."""
+        label = self.choice.label
+        return label if len(label) <= MAX_LABEL else f"{label[: MAX_LABEL - 1]}…"
+
+    @property
     def begins_with_key(self) -> bool:
         """Whether the label begins with the key, so that the key need not be printed."""
         return bool(self.choice.key) and self.choice.label[:1].lower() == self.choice.key
-
-
-@dataclass(frozen=True, slots=True)
-class CauseOption:
-    """One radio button of a cause. An empty word removes the cause."""
-
-    word: str
-    title: str
-    key: str
-    checked: bool
-    #: The comparisons with the judge's score for which the cause is offered; empty for all.
-    directions: tuple[Direction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,15 +243,29 @@ class CriterionForm(forms.Form):
         return self.input.scale.rank(self.proposal.score) if self.proposal else None
 
     @property
+    def direction(self) -> Direction | None:
+        """How the score compares with the judge's; None if they differ without an order."""
+        if not self.is_overridden:
+            return "same"
+        ours, judges = self.input.scale.rank(self.current_score), self.judged_rank
+        if ours is None or judges is None or ours == judges:
+            return None
+        return "raised" if ours > judges else "lowered"
+
+    @property
     def causes(self) -> list[CauseOption]:
-        chosen = str(self["cause"].value() or "")
-        keys = cause_keys(self.rubric.causes)
-        options = [
-            CauseOption(cause.word, cause.title, keys[cause.word], cause.word == chosen, cause.directions)
-            for cause in self.rubric.causes
-            if set(cause.needs) <= {*self.circumstances} or cause.word == chosen
-        ]
-        return [*options, CauseOption("", "None", "", checked=False)]
+        """The causes for this record. Those with a key fit the change of the score."""
+        return cause_options(
+            self.rubric.causes,
+            direction=self.direction,
+            circumstances=self.circumstances,
+            chosen=str(self["cause"].value() or ""),
+        )
+
+    @property
+    def cause_title(self) -> str:
+        """The title of the chosen cause."""
+        return next((cause.title for cause in self.causes if cause.checked), "")
 
     @property
     def current_score(self) -> Any:

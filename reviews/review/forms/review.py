@@ -16,6 +16,7 @@ from reviews.records.verification import read_verification
 from reviews.review.decision import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
 from reviews.review.forms.criterion import CriterionForm
 from reviews.review.forms.fields import has_too_many_rows, row_names
+from reviews.review.forms.segments import SegmentLayout, segment_layout
 from reviews.review.sheet import load_sheet
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.score_input import Choice
@@ -219,7 +220,7 @@ class ReviewForm(forms.Form):
             return "The judge's scores"
         extracted = sum(is_score(proposal.score) for proposal in self.proposals)
         if extracted:
-            return f"Scores extracted from the judge's raw output ({extracted} of {len(self.proposals)})"
+            return f"Scores extracted from raw output ({extracted} of {len(self.proposals)})"
         return "Your scores"
 
     @property
@@ -241,6 +242,11 @@ class ReviewForm(forms.Form):
     def blank_row(self) -> CriterionForm:
         """The row that the page copies to add another."""
         return CriterionForm(None, number="__n__", rubric=self.rubric)
+
+    @property
+    def segments(self) -> SegmentLayout:
+        """The layout of the score buttons."""
+        return segment_layout(row.input for row in [*self.rows, self.blank_row])
 
     @property
     def comment(self) -> str:

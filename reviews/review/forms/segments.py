@@ -1,0 +1,37 @@
+"""The width of the score buttons: cells of one width in one column, for all criteria of a form."""
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+from reviews.rubric.score_input import Choice, ScoreInput
+
+#: The longest label on a button; the rest is cut.
+MAX_LABEL = 24
+_SHORT, _MEDIUM = 3, 9
+#: The most cells beside the title of a criterion.
+_BESIDE = {"short": 5, "medium": 3, "long": 1}
+
+
+class SegmentLayout(NamedTuple):
+    """The layout of the score buttons."""
+
+    #: The width of a cell.
+    cell: Literal["short", "medium", "long"]
+    #: Number of cells beside the title; 0 if the buttons are on a line of their own.
+    beside: int
+
+
+def segment_layout(inputs: Iterable[ScoreInput]) -> SegmentLayout:
+    """Return the layout that fits the scores of all criteria."""
+    inputs = list(inputs)
+    longest = max((_length(choice) for one in inputs for choice in one.choices), default=0)
+    cell: Literal["short", "medium", "long"] = (
+        "short" if longest <= _SHORT else "medium" if longest <= _MEDIUM else "long"
+    )
+    count = max((len(one.choices) for one in inputs), default=0)
+    fits = 0 < count <= _BESIDE[cell] and not any(one.has_field for one in inputs)
+    return SegmentLayout(cell, count if fits else 0)
+
+
+def _length(choice: Choice) -> int:
+    return min(len(choice.label), MAX_LABEL)

@@ -1,0 +1,107 @@
+"""Nothing on the form moves or is covered while people score, override and pick causes."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Run, User
+from tests.browser.conftest import open_runs
+from tests.browser.screen import label, press, settle
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.rubrics import rubric_data
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# The boxes of all rows and score buttons, of the comment and the buttons below, in whole pixels.
+_BOXES = """() => [...document.querySelectorAll(
+    "#criteria > .criterion, #criteria .level, #comments, #submit, .others .button"
+)].map((one) => {
+    const box = one.getBoundingClientRect();
+    return [one.id || one.textContent.trim(), ...[box.left, box.top, box.width, box.height].map(Math.round)];
+})"""
+
+
+def boxes(page: Page) -> list[Any]:
+    found: list[Any] = page.evaluate(_BOXES)
+    return found
+
+
+def is_uncovered(page: Page, selector: str) -> bool:
+    """Whether the lower edge of an element is what a click there would hit."""
+    hit: bool = page.locator(selector).evaluate(
+        """(one) => {
+            const box = one.getBoundingClientRect();
+            return one.contains(document.elementFromPoint(box.left + box.width / 2, box.bottom - 3));
+        }"""
+    )
+    return hit
+
+
+@pytest.mark.usefixtures("algebra")
+def test_choosing_overriding_and_opening_causes_moves_nothing(screen: Page) -> None:
+    screen.set_viewport_size({"width": 1280, "height": 800})
+    settle(screen)
+    expect(screen.locator(".criterion .katex").first).to_be_visible()
+    before = boxes(screen)
+    widths = {box[3] for box in before if box[0] in {"Yes", "Yes judge", "Partial", "No", "No judge"}}
+    assert len(widths) == 1
+    lefts = {box[1] for box in before if box[0].startswith("Partial")}
+    assert len(lefts) == 1
+    expect(screen.locator("#submit")).to_be_in_viewport(ratio=1)
+    expect(screen.locator("#verdict")).to_be_in_viewport(ratio=1)
+    first = screen.get_by_role("group", name="depth")
+    press(screen, "1", "y")
+    expect(first.get_by_text("Too strict")).to_be_visible()
+    expect(first.get_by_text("Too lenient")).to_be_hidden()
+    expect(first.locator("label.cause:visible")).to_have_count(6)
+    assert boxes(screen) == before
+    press(screen, "2")
+    expect(first).to_contain_text("No → Yes Misread answer")
+    assert boxes(screen) == before
+    last = screen.get_by_role("group", name="elegance")
+    last.get_by_role("radio", name="Partial").click()
+    expect(last.get_by_text("Too lenient")).to_be_visible()
+    assert boxes(screen) == before
+    assert is_uncovered(screen, "#comments")
+    screen.keyboard.press("Escape")
+    press(screen, "Shift+N")
+    label(screen, "Submit 3 changes")
+    assert boxes(screen) == before
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 600), (390, 700)])
+def test_comment_is_never_covered(screen: Page, size: tuple[int, int]) -> None:
+    settle(screen)
+    screen.set_viewport_size({"width": size[0], "height": size[1]})
+    for key in ("4", "n", "Escape", "c"):
+        screen.keyboard.press(key)
+    for line in range(12):
+        screen.keyboard.type(f"Line {line}.\n")
+        assert is_uncovered(screen, "#comments")
+
+
+def test_more_causes_follow_the_first_six(screen: Page) -> None:
+    first = screen.get_by_role("group", name="depth")
+    press(screen, "1", "y", "0")
+    expect(first.get_by_text("Verifier wrong")).to_be_visible()
+    expect(first.get_by_text("Too strict")).to_be_hidden()
+    press(screen, "1")
+    expect(first).to_contain_text("No → Yes Verifier wrong")
+    press(screen, "1", "p")  # the same direction keeps the cause
+    expect(first).to_contain_text("No → Partial Verifier wrong")
+
+
+def test_cause_of_another_direction_goes(page: Page, live_server: LiveServer, ana: User) -> None:
+    run: Run = RunFactory.create(rubric=rubric_data("depth", values=(5, 4, 3, 2, 1)))
+    record = EvaluationFactory.create(run=run, parsed_rubric_scores={"depth": {"score": 3}})
+    open_runs(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    page.get_by_role("button", name="Review this").click()
+    expect(page.locator("#review-form")).to_be_visible()
+    row = page.get_by_role("group", name="depth")
+    press(page, "1", "t", "1")
+    expect(row).to_contain_text("3 → 5 Too strict")
+    press(page, "1", "l")
+    expect(row).to_contain_text("3 → 1 Add a cause")
