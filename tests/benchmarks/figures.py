@@ -11,7 +11,7 @@ from django.db import transaction
 
 from reviews.exports import jsonl
 from reviews.models import Import, Run
-from tests.benchmarks import analysing, auditing, database, dataset, judging, reviewing
+from tests.benchmarks import analysing, auditing, database, dataset, judging, painting, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, alternating, call, into_pipe, peak_memory, seconds
 
 RECORDS = 100_000
@@ -143,6 +143,7 @@ FIGURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "memory": memory,
     "commands": commands,
     "reviewing": lambda bench: reviewing.submit_and_next(bench.scale),
+    "painting": lambda bench: painting.submit_to_painted(bench.folder, bench.scale),
     "analysing": lambda bench: analysing.reports(bench.scale),
     "judging": lambda bench: judging.figures(bench.scale),
     "auditing": lambda bench: auditing.verification(bench.scale),
