@@ -11,6 +11,7 @@ from django.db.models import Count, Q, QuerySet
 from reviews.accounts.permissions import can_revise
 from reviews.models import Draft, Evaluation, FileConflict, Review, Run, Skip, User
 from reviews.models.evaluations import CLAIMED, IN_QUEUE, LARGE_COLUMNS
+from reviews.records.status import QUEUE_STATUSES
 
 MAX_COUNTED = 1_000
 # Records to continue that a page lists.
@@ -79,7 +80,9 @@ def waiting_counts(reviewer: User, runs: QuerySet[Run]) -> WaitingCounts:
     assigned = Evaluation.objects.filter(IN_QUEUE, assigned_to=reviewer, is_escalated=False, run__in=runs)
     skipped = Skip.objects.filter(
         reviewer=reviewer,
-        evaluation__in=Evaluation.objects.in_queue().filter(run__in=runs, is_escalated=False),
+        evaluation__human_review_status__in=QUEUE_STATUSES,
+        evaluation__is_escalated=False,
+        evaluation__run__in=runs,
     )
     return WaitingCounts(assigned[:MAX_COUNTED].count(), skipped[:MAX_COUNTED].count())
 

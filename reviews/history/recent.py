@@ -68,7 +68,7 @@ def load_page(*, reviewer: User, run: Run, after: str = "") -> RecentPage:
 
 def _decision(review: Review, rubric: Rubric) -> RecentDecision:
     decided_before = rubric.verdict((review.before or {})["human_corrected_scores"])
-    before = decided_before or review.evaluation.aggregated_score or ""
+    before = decided_before or review.judged_verdict or review.evaluation.aggregated_score or ""
     return RecentDecision(review, before, rubric.verdict(review.corrected_scores))
 
 

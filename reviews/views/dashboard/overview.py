@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST, require_safe
 from reviews.accounts.permissions import can, check
 from reviews.dashboard import reviewer_activity, spot_checks
 from reviews.dashboard.drilldown import SIGNALS, list_decisions
+from reviews.dashboard.overturned import describe_overturned
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
@@ -32,7 +33,10 @@ _DASHBOARD_TABLES = (
     "checks",
 )
 ALL = "all"
-_REVIEWER_TABLES = ("days", "criteria", "overturned", "checks")
+_REVIEWER_TABLES = ("days", "criteria", "checks")
+# Overturned decisions and latest decisions on the page of a reviewer.
+_MOST_OVERTURNED = 10
+_MOST_DECISIONS = 10
 
 
 @replica_page
@@ -103,7 +107,19 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
     scope = dashboard_filters.read_filters(request.GET, request.user, reviewer)
     found = reviewer_activity.reviewer_figures(scope.selection)
     is_lead = can(request.user, "lead_review")
+    overturned = describe_overturned(scope.selection)
+    shows_all = "overturned" in request.GET
+    latest = list_decisions(scope.selection, reader=request.user).rows[:_MOST_DECISIONS]
+    rows = [dashboard_tables.decided(review, scope) for review in latest]
     context = {
+        "overturned": overturned if shows_all else overturned[:_MOST_OVERTURNED],
+        "overturned_count": found[0].overturned if found else 0,
+        "done": found[0].done if found else 0,
+        "more_url": ""
+        if shows_all or len(overturned) <= _MOST_OVERTURNED
+        else scope.address(request.path, overturned="all"),
+        "overturned_csv": _linked("overturned", scope).csv_url if is_lead else "",
+        "latest": dashboard_tables.decisions_table(rows, "Latest decisions"),
         "reviewer": reviewer,
         "is_own": is_own,
         "scope": scope,

@@ -238,7 +238,11 @@ class TestMyActivity:
             )
         response = as_ana.get(reverse("my-activity"))
         page = text(response)
-        assert [row["reason"] for row in table(response, "overturned")] == ["Look at ana's again."]
+        [shown] = response.context["overturned"]
+        assert (shown.record, shown.overturn.actor) == (record, lea)
+        assert "Look at ana's again." in page
+        assert "Somebody else changed, reopened or replaced 1 of 1 decision." in page
+        assert page.index("Overturned decisions") < page.index("Figures") < page.index("Latest decisions")
         assert "bo" not in [cell.text for _, cell in response.context["figures"]]
         assert "These figures are indicators, not grades." in page
         assert ".csv" not in page
