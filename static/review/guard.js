@@ -7,8 +7,8 @@ import { keys } from "../keys.js";
 import { one, screenEvents } from "./form.js";
 
 const SIGN_MS = 2000;
-// Everything on the screen that scores or decides. The style sheet keeps the pointer off it while [data-fresh] is set.
-const DECIDES = "#screen :is(#scores, .actions, form, dialog)";
+// Everything that scores, decides or undoes. The style sheet keeps the pointer off it while [data-fresh] is set.
+const DECIDES = "#screen :is(#scores, .actions, form, dialog), #messages form";
 const CONTROL = "button, a, label, input, select, summary";
 let visibleSince = Infinity;
 let droppedAt = -Infinity; // the last dropped key

@@ -13,6 +13,7 @@ const IDLE_MS = 150;
 let asked = null; // the prefetch in flight
 let timer = 0;
 let sending = null; // the submit in flight, which resolves to whether it was saved: one at a time
+let left = null; // the screen that an undo replaces
 
 const store = () => one("#prefetched").content;
 const prefetched = () => [...store().children];
@@ -77,7 +78,7 @@ function takePrefetched() {
   return screen ?? null;
 }
 
-/** Keep a screen that was shown too early, with its entries, to be shown next. */
+/** Keep a screen that another record has replaced, with its entries, to be shown next. */
 function keep(screen) {
   screen.removeAttribute("aria-busy");
   window.htmx.process(screen);
@@ -188,7 +189,17 @@ document.addEventListener("submit", (event) => {
   const submitted = event.target;
   afterSubmit(() => submit(submitted));
 }, true);
-screenEvents.addEventListener("shown", () => { clean(); planPrefetch(); });
+screenEvents.addEventListener("shown", () => {
+  if (left) keep(left);
+  left = null;
+  clean();
+  planPrefetch();
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const screen = one("#screen");
+  const isUndone = event.detail.target === screen && event.detail.xhr.getResponseHeader("X-Undone");
+  left = isUndone && isClaimed(screen) && one("#skip", screen) ? screen : null;
+});
 screenEvents.addEventListener("shown", typesetMath);
 // A long pause may outlast the claims of prefetched records.
 for (const name of ["keydown", "pointerdown"]) {

@@ -58,7 +58,9 @@ def test_next_record_is_painted_before_the_submit_completes(
     screen.keyboard.press("a")
     heading(screen, "b-model")
     assert not Review.objects.exists()
-    record_property("submit to next record painted, ms", round(screen.evaluate("window.painted"), 1))
+    painted = screen.evaluate("window.painted")
+    record_property("submit to next record painted, ms", round(painted, 1))
+    assert painted < 2000  # about 30 on an idle machine
     expect(screen.get_by_role("heading", level=1)).to_be_focused()
     held[0].continue_()
     saved(screen, "a-model")
@@ -129,6 +131,19 @@ def test_second_submit_waits_for_the_first(screen: Page) -> None:
     held.pop().continue_()
     saved(screen, "b-model")
     is_at(screen, "c-model")
+
+
+def test_record_on_the_screen_comes_next_after_an_undo(screen: Page) -> None:
+    wait_for_prefetch(screen, "b-model", "c-model")
+    press(screen, "a")
+    saved(screen, "a-model")
+    press(screen, "Shift+P", "u")
+    heading(screen, "a-model")
+    press(screen, "a")
+    heading(screen, "b-model")
+    press(screen, "a")
+    heading(screen, "c-model")
+    assert words_of(saved(screen, "b-model")) == ["Partial"] * 4
 
 
 def test_leaving_the_page_waits_for_the_submit(screen: Page) -> None:
