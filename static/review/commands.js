@@ -97,7 +97,7 @@ function onNumberKey(event) {
 }
 
 keys.before = (event, key) => {
-  if (event.target.matches(".number [type=number]") && onNumberKey(event)) return true;
+  if (event.target.matches(".number-field [type=number]") && onNumberKey(event)) return true;
   // Each pane scrolls on its own; on the heading, scrolling keys apply to the evidence.
   if (event.target.matches("body, h1") && /^(Arrow|Page|Home|End| )/.test(event.key)) one("#evidence")?.focus();
   if (!form()) return false;

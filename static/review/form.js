@@ -15,8 +15,8 @@ const dispatch = (name, detail) => screenEvents.dispatchEvent(new CustomEvent(na
 export const form = () => one("#review-form");
 export const rows = () => all("#criteria > .criterion");
 const level = (row) => one("[name$='-score']:checked", row)?.closest(".level");
-export const numberOf = (row) => one(".number [type=number]", row);
-const track = (row) => one(".number .track", row);
+export const numberOf = (row) => one(".number-field [type=number]", row);
+const track = (row) => one(".number-field .track", row);
 const score = (row) => level(row)?.dataset.level ?? (numberOf(row)?.validity.valid ? numberOf(row).value : "");
 const isRemoved = (row) => one("[name$='-removed']", row).checked;
 const counted = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
@@ -50,7 +50,7 @@ function chosen(row) {
   const data = level(row)?.dataset;
   if (data) return { counts: data.counts, amount: data.amount, rank: data.rank, isSkipped: "skipped" in data };
   if (!score(row)) return { counts: "", amount: "", rank: "" };
-  const limits = JSON.parse(one(".number", row).dataset.thresholds);
+  const limits = JSON.parse(one(".number-field", row).dataset.thresholds);
   const sign = limits.lower_is_better ? -1 : 1;
   const reaches = (limit) => limit !== null && sign * Number(score(row)) >= sign * limit;
   const counts = limits.pass_from === null ? "" : reaches(limits.pass_from) ? "yes" : reaches(limits.partial_from) ? "partial" : "no";
