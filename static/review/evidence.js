@@ -26,7 +26,8 @@ function beginQuestion() {
   }, { threshold: .5 });
   passing.observe(question);
   fitting = new ResizeObserver(() => {
-    if (!toggle()?.checked) question.toggleAttribute("data-fits", question.scrollHeight <= question.clientHeight + 1);
+    const isCut = question.scrollHeight > question.clientHeight + 1 || Boolean(one("details", question));
+    if (!toggle()?.checked) question.toggleAttribute("data-fits", !isCut);
   });
   fitting.observe(one(".question-body", question));
 }
@@ -71,6 +72,7 @@ function toggleRaw() {
 
 // ---- other records of the task
 
+const FOLDED = "folded others"; // in the session
 const links = () => all("#siblings [data-peek]");
 let peeked = 0; // the place of the record in the dialog
 let asked = 0;
@@ -81,6 +83,12 @@ function goToOthers() {
   if (!others) return;
   others.open = !(others.open && others.contains(document.activeElement));
   (others.open ? links()[0] : one("summary", others)).focus();
+}
+
+/** Fold the table if it was folded last, unless there is little else to read. */
+function beginOthers() {
+  const others = one("#siblings");
+  if (others && one(".pane:not(.raw)")) others.open = !sessionStorage.getItem(FOLDED);
 }
 
 function focusLink(place) {
@@ -94,9 +102,9 @@ async function peek(place) {
   const request = ++asked;
   const [dialog, body] = [one("#peek"), one("#peek-body")];
   peeked = place;
-  one("#peek-title").textContent = `${link.textContent} · ${place + 1} of ${links().length}`;
+  one("#peek-title").textContent = `${link.title || link.textContent} · ${place + 1} of ${links().length}`;
   one("#peek-open").href = link.href;
-  body.replaceChildren();
+  body.innerHTML = '<p class="skeleton">Loading…</p>';
   body.setAttribute("aria-busy", "true");
   if (!dialog.open) dialog.showModal();
   one("#peek-title").focus();
@@ -141,6 +149,12 @@ function onKey(event) {
 }
 
 document.addEventListener("keydown", onKey, true);
+// "toggle" does not bubble.
+document.addEventListener("toggle", (event) => {
+  if (event.target.id !== "siblings" || !one(".pane:not(.raw)")) return;
+  if (event.target.open) sessionStorage.removeItem(FOLDED);
+  else sessionStorage.setItem(FOLDED, "yes");
+}, true);
 document.addEventListener("click", (event) => {
   if (openSignal() && !event.target.closest(".signals [open]")) closeSignal();
   if (event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -173,5 +187,7 @@ document.addEventListener("change", (event) => {
 });
 screenEvents.addEventListener("shown", () => {
   lastPane = "";
-  if (one("#evidence")) beginQuestion();
+  if (!one("#evidence")) return;
+  beginQuestion();
+  beginOthers();
 });

@@ -163,6 +163,27 @@ def own_record() -> int:
     return record.pk
 
 
+def among_others() -> int:
+    """That record with others of its task, whose values are as long, and a flag reason."""
+    record = Evaluation.objects.get(pk=own_record())
+    Evaluation.objects.filter(pk=record.pk).update(review_reasons=[f"Odd: {LONG}", "Short."])
+    for answer in (rf"\(\frac{{{'x + ' * 30}y}}{{2}}\)", LONG):
+        EvaluationFactory.create(
+            run=record.run,
+            task_id=LONG,
+            model_id=f"{LONG}{len(answer)}",
+            parsed_rubric_scores=record.parsed_rubric_scores,
+            structured_model_response={"final_answer": answer, "steps": [LONG] * 20},
+        )
+    return record.pk
+
+
+def peek(page: Page) -> None:
+    """Show the first of the other records of the task."""
+    page.locator("#siblings [data-peek]").first.click()
+    page.locator("#peek .peek-scores").wait_for()
+
+
 def two_responses() -> int:
     """A record that compares two responses, claimed by ana."""
     named = [{"name": LONG, "response": LONG}, {"name": "claude-3", "response": "It is **54**."}]
@@ -812,6 +833,8 @@ SIGHTS = {
     "review, none left": Sight("review", "ana", reviewed_run),
     "record, waiting": Sight("evaluation", "ana", the(3)),
     "record, claimed": Sight("evaluation", "ana", own_record),
+    "record, among others, all opened": Sight("evaluation", "ana", among_others, then=open_everything),
+    "record, among others, peek": Sight("evaluation", "ana", among_others, then=peek),
     "record, two responses": Sight("evaluation", "ana", two_responses, then=open_everything),
     "record, conversation": Sight("evaluation", "ana", conversation, then=open_everything),
     "record, claimed, all opened": Sight("evaluation", "ana", own_record, then=open_everything),
@@ -939,6 +962,7 @@ NO_PAGES = {
     "new-codes",
     "independent-reviews",
     "password-link",
+    "peek",
     "preview",
     "reactivate",
     "reauthenticate-by-code",

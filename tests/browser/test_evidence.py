@@ -178,7 +178,12 @@ def test_other_records_are_peeked_at_by_keyboard(screen: Page, record: Evaluatio
     expect(dialog).to_contain_text("could not be loaded")
     dialog.get_by_role("button", name="Close").click()
     screen.context.set_offline(False)
-    press(screen, "o", "o")
+    # It stays folded, because there are responses to read.
+    press(screen, "o")
+    expect(others.get_by_role("table")).to_be_hidden()
+    screen.reload()
+    expect(others.get_by_role("table")).to_be_hidden()
+    press(screen, "o")
     expect(others.get_by_role("table")).to_be_visible()
     assert not Evaluation.objects.exclude(claimed_by=None).exists()
 
