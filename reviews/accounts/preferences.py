@@ -43,7 +43,7 @@ COMMANDS = (
     Command("source", "m", "Toggle LaTeX source"),
     Command("layout", "v", "Toggle layout"),
     Command("start", "z", "Start reviewing, in lists and on the queue page"),
-    Command("go", "g", "Go to: then Q queue, H my reviews, R runs"),
+    Command("go", "g", "Go to: then Q queue, H my reviews, R runs, D dashboard, I inbox"),
     Command("search", "/", "Search in lists"),
     Command("keys", "?", "Keyboard shortcuts"),
 )

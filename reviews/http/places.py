@@ -65,6 +65,7 @@ PLACES = {
     "spot-check": Place(parent="spot-checks", subject="evaluation"),
     "inbox": Place("Inbox"),
     "open-escalations": Place(parent="inbox", subject="run"),
+    "palette": Place("Search"),
     "my-activity": Place("My activity"),
     "preferences": Place("Preferences"),
     "account": Place("Account"),

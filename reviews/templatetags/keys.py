@@ -30,6 +30,13 @@ def key_map(user: User) -> dict[str, str]:
 
 
 @register.simple_tag
+def all_commands(user: User) -> list[preferences.Command]:
+    """Return every command; the keys are empty if shortcuts are off."""
+    keys = preferences.active_keys(user)
+    return [preferences.Command(name, keys.get(name, ""), title) for name, _, title in preferences.COMMANDS]
+
+
+@register.simple_tag
 def commands(user: User) -> list[preferences.Command]:
     """Return every command with its key, for the list of shortcuts; empty if shortcuts are off."""
     keys = preferences.active_keys(user)

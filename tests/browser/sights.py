@@ -244,6 +244,18 @@ def press(name: str) -> Callable[[Page], None]:
     return lambda page: page.get_by_role("button", name=name, exact=True).click()
 
 
+def records_to_find() -> None:
+    """The records of a run with a long name."""
+    run()
+
+
+def open_palette(page: Page) -> None:
+    """Open the palette and search for a run."""
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search and commands").fill("run")
+    page.locator("#palette-found .option").first.wait_for()
+
+
 def submit_too_late(page: Page) -> None:
     """Submit a record that somebody else has just decided."""
     record = Evaluation.objects.get(claimed_by__username="ana")
@@ -890,6 +902,10 @@ SIGHTS = {
     "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_reason),
     "inbox, caught up": Sight("inbox", "lea"),
     "inbox": Sight("inbox", "lea", escalations_in_two_runs),
+    "signed in": Sight("signed-in", "ana"),
+    "search": Sight("palette", "max", records_to_find, query="?q=eval_1"),
+    "search, nothing found": Sight("palette", "ana", query="?q=nothing"),
+    "palette": Sight("evaluation", "ana", own_record, then=open_palette),
     "menu of a person": Sight("my-activity", "ana", then=press("ana")),
     "menu of an admin": Sight("people", "max", then=press("Admin")),
     "escalations": Sight("open-escalations", "lea", history),
@@ -982,6 +998,7 @@ NO_PAGES = {
     "remove-app",
     "remove-passkey",
     "reset-second-factor",
+    "session",
     "single-sign-on",
     "start",
     "single-sign-on-callback",

@@ -20,7 +20,7 @@ OUTSIDE = {
     "welcome",
 }
 # These show the page of a record, which names its own place.
-OF_A_RECORD = {"revise", "claim"}
+OF_A_RECORD = {"revise", "claim", "peek"}
 
 
 def test_every_page_has_a_place() -> None:
