@@ -392,6 +392,15 @@ class TestSingleSignOn:
         ana = User.objects.get(username="ana")
         assert (role_of(ana), ana.name, ana.has_usable_password()) == ("reviewer", "Ana Soto", False)
 
+    def test_single_sign_on_for_an_open_review_ends_on_the_page_that_says_so(
+        self, page: Page, url: str, provider: Provider
+    ) -> None:
+        provider.claims["groups"] = ["judges"]
+        page.context.clear_cookies()
+        page.goto(url + reverse("login", query={"next": reverse("signed-in")}))
+        press(page, "Use the university")
+        expect(page.get_by_role("heading", level=1)).to_have_text("You're signed in")
+
     def test_single_sign_on_updates_the_role_at_login(
         self, page: Page, provider: Provider, come_in: Callable[[], None]
     ) -> None:
