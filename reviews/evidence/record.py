@@ -7,11 +7,12 @@ from typing import Any
 from reviews.evidence import response_diff, siblings, task_context
 from reviews.evidence.question import Question, read_question
 from reviews.evidence.response_diff import DiffRow
-from reviews.evidence.siblings import Siblings, normalise_answer
+from reviews.evidence.siblings import Siblings
 from reviews.evidence.signals import Signal, list_signals
 from reviews.evidence.task_context import RecordContext
 from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, responses
+from reviews.records.answers import answer_key
 from reviews.records.contradictions import Contradiction, find_contradictions
 from reviews.records.messages import parts_of_messages
 from reviews.records.responses import FINAL_ANSWER, ResponsePart, pair_titles
@@ -130,7 +131,7 @@ class Evidence:
         return [
             (whose, answer)
             for whose, answer in self.compared
-            if normalise_answer(answer) != normalise_answer(texts[whose])
+            if answer_key(answer) != answer_key(texts[whose])
         ]
 
     @property

@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from reviews.evidence.formulas import find_formulas
+from reviews.records.answers import AnswerComparison, compare_answers
 from reviews.records.latex import restore_latex
 from reviews.records.responses import FINAL_ANSWER, WHOLE, ResponsePart
 
@@ -51,6 +52,8 @@ class DiffRow:
     in_model: list[DiffPiece] = field(default_factory=list)
     in_ideal: list[DiffPiece] = field(default_factory=list)
     is_too_long: bool = False
+    #: The comparison of final answers; None for other parts.
+    answers: AnswerComparison | None = None
 
     @property
     def is_answer(self) -> bool:
@@ -58,7 +61,13 @@ class DiffRow:
 
     @property
     def is_same(self) -> bool:
-        return bool(self.in_model) and all(piece.kind == "same" for piece in (*self.in_model, *self.in_ideal))
+        pieces = (*self.in_model, *self.in_ideal)
+        return self.answers == "same" or (bool(pieces) and all(piece.kind == "same" for piece in pieces))
+
+    @property
+    def is_unclear(self) -> bool:
+        """Whether differences in spelling may not be differences in content."""
+        return self.answers == "unclear"
 
 
 def align_parts(model: Sequence[ResponsePart], ideal: Sequence[ResponsePart]) -> list[DiffRow]:
@@ -84,7 +93,9 @@ def _row(label: str, model: list[ResponsePart], ideal: list[ResponsePart]) -> Di
     one, other = (split_words(text[:_MOST_CHARS]) for text in texts)
     if max(map(len, texts)) > _MOST_CHARS or max(len(one), len(other)) > MAX_WORDS:
         return DiffRow(label, model, ideal, is_too_long=True)
-    return DiffRow(label, model, ideal, *diff_words(one, other))
+    answers = compare_answers(*texts) if label == FINAL_ANSWER else None
+    pieces = ([], []) if answers == "same" else diff_words(one, other)
+    return DiffRow(label, model, ideal, *pieces, answers=answers)
 
 
 def _text(side: list[ResponsePart]) -> str:

@@ -1,6 +1,5 @@
 """Find the other records of a task in its run: other models and judges on the same question."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -10,6 +9,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 
 from reviews.models import Evaluation, User
+from reviews.records.answers import MAX_CHARS, answer_key
 from reviews.records.rubric import Rubric
 from reviews.records.scales import Level
 from reviews.records.scores import format_score, is_score, score_of
@@ -22,7 +22,6 @@ MAX_OTHERS = 24
 #: The criteria to show. A peek at a record shows all.
 MAX_CRITERIA = 6
 _MAX_ANSWER = 300
-_MAX_COMPARED = 10 * _MAX_ANSWER
 
 
 class SiblingScore(NamedTuple):
@@ -106,7 +105,7 @@ def find_siblings(
     rubric = run_rubric(evaluation.run)
     shown = criteria[:MAX_CRITERIA]
     rows = list(_rows(evaluation, reader))
-    keys = {row["pk"]: normalise_answer(_answer(row)) for row in rows}
+    keys = {row["pk"]: _key(row) for row in rows}
     places = {key: place for place, key in reversed(list(enumerate(keys.values())))}
     own_key = keys[evaluation.pk]
     records = [
@@ -171,8 +170,8 @@ def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, 
         "verification_message",
         template=F("judge_prompt_template_path"),
         is_hidden=ExpressionWrapper(hidden_from(reader, evaluation.run), BooleanField()),
-        inner_answer=Left(KT("structured_model_response__response__final_answer"), _MAX_COMPARED),
-        outer_answer=Left(KT("structured_model_response__final_answer"), _MAX_COMPARED),
+        inner_answer=Left(KT("structured_model_response__response__final_answer"), MAX_CHARS + 1),
+        outer_answer=Left(KT("structured_model_response__final_answer"), MAX_CHARS + 1),
         parsed_scores=_SCORES,
         read_criteria=_extracted("criterion"),
         read_scores=_extracted("score"),
@@ -208,6 +207,12 @@ def _answer(row: dict[str, Any]) -> str:
     return (verification.extracted or "").strip()
 
 
+def _key(row: dict[str, Any]) -> str:
+    """Return the key of a final answer. Answers that are too long to be read whole have none."""
+    answer = _answer(row)
+    return answer_key(answer) if len(answer) <= MAX_CHARS else ""
+
+
 def _judge_scores(row: dict[str, Any]) -> dict[str, Any]:
     """Return the judge's scores by criterion: parsed by the pipeline, or extracted from the raw output."""
     extracted = zip(row["read_criteria"] or (), row["read_scores"] or (), strict=True)
@@ -223,37 +228,3 @@ def _score(row: dict[str, Any], scores: dict[str, Any], rubric: Rubric, criterio
 
 def _word(score: Any) -> str:
     return format_score(score) if is_score(score) else ""
-
-
-_WRAPPERS = (
-    re.compile(r"\$\$?(.*?)\$\$?", re.DOTALL),
-    re.compile(r"\\\((.*)\\\)", re.DOTALL),
-    re.compile(r"\\\[(.*)\\\]", re.DOTALL),
-    re.compile(r"\*\*(.*)\*\*", re.DOTALL),
-    re.compile(r"\\(?:boxed|text|mathrm|displaystyle)\s*\{(.*)\}", re.DOTALL),
-)
-# Spaces and commands that change the appearance of a formula but not its meaning.
-_APPEARANCE = re.compile(r"\\[,;:! ]|\\(?:left|right|displaystyle|quad|qquad)(?![A-Za-z])|~")
-_FRACTION = re.compile(r"\\[dt]frac(?![A-Za-z])")
-
-
-def normalise_answer(answer: str) -> str:
-    r"""Return an answer without spaces, `$ $`, `\( \)`, `\boxed{}`, bold and a final full stop."""
-    text, before = answer[:_MAX_COMPARED], ""
-    while text != before:
-        before = text
-        text = text.strip().removesuffix(".").strip()
-        for wrapper in _WRAPPERS:
-            if whole := wrapper.fullmatch(text):
-                text = whole[1] if _is_balanced(whole[1]) else text
-    return "".join(_FRACTION.sub(r"\\frac", _APPEARANCE.sub("", text)).split())
-
-
-def _is_balanced(text: str) -> bool:
-    r"""Return whether braces are balanced: `\boxed{1} + \boxed{2}` is no box around "1} + \boxed{2"."""
-    depth = 0
-    for brace in re.findall(r"(?<!\\)[{}]", text):
-        depth += 1 if brace == "{" else -1
-        if depth < 0:
-            return False
-    return depth == 0 and "$" not in text

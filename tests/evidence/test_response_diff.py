@@ -90,3 +90,22 @@ def test_too_long_texts_are_not_compared() -> None:
     [row] = align_parts(read_parts("x " * (MAX_WORDS + 1)), read_parts("y"))
     assert row.is_too_long
     assert row.in_model == row.in_ideal == []
+
+
+@pytest.mark.parametrize(
+    ("model", "ideal", "is_same", "is_unclear", "is_marked"),
+    [
+        (r"$\dfrac{1}{2}$", "0.5", True, False, False),
+        ("54", "60", False, False, True),
+        ("x + 1", "1 + x", False, True, True),
+    ],
+)
+def test_final_answers_are_compared_by_content(
+    model: str,
+    ideal: str,
+    is_same: bool,
+    is_unclear: bool,
+    is_marked: bool,
+) -> None:
+    [row] = align_parts([ResponsePart("Final answer", model)], [ResponsePart("Final answer", ideal)])
+    assert (row.is_same, row.is_unclear, bool(row.in_model)) == (is_same, is_unclear, is_marked)

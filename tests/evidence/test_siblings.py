@@ -6,8 +6,9 @@ import pytest
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.evidence import siblings
-from reviews.evidence.siblings import MAX_CRITERIA, MAX_OTHERS, SiblingScore, normalise_answer
+from reviews.evidence.siblings import MAX_CRITERIA, MAX_OTHERS, SiblingScore
 from reviews.models import Evaluation, Run
+from reviews.records.answers import MAX_CHARS
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +46,12 @@ def test_siblings_follow_this_record_those_with_its_answer_first(run: Run) -> No
         ("d", False, False),
     ]
     assert (found.others, found.agreeing) == (5, 1)
+
+
+def test_answers_that_are_too_long_to_compare_are_not_the_same(run: Run) -> None:
+    own = record(run, "a", "x" * MAX_CHARS + "1")
+    record(run, "b", "x" * MAX_CHARS + "2")
+    assert siblings.find_siblings(own).agreeing == 0
 
 
 def test_answer_falls_back_to_verifier(run: Run) -> None:
@@ -111,23 +118,3 @@ def test_number_of_siblings_is_limited(run: Run) -> None:
     found = siblings.find_siblings(own, None, [f"Criterion {number}" for number in range(20)])
     assert (found.others, found.are_cut, len(found.titles)) == (MAX_OTHERS, True, MAX_CRITERIA)
     assert found.records[0].is_this
-
-
-@pytest.mark.parametrize(
-    ("answer", "same"),
-    [
-        ("$x = 1$.", "x=1"),
-        (r"\[ x = 1 \]", "x=1"),
-        (r"$$\boxed{x\,=\,1}$$", "x=1"),
-        ("**60**", "60"),
-        (r"\left( \tfrac{1}{2} \right)", r"(\frac{1}{2})"),
-        ("  two   words ", "twowords"),
-    ],
-)
-def test_equivalent_answers_are_normalised_alike(answer: str, same: str) -> None:
-    assert normalise_answer(answer) == same
-
-
-@pytest.mark.parametrize("answer", [r"\boxed{1}+\boxed{2}", "$a$ or $b$", "A", "-1"])
-def test_different_answers_are_normalised_differently(answer: str) -> None:
-    assert normalise_answer(answer) == "".join(answer.split())

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from reviews.evidence import formulas, rendering, response_diff, siblings
+from reviews.evidence import formulas, rendering, response_diff
 from reviews.exports import formats
 from reviews.records import (
+    answers,
     contradictions,
     latex,
     line_splice,
@@ -62,7 +63,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     ),
     "praise": contradictions.is_praise,
     "a reason": reason_families.reason_family,
-    "an answer": siblings.normalise_answer,
+    "an answer": answers.answer_key,
     "a verification": lambda text: verification.read_verification(verified=None, message=text),
     "words": lambda text: terms.distinct_words([text]),
     "a query": terms.tsquery,
