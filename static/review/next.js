@@ -11,6 +11,7 @@ import { clear, detailsOf, raise } from "./strip.js";
 const MOST = 2;
 const IDLE_MS = 150;
 let asked = null; // the prefetch in flight
+let shownMeanwhile = new Set(); // the records that were on the screen since the prefetch began
 let timer = 0;
 let sending = null; // the submit in flight, which resolves to whether it was saved: one at a time
 let left = null; // the screen that an undo replaces
@@ -40,6 +41,7 @@ async function prefetch() {
   const body = new FormData();
   for (const name of ["csrfmiddlewaretoken", "queue"]) body.set(name, form().elements[name].value);
   for (const page of [screen, ...prefetched()]) body.append("after", page.dataset.pk);
+  shownMeanwhile = new Set();
   asked = request(screen.dataset.prefetch, body);
   const html = await asked;
   asked = null;
@@ -62,7 +64,8 @@ function prepare(html) {
   const parsed = document.createElement("template");
   parsed.innerHTML = html;
   const screen = document.adoptNode(one("#screen", parsed.content));
-  if (prefetched().some((known) => known.dataset.pk === screen.dataset.pk)) return;
+  const isKnown = prefetched().some((known) => known.dataset.pk === screen.dataset.pk);
+  if (isKnown || shownMeanwhile.has(screen.dataset.pk)) return; // it may be decided by now
   typesetAhead(screen);
   showTimes(screen);
   window.htmx.process(screen);
@@ -190,6 +193,7 @@ document.addEventListener("submit", (event) => {
   afterSubmit(() => submit(submitted));
 }, true);
 screenEvents.addEventListener("shown", () => {
+  shownMeanwhile.add(one("#screen").dataset.pk);
   if (left) keep(left);
   left = null;
   clean();

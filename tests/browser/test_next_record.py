@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
 from reviews.models import Evaluation, Review, User
 from reviews.queue import claims
 from tests.browser.screen import (
+    SCORES,
     heading,
     hold_submits,
     is_at,
@@ -18,6 +19,7 @@ from tests.browser.screen import (
     wait_for_prefetch,
     words_of,
 )
+from tests.support.factories import EvaluationFactory
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,6 +115,31 @@ def test_failed_submit_brings_both_records_back_with_their_entries(screen: Page,
     heading(screen, "c-model")
     review = saved(screen, "b-model")
     assert (words_of(review), review.comments) == (["Partial"] * 4, "Half of it.")
+
+
+def test_record_that_was_decided_while_it_was_prefetched_is_not_shown_again(screen: Page) -> None:
+    run = record("a-model").run
+    EvaluationFactory.create(run=run, task_id="7", model_id="d-model", parsed_rubric_scores=SCORES)
+    wait_for_prefetch(screen, "b-model", "c-model")
+    late: list[tuple[Route, APIResponse]] = []
+
+    def delay_the_first(route: Route) -> None:
+        route.fallback() if late else late.append((route, route.fetch()))
+
+    screen.route("**/prefetch/", delay_the_first)
+    screen.reload()
+    settle(screen)
+    assert eventually(lambda: screen.wait_for_timeout(20) or late)
+    for model, after in (("a-model", "b-model"), ("b-model", "c-model")):
+        press(screen, "a")  # without a prefetched record: the response brings the next one
+        heading(screen, after)
+        saved(screen, model)
+    route, response = late[0]
+    route.fulfill(response=response)
+    wait_for_prefetch(screen, "d-model")
+    press(screen, "a")
+    heading(screen, "d-model")
+    saved(screen, "c-model")
 
 
 def test_second_submit_waits_for_the_first(screen: Page) -> None:
