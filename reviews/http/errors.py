@@ -11,7 +11,6 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.utils.html import format_html
 from django_htmx.middleware import HtmxDetails
 
 from cognireview.operations import disk_full, outage
@@ -20,11 +19,6 @@ from reviews.http.redirects import SeeOther, sending_page
 from reviews.records.conflicts import Conflict
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
-
-_STRIP = (
-    '<div class="strip warn" role="alert" data-state="notice"><p>{}</p>'
-    '<button type="button" class="button small" data-dismiss>OK</button></div>'
-)
 
 
 def error_page(request: HttpRequest, status: int, heading: str, sentence: str) -> HttpResponse:
@@ -146,7 +140,8 @@ def gone(request: HttpRequest, exception: Gone) -> HttpResponse:
 
 def _strip(sentence: str, status: int) -> HttpResponse:
     """Return a strip for the review page."""
-    strip = format_html(_STRIP, sentence)
+    context = {"sentence": sentence, "tone": "warn", "state": "notice"}
+    strip = render_to_string("review/notices/notice.html", context)
     return HttpResponse(strip, status=status, headers={"HX-Retarget": "#strip", "HX-Reswap": "innerHTML"})
 
 

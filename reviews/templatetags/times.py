@@ -1,12 +1,18 @@
 """Times on pages: UTC in the markup; `times.js` shows them in the reader's time zone."""
 
 import datetime as dt
+import re
+from collections.abc import Iterator
 
 from django import template
-from django.utils.html import format_html
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 register = template.Library()
+
+# As `queue.claims.format_time` writes them: without the date if it is today.
+_IN_SENTENCE = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?([01]\d|2[0-3]):([0-5]\d) UTC", re.ASCII)
 
 
 @register.filter
@@ -19,6 +25,31 @@ def moment(at: dt.datetime | None) -> SafeString | str:
 def clock(at: dt.datetime | None) -> SafeString | str:
     """Show the time of day: "14:05 UTC"."""
     return _time(at, "%H:%M", " data-clock") if at else ""
+
+
+@register.filter
+def with_times(sentence: str) -> SafeString:
+    """Mark up the times in a sentence, as in "Claimed since 14:05 UTC"."""
+    return format_html_join("", "{}", ((part,) for part in _parts(sentence)))
+
+
+def _parts(sentence: str) -> Iterator[str | SafeString]:
+    end = 0
+    for found in _IN_SENTENCE.finditer(sentence):
+        yield sentence[end : found.start()]
+        yield _marked(found)
+        end = found.end()
+    yield sentence[end:]
+
+
+def _marked(found: re.Match[str]) -> str | SafeString:
+    date, hours, minutes = found.groups()
+    try:
+        day = dt.date.fromisoformat(date) if date else timezone.now().date()
+    except ValueError:  # no date, though it looks like one
+        return found[0]
+    at = dt.datetime.combine(day, dt.time(int(hours), int(minutes)), dt.UTC)
+    return moment(at) if date else clock(at)
 
 
 def _time(at: dt.datetime, pattern: str, attribute: str) -> SafeString:

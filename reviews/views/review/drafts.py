@@ -62,7 +62,8 @@ def _renewed(request: Request, before: Evaluation) -> HttpResponse:
     """Return 204 with the end of the claim, or 200 with a strip if the claim in `before` had expired."""
     regained = claims.expired_claim_notice(before, request.user)
     if regained:
-        response = render(request, "review/notices/regained.html", {"sentence": regained})
+        notice = {"sentence": regained, "tone": "ok", "state": "regained"}
+        response = render(request, "review/notices/notice.html", notice)
     else:
         response = HttpResponse(status=HTTPStatus.NO_CONTENT)
     until = Evaluation.objects.values_list("claimed_until", flat=True).get(pk=before.pk)
