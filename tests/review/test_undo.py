@@ -316,16 +316,26 @@ class TestOrder:
             undo(run=evaluation.run, actor=bo, event=skipped.event.pk)
         assert evaluation.skips.exists()
 
-    def test_last_action_costs_one_query(
-        self, evaluation: Evaluation, ana: User, django_assert_num_queries: DjangoAssertNumQueries
+    @pytest.mark.parametrize(("undone", "queries"), [(0, 2), (21, 4)])
+    def test_last_action_costs_few_queries_after_many_undos(
+        self,
+        evaluation: Evaluation,
+        ana: User,
+        django_assert_num_queries: DjangoAssertNumQueries,
+        undone: int,
+        queries: int,
     ) -> None:
-        for task in "89":
-            submit(record_in(evaluation.run, task), ana)
-        skip(evaluation, ana)
-        with django_assert_num_queries(1):
+        release(evaluation, ana)
+        other = record_in(evaluation.run, "8")
+        for _ in range(undone):
+            skip(other, ana)
+            unskip(other, ana)
+        with django_assert_num_queries(queries):
             action = last_action(run=evaluation.run, actor=ana)
             assert action
-            assert action.label == "skipped Task 7 · o1"
+            assert action.label == "released Task 7 · o1"
+        with django_assert_num_queries(1):
+            assert last_action(run=evaluation.run, actor=ana, evaluation=evaluation) == action
 
 
 @pytest.mark.django_db(transaction=True)

@@ -95,7 +95,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         except people.AccountError as error:
             form.add_account_error(error)
         else:
-            messages.success(request, "Password changed. Log in with the new password.")
+            messages.info(request, "Password changed. Log in with the new password.")
             return redirect("login")
     context = {"form": form, "person": person, "tokens": api_tokens.valid_tokens(person).count()}
     return render(
