@@ -9,6 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.models import Run, User
 from reviews.search import indexing
 from tests.browser.conftest import open_runs
+from tests.browser.screen import settle
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,6 +89,19 @@ def test_one_key_starts_the_run_or_the_filtered_list(listed: Page) -> None:
     expect(listed.get_by_role("heading", level=1)).to_contain_text("gpt-4o")
 
 
+def test_one_key_starts_from_the_queue_and_continues_from_the_home_page(listed: Page) -> None:
+    home = listed.url.partition("runs/")[0]
+    listed.goto(f"{listed.url}review/")
+    expect(listed.get_by_role("button", name="Start reviewing Z")).to_be_visible()
+    settle(listed)
+    listed.keyboard.press("z")
+    expect(listed.get_by_role("heading", level=1)).to_contain_text("o1")
+    listed.goto(home)
+    expect(listed.get_by_role("link", name=re.compile("Continue.*Task a"))).to_be_visible()
+    with listed.expect_navigation(url=re.compile("/evaluations/")):
+        listed.keyboard.press("z")
+
+
 def test_back_button_returns_to_the_previous_list(listed: Page) -> None:
     listed.get_by_role("link", name="Done").click()
     expect(listed.locator("#found")).to_have_text("0 records")
@@ -115,7 +129,7 @@ def test_tasks_are_suggested_while_typing(listed: Page) -> None:
 def test_record_list_does_not_scroll_sideways(listed: Page, width: int) -> None:
     listed.set_viewport_size({"width": width, "height": 800})
     listed.get_by_text("+ Filter").click()
-    listed.get_by_text("Views").click()
+    listed.get_by_text("Views", exact=True).click()
     listed.get_by_role("button", name="How to search").click()
     expect(listed.get_by_text("quotes around spaces")).to_be_visible()
     assert listed.evaluate("document.documentElement.scrollWidth") == width
