@@ -11,5 +11,6 @@ import "./commands.js";
 import "./drafts.js";
 import "./next.js";
 import "./presence.js";
+import "./sections.js";
 import "./session.js";
 import "./strip.js";

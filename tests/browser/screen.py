@@ -36,9 +36,9 @@ def verdict(page: Page, words: str) -> None:
 
 def settle(page: Page) -> None:
     """Wait until the screen accepts keys: it ignores those meant for the record before."""
-    shown = page.locator("#show-keys")
-    if shown.count():
-        shown.wait_for()  # the script shows this button when it starts with a screen
+    if page.locator("#show-keys").count():
+        # The script reveals this button when it starts with a screen.
+        page.locator("#show-keys:not([hidden])").wait_for(state="attached")
     expect(page.locator("#screen[data-fresh]")).to_have_count(0)
 
 

@@ -1,0 +1,72 @@
+"""Small screens and fingers: room to read, targets of 44 px, and a way from the evidence to the scores."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from reviews.models import Run, User
+from tests.browser.conftest import checked, open_runs
+from tests.browser.screen import heading, settle
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# The visible controls of less than 44 px. A label and a row of a table act for their control.
+_SMALL = """() => {
+    const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")];
+    const isShown = (it) => it.checkVisibility() && !it.closest("[type=hidden], .visually-hidden, .skip-links");
+    const size = (it) => {
+        const box = (it.closest("label, tr:has([data-peek])") || it).getBoundingClientRect();
+        return [Math.round(box.width), Math.round(box.height)];
+    };
+    const small = controls.filter((it) => isShown(it) && Math.min(...size(it)) < 44);
+    return small.map((it) => `${size(it)}: ${it.outerHTML.slice(0, 120)}`);
+}"""
+# The share of the window that sticky and fixed elements leave to the evidence.
+_SHARE = """() => {
+    const rows = Array.from({ length: innerHeight }, (_, y) => y);
+    const isRead = (y) => document.elementFromPoint(innerWidth / 2, y)?.closest("#evidence > *");
+    return rows.filter(isRead).length / innerHeight;
+}"""
+
+
+@pytest.fixture
+def phone(browser: Browser, live_server: LiveServer, ana: User, algebra: Run) -> Iterator[Page]:
+    """Ana at her first record on a phone."""
+    context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True)
+    page = context.new_page()
+    with checked(page):
+        open_runs(page, live_server.url, ana)
+        page.get_by_role("button", name="Start reviewing").first.click()
+        expect(page.get_by_role("heading", level=1)).to_be_focused()
+        settle(page)
+        yield page
+    context.close()
+
+
+def test_review_on_a_phone_has_large_targets_and_no_keys(phone: Page) -> None:
+    assert phone.evaluate(_SMALL) == []
+    assert phone.locator("kbd:visible").count() == 0
+    phone.get_by_role("button", name="More", exact=True).click()
+    assert phone.evaluate(_SMALL) == []
+    phone.get_by_role("link", name="Can't judge").click()
+    assert phone.evaluate(_SMALL) == []
+
+
+def test_review_on_a_phone_goes_between_evidence_and_scores(phone: Page) -> None:
+    scores, evidence = phone.locator("#scores"), phone.locator("#evidence")
+    phone.get_by_role("link", name="Scores", exact=True).click()
+    expect(scores.get_by_role("heading", level=2)).to_be_in_viewport()
+    phone.get_by_role("link", name="Evidence", exact=True).click()
+    expect(evidence.get_by_role("heading", level=2).first).to_be_in_viewport()
+    phone.get_by_role("button", name="Agree & next").click()
+    heading(phone, "b-model")
+    assert phone.evaluate("scrollY") == 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 640), (640, 400)])
+def test_half_of_a_small_screen_is_for_reading(phone: Page, width: int, height: int) -> None:
+    phone.set_viewport_size({"width": width, "height": height})
+    phone.locator("#evidence").evaluate("it => it.scrollIntoView()")
+    assert phone.evaluate(_SHARE) > 0.5
