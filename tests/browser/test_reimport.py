@@ -8,6 +8,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Review, User
 from tests.browser.conftest import open_runs
+from tests.browser.screen import press
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
@@ -64,8 +65,7 @@ def test_reviewer_resubmits_an_outdated_decision(
     page.get_by_role("link", name="Details").click()
     expect(changes.locator("ins").first).to_contain_text("No")
     expect(page.locator("#submit")).to_contain_text("Submit 1 change")
-    page.keyboard.press("1")
-    page.keyboard.press("n")
+    press(page, "1", "n")
     page.wait_for_timeout(400)
     page.keyboard.press("a")
     expect(page.get_by_role("heading", name="All caught up")).to_be_visible()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # The visible controls of less than 44 px. A label and a row of a table act for their control.
 _SMALL = """() => {
     const controls = [...document.querySelectorAll("a[href], button, input, select, textarea, summary")];
-    const isShown = (it) => it.checkVisibility() && !it.closest("[type=hidden], .visually-hidden, .skip-links");
+    const isShown = (it) => it.checkVisibility() && !it.closest("[type=hidden], .skip-links");
     const size = (it) => {
         const box = (it.closest("label, tr:has([data-peek])") || it).getBoundingClientRect();
         return [Math.round(box.width), Math.round(box.height)];
