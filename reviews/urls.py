@@ -173,6 +173,7 @@ pages = [
     path("spot-checks/", spot_checks.drawn, name="spot-checks"),
     path("spot-checks/<int:pk>/", spot_checks.spot_check, name="spot-check"),
     path("preferences/", preferences.preferences_page, name="preferences"),
+    path("preferences/key-hint/", preferences.dismiss_key_hint, name="dismiss-key-hint"),
     path("preview/", record.preview, name="preview"),
     path("people/", people.people_page, name="people"),
     path("people/invite/", invitations.invite, name="invite"),

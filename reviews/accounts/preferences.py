@@ -9,7 +9,7 @@ from typing import NamedTuple
 from django.db import transaction
 
 from reviews.audit import events
-from reviews.models import User
+from reviews.models import Review, User
 
 
 class Command(NamedTuple):
@@ -47,6 +47,8 @@ COMMANDS = (
     Command("search", "/", "Search in lists"),
     Command("keys", "?", "Keyboard shortcuts"),
 )
+# After so many decisions a person knows the keys.
+_FIRST_DECISIONS = 3
 _PUNCTUATION = set("/?.,;:-=+*#")
 # These keys enter scores in every run with the default scores.
 _RESERVED = {"y": "Y scores Yes", "p": "P scores Partial", "n": "N scores No"}
@@ -83,6 +85,23 @@ def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]
     user.shortcuts = {name: keys[name] for name, default, _ in COMMANDS if keys[name] != default}
     user.save(update_fields=["theme", "has_shortcuts", "shortcuts"])
     events.record("preferences", actor=user, theme=theme, has_shortcuts=has_shortcuts, keys=user.shortcuts)
+
+
+def shows_key_hint(user: User) -> bool:
+    """Return whether to show the hint of three keys: until the first decisions, or until it is dismissed."""
+    if not (user.has_shortcuts and user.wants_key_hint):
+        return False
+    return Review.objects.filter(reviewer=user)[:_FIRST_DECISIONS].count() < _FIRST_DECISIONS
+
+
+@transaction.atomic
+def dismiss_key_hint(*, user: User) -> None:
+    """Show the hint of three keys to this person no more."""
+    if not user.wants_key_hint:
+        return
+    user.wants_key_hint = False
+    user.save(update_fields=["wants_key_hint"])
+    events.record("preferences", actor=user, wants_key_hint=False)
 
 
 def _invalid_keys(keys: Mapping[str, str]) -> dict[str, str]:

@@ -91,6 +91,11 @@ class Evidence:
     is_blind: bool = False
 
     @property
+    def has_evidence(self) -> bool:
+        """Whether there is a question or a response to read, and not only the judge's output."""
+        return self.has_responses or self.question.has_content
+
+    @property
     def has_responses(self) -> bool:
         return bool(self.is_pair or self.model.parts or self.ideal.parts)
 

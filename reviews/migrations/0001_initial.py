@@ -340,6 +340,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "wants_key_hint",
+                    models.BooleanField(
+                        db_default=True, help_text="Whether the first records show a hint of three keys."
+                    ),
+                ),
+                (
                     "groups",
                     models.ManyToManyField(
                         blank=True,

@@ -40,6 +40,9 @@ class User(AbstractUser):
     shortcuts = models.JSONField(
         default=dict, blank=True, help_text="Command -> key, where it differs from the default."
     )
+    wants_key_hint = models.BooleanField(
+        db_default=True, help_text="Whether the first records show a hint of three keys."
+    )
 
     class Meta:
         db_table = "person"

@@ -125,13 +125,6 @@ function submit() {
   else if (one("#submit")) form().requestSubmit(one("#submit"));
 }
 
-function toggleGuideline() {
-  const guideline = one("#guideline");
-  if (!guideline) return;
-  guideline.open = !guideline.open;
-  if (guideline.open) guideline.scrollIntoView({ block: "nearest" });
-}
-
 function toggleDiff() {
   const box = one("#show-diff");
   if (!box) return;
@@ -156,7 +149,7 @@ Object.assign(keys.commands, {
   up: () => go(currentIndex() - (waiting() ? 0 : 1)),
   reason: () => openReason(rows()[currentIndex()]),
   comment: () => one("#comments")?.focus(),
-  guideline: toggleGuideline,
+  guideline: () => one("#guideline")?.togglePopover(),
   diff: toggleDiff,
   source: toggleMathSource,
   layout: toggleLayout,

@@ -140,7 +140,7 @@ function labelSubmit() {
   submit.setAttribute("aria-disabled", String(lacking > 0));
   one("span", submit).textContent = lacking ? `${counted(lacking, "score")} missing`
     : submit.dataset.label || (!isOffered ? "Submit & next"
-      : changes ? `Submit ${counted(changes, "change")}` : "Agree & next");
+      : changes ? `Submit ${counted(changes, "change")}` : submit.dataset.agree);
 }
 
 export function changed(isText = false) {

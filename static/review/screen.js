@@ -7,6 +7,7 @@ import "./guard.js";
 import "./evidence.js";
 import "./reason.js";
 import "./causes.js";
+import "./guideline.js";
 import "./commands.js";
 import "./drafts.js";
 import "./next.js";

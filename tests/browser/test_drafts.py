@@ -56,7 +56,7 @@ def test_draft_survives_reload_and_can_be_discarded(screen: Page) -> None:
     settle(screen)
     screen.get_by_role("button", name="Discard draft").click()
     expect(screen.get_by_label("Comment")).to_have_value("")
-    label(screen, "Agree & next")
+    label(screen, "Accept scores as read")
     assert not Draft.objects.exists()
 
 

@@ -35,7 +35,7 @@ def test_reviewing_works_by_keyboard_alone(
     tab_to(page, "Start reviewing")
     page.keyboard.press("Enter")
     heading(page, "a-model")
-    tab_to(page, "Agree & next")
+    tab_to(page, "Accept scores as read")
     page.wait_for_timeout(350)
     page.keyboard.press("Enter")
     saved(page, "a-model")

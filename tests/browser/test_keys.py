@@ -297,7 +297,7 @@ def test_disabled_shortcuts_do_nothing_and_are_not_shown(screen: Page, live_serv
     screen.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
     press(screen, "2", "n", "3", "Shift+N", "s", "x", "?", "a")
     heading(screen, "a-model")
-    label(screen, "Agree & next")
+    label(screen, "Accept scores as read")
     expect(screen.get_by_role("dialog")).to_have_count(0)
     expect(screen.locator("#screen kbd:visible")).to_have_count(0)
     first = screen.get_by_role("group", name="depth")

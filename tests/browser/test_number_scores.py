@@ -69,7 +69,7 @@ def test_number_outside_the_range_is_not_submitted(ten: Page) -> None:
     press(ten, "a")
     assert not Review.objects.exists()
     ten.get_by_label("Score of criterion 1, from 1 to 10").fill("3")
-    label(ten, "Agree & next")
+    label(ten, "Accept scores as read")
 
 
 def test_track_sets_the_number(ten: Page) -> None:
@@ -95,7 +95,7 @@ def test_record_without_a_verdict_is_scored(page: Page, live_server: LiveServer,
     open_runs(page, live_server.url, ana)
     page.goto(f"{live_server.url}/evaluations/{record.pk}/")
     page.get_by_role("button", name="Review this").click()
-    expect(page.locator("#submit")).to_contain_text("Agree & next")
+    expect(page.locator("#submit")).to_contain_text("Accept scores as read")
     expect(page.locator("#verdict")).to_have_count(0)
     press(page, "b")
     label(page, "Submit 1 change")

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_next_record_updates_title_address_and_focus(screen: Page) -> None:
     heading(screen, "a-model")
-    label(screen, "Agree & next")
+    label(screen, "Accept scores as read")
     press(screen, "a")
     heading(screen, "b-model")
     expect(screen.get_by_role("heading", level=1)).to_be_focused()
@@ -61,7 +61,7 @@ def test_reason_gives_way_to_the_judges_words_and_comes_back(screen: Page) -> No
     label(screen, "Submit 1 change")
     first.get_by_role("button", name=judges).click()
     expect(reason).to_have_value("")
-    label(screen, "Agree & next")
+    label(screen, "Accept scores as read")
     first.get_by_role("button", name=restore).click()
     expect(reason).to_have_value("Not so.")
     first.get_by_role("button", name=judges).click()

@@ -7,8 +7,9 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
+from reviews.records.rubric import Criterion, Rubric
 from tests.browser.conftest import open_runs
-from tests.browser.screen import label, press, settle
+from tests.browser.screen import draft_is, label, press, settle
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.rubrics import rubric_data
 
@@ -69,6 +70,7 @@ def test_choosing_overriding_and_opening_causes_moves_nothing(screen: Page) -> N
     press(screen, "Shift+N")
     label(screen, "Submit 3 changes")
     assert boxes(screen) == before
+    draft_is(screen, "saved")
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (1024, 600), (390, 700)])
@@ -80,6 +82,7 @@ def test_comment_is_never_covered(screen: Page, size: tuple[int, int]) -> None:
     for line in range(12):
         screen.keyboard.type(f"Line {line}.\n")
         assert is_uncovered(screen, "#comments")
+    draft_is(screen, "saved")
 
 
 def test_more_causes_follow_the_first_six(screen: Page) -> None:
@@ -91,6 +94,7 @@ def test_more_causes_follow_the_first_six(screen: Page) -> None:
     expect(first).to_contain_text("No → Yes Verifier wrong")
     press(screen, "1", "p")  # the same direction keeps the cause
     expect(first).to_contain_text("No → Partial Verifier wrong")
+    draft_is(screen, "saved")
 
 
 def test_cause_of_another_direction_goes(page: Page, live_server: LiveServer, ana: User) -> None:
@@ -105,3 +109,35 @@ def test_cause_of_another_direction_goes(page: Page, live_server: LiveServer, an
     expect(row).to_contain_text("3 → 5 Too strict")
     press(page, "1", "l")
     expect(row).to_contain_text("3 → 1 Add a cause")
+    draft_is(page, "saved")
+
+
+def test_guideline_and_descriptions_are_one_key_away(page: Page, live_server: LiveServer, ana: User) -> None:
+    described = Criterion("depth", description="How far it goes. " * 10)
+    run = RunFactory.create(rubric=Rubric(criteria=(described,)).as_json())
+    for number in range(2):
+        EvaluationFactory.create(
+            run=run,
+            task_id=str(number),
+            parsed_rubric_scores={"depth": {"score": "No", "justification": "."}},
+            structured_model_response={"response": {"final_answer": "54"}},
+        )
+    open_runs(page, live_server.url, ana)
+    page.get_by_role("button", name="Start reviewing").first.click()
+    expect(page.locator("#submit")).to_have_class("button primary")
+    panel = page.get_by_role("region", name="Guideline")
+    press(page, "1")
+    before = boxes(page)
+    press(page, "h")
+    expect(panel).to_contain_text("How far it goes.")
+    assert boxes(page) == before
+    press(page, "a")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Task 1")
+    expect(panel).to_be_visible()
+    press(page, "h")
+    expect(panel).to_be_hidden()
+
+
+def test_record_without_evidence_has_no_primary_button(screen: Page) -> None:
+    label(screen, "Accept scores as read")
+    expect(screen.locator("#submit")).to_have_class("button")

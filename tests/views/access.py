@@ -146,6 +146,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "judge-decisions-csv": {"get": (302, 403, 403, 200, 200)},
     "judge-table": {"get": (302, 403, 403, 200, 200)},
     # The person's own account, login and logout.
+    "dismiss-key-hint": {"post": (302, 302, 302, 302, 302)},
     "preferences": {"get": (302, 200, 200, 200, 200), "post": (302, 422, 422, 422, 422)},
     "account": {"get": (302, 200, 200, 200, 200)},
     "session": {"get": (200, 200, 200, 200, 200)},

@@ -18,6 +18,8 @@ from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import Choice
 
+_FOLDED_FROM = 120
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreOption:
@@ -168,6 +170,11 @@ class CriterionForm(forms.Form):
     def known(self) -> Criterion:
         """The criterion of the rubric."""
         return self.rubric.criterion(self.criterion)
+
+    @property
+    def has_long_description(self) -> bool:
+        """Whether the description is folded, because it would take several lines of the form."""
+        return len(self.known.description) > _FOLDED_FROM
 
     @property
     def is_required(self) -> bool:

@@ -57,6 +57,8 @@ class ReviewForm(forms.Form):
     comments = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 1}))
     use_required_attribute = False
     is_blind = False
+    #: Whether the page has anything to read besides the judge's output.
+    has_evidence = True
 
     def __init__(
         self,
@@ -236,12 +238,22 @@ class ReviewForm(forms.Form):
             return f"{_counted(self.missing, 'score', 'scores')} missing"
         if not self.has_judged_scores:
             return "Submit & next"
-        return f"Submit {_counted(self.changes, 'change', 'changes')}" if self.changes else "Agree & next"
+        return f"Submit {_counted(self.changes, 'change', 'changes')}" if self.changes else self.agree_label
+
+    @property
+    def agree_label(self) -> str:
+        """The label of the button that submits the judge's scores."""
+        return "Agree & next" if self.has_evidence else "Accept scores as read"
 
     @property
     def blank_row(self) -> CriterionForm:
         """The row that the page copies to add another."""
         return CriterionForm(None, number="__n__", rubric=self.rubric)
+
+    @property
+    def has_descriptions(self) -> bool:
+        """Whether the rubric describes one of the criteria."""
+        return any(row.known.description for row in self.rows)
 
     @property
     def segments(self) -> SegmentLayout:

@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts import preferences
 from reviews.accounts.preferences import COMMANDS
@@ -46,6 +46,13 @@ def preferences_page(request: Request) -> HttpResponse:
         return redirect("preferences")
     status = 422 if form.is_bound else 200
     return render(request, "accounts/preferences/page.html", {"form": form}, status=status)
+
+
+@require_POST
+def dismiss_key_hint(request: Request) -> HttpResponse:
+    """Remove the hint of three keys from the review screen for good."""
+    preferences.dismiss_key_hint(user=request.user)
+    return HttpResponse() if request.htmx else redirect("preferences")
 
 
 def _save(form: PreferencesForm, user: User) -> bool:

@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 
+from reviews.accounts import preferences
 from reviews.accounts.permissions import Denied, can, can_revise, check
 from reviews.dashboard import own_work
 from reviews.evidence import record as evidence_record
@@ -185,7 +186,9 @@ def record_screen(
         compared = adjudication.compare_reviews(readable, shown.proposals, shown.rubric, request.user)
         context["independent_reviews"] = compared
     context["guideline"] = current_guideline(record.run)
+    context["shows_key_hint"] = is_open and preferences.shows_key_hint(request.user)
     context |= _read(request, record, shown)
+    shown.has_evidence = context["evidence"].has_evidence
     return _screen(request, "review/record/page.html", context, status)
 
 

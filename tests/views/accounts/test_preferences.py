@@ -7,11 +7,12 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.accounts.preferences import COMMANDS
-from reviews.models import User
+from reviews.models import AuditEvent, User
 from reviews.queue import claims
 from reviews.rubric.score_input import COMMAND_LETTERS
 from tests.support.factories import EvaluationFactory
-from tests.support.pages import text, url
+from tests.support.pages import HTMX, text, url
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -89,3 +90,17 @@ def test_invalid_key_is_rejected_with_reason(as_ana: Client, ana: User, key: str
 
 def test_score_keys_do_not_collide_with_default_keys() -> None:
     assert {command.key for command in COMMANDS if command.key.isalpha()} <= COMMAND_LETTERS
+
+
+def test_key_hint_goes_after_the_first_decisions(as_ana: Client, ana: User) -> None:
+    for _ in range(3):
+        assert 'id="key-hint"' in screen(as_ana, ana)
+        decide(claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana), ana)
+    assert 'id="key-hint"' not in screen(as_ana, ana)
+
+
+def test_key_hint_can_be_dismissed_for_good(as_ana: Client, ana: User) -> None:
+    for _ in range(2):
+        assert as_ana.post(reverse("dismiss-key-hint"), headers=HTMX).status_code == 200
+    assert 'id="key-hint"' not in screen(as_ana, ana)
+    assert AuditEvent.objects.get(action="preferences").detail == {"wants_key_hint": False}

@@ -216,7 +216,7 @@ class TestScreen:
         )
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         page = text(as_ana.get(url("evaluation", record)))
-        assert "Scores extracted from the judge&#x27;s raw output (1 of 1)" in page
+        assert "Scores extracted from raw output (1 of 1)" in page
         assert "1 JSON fix" in page
         assert 'class="criterion extracted"' in page
         assert '<span data-span="0">' in page
@@ -322,7 +322,7 @@ class TestScreen:
         for number in (1, 3):
             EvaluationFactory.create_batch(number, run=claimed.run)
             # Two queries look for the file, which rows of a factory do not have.
-            with django_assert_max_num_queries(17):
+            with django_assert_max_num_queries(18):
                 as_ana.get(url("evaluation", claimed))
 
     def test_line_download_is_unchanged(self, as_ana: Client) -> None:
