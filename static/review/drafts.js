@@ -269,7 +269,7 @@ screenEvents.addEventListener("changed", (event) => draft?.change(event.detail.i
 document.addEventListener("focusout", (event) => { if (event.target.matches("textarea, input")) draft?.save(); });
 window.addEventListener("offline", () => draft?.trouble("offline", () => draft?.save()));
 window.addEventListener("online", () => {
-  clear("offline");
+  settle();
   draft?.save();
 });
 document.addEventListener("click", (event) => {

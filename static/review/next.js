@@ -169,6 +169,7 @@ function reasonFor(xhr) {
     const said = new DOMParser().parseFromString(xhr.responseText, "text/html").querySelector(".toast > p").textContent.split(".")[0];
     return said.charAt(0).toLowerCase() + said.slice(1);
   }
+  if (xhr?.status === 403) return "the server didn't accept it";
   if (xhr?.status) return "the server failed";
   return navigator.onLine ? "the server is unreachable" : "you're offline";
 }

@@ -62,7 +62,7 @@ export function clear(...states) {
 /** The details of a state that is raised, or undefined. */
 export const detailsOf = (state) => raised.get(state);
 
-/** The server answers again: a submit that failed waits for the person to repeat it. */
+/** The network or the server is back: a submit that failed waits for the person to repeat it. */
 export function settle() {
   clear("offline", "failing", "refused");
   if (detailsOf("unsent")) raise("unsent", { ...detailsOf("unsent"), reason: "" });
