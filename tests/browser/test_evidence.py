@@ -6,11 +6,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Evaluation, User
+from reviews.models import Evaluation, SpotCheck, User
 from tests.browser.conftest import open_runs
 from tests.browser.screen import press
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -246,3 +247,16 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
     wide = step.locator("p .math")
     expect(wide.last).to_have_attribute("data-wide", "")
     assert wide.first.get_attribute("data-wide") is None
+
+
+def test_evidence_of_a_spot_check_has_the_same_keys(
+    page: Page, live_server: LiveServer, lea: User, bo: User, record: Evaluation
+) -> None:
+    drawn = SpotCheck.objects.create(review=decide(record, bo), run=record.run, reviewer=bo, drawn_by=lea)
+    open_runs(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/spot-checks/{drawn.pk}/")
+    pane(page, "Compare")
+    press(page, ".")
+    pane(page, "Reference answer")
+    press(page, "q")
+    expect(page.locator("#question-open")).to_be_checked()
