@@ -39,10 +39,11 @@ from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.measurement import MeasurementForm
 from reviews.views.runs.members import MembersForm
 from reviews.views.runs.settings_page import settings_page
-from reviews.views.site import api_page, palette, webhooks
+from reviews.views.site import api_page, palette, styleguide, webhooks
 
 pages = [
     path("", home.runs, name="runs"),
+    path("styleguide/", styleguide.styleguide, name="styleguide"),
     path("search/", palette.palette, name="palette"),
     path("review/", start.start, name="start"),
     path("runs/<int:pk>/", run_page.run_page, name="run"),

@@ -66,6 +66,7 @@ PLACES = {
     "inbox": Place("Inbox"),
     "open-escalations": Place(parent="inbox", subject="run"),
     "palette": Place("Search"),
+    "styleguide": Place("Style guide"),
     "my-activity": Place("My activity"),
     "preferences": Place("Preferences"),
     "account": Place("Account"),

@@ -81,6 +81,8 @@ class Sight:
     query: str = ""
     #: Actions on the page before the checks.
     then: Callable[[Page], object] = lambda _: None
+    #: Whether the site is in debug mode.
+    in_debug_mode: bool = False
 
     def prepare(self) -> str:
         """Create the state and return the path of the page."""
@@ -902,6 +904,7 @@ SIGHTS = {
     "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_reason),
     "inbox, caught up": Sight("inbox", "lea"),
     "inbox": Sight("inbox", "lea", escalations_in_two_runs),
+    "style guide": Sight("styleguide", "ana", in_debug_mode=True),
     "signed in": Sight("signed-in", "ana"),
     "search": Sight("palette", "max", records_to_find, query="?q=eval_1"),
     "search, nothing found": Sight("palette", "ana", query="?q=nothing"),

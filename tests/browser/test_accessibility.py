@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
+from django.conf import LazySettings, settings
 from playwright.sync_api import Browser, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
 from reviews.urls import pages
 from tests.browser.conftest import checked, start_session
-from tests.browser.sights import NO_PAGES, SIGHTS
+from tests.browser.sights import NO_PAGES, SIGHTS, Sight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -184,13 +184,22 @@ def test_out_of_reach_finds_controls_that_tab_skips(page: Page) -> None:
     assert out_of_reach(page) == ['<button data-control="1">Two</button>']
 
 
+@pytest.fixture
+def sight(
+    name: str, page: Page, live_server: LiveServer, people: dict[str, User], settings: LazySettings
+) -> Sight:
+    """The sight with a name, with its visitor logged in and its page not opened yet."""
+    found = SIGHTS[name]
+    settings.DEBUG = found.in_debug_mode
+    if found.who in people:
+        start_session(page, live_server.url, people[found.who])
+    return found
+
+
 @pytest.mark.parametrize("name", SIGHTS)
 def test_page_is_accessible(
-    name: str, page: Page, live_server: LiveServer, people: dict[str, User], errors: list[str]
+    name: str, sight: Sight, page: Page, live_server: LiveServer, errors: list[str]
 ) -> None:
-    sight = SIGHTS[name]
-    if sight.who in people:
-        start_session(page, live_server.url, people[sight.who])
     page.goto(live_server.url + sight.prepare())
     sight.then(page)
     page.wait_for_load_state()  # the last click may have led to a page that is still being parsed

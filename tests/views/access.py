@@ -120,6 +120,8 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "withdraw-escalation": {"post": (302, 403, 403, 403, 303)},
     "resolve-escalation": {"post": (302, 403, 403, 422, 422)},
     # The dashboard and My activity. The requests name no reviewer, and only leads see decisions of others.
+    # Only in debug mode.
+    "styleguide": {"get": (302, 404, 404, 404, 404)},
     "palette": {"get": (302, 403, 200, 200, 200)},
     "inbox": {"get": (302, 403, 403, 302, 302)},
     "dashboard": {"get": (302, 403, 403, 200, 200)},
