@@ -185,7 +185,7 @@ def read_evidence(
 
 
 def read_responses(evaluation: Evaluation) -> list[Response]:
-    """Return the response of a record, or the two that it compares, without what is around it.
+    """Return the response of a record, or the two that it compares, without the parts around it.
 
     At most two queries.
     """

@@ -27,7 +27,7 @@ class Signal:
     label: str
     #: The sentences that the chip opens; empty if the label is the whole sentence.
     sentences: list[str]
-    #: bad for what the reviewer has to settle, otherwise warn.
+    #: bad for a disagreement that the reviewer has to settle, otherwise warn.
     tone: Literal["bad", "warn"]
 
 

@@ -14,9 +14,12 @@ from reviews.records.rubric import Rubric
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.scores import criterion_title, format_score, justification_of, score_of
 from reviews.rubric.run_rubric import run_rubric
+from reviews.search.indexing import judged_criteria
+from reviews.search.verdicts import judge_verdict
 
 PAGE_SIZE = 20
-_NOT_SHOWN = [f"evaluation__{name}" for name in LARGE_COLUMNS if name != "parsed_rubric_scores"]
+_SCORES = ("parsed_rubric_scores", "extracted_scores")
+_NOT_SHOWN = [f"evaluation__{name}" for name in LARGE_COLUMNS if name not in _SCORES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,8 @@ class ConflictComparison:
     ours: ConflictSide
     theirs: ConflictSide
     criteria: list[ConflictCriterion]
+    #: As lists and the page of the record show it; empty without one.
+    judge_verdict: str
 
 
 def count_open(run: Run) -> int:
@@ -93,10 +98,11 @@ def _compare(conflict: FileConflict, rubric: Rubric) -> ConflictComparison:
     evaluation = conflict.evaluation
     ours = ConflictSide.from_human({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rubric)
     theirs = ConflictSide.from_human(conflict.human, rubric)
-    judged = evaluation.parsed_rubric_scores
+    judged = {one.criterion: {"score": one.score} for one in judged_criteria(evaluation)}
     names = {**judged, **ours.scores, **theirs.scores}
     criteria = [_criterion(name, judged, ours.scores, theirs.scores) for name in names]
-    return ConflictComparison(conflict, evaluation, ours, theirs, criteria)
+    verdict = judge_verdict(evaluation, rubric) or ""
+    return ConflictComparison(conflict, evaluation, ours, theirs, criteria, verdict)
 
 
 def _criterion(name: str, *sides: Mapping[str, Any]) -> ConflictCriterion:

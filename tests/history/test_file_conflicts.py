@@ -351,3 +351,14 @@ class TestPage:
         run = disputed(ana, *(f"eval_{n}" for n in range(count)))
         with django_assert_num_queries(8):
             as_lea.get(reverse("conflicts", args=[run.pk]))
+
+
+def test_judge_of_a_conflict_has_extracted_scores_and_their_verdict(ana: User) -> None:
+    raw = {"raw_content": '```json\n{"Clarity": {"score": "No", "justification": "Skips a step."}}\n```'}
+    judged = {"raw_judge_output": raw, "parsed_rubric_scores": {}, "aggregated_score": None}
+    import_data(file_of(line(**judged)))
+    decide(evaluation(), ana)
+    import_data(file_of(line(**judged, **CARLA)))
+    [shown] = file_conflicts.load_page(Run.objects.get()).rows
+    assert shown.judge_verdict == "Fail"
+    assert [one.judge for one in shown.criteria if one.title == "Clarity"] == ["No"]
