@@ -30,7 +30,7 @@ def boxes(page: Page) -> list[Any]:
 
 
 def is_uncovered(page: Page, selector: str) -> bool:
-    """Whether the lower edge of an element is what a click there would hit."""
+    """Whether a click on the lower edge of an element would hit the element."""
     hit: bool = page.locator(selector).evaluate(
         """(one) => {
             const box = one.getBoundingClientRect();

@@ -61,7 +61,7 @@ def test_repeating_key_submits_one_record(screen: Page) -> None:
     is_untouched(screen, "b-model")
 
 
-@pytest.mark.parametrize("button", ["Agree & next", "Skip"])
+@pytest.mark.parametrize("button", ["Accept scores as read", "Skip"])
 def test_double_click_decides_one_record(screen: Page, button: str) -> None:
     wait_for_prefetch(screen, "b-model")
     screen.get_by_role("button", name=button).dblclick()

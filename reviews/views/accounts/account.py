@@ -97,7 +97,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 def session(request: HttpRequest) -> JsonResponse:
     """Return who is logged in, and a CSRF token for that person's forms: `{"person": pk, "name", "token"}`.
 
-    Without a login, `person` is null. An open review page asks this after its session has ended.
+    Without a login, `person` is null. An open review page requests this after its session has ended.
     """
     if not isinstance(request.user, User):
         return JsonResponse({"person": None, "name": "", "token": ""})
