@@ -296,10 +296,8 @@ def _reasons(evaluation: Evaluation) -> list[str]:
 def _contradictions(
     evaluation: Evaluation, proposals: list[Proposal], of_task: Siblings
 ) -> list[Contradiction]:
-    """Return the contradictions in a record, except a missing reference, which `verification` states."""
     scores = {proposal.criterion: proposal.given for proposal in proposals}
-    found = find_contradictions(evaluation, scores, run_rubric(evaluation.run), of_task.criteria)
-    return [contradiction for contradiction in found if contradiction.kind != "no reference"]
+    return find_contradictions(evaluation, scores, run_rubric(evaluation.run), of_task.criteria)
 
 
 def visible_fields(evaluation: Evaluation, *, is_blind: bool = False) -> list[tuple[str, Any]]:

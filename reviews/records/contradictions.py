@@ -26,7 +26,7 @@ class JudgedRecord(Protocol):
 class Contradiction(NamedTuple):
     """Two statements that cannot both be right, as a sentence for a reviewer."""
 
-    #: One of "verdict", "verifier", "no reference", "justification" and "missing".
+    #: One of "verdict", "verifier", "justification" and "missing".
     kind: str
     sentence: str
 
@@ -48,7 +48,8 @@ def find_contradictions(
     """Find the contradictions in a record.
 
     `scores` has the shape of `parsed_rubric_scores`: criterion -> {score, justification}.
-    `siblings_criteria` are the criteria of other records of the task.
+    `siblings_criteria` are the criteria of other records of the task. A verifier without a reference answer
+    contradicts nothing.
     """
     judged = [_read(criterion, entry, rubric) for criterion, entry in scores.items()]
     about_answer = [score for score in judged if _is_about_answer(score)]
@@ -56,7 +57,6 @@ def find_contradictions(
     return [
         *_verdict_against_scores(evaluation.aggregated_score, rubric.verdict(scores)),
         *_scores_against_verifier(evaluation.aggregated_score, about_answer, verification),
-        *_verifier_without_reference(evaluation, about_answer, verification),
         *_scores_against_justifications(scores, judged),
         *_missing(scores, siblings_criteria),
     ]
@@ -91,19 +91,6 @@ def _scores_against_verifier(
             yield Contradiction("verifier", f"“{score.title}” has {score.word}, {but}")
     if verification.outcome == "mismatch" and verdict == "Pass" and not about_answer:
         yield Contradiction("verifier", f"The judge's verdict is Pass, {but}")
-
-
-def _verifier_without_reference(
-    evaluation: JudgedRecord, about_answer: list[_Score], verification: Verification
-) -> Iterator[Contradiction]:
-    if evaluation.final_answer_verified is not False or verification.outcome != "no reference":
-        return
-    for score in about_answer:
-        if score.level == "yes":
-            but = "but the verifier reports a mismatch: with an empty reference, which says nothing."
-            yield Contradiction("verifier", f"“{score.title}” has {score.word}, {but}")
-    sentence = "The verifier reports a mismatch, but there was no reference answer to compare with."
-    yield Contradiction("no reference", sentence)
 
 
 def _scores_against_justifications(

@@ -234,6 +234,7 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
     for width in (1280, 390, 320):
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+        page.get_by_label("Highlight differences").check()
         answer = page.locator(".comparison del .math[data-wide]")
         expect(answer).to_have_attribute("tabindex", "0")
         expect(answer).to_have_css("background-image", re.compile("linear-gradient.*linear-gradient"))
@@ -242,9 +243,8 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
     answer.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function("() => document.activeElement.scrollLeft > 0")
-    step = page.locator(".comparison .as-is").nth(2)
-    step.scroll_into_view_if_needed()
-    wide = step.locator("p .math")
+    page.locator("#scores .justification p").first.scroll_into_view_if_needed()
+    wide = page.locator("#scores .justification p > .math:not([data-display=true])")
     expect(wide.last).to_have_attribute("data-wide", "")
     assert wide.first.get_attribute("data-wide") is None
 

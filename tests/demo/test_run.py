@@ -100,7 +100,7 @@ class TestDemoRecords:
             for record in records
             for found in find_contradictions(record, judged(record), Rubric())
         }
-        assert kinds == {"verifier", "no reference", "justification"}
+        assert kinds == {"verifier", "justification"}
 
     def test_unflagged_demo_records_have_no_contradiction(self, records: list[Record]) -> None:
         clean = [record for record in records if not record.needs_human_review]

@@ -46,12 +46,10 @@ class TestSampleData:
         assert facts.records_of("verified", "no reference") == 49
         assert any(sentence.startswith("49 verifications against an empty") for sentence in facts.sentences)
 
-    def test_sample_data_has_scores_that_contradict_the_verifier(self, facts: DataSummary) -> None:
-        assert facts.records_of("contradiction", "verifier") == 11
-        assert any(
-            sentence.startswith("11 records contradict themselves: score contradicts verifier")
-            for sentence in facts.sentences
-        )
+    def test_sample_data_has_no_contradiction_to_a_verifier_without_reference(
+        self, facts: DataSummary
+    ) -> None:
+        assert facts.contradictions == ()
 
     def test_sample_data_has_verdicts_in_raw_output_only(self, facts: DataSummary) -> None:
         assert (facts.no_verdict, facts.verdicts_read) == (75, 75)

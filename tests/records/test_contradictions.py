@@ -89,21 +89,12 @@ class TestContradictions:
         assert found.kind == "verifier"
         assert found.sentence.startswith("The judge's verdict is Pass, but the verifier found")
 
-    def test_mismatch_without_a_reference_is_reported(self) -> None:
-        scores = scored(correctness_of_final_answer="No")
-        assert only(found_in(Judged("Fail", False, NO_REFERENCE), scores)) == (
-            "no reference",
-            "The verifier reports a mismatch, but there was no reference answer to compare with.",
-        )
-
-    def test_judge_contradicts_a_verifier_without_reference(self) -> None:
-        scores = scored(correctness_of_final_answer="Yes")
-        accepted, empty = found_in(Judged("Pass", False, NO_REFERENCE), scores)
-        assert (accepted.kind, empty.kind) == ("verifier", "no reference")
-        assert accepted.sentence == (
-            "“Correctness of final answer” has Yes, but the verifier reports a mismatch: with an empty"
-            " reference, which says nothing."
-        )
+    @pytest.mark.parametrize("score", ["Yes", "Partial", "No"])
+    @pytest.mark.parametrize("verdict", ["Pass", "Fail"])
+    def test_verifier_without_a_reference_contradicts_nothing(self, score: str, verdict: str) -> None:
+        scores = scored(correctness_of_final_answer=score)
+        kinds = {found.kind for found in found_in(Judged(verdict, False, NO_REFERENCE), scores)}
+        assert kinds <= {"verdict"}
 
     @pytest.mark.parametrize("judged", [{"score": "No"}, {"score": "No", "justification": " "}])
     def test_no_without_a_justification_is_reported(self, judged: dict[str, str]) -> None:
@@ -153,7 +144,7 @@ class TestContradictions:
         ]
 
 
-def test_sample_has_eleven_contradictions_to_a_verifier_without_reference(sample: bytes) -> None:
+def test_sample_has_no_contradiction_to_its_verifier_without_reference(sample: bytes) -> None:
     kinds: Counter[str] = Counter()
     for written in sample.splitlines():
         record = json.loads(written)
@@ -163,7 +154,7 @@ def test_sample_has_eleven_contradictions_to_a_verifier_without_reference(sample
         }
         judged = Judged(*(record[field.name] for field in fields(Judged)))
         kinds.update(found.kind for found in find_contradictions(judged, scores, Rubric(), scores))
-    assert kinds == {"no reference": 49, "verifier": 11}
+    assert kinds == {}
 
 
 @given(st.text(), st.dictionaries(st.text(), JSON), st.lists(st.text()))
