@@ -10,6 +10,7 @@ import { clear, detailsOf, raise } from "./strip.js";
 
 const MOST = 2;
 const IDLE_MS = 150;
+const PATIENCE_MS = 30 * 1000; // a submit that takes longer has failed; sent again, it is not saved twice
 let asked = null; // the prefetch in flight
 let shownMeanwhile = new Set(); // the records that were on the screen since the prefetch began
 let timer = 0;
@@ -145,9 +146,12 @@ async function send(submitted) {
 async function post(submitted, values) {
   let answer = { status: 0, reason: reasonFor() };
   const listen = ({ detail: { elt, xhr } }) => { if (elt === document.body) answer = { status: xhr.status, reason: reasonFor(xhr) }; };
+  const limit = ({ detail: { elt, xhr } }) => { if (elt === document.body) xhr.timeout = PATIENCE_MS; };
+  document.body.addEventListener("htmx:beforeSend", limit);
   document.body.addEventListener("htmx:afterRequest", listen);
   const context = { target: "#screen", swap: "outerHTML show:window:top", values };
   await window.htmx.ajax("POST", submitted.getAttribute("action"), context).catch(() => {});
+  document.body.removeEventListener("htmx:beforeSend", limit);
   document.body.removeEventListener("htmx:afterRequest", listen);
   return answer;
 }
