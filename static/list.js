@@ -21,8 +21,7 @@ function remember() {
   const row = key && rows().find((one) => one.dataset.row === key);
   if (!row) return;
   mark(row);
-  row.setAttribute("aria-current", "true");
-  row.scrollIntoView({ block: "nearest" });
+  if (row.matches("tr")) row.scrollIntoView({ block: "nearest" }); // the home page begins with other things
 }
 
 function step(by) {
