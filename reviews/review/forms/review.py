@@ -123,11 +123,18 @@ class ReviewForm(forms.Form):
 
     @cached_property
     def _circumstances(self) -> set[Circumstance]:
-        """The circumstances of the record, for its causes. The task context may have a reference."""
+        """The circumstances of the record, for its causes, as far as they follow from the verification."""
         message, verified = self.evaluation.verification_message, self.evaluation.final_answer_verified
         outcome = read_verification(verified, message).outcome
-        found: set[Circumstance] = set() if outcome == "no reference" else {"reference"}
+        found: set[Circumstance] = {"reference"} if outcome in {"match", "mismatch"} else set()
         return found if outcome == "none" else {*found, "verifier"}
+
+    def note_evidence(self, *, has_evidence: bool, has_reference: bool) -> None:
+        """Adapt the button and the causes to the evidence on the page."""
+        self.has_evidence = has_evidence
+        if has_reference:
+            for row in self.rows:
+                row.circumstances = {*row.circumstances, "reference"}
 
     @property
     def score_keys(self) -> list[Choice]:

@@ -188,7 +188,8 @@ def record_screen(
     context["guideline"] = current_guideline(record.run)
     context["shows_key_hint"] = is_open and preferences.shows_key_hint(request.user)
     context |= _read(request, record, shown)
-    shown.has_evidence = context["evidence"].has_evidence
+    evidence = context["evidence"]
+    shown.note_evidence(has_evidence=evidence.has_evidence, has_reference=bool(evidence.ideal.parts))
     return _screen(request, "review/record/page.html", context, status)
 
 

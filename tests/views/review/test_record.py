@@ -191,7 +191,7 @@ class TestScreen:
             "judged by judge-1",
             '1 left<span class="done-today"> · 0 done today</span>',
             "LLM response parsing failed",
-            "The final answer does not match the reference answer. Extracted:",
+            "verifier: mismatch",
             '<li class="prose"><p>Add <span class="math" data-display="false">a</span>.</p>',
             "<strong>60</strong>",
             "As written &lt;b&gt;raw&lt;/b&gt;",
