@@ -47,8 +47,8 @@ REACHING = re.compile(
     r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
     r"|marshal|shelve|ctypes|code|codeop|runpy|multiprocessing|webbrowser)(\.|$)"
 )
-# Commands read and write files that the operator named; next_record reads its SQL, the demo its texts, and
-# shipped_mappings its mappings. `exports.documents` opens files of an archive in memory.
+# Commands read and write files that the operator named; next_record reads its SQL, the demo its texts, the
+# style guide our tokens, and shipped_mappings its mappings. `exports.documents` opens files of an archive in memory.
 OPEN_FILES = (
     "management.",
     "exports.compared_files",
@@ -57,6 +57,7 @@ OPEN_FILES = (
     "imports.shipped_mappings",
     "queue.next_record",
     "demo.",
+    "views.site.styleguide",
 )
 # Modules that pass column names to the ORM in a dict. Each builds the names itself.
 NAME_COLUMNS = {
@@ -70,6 +71,7 @@ NAME_COLUMNS = {
     "queue.claim_columns": "the columns of a claim",
     "review.blind_scoring": "the place of a record's evidence",
     "review.independent_reviews": "the columns of a disagreement",
+    "review.undo": "the record of an audit event",
     "search.filters": "the columns of FILTERS",
     "search.listing": "place_0, place_1, ...",
     "storage.integrity": "the columns of an import's sums",

@@ -316,6 +316,8 @@ def _taken_back() -> Iterator[None]:
 _OWN = re.compile(
     r"[A-Za-z0-9]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<=nonce=\")[^\"]+|(?<=nonce-)[^']+"
     r"|\d{4}-\d\d-\d\d[T ][\d:.]+|\d\d:\d\d(:\d\d)?|every \d+s"
+    # The key of an audit event, for Undo.
+    r"|(?<=data-event=\")\d+|(?<=name=\"event\" value=\")\d+"
 )
 
 
