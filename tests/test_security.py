@@ -48,7 +48,8 @@ REACHING = re.compile(
     r"|marshal|shelve|ctypes|code|codeop|runpy|multiprocessing|webbrowser)(\.|$)"
 )
 # Commands read and write files that the operator named; next_record reads its SQL, the demo its texts, the
-# style guide our tokens, and shipped_mappings its mappings. `exports.documents` opens files of an archive in memory.
+# style guide our tokens, and shipped_mappings its mappings. `exports.documents` opens files of an archive in
+# memory.
 OPEN_FILES = (
     "management.",
     "exports.compared_files",
