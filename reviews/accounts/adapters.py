@@ -126,7 +126,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
 
 class ProviderLoginFailed(Exception):
-    """The OpenID Connect provider did not confirm who is logging in."""
+    """The OpenID Connect provider did not confirm who is signing in."""
 
 
 class ProviderAdapter(DefaultSocialAccountAdapter):
@@ -168,7 +168,7 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         extra_context: dict[str, Any] | None = None,
     ) -> None:
         if error == AuthError.CANCELLED:
-            get_adapter().add_message(request, messages.INFO, message="You did not log in.")
+            get_adapter().add_message(request, messages.INFO, message="You did not sign in.")
             raise ImmediateHttpResponse(redirect("login"))
         # Without a state, no login was begun here: anybody can call this address any number of times.
         if extra_context and extra_context.get("state"):

@@ -63,7 +63,7 @@ def create_password_link(*, person: User, actor: User) -> NewLink:
     people.lock_accounts()
     if SocialAccount.objects.filter(user=person).exists():
         raise AccountError(
-            f"{person.name} logs in with another provider, which manages the password.", "person"
+            f"{person.name} signs in with another provider, which manages the password.", "person"
         )
     if not User.objects.filter(pk=person.pk, is_active=True).exists():
         raise AccountError(f"{person.name} is deactivated. Reactivate the account first.", "person")

@@ -59,7 +59,7 @@ def add_user(
 ) -> User:
     """Add an account with a role (a key of `ROLES`). `actor=None` is the program itself.
 
-    Without a password, the person can log in by the provider only. `columns` sets e-mail address and names;
+    Without a password, the person can sign in by the provider only. `columns` sets e-mail address and names;
     `detail` goes into the audit event. Raises `AccountError`.
     """
     check_role(role)
@@ -125,7 +125,7 @@ def set_role_from_provider(*, person: User, role: str) -> None:
 
 @transaction.atomic
 def reset_second_factor(*, person: User, actor: User) -> None:
-    """Remove app, passkeys and recovery codes from an account. Then the password is enough to log in."""
+    """Remove app, passkeys and recovery codes from an account. Then the password is enough to sign in."""
     removed = Authenticator.objects.filter(user=person)
     kinds = sorted(removed.values_list("type", flat=True))
     removed.delete()

@@ -40,7 +40,7 @@ def use_code(user: User, code: str) -> Authenticator | None:
 
 @transaction.atomic
 def use_activation_code(user: User, code: str) -> None:
-    """Consume the code that activated an authenticator app, so that it cannot be used to log in."""
+    """Consume the code that activated an authenticator app, so that it cannot be used to sign in."""
     app = Authenticator.objects.select_for_update().get(user=user, type=Type.TOTP)
     _use_period(app, code)
 

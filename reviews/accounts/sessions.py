@@ -29,7 +29,7 @@ _SYSTEMS = {
 
 
 class ActiveSession(NamedTuple):
-    """A browser in which a person is logged in."""
+    """A browser in which a person is signed in."""
 
     pk: int
     #: Browser and system, such as "Firefox on Linux".

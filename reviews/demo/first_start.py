@@ -49,4 +49,4 @@ def _review() -> None:
 def _added(name: str) -> str:
     password = secrets.token_urlsafe(12)
     people.add_user(username=name, password=password, role=DEMO_PEOPLE[name], actor=None)
-    return f"{name} ({DEMO_PEOPLE[name]}) logs in with {password}"
+    return f"{name} ({DEMO_PEOPLE[name]}) signs in with {password}"

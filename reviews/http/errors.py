@@ -102,7 +102,7 @@ def csrf_failure(request: HttpRequest, **_: str) -> HttpResponse:
         request,
         403,
         "This form is out of date",
-        "You logged in or out after opening the page, or cookies are turned off. "
+        "You signed in or out after opening the page, or cookies are turned off. "
         "Nothing was changed: go back, reload the page and send the form again.",
     )
 

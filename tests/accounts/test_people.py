@@ -134,7 +134,7 @@ class TestCommand:
         monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
         call_command("add_user", "ana", "--role=reviewer", "--password-stdin")
         assert User.objects.get().check_password(PASSWORD)
-        assert capsys.readouterr().out == "ana can log in as reviewer.\n"
+        assert capsys.readouterr().out == "ana can sign in as reviewer.\n"
 
     def test_command_asks_for_password_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         answers = iter([PASSWORD, "something else entirely", PASSWORD, PASSWORD])

@@ -1,4 +1,4 @@
-"""Where somebody is logged in: as they read it, and ended for good."""
+"""Where somebody is signed in: as they read it, and ended for good."""
 
 import pytest
 from allauth.usersessions.models import UserSession

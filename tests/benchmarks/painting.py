@@ -84,7 +84,7 @@ def _open_queue(page: Page, url: str) -> None:
     page.goto(f"{url}/login/")
     page.get_by_label("Name").fill(USER)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
     page.get_by_role("button", name="Start reviewing").first.click()
     page.wait_for_selector("#submit")
     page.wait_for_function("() => document.querySelector('#prefetched').content.childElementCount === 2")

@@ -86,7 +86,7 @@ def shared_context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def context(shared_context: BrowserContext, live_server: LiveServer) -> Iterator[BrowserContext]:
-    """The shared context. Afterwards it is logged out and has no stored data and no pages."""
+    """The shared context. Afterwards it is signed out and has no stored data and no pages."""
     yield shared_context
     shared_context.set_offline(False)
     shared_context.clear_cookies()
@@ -160,11 +160,11 @@ def open_runs(page: Page, url: str, person: User) -> None:
 
 
 def log_in(page: Page, url: str, person: User) -> None:
-    """Log in with the form of the login page."""
+    """Sign in with the form of the login page."""
     page.goto(f"{url}/login/")
     page.get_by_label("Name").fill(person.username)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
     page.locator("#user-menu").wait_for(state="attached")
 
 

@@ -621,7 +621,7 @@ def the_person(name: str) -> User:
 def enter_password(page: Page) -> None:
     page.get_by_label("Username").fill("ana")
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in", exact=True).click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("heading", name="Second factor").wait_for()
 
 
@@ -716,7 +716,7 @@ def log_in_without_cookies(page: Page) -> None:
     page.context.clear_cookies()
     page.get_by_label("Username").fill("ana")
     page.get_by_label("Password").fill("any")
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
     page.get_by_role("heading", name="This form is out of date").wait_for()
 
 
@@ -752,9 +752,9 @@ def add_refused_webhook(page: Page) -> None:
 
 SECONDS_AGO = timedelta(seconds=10)
 SIGHTS = {
-    "log in": Sight("login", "nobody"),
-    "log in, nothing typed": Sight("login", "nobody", then=submit_nothing),
-    "log in, out of date": Sight("login", "nobody", then=log_in_without_cookies),
+    "sign in": Sight("login", "nobody"),
+    "sign in, nothing typed": Sight("login", "nobody", then=submit_nothing),
+    "sign in, out of date": Sight("login", "nobody", then=log_in_without_cookies),
     "welcome": Sight("welcome", "nobody", first_start),
     "welcome, nothing typed": Sight("welcome", "nobody", first_start, then=submit_nothing),
     "welcome, over": Sight("welcome", "nobody", lambda: "0" * 40),

@@ -89,7 +89,7 @@ def window(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def page(window: Page, live_server: LiveServer) -> Iterator[Page]:
-    """The shared page, logged out and without stored data."""
+    """The shared page, signed out and without stored data."""
     window.context.clear_cookies()
     session = window.context.new_cdp_session(window)
     stored = {"origin": live_server.url, "storageTypes": "local_storage"}
@@ -188,7 +188,7 @@ def test_out_of_reach_finds_controls_that_tab_skips(page: Page) -> None:
 def sight(
     name: str, page: Page, live_server: LiveServer, people: dict[str, User], settings: LazySettings
 ) -> Sight:
-    """The sight with a name, with its visitor logged in and its page not opened yet."""
+    """The sight with a name, with its visitor signed in and its page not opened yet."""
     found = SIGHTS[name]
     settings.DEBUG = found.in_debug_mode
     if found.who in people:

@@ -74,7 +74,7 @@ def enter_password(page: Page, url: str, person: User, password: str = PASSWORD)
     page.goto(f"{url}/login/")
     page.get_by_label("Username").fill(person.username)
     page.get_by_label("Password").fill(password)
-    press(page, "Log in")
+    press(page, "Sign in")
 
 
 def logged_in(page: Page) -> None:
@@ -125,7 +125,7 @@ class TestAuthenticatorApp:
 
         enter_password(page, url, ana)
         expect(page.get_by_role("heading", level=1)).to_have_text("Second factor")
-        press(page, "Log in as someone else")
+        press(page, "Sign in as someone else")
         enter_password(page, url, ana)
         page.get_by_label("Code").fill("000000")
         press(page, "Continue")
@@ -169,7 +169,7 @@ class TestPasskey:
         page.get_by_role("link", name="Add passkey").click()
         prove(page)
         page.get_by_label("Name").fill("My laptop")
-        page.get_by_label("Log in without a password").check()
+        page.get_by_label("Sign in without a password").check()
         press(page, "Add passkey")
         expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
         log_out(page)
@@ -189,7 +189,7 @@ class TestPasskey:
         log_in(page, url, ana)
         page.goto(f"{url}/account/passkeys/add/")
         prove(page)
-        page.get_by_label("Log in without a password").uncheck()
+        page.get_by_label("Sign in without a password").uncheck()
         press(page, "Add passkey")
         expect(page.get_by_role("heading", level=1)).to_have_text("Your recovery codes")
         log_out(page)
@@ -213,15 +213,15 @@ class TestSessions:
         page.get_by_role("listitem").get_by_role("button").click()
         expect(page.get_by_text("Session ended.")).to_be_visible()
         other.reload()
-        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+        expect(other.get_by_role("heading", level=1)).to_have_text("Sign in")
 
         enter_password(other, url, ana)
         logged_in(other)
         page.goto(f"{url}/account/")
-        press(page, "Log out other sessions")
+        press(page, "Sign out other sessions")
         expect(page.get_by_text("1 other session ended.")).to_be_visible()
         other.reload()
-        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+        expect(other.get_by_role("heading", level=1)).to_have_text("Sign in")
 
     def test_other_sessions_end_when_the_password_changes(
         self, page: Page, other: Page, url: str, ana: User
@@ -237,12 +237,13 @@ class TestSessions:
         expect(page.get_by_text("Password changed.")).to_be_visible()
         expect(page.get_by_text("This session")).to_be_visible()
         other.reload()
-        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+        expect(other.get_by_role("heading", level=1)).to_have_text("Sign in")
 
 
 class TestAdmin:
     def test_invitation_link_works_once(self, page: Page, other: Page, url: str, max: User) -> None:
         log_in(page, url, max)
+        press(page, "Admin")
         page.get_by_role("link", name="People").click()
         page.get_by_label("Role").select_option("lead")
         press(page, "Create invitation")
@@ -284,7 +285,7 @@ class TestAdmin:
         prove(page)
         expect(page.get_by_text("ana is now admin.")).to_be_visible()
         other.reload()
-        expect(other.get_by_role("link", name="People")).to_be_visible()
+        expect(other.get_by_role("button", name="Admin")).to_be_visible()
 
     def test_password_link_lets_a_person_choose_a_new_password(
         self, page: Page, other: Page, url: str, max: User, ana: User
@@ -311,7 +312,7 @@ class TestAdmin:
         page.goto(f"{url}/people/{ana.pk}/")
         press(page, "Reset second factor")
         prove(page)
-        expect(page.get_by_text("ana can log in without a second factor")).to_be_visible()
+        expect(page.get_by_text("ana can sign in without a second factor")).to_be_visible()
         enter_password(other, url, ana)
         logged_in(other)
 
@@ -330,17 +331,17 @@ class TestAdmin:
         page.goto(f"{url}/people/{ana.pk}/")
         press(page, "Deactivate")
         prove(page)
-        expect(page.get_by_text("ana can no longer log in")).to_be_visible()
+        expect(page.get_by_text("ana can no longer sign in")).to_be_visible()
         for browser_of_ana in (other, third):
             browser_of_ana.reload()
-            expect(browser_of_ana.get_by_role("heading", level=1)).to_have_text("Log in")
+            expect(browser_of_ana.get_by_role("heading", level=1)).to_have_text("Sign in")
         third.context.close()
         held.refresh_from_db()
         assert held.claimed_by is None
         assert Evaluation.objects.get(pk=decided.pk).human_reviewer_id == "ana"
 
         press(page, "Reactivate")
-        expect(page.get_by_text("ana can log in again.")).to_be_visible()
+        expect(page.get_by_text("ana can sign in again.")).to_be_visible()
         enter_password(other, url, ana)
         logged_in(other)
 
@@ -433,7 +434,7 @@ class TestSingleSignOn:
         come_in()
         expect(page.get_by_role("heading", level=1)).to_have_text("No access")
         other.reload()
-        expect(other.get_by_role("heading", level=1)).to_have_text("Log in")
+        expect(other.get_by_role("heading", level=1)).to_have_text("Sign in")
         assert role_of(User.objects.get()) == ""
 
     def test_single_sign_on_never_takes_over_an_account_of_the_same_name(
@@ -467,7 +468,7 @@ class TestSingleSignOn:
     ) -> None:
         provider.refuses = "access_denied"
         come_in()
-        expect(page.get_by_text("You did not log in.")).to_be_visible()
+        expect(page.get_by_text("You did not sign in.")).to_be_visible()
 
     def test_single_sign_on_rejects_deactivated_people(
         self, page: Page, provider: Provider, come_in: Callable[[], None], max: User

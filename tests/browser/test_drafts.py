@@ -175,7 +175,7 @@ def test_draft_survives_expired_session_and_reload(screen: Page) -> None:
     screen.reload()
     screen.get_by_label("Name").fill("ana")
     screen.get_by_label("Password").fill(PASSWORD)
-    screen.get_by_role("button", name="Log in").click()
+    screen.get_by_role("button", name="Sign in").click()
     expect(screen).to_have_url(address)
     expect(screen.get_by_label("Comment")).to_have_value("Typed after the session.")
     draft_is(screen, "saved")

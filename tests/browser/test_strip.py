@@ -16,7 +16,7 @@ def sign_in(tab: Page, person: str) -> None:
     """Fill in the login form of a tab."""
     tab.get_by_label("Username").fill(person)
     tab.get_by_label("Password").fill(PASSWORD)
-    tab.get_by_role("button", name="Log in").click()
+    tab.get_by_role("button", name="Sign in").click()
 
 
 def type_comment(screen: Page, text: str) -> FloatRect | None:

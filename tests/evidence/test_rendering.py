@@ -145,7 +145,7 @@ def test_external_link_opens_new_tab_without_referrer() -> None:
 
 
 def test_link_to_this_site_is_removed() -> None:
-    assert "href" not in markdown("[log out](/logout/)")
+    assert "href" not in markdown("[sign out](/logout/)")
 
 
 @pytest.mark.parametrize("render", [markdown, plain, json_html, lambda text: text_with_spans(text, [])])

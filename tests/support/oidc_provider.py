@@ -1,4 +1,4 @@
-"""A small OpenID Connect provider for tests, where one person is already logged in.
+"""A small OpenID Connect provider for tests, where one person is already signed in.
 
 It implements the code flow with PKCE and signs with RS256. `claims` describes the person.
 """

@@ -2,7 +2,7 @@
 
 Each entry maps name -> method -> one status for each of `PEOPLE`, in this order:
 
-    nobody: not logged in, or deactivated while logged in
+    nobody: not signed in, or deactivated while signed in
     eve: an account without a role
     ana, lea, max: a reviewer, a lead, an admin
 

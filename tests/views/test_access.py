@@ -128,7 +128,7 @@ def test_responses_match_the_access_table_and_reading_writes_nothing(
     if who != "nobody":
         visitor.force_login(request.getfixturevalue("max" if who == "gone" else who))
     places = {name: address(name, record) for name in ACCESS}
-    if who == "gone":  # an admin deactivated while logged in
+    if who == "gone":  # an admin deactivated while signed in
         User.objects.filter(username="max").update(is_active=False)
     # Whether a method exists does not depend on who asks: the admin and a stranger try them all.
     methods = METHODS if who in {"nobody", "max"} else ("get", "head", "post")
@@ -175,5 +175,5 @@ def test_all_pages_except_logins_require_login() -> None:
     asked_first = {
         name for name, methods in ACCESS.items() if all(statuses[0] == 302 for statuses in methods.values())
     }
-    # Logging out and an unfinished login redirect to the login page, too.
+    # Signing out and an unfinished login redirect to the login page, too.
     assert set(ACCESS) - asked_first == WAYS_IN - {"logout"}

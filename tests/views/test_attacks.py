@@ -254,7 +254,7 @@ class TestOpenRedirect:
     def test_login_does_not_redirect_to_other_site(self, elsewhere: str, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD, "next": elsewhere}
         self.assert_here(client.post(reverse("login"), posted)["Location"])
-        # The same for a person who is already logged in.
+        # The same for a person who is already signed in.
         self.assert_here(client.get(reverse("login"), {"next": elsewhere})["Location"])
         again = client.post(
             f"{reverse('reauthenticate')}?{QueryDict(mutable=True).urlencode()}",
@@ -419,7 +419,7 @@ class TestLog:
     def test_log_lines_cannot_be_forged(
         self, written: list[str], client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made_up = "x\n2026-11-22 00:00:00,000 INFO made.up: max logged in\r\n"
+        made_up = "x\n2026-11-22 00:00:00,000 INFO made.up: max signed in\r\n"
         strict = Client(enforce_csrf_checks=True)
         client.get(f"/{made_up}")
         client.get("/", headers={"host": "evil.example\n"})

@@ -57,7 +57,7 @@ def check_offers(browser: Client, place: str) -> int:
     if response.streaming:  # a file
         return 0
     proposals = Offers(response.content.decode())
-    # Logging out would end the test.
+    # Signing out would end the test.
     for action, fields in [form for form in proposals.forms if form[0] != reverse("logout")]:
         sent = ask(browser, "post", action or place, data=fields)
         assert sent.status_code != 403, f"{place} offers {action}, which says: {sentence_of(sent)}"

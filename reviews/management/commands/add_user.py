@@ -22,4 +22,4 @@ class Command(BaseCommand):
         password = read_password(stdin=password_stdin)
         with command_errors(people.AccountError, status=1):
             user = people.add_user(username=name, password=password, role=role, actor=None)
-        self.stdout.write(f"{user.username} can log in as {role}.")
+        self.stdout.write(f"{user.username} can sign in as {role}.")

@@ -77,7 +77,7 @@ def login(request: HttpRequest) -> HttpResponseBase:
 @login_not_required
 @require_POST
 def logout(request: HttpRequest) -> HttpResponse:
-    """Log out, or cancel a login that is waiting for its second factor.
+    """Sign out, or cancel a login that is waiting for its second factor.
 
     `next` is the page to open after another login.
     """
@@ -95,7 +95,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def session(request: HttpRequest) -> JsonResponse:
-    """Return who is logged in, and a CSRF token for that person's forms: `{"person": pk, "name", "token"}`.
+    """Return who is signed in, and a CSRF token for that person's forms: `{"person": pk, "name", "token"}`.
 
     Without a login, `person` is null. An open review page requests this after its session has ended.
     """
@@ -172,7 +172,7 @@ class _PasswordView(PasswordChangeView):
 
     def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         if not cast("User", request.user).has_usable_password():
-            raise Denied("You log in with another provider, which manages your password.")
+            raise Denied("You sign in with another provider, which manages your password.")
         return super().dispatch(request, *args, **options)
 
     def form_valid(self, form: PasswordChangeForm) -> HttpResponse:
@@ -231,7 +231,7 @@ class NewAccountForm(PasswordForm):
     username = forms.CharField(
         label="Username",
         max_length=usernames.LONGEST,
-        help_text="Used to log in and shown on your decisions. Cannot be changed later. "
+        help_text="Used to sign in and shown on your decisions. Cannot be changed later. "
         "Letters from a to z, digits and @ . + - _",
         widget=forms.TextInput(
             attrs={"autocomplete": "username", "autocapitalize": "none", "autofocus": True}

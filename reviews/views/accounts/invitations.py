@@ -83,7 +83,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_post_parameters("password", "password_again")
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_password(request: HttpRequest, token: str) -> HttpResponse:
-    """Show the page of a password link. The person then logs in as usual, including the second factor."""
+    """Show the page of a password link. The person then signs in as usual, including the second factor."""
     link = one_time_links.find_pending(token, OneTimeLink.Purpose.PASSWORD)
     if link is None or link.person is None:
         return render(request, "accounts/account/link_over.html", status=404)
@@ -95,7 +95,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         except people.AccountError as error:
             form.add_account_error(error)
         else:
-            messages.info(request, "Password changed. Log in with the new password.")
+            messages.info(request, "Password changed. Sign in with the new password.")
             return redirect("login")
     context = {"form": form, "person": person, "tokens": api_tokens.valid_tokens(person).count()}
     return render(

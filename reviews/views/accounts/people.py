@@ -84,19 +84,19 @@ def change_role(request: Request, found: User) -> HttpResponse:
 
 @admin_action_on_person
 def reset_second_factor(request: Request, found: User) -> HttpResponse:
-    message = f"{found.name} can log in without a second factor until they add one."
+    message = f"{found.name} can sign in without a second factor until they add one."
     return _apply(request, found, people.reset_second_factor, message)
 
 
 @admin_action_on_person
 def deactivate(request: Request, found: User) -> HttpResponse:
-    message = f"{found.name} can no longer log in. Their decisions are kept."
+    message = f"{found.name} can no longer sign in. Their decisions are kept."
     return _apply(request, found, deactivate_reviewer, message)
 
 
 @admin_action_on_person
 def reactivate(request: Request, found: User) -> HttpResponse:
-    return _apply(request, found, people.reactivate, f"{found.name} can log in again.")
+    return _apply(request, found, people.reactivate, f"{found.name} can sign in again.")
 
 
 def _apply(request: Request, found: User, change: Callable[..., None], message: str) -> HttpResponse:

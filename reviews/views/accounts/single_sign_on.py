@@ -1,4 +1,4 @@
-"""Log in through an OpenID Connect provider. `ProviderAdapter` takes accounts and roles from it."""
+"""Sign in through an OpenID Connect provider. `ProviderAdapter` takes accounts and roles from it."""
 
 from typing import Any
 

@@ -252,7 +252,7 @@ class TestUp:
     def test_up_demo_creates_people_and_run(self, up: Callable[..., Up]) -> None:
         up().end(signal.SIGTERM)
         first = up("--demo")
-        assert [line.partition(" logs in with ")[0] for line in first.lines[:-1]] == [
+        assert [line.partition(" signs in with ")[0] for line in first.lines[:-1]] == [
             "ana (reviewer)",
             "bo (reviewer)",
             "lea (lead)",

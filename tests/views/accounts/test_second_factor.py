@@ -51,7 +51,7 @@ def secret(ana: User, clock: Clock) -> str:
 
 
 def log_in(code: str) -> bool:
-    """Log in with a new browser. Return whether the code was accepted."""
+    """Sign in with a new browser. Return whether the code was accepted."""
     client = Client()
     client.post(reverse("login"), {"login": "ana", "password": PASSWORD})
     return client.post(reverse("second-factor"), {"code": code}).status_code == 302

@@ -25,7 +25,7 @@ def _hosts(settings: LazySettings) -> None:
 
 @pytest.fixture
 def proven(as_max: Client, max: User) -> Client:
-    """Log in max, recently reauthenticated."""
+    """Sign in max, recently reauthenticated."""
     as_max.post(reverse("reauthenticate"), {"password": PASSWORD})
     return as_max
 
