@@ -226,7 +226,8 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (elt !== document.body && target.id === "screen" && requestConfig.verb !== "get") target.setAttribute("aria-busy", "true");
 });
 document.addEventListener("htmx:afterRequest", (event) => {
-  const { elt, target } = event.detail;
+  // The response may have another target than the request, such as the form of a dialog with an error.
+  const { elt, requestConfig: { target } } = event.detail;
   if (elt !== document.body && target?.id === "screen") target.removeAttribute("aria-busy");
 });
 for (const name of ["htmx:sendError", "htmx:responseError"]) {
