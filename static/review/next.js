@@ -16,6 +16,7 @@ let shownMeanwhile = new Set(); // the records that were on the screen since the
 let timer = 0;
 let sending = null; // the submit in flight, which resolves to whether it was saved: one at a time
 let left = null; // the screen that an undo replaces
+let isLeaving = false; // for the page of another record, which must not be claimed meanwhile
 
 const store = () => one("#prefetched").content;
 const prefetched = () => [...store().children];
@@ -31,7 +32,7 @@ function clean() {
 
 function wantsMore() {
   const screen = one("#screen");
-  return !sending && !asked && Boolean(form() && one("#skip")) && isClaimed(screen) && prefetched().length < MOST;
+  return !sending && !asked && !isLeaving && Boolean(form() && one("#skip")) && isClaimed(screen) && prefetched().length < MOST;
 }
 
 /** Fetch the record after those on the page, then the one after it. */
@@ -257,10 +258,12 @@ window.addEventListener("click", async (event) => {
   const views = link.matches("#look-next, #look-previous") && (prefetched().length || asked);
   if (!(views || sending) || link.getAttribute("href").startsWith("#")) return;
   event.preventDefault();
+  isLeaving = Boolean(views);
   const isSaved = await (sending ?? true);
   if (views) {
     await asked;
     await release();
   }
   if (isSaved) location.assign(link.href);
+  else isLeaving = false;
 });
