@@ -943,6 +943,7 @@ SIGHTS = {
 # They answer with a file, or redirect after a form.
 NO_PAGES = {
     "add-webhook",
+    "dismiss-key-hint",
     "remove-webhook",
     "test-webhook",
     "cancel-import",
