@@ -60,7 +60,7 @@ def test_review_on_a_phone_goes_between_evidence_and_scores(phone: Page) -> None
     expect(scores.get_by_role("heading", level=2)).to_be_in_viewport()
     phone.get_by_role("link", name="Evidence", exact=True).click()
     expect(evidence.get_by_role("heading", level=2).first).to_be_in_viewport()
-    phone.get_by_role("button", name="Agree & next").click()
+    phone.locator("#submit").click()
     heading(phone, "b-model")
     assert phone.evaluate("scrollY") == 0
 

@@ -354,7 +354,8 @@ class TestReport:
         review(algebra, ana, "Yes", "No", cause="too lenient")
         strata.recount(algebra, {})
         page = text(as_lea.get(url("judge-report", algebra)))
-        assert re.findall(r"<h[23][^>]*>([^<]+)</h", page) == [
+        report = page.partition("</main>")[0]
+        assert re.findall(r"<h[23][^>]*>([^<]+)</h", report) == [
             "Scope",
             "Agreement between judge and people",
             "Verdicts",
