@@ -45,12 +45,12 @@ keys.before = (event, key) => {
 };
 
 const chips = () => [...document.querySelectorAll(".chip-remove")];
-let chipToFocus = -1;
+let removed = null; // the chip that a key removes: its link and its place
 
 document.addEventListener("keydown", (event) => {
   if (!["Backspace", "Delete"].includes(event.key) || event.repeat) return;
   if (event.target.matches(".chip-remove")) {
-    chipToFocus = chips().indexOf(event.target);
+    removed = { link: event.target, at: chips().indexOf(event.target) };
     event.target.click();
   } else if (event.key === "Backspace" && event.target.matches("#filter-q") && !event.target.value) {
     chips().at(-1)?.click();
@@ -59,9 +59,12 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("focusin", (event) => mark(event.target.closest?.("[data-row]")));
 document.addEventListener("pointerdown", (event) => mark(event.target.closest?.("[data-row]")));
-document.addEventListener("htmx:afterSettle", () => {
-  if (chipToFocus >= 0) (chips()[chipToFocus] ?? chips().at(-1) ?? document.querySelector("#filter-q"))?.focus();
-  chipToFocus = -1;
+document.addEventListener("htmx:afterSettle", ({ detail }) => {
+  // Another request may settle first.
+  if (removed && detail.requestConfig?.elt === removed.link) {
+    (chips()[removed.at] ?? chips().at(-1) ?? document.querySelector("#filter-q"))?.focus();
+    removed = null;
+  }
   remember();
 });
 remember();

@@ -70,6 +70,12 @@ def _public_url(live_server: LiveServer, settings: LazySettings) -> None:
     settings.PUBLIC_URL = live_server.url
 
 
+@pytest.fixture(autouse=True)
+def _short_guard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let screens accept input soon. Tests of the guard override this fixture."""
+    monkeypatch.setattr("reviews.views.review.screen.GUARD_MS", 50)
+
+
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
     return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": SWITCHES}

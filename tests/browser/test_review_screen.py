@@ -74,7 +74,7 @@ def test_submit_records_active_time_and_keys(screen: Page) -> None:
     review = saved(screen, "a-model")
     assert review.keys == 4
     assert review.active_ms is not None
-    assert 250 <= review.active_ms < 60_000
+    assert 50 <= review.active_ms < 60_000  # at least the pause of the guard
 
 
 def test_click_sets_a_score(screen: Page) -> None:

@@ -40,6 +40,9 @@ from reviews.search.filters import Filters
 from reviews.views.access import check_not_deleted, load_in_run
 from reviews.views.parts import render_part
 
+#: How long a screen must have been visible, in milliseconds, before it accepts input.
+GUARD_MS = 300
+
 
 def load(request: Request, pk: int) -> Evaluation:
     """Return a record, for a person who may review. Raises `Denied`, `Http404` and `Gone`."""
@@ -274,7 +277,7 @@ def _screen(
     request: Request, template: str, context: dict[str, Any], status: HTTPStatus = HTTPStatus.OK
 ) -> HttpResponse:
     """Render the page; for htmx its part `screen`, with the address for the browser's history."""
-    response = render_part(request, template, "screen", context, status)
+    response = render_part(request, template, "screen", {**context, "guard_ms": GUARD_MS}, status)
     add_never_cache_headers(response)
     if request.htmx and request.method == "GET":
         response.headers["HX-Replace-Url"] = request.get_full_path()
