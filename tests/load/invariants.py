@@ -84,12 +84,15 @@ def _scores(corrected: dict[str, Any] | None) -> dict[str, Any]:
     return {name: entry["score"] for name, entry in (corrected or {}).items()}
 
 
+#: Tasks whose jobs come again.
+PERIODIC = ("reviews.tasks.retry_stalled_jobs", "reviews.tasks.remove_expired_rows")
+
+
 def check_jobs() -> Iterator[str]:
-    """Check that no job is left or has failed. Periodic jobs are exempt because they come again."""
+    """Check that no job is left or has failed, other than periodic ones."""
     for export in Export.objects.exclude(state=Export.State.DONE):
         yield f"export {export.pk} is {export.state}: {export.error}"
-    periodic = {"reviews.tasks.retry_stalled_jobs", "reviews.tasks.remove_expired_rows"}
-    for job in ProcrastinateJob.objects.exclude(task_name__in=periodic):
+    for job in ProcrastinateJob.objects.exclude(task_name__in=PERIODIC):
         yield f"the job {job.task_name}({job.args}) is {job.status} after {job.attempts} attempts"
     for left in UnindexedImport.objects.all():
         yield f"{left} cannot be found by facets and words"

@@ -17,6 +17,7 @@ from tests.load import files, imports
 from tests.load.bringing import Bringing
 from tests.load.client import Client, GaveUp, Times
 from tests.load.exporting import Exporting, patiently
+from tests.load.invariants import PERIODIC
 from tests.load.killing import Killer
 from tests.load.people import team, token_of
 from tests.load.reviewer import Accepted
@@ -178,5 +179,7 @@ def _is_quiet() -> bool:
         Import.objects.filter(state__in=Import.UNFINISHED).exists()
         or Export.objects.filter(state=Export.State.UNFINISHED).exists()
         or UnindexedImport.objects.exists()
-        or ProcrastinateJob.objects.filter(status="doing").exists()
+        or ProcrastinateJob.objects.exclude(task_name__in=PERIODIC)
+        .filter(status__in=("todo", "doing"))
+        .exists()
     )
