@@ -46,6 +46,7 @@ from reviews.review import decisions, drafts, escalations, independent_reviews
 from reviews.runs.changes import archive_run
 from reviews.search import saved_views, strata
 from reviews.search.filters import Filters
+from tests.browser.screen import settle
 from tests.records.test_mapping import MT_BENCH
 from tests.support.factories import (
     PASSWORD,
@@ -324,8 +325,15 @@ def blind_record() -> int:
     return record
 
 
+def open_dialog(page: Page, key: str) -> None:
+    """Open a dialog of the review screen by its key."""
+    settle(page)
+    page.keyboard.press(key)
+    page.get_by_role("dialog").wait_for()
+
+
 def lock_in(page: Page) -> None:
-    page.wait_for_timeout(350)
+    settle(page)
     page.keyboard.press("Shift+N")
     page.keyboard.press("a")
     page.get_by_text("Your scores vs the judge's").wait_for()
@@ -852,16 +860,14 @@ SIGHTS = {
     "record, two responses": Sight("evaluation", "ana", two_responses, then=open_everything),
     "record, conversation": Sight("evaluation", "ana", conversation, then=open_everything),
     "record, claimed, all opened": Sight("evaluation", "ana", own_record, then=open_everything),
-    "record, claimed, keys": Sight(
-        "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("?")
-    ),
+    "record, claimed, keys": Sight("evaluation", "ana", own_record, then=partial(open_dialog, key="?")),
     "record, claimed, changed": Sight("evaluation", "ana", changed_record),
     "record, blind": Sight("evaluation", "ana", blind_record),
     "record, blind, all opened": Sight("evaluation", "ana", blind_record, then=open_everything),
     "record, blind, claimed by another": Sight("evaluation", "lea", blind_record),
     "record, blind, locked in": Sight("evaluation", "ana", blind_record, then=lock_in),
     "record, claimed, escalation dialog": Sight(
-        "evaluation", "ana", own_record, then=lambda page: page.keyboard.press("x")
+        "evaluation", "ana", own_record, then=partial(open_dialog, key="x")
     ),
     "record, escalated": Sight("evaluation", "ana", escalated_record),
     "record, escalated, for a lead": Sight("evaluation", "lea", escalated_record),
