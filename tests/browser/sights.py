@@ -688,7 +688,7 @@ def run_with_every_scale() -> int:
         ValueScale(("Good", "Fair", LONG[:40]), "Good", "Fair", ("N/A",)),
         ValueScale((False, True), False),
         RangeScale(1, 5, pass_from=4, partial_from=3),
-        RangeScale(0, 1, is_integer=False, step=0.05, lower_is_better=True),
+        RangeScale(0, 1, is_integer=False, step=0.05),
         PairwiseScale(both_bad="neither"),
     ]
     criteria = tuple(Criterion(f"{n} {LONG}", scale=scale) for n, scale in enumerate(scales))

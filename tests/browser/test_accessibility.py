@@ -201,7 +201,9 @@ def sight(
 def test_page_is_accessible(
     name: str, sight: Sight, page: Page, live_server: LiveServer, errors: list[str]
 ) -> None:
-    page.goto(live_server.url + sight.prepare())
+    response = page.goto(live_server.url + sight.prepare())
+    assert response
+    assert response.status < 500
     sight.then(page)
     page.wait_for_load_state()  # the last click may have led to a page that is still being parsed
     page.evaluate(AXE.read_text())
