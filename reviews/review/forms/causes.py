@@ -31,8 +31,8 @@ def cause_options(
 ) -> list[CauseOption]:
     """Return the causes for a record with these circumstances, in the order of the rubric.
 
-    The first six that fit the direction have keys. Without an order of the scores,
-    `direction` is None, and only causes for all directions fit. The chosen cause is always among the options.
+    The first six that fit the direction have keys. Scores without an order have no direction (None): only
+    causes for all directions fit. The chosen cause is always among the options.
     """
     allowed = [one for one in causes if {*circumstances}.issuperset(one.needs) or one.word == chosen]
     fitting = [one for one in allowed if not one.directions or direction in one.directions]

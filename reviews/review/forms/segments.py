@@ -8,7 +8,7 @@ from reviews.rubric.score_input import Choice, ScoreInput
 #: The longest label on a button; the rest is cut.
 MAX_LABEL = 24
 _SHORT, _MEDIUM = 3, 9
-#: The most cells beside the title of a criterion.
+#: The most cells that fit on the line of a criterion's title.
 _BESIDE = {"short": 5, "medium": 3, "long": 1}
 
 
@@ -17,7 +17,7 @@ class SegmentLayout(NamedTuple):
 
     #: The width of a cell.
     cell: Literal["short", "medium", "long"]
-    #: Number of cells beside the title; 0 if the buttons are on a line of their own.
+    #: Number of cells on the line of the title; 0 if the buttons have a line of their own.
     beside: int
 
 

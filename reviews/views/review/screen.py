@@ -171,26 +171,22 @@ def record_screen(
         context["can_submit"] = context["can_revise"]
     kept = drafts.find_draft(record, request.user) if is_open or form else None
     draft = None if form else kept
-    readable = (
-        independent_reviews.readable_by(record, request.user)
-        if record.is_escalated and context["is_lead"]
-        else []
-    )
+    may_adjudicate = record.is_escalated and context["is_lead"]
+    readable = independent_reviews.readable_by(record, request.user) if may_adjudicate else []
     shown = _form(request, record, form, draft, readable)
     if kept:
         shown.revision = kept.revision  # the next save continues the saved draft
     if shown.is_blind:
         context["submit_url"] = reverse("lock-in", args=[record.pk])
     is_open = is_open or form is not None
-    context |= {"is_open": is_open, "draft": draft, "form": shown}
-    context["undoable"] = None if is_open else undoable_action(request, record.run)
-    context["independent_reviews"] = None
-    if readable:
-        compared = adjudication.compare_reviews(readable, shown.proposals, shown.rubric, request.user)
-        context["independent_reviews"] = compared
-    context["guideline"] = current_guideline(record.run)
-    context["shows_key_hint"] = is_open and preferences.shows_key_hint(request.user)
-    context |= _read(request, record, shown)
+    context |= {
+        "is_open": is_open,
+        "draft": draft,
+        "form": shown,
+        "undoable": None if is_open else undoable_action(request, record.run),
+        "shows_key_hint": is_open and preferences.shows_key_hint(request.user),
+        **_read(request, record, shown, readable),
+    }
     evidence = context["evidence"]
     shown.note_evidence(has_evidence=evidence.has_evidence, has_reference=bool(evidence.ideal.parts))
     return _screen(request, "review/record/page.html", context, status)
@@ -250,10 +246,15 @@ def _can_add_review(request: Request, record: Evaluation) -> bool:
     return current is not None and not current.is_from_file and current.reviewer != request.user
 
 
-def _read(request: Request, record: Evaluation, form: ReviewForm) -> dict[str, Any]:
-    """Return the context to read: evidence, decision, versions and escalations."""
+def _read(
+    request: Request, record: Evaluation, form: ReviewForm, readable: list[IndependentReview]
+) -> dict[str, Any]:
+    """Return the context to read: guideline, evidence, decision, versions, other reviews and escalations."""
     changes = changes_since_review(record) if record.is_outdated else []
+    compared = readable and adjudication.compare_reviews(readable, form.proposals, form.rubric, request.user)
     return {
+        "guideline": current_guideline(record.run),
+        "independent_reviews": compared or None,
         "evidence": evidence_record.read_evidence(
             record, form.proposals, reader=request.user, is_blind=form.is_blind
         ),
