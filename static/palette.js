@@ -9,15 +9,12 @@ const list = document.querySelector("#palette-list");
 const isMac = /^Mac|^iP/.test(navigator.platform);
 // These need a second key, a list or a text field behind the palette.
 const WITHOUT_MEANING = new Set(["go", "search", "down", "up"]);
+let numbered = 0; // the options that have an id for screen readers
 
 const options = () => [...list.querySelectorAll(".option")].filter((option) => option.checkVisibility());
 
 /** Whether all words of the search are in the text. */
 const matches = (text) => input.value.toLowerCase().split(/\s+/).every((word) => text.toLowerCase().includes(word));
-
-function show(option, isShown) {
-  option.hidden = !isShown;
-}
 
 function fill() {
   const section = document.querySelector("#palette-pages").parentElement;
@@ -34,7 +31,7 @@ function activate(option) {
   for (const other of list.querySelectorAll("[aria-selected=true]")) other.removeAttribute("aria-selected");
   input.removeAttribute("aria-activedescendant");
   if (!option) return;
-  option.id ||= `palette-option-${crypto.randomUUID()}`;
+  option.id ||= `palette-option-${++numbered}`;
   option.setAttribute("aria-selected", "true");
   input.setAttribute("aria-activedescendant", option.id);
   option.scrollIntoView({ block: "nearest" });
@@ -43,9 +40,9 @@ function activate(option) {
 function filter() {
   for (const option of list.querySelectorAll("[data-command]")) {
     const { command } = option.dataset;
-    show(option, command in keys.commands && !WITHOUT_MEANING.has(command) && matches(option.textContent));
+    option.hidden = !(command in keys.commands) || WITHOUT_MEANING.has(command) || !matches(option.textContent);
   }
-  for (const option of list.querySelectorAll("#palette-pages ~ .option")) show(option, matches(option.textContent));
+  for (const option of list.querySelectorAll("#palette-pages ~ .option")) option.hidden = !matches(option.textContent);
   for (const section of list.querySelectorAll("section")) section.hidden = !section.querySelector(".option:not([hidden])");
   activate(options()[0]);
 }

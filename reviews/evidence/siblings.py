@@ -192,7 +192,7 @@ def _sibling(
         answer=_answer(row)[:_MAX_ANSWER],
         is_same_answer=is_same_answer,
         scores=[_HIDDEN if is_hidden else _score(row, scores, rubric, name) for name in shown],
-        judged="" if is_hidden else row["aggregated_score"] or rubric.aggregate(scores) or "",
+        judged="" if is_hidden else rubric.judge_verdict(row["aggregated_score"], scores) or "",
         decided="" if is_hidden else rubric.verdict(row["human_corrected_scores"]) or "",
         is_this=is_this,
     )

@@ -128,15 +128,10 @@ def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rub
         yield Facet("reason", *reason_family(reason))
 
 
-def _verdict(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> str:
-    verdict = rubric.judge_verdict(record.aggregated_score, {one.criterion: one.score for one in judged})
-    return verdict or NO_VERDICT
-
-
 def _facets_by_rule(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
-    verdict = _verdict(record, judged, rubric)
-    yield Facet("verdict", verdict)
-    if not record.aggregated_score and verdict != NO_VERDICT:
+    verdict = rubric.judge_verdict(record.aggregated_score, {one.criterion: one.score for one in judged})
+    yield Facet("verdict", verdict or NO_VERDICT)
+    if not record.aggregated_score and verdict:
         yield Facet(strata.READ_VERDICT, verdict)
     scores = {one.criterion: {"score": one.score, "justification": one.justification} for one in judged}
     for kind, _ in find_contradictions(record, scores, rubric):
@@ -280,8 +275,8 @@ def _index_lines(source: Import, *, after: int, until: int) -> int:
         found = set(islice(facets_of(record, judged, rubric), MAX_FACETS))
         occurring |= {facet for facet in found if facet.name in FACETS_WITH_OPTIONS}
         keys = sorted(facet_key(facet.name, facet.value) for facet in found)
-        place = _VERDICT_ORDER.index(_verdict(record, judged, rubric))
-        facets.append({"id": record.pk, "keys": keys, "verdict": place})
+        verdict = next(facet.value for facet in found if facet.name == "verdict")
+        facets.append({"id": record.pk, "keys": keys, "verdict": _VERDICT_ORDER.index(verdict)})
         found_by = [*name_words(names_of(record)), *distinct_words(texts_of(record, judged))]
         words.append({"id": record.pk, "words": found_by})
     if not facets:

@@ -338,26 +338,28 @@ class TestOrder:
             assert last_action(run=evaluation.run, actor=ana, evaluation=evaluation) == action
 
 
+def acted_twice(run: Run, kind: str) -> tuple[User, list[Evaluation]]:
+    """Return a reviewer and two records, each with an action of this kind."""
+    ana = UserFactory.create(role="reviewer")
+    records = [record_in(run, task) for task in "78"]
+    for record in records:
+        claim(record, ana)
+        KINDS[kind][0](record, ana)
+    return ana, records
+
+
 @pytest.mark.django_db(transaction=True)
 class TestConcurrency:
     @pytest.mark.parametrize("kind", KINDS)
     def test_two_undos_at_once_undo_two_actions(self, run: Run, kind: str) -> None:
-        ana = UserFactory.create(role="reviewer")
-        records = [record_in(run, task) for task in "78"]
-        for record in records:
-            claim(record, ana)
-            KINDS[kind][0](record, ana)
+        ana, records = acted_twice(run, kind)
         undone = together(*(partial(undo, run=run, actor=ana) for _ in range(2)))
         assert {one.evaluation for one in undone} == {*records}
         assert {now(record).claimed_by for record in records} == {ana}
 
     @pytest.mark.parametrize("kind", KINDS)
     def test_double_click_on_a_toast_undoes_one_action(self, run: Run, kind: str) -> None:
-        ana = UserFactory.create(role="reviewer")
-        records = [record_in(run, task) for task in "78"]
-        for record in records:
-            claim(record, ana)
-            KINDS[kind][0](record, ana)
+        ana, records = acted_twice(run, kind)
         action = last_action(run=run, actor=ana)
         assert action
         click = partial(undo, run=run, actor=ana, event=action.event.pk)
