@@ -9,7 +9,7 @@ ENV UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never \
 COPY pyproject.toml ./
 RUN $SYNC --no-install-project
 COPY . .
-# Node, which fetches KaTeX and Chart.js, comes and goes with the build environment of this step.
+# Node, which fetches KaTeX, comes and goes with the build environment of this step.
 RUN $SYNC \
     && COGNIREVIEW_SECRET_KEY=any-key-does-for-collecting-static-files-and-none-stays \
        .venv/bin/python manage.py collectstatic --no-input

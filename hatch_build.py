@@ -21,8 +21,6 @@ FILES = {
     "katex/dist/katex.min.js": "katex/katex.min.js",
     "katex/dist/katex.min.css": "katex/katex.min.css",
     "katex/LICENSE": "katex/LICENSE",
-    "chart.js/dist/chart.umd.min.js": "chart.js/chart.umd.min.js",
-    "chart.js/LICENSE.md": "chart.js/LICENSE.md",
     "tus-js-client/dist/tus.min.js": "tus-js-client/tus.min.js",
     "tus-js-client/LICENSE": "tus-js-client/LICENSE",
 }

@@ -6,14 +6,16 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from importlib.metadata import version
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import django
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands, load_command_class
+from django.core.management.base import BaseCommand, CommandError, CommandParser, SystemCheckError
 
 from cognireview import environment
 from cognireview.operations import secret_key
@@ -41,6 +43,37 @@ class CommandLine(ManagementUtility):
         commands = get_commands()
         ours = {name for name, app in commands.items() if app == "reviews"}
         return "\n".join(_help_lines(self.prog_name, ours, commands.keys() - ours))
+
+    def fetch_command(self, subcommand: str) -> BaseCommand:
+        """Return the command, which reports errors as one plain sentence."""
+        command: Any = super().fetch_command(subcommand)
+        create_parser, execute = command.create_parser, command.execute
+
+        def create_plain_parser(*args: Any, **options: Any) -> CommandParser:
+            parser: Any = create_parser(*args, **options)
+            parser.error = partial(_reject_arguments, f"{self.prog_name} {subcommand}")
+            return cast("CommandParser", parser)
+
+        def execute_plainly(*args: Any, **options: Any) -> Any:
+            try:
+                return execute(*args, **options)
+            except SystemCheckError:
+                raise
+            except CommandError as error:
+                if options.get("traceback"):
+                    raise
+                sys.stderr.write(f"{error}\n")
+                sys.exit(error.returncode)
+
+        command.create_parser, command.execute = create_plain_parser, execute_plainly
+        return cast("BaseCommand", command)
+
+
+def _reject_arguments(command: str, message: str) -> NoReturn:
+    """Report wrong arguments without the usage, which hides the reason. Exit status 2, as argparse does."""
+    reason = message.removeprefix("argument ").rstrip(".")
+    sys.stderr.write(f"{reason[:1].upper()}{reason[1:]}. See `{command} --help`.\n")
+    sys.exit(2)
 
 
 def _help_lines(program: str, ours: set[str], others: set[str]) -> Iterator[str]:
@@ -94,6 +127,9 @@ def run(action: Callable[[], None], *, needs_database: bool) -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    except BrokenPipeError:
+        # The reader of the output, such as `head`, has read enough.
+        sys.exit(128 + signal.SIGPIPE)
     except Exception as error:
         explanation = explain(error)
         if explanation is None or "--traceback" in sys.argv:

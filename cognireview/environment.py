@@ -197,10 +197,15 @@ class Environment(BaseSettings):
     )
     mail_url: Annotated[SecretStr, AfterValidator(setting_values.mail_url)] = Field(
         SecretStr(""),
-        description="Mail server for invitations: `smtp://name:password@host:587`, or `smtps://` for port "
-        "465. If unset, no mail is sent.",
+        description="Mail server for invitations and notifications: `smtp://name:password@host:587`, or "
+        "`smtps://` for port 465. If unset, no mail is sent.",
     )
     mail_from: str = Field("cognireview@localhost", description="Sender address of mail.")
+    second_factor_roles: Annotated[str, AfterValidator(setting_values.roles)] = Field(
+        "",
+        description="Roles that must have a second factor: `lead, admin`. People without one are sent to set "
+        "it up. Those of a login provider are exempt.",
+    )
     oidc_issuer: str = Field(
         "",
         description="Issuer URL of an OpenID Connect provider for single sign-on. Unset: no single sign-on.",
@@ -265,11 +270,6 @@ class Environment(BaseSettings):
         if others.data.get("oidc_issuer") and not given:
             raise ValueError(f"is required with {variable_name('oidc_issuer')}")
         return value
-
-    @property
-    def webhook_targets(self) -> list[str]:
-        """Entries of `webhook_hosts`."""
-        return setting_values.entries(self.webhook_hosts)
 
     @property
     def roles_of_groups(self) -> dict[str, str]:
@@ -346,7 +346,8 @@ def unwritable(error: OSError) -> str:
 def unknown_variables() -> list[str]:
     """Return a sentence about each variable that looks like a setting but is unknown, such as a typo."""
     names = [variable_name(field) for field in Environment.model_fields]
-    known = {name.lower() for name in [*names, *(name + FILE_SUFFIX for name in names)]}
+    ours = [*names, *(name + FILE_SUFFIX for name in names), *setting_values.CLIENT_VARIABLES]
+    known = {name.lower() for name in ours}
     strange = sorted(name.upper() for name in set(_given()) - known if name.startswith(PREFIX.lower()))
     near = {name: difflib.get_close_matches(name, names, n=1, cutoff=0.8) for name in strange}
     return [

@@ -9,6 +9,8 @@ from psycopg.errors import ProgrammingError
 from pydantic import SecretStr
 
 SHORTEST_KEY = 50
+# Variables of the client and of scripts, which are no settings of the server.
+CLIENT_VARIABLES = ("COGNIREVIEW_URL", "COGNIREVIEW_TOKEN")
 _SHORTEST_TOKEN = 20
 # A name or address, or an IPv6 address in brackets, with an optional port.
 _HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
@@ -49,6 +51,12 @@ def group_roles(text: str) -> str:
     pairs = [pair.partition("=") for pair in text.split(",")] if text else []
     if any(not group.strip() or role.strip() not in _ROLES for group, _, role in pairs):
         raise ValueError(f"takes group=role, group=role, ... where a role is one of {', '.join(_ROLES)}")
+    return text
+
+
+def roles(text: str) -> str:
+    if set(entries(text)) - set(_ROLES):
+        raise ValueError(f"takes roles with commas between: {', '.join(_ROLES)}")
     return text
 
 

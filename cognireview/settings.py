@@ -3,6 +3,7 @@
 `environment.py` defines the settings that operators can change.
 """
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ from cognireview import environment
 from cognireview.operations.logs import drop_refusal_traceback, is_not_outage_response
 from cognireview.operations.secret_key import read_or_create
 from cognireview.postgres import embedded
-from cognireview.setting_values import split_old_keys
+from cognireview.setting_values import entries, split_old_keys
 from reviews.records.schema import Limits
+
+# NumPy reads it when it is imported. Matrices of figures are small: more threads only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ENVIRONMENT = environment.read()
 BASE_DIR = environment.BASE_DIR
@@ -67,6 +71,7 @@ MIDDLEWARE = [
     "reviews.views.site.metrics.MetricsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "cognireview.operations.logs.RequestMiddleware",
+    "reviews.http.client_address.ClientAddressMiddleware",
     "reviews.views.site.metrics.CountingMiddleware",
     "reviews.api.problems.ProblemMiddleware",
     "reviews.http.errors.OutageMiddleware",
@@ -78,6 +83,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "reviews.http.activity.ActivityMiddleware",
     "reviews.http.login.LoginMiddleware",
+    "reviews.http.required_factor.RequiredFactorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "reviews.http.errors.ErrorPageMiddleware",
@@ -194,6 +200,7 @@ OIDC_ISSUER = ENVIRONMENT.oidc_issuer
 OIDC_NAME = ENVIRONMENT.oidc_name
 OIDC_GROUP_CLAIM = ENVIRONMENT.oidc_group_claim
 OIDC_ROLES = ENVIRONMENT.roles_of_groups
+SECOND_FACTOR_ROLES = entries(ENVIRONMENT.second_factor_roles)
 INVITATION_LENGTH = timedelta(days=7)
 PASSWORD_LINK_LENGTH = timedelta(days=1)
 
@@ -339,4 +346,4 @@ KEEP_LINKS = timedelta(days=ENVIRONMENT.keep_links_days)
 CLAIM_LENGTH = timedelta(minutes=ENVIRONMENT.claim_minutes)
 BLIND_SHARE = ENVIRONMENT.blind_share
 RESTRICT_NEW_RUNS = ENVIRONMENT.restrict_new_runs
-WEBHOOK_HOSTS = ENVIRONMENT.webhook_targets
+WEBHOOK_HOSTS = entries(ENVIRONMENT.webhook_hosts)

@@ -76,7 +76,7 @@ def _of_audit() -> Iterator[Metric]:
 def _of_runs() -> Iterator[Metric]:
     records = GaugeMetricFamily(
         "cognireview_records",
-        "Records by run and state: waiting, claimed and escalated, which are the queue; done.",
+        "Records by run and state: waiting, claimed and escalated, which are the queue; done; not_required.",
         labels=["run", "state"],
     )
     sums: dict[tuple[str, str], int] = {}
@@ -84,7 +84,7 @@ def _of_runs() -> Iterator[Metric]:
     with_work_first = sorted(progress_by_run, key=lambda pair: not pair[1].left)
     for place, (run, progress) in enumerate(with_work_first):
         name = run.name if place < MOST_RUNS else OTHER_RUNS
-        for state in ("waiting", "claimed", "escalated", "done"):
+        for state in ("waiting", "claimed", "escalated", "done", "not_required"):
             sums[name, state] = sums.get((name, state), 0) + getattr(progress, state)
     for labels, number in sums.items():
         records.add_metric(labels, number)

@@ -7,15 +7,19 @@ from functools import partial
 from django.conf import settings
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
-from procrastinate.exceptions import JobAborted
+from procrastinate.exceptions import JobAborted, UniqueViolation
+from procrastinate.jobs import Status
+from procrastinate.middleware import TaskMiddleware
 
 from cognireview.operations import disk_full, outage
 from cognireview.operations.redacted_errors import describe
-from reviews.audit import log
+from reviews.audit import chain_checks, log
 from reviews.exports import jobs
 from reviews.imports import importer
 from reviews.imports import jobs as imports_job
-from reviews.maintenance import retention
+from reviews.maintenance import job_list, retention
+from reviews.notifications import audit_walk, sending
+from reviews.queue import due_dates
 from reviews.runs import deletion
 from reviews.sampling import draws
 from reviews.search import indexing
@@ -28,6 +32,8 @@ class DatabaseAway(Exception):
     """A job lost its database and is restarted."""
 
 
+# For every task that is not asynchronous.
+_KEEPS_ERROR: list[TaskMiddleware] = [job_list.keep_error]
 _RESTART = RetryStrategy(retry_exceptions={JobAborted, DatabaseAway})
 
 
@@ -89,6 +95,7 @@ def _check_in(context: JobContext) -> None:
 
 
 @app.task(
+    task_middleware=_KEEPS_ERROR,
     name=imports_job.JOB,
     queue="import",
     # Imports run one at a time (`Lock.IMPORT`). With this lock they wait without a connection or a worker.
@@ -115,6 +122,7 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
 
 
 @app.task(
+    task_middleware=_KEEPS_ERROR,
     name=jobs.JOB,
     queue="export",
     pass_context=True,
@@ -127,7 +135,7 @@ def build_export(context: JobContext, export_id: int) -> None:
 
 
 @app.periodic(cron="*/10 * * * *")
-@app.task(name=indexing.JOB, pass_context=True, retry=_RESTART)
+@app.task(task_middleware=_KEEPS_ERROR, name=indexing.JOB, pass_context=True, retry=_RESTART)
 def index_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Index the records of large imports. A restarted job continues where the last one stopped."""
     with _restart_after_outage():
@@ -137,7 +145,7 @@ def index_records(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG
 
 
 @app.periodic(cron="* * * * *")
-@app.task(name=deletion.JOB, pass_context=True, retry=_RESTART)
+@app.task(task_middleware=_KEEPS_ERROR, name=deletion.JOB, pass_context=True, retry=_RESTART)
 def delete_runs(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Delete runs as requested. A restarted job continues where the last one stopped."""
     with _restart_after_outage():
@@ -146,7 +154,7 @@ def delete_runs(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG00
                 raise JobAborted
 
 
-@app.task(name=draws.JOB, retry=3)
+@app.task(task_middleware=_KEEPS_ERROR, name=draws.JOB, retry=3)
 def draw_sample(run_id: int) -> None:
     """Draw the random sample of a large run into its queue."""
     draws.draw_sample(run_id)
@@ -154,30 +162,70 @@ def draw_sample(run_id: int) -> None:
 
 # The sixth field of the pattern is seconds. A starting worker runs the last due job at once.
 @app.periodic(cron="* * * * * */10")
-@app.task(queueing_lock="notify_reviewed_runs")
+@app.task(task_middleware=_KEEPS_ERROR, queueing_lock="notify_reviewed_runs")
 def notify_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Notify webhooks of runs whose queue has become empty."""
     with _skip_on_outage():
         deliveries.notify_reviewed_runs()
 
 
+@app.periodic(cron="* * * * * */10")
+@app.task(task_middleware=_KEEPS_ERROR, queueing_lock="notify_of_events")
+def notify_of_events(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Notify people and webhooks of the newest events of the audit log."""
+    with _skip_on_outage():
+        while audit_walk.notify_of_next_events():
+            pass
+
+
+@app.periodic(cron="* * * * *")
+@app.task(task_middleware=_KEEPS_ERROR, queueing_lock="send_notifications")
+def send_notifications(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Mail the notifications that are due: those of the last minute, and daily digests."""
+    with _skip_on_outage():
+        sending.send_due()
+
+
 # A failed attempt enqueues the next one itself. The retries are for our own errors and outages.
-@app.task(name=deliveries.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
+@app.task(task_middleware=_KEEPS_ERROR, name=deliveries.JOB, retry=RetryStrategy(max_attempts=10, wait=60))
 def deliver_message(delivery_id: int, attempt: int) -> None:
     """Attempt to deliver a message to a webhook."""
     deliveries.attempt_delivery(delivery_id, attempt)
 
 
+@app.periodic(cron="30 5 * * *")
+@app.task(task_middleware=_KEEPS_ERROR, queueing_lock="announce_due_records")
+def announce_due_records(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Record which assigned records are due tomorrow, once a day."""
+    with _skip_on_outage():
+        due_dates.announce_due_records()
+
+
 @app.periodic(cron="*/10 * * * *")
-@app.task(queueing_lock="publish_audit_head")
+@app.task(task_middleware=_KEEPS_ERROR, queueing_lock="publish_audit_head")
 def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Write the chain head of the audit log to the program's log, outside the database."""
     with _skip_on_outage():
         log.log_chain_head()
 
 
+@app.task(task_middleware=_KEEPS_ERROR, name=chain_checks.JOB, retry=_RESTART)
+def check_audit_log(check_id: int) -> None:
+    """Verify the audit log. The job is restarted after an outage."""
+    with _record_failure(partial(chain_checks.fail_check, check_id)):
+        chain_checks.run_check(check_id)
+
+
+@app.periodic(cron="40 3 * * *")
+@app.task(task_middleware=_KEEPS_ERROR, queueing_lock="request_daily_check")
+def request_daily_check(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
+    """Check the audit log once a day."""
+    with _skip_on_outage():
+        chain_checks.request_check(actor=None)
+
+
 @app.periodic(cron="*/10 * * * *")
-@app.task(queueing_lock="remove_expired_rows")
+@app.task(task_middleware=_KEEPS_ERROR, queueing_lock="remove_expired_rows")
 def remove_expired_rows(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
     """Remove expired exports, sessions and other rows."""
     with _skip_on_outage():
@@ -191,4 +239,8 @@ async def retry_stalled_jobs(context: JobContext, timestamp: int) -> None:  # no
     manager = context.app.job_manager
     with _skip_on_outage():
         for job in await manager.get_stalled_jobs(seconds_since_heartbeat=settings.STALLED_WORKER_SECONDS):
-            await manager.retry_job(job)
+            try:
+                await manager.retry_job(job)
+            except UniqueViolation:
+                # A periodic job is queued once: the one that waits by now does this one's work.
+                await manager.finish_job(job, Status.ABORTED, delete_job=True)

@@ -13,13 +13,29 @@ from reviews.views.accounts import (
     single_sign_on,
     tokens,
 )
-from reviews.views.dashboard import escalations as dashboard_escalations
-from reviews.views.dashboard import inbox, spot_checks
+from reviews.views.audit import pages as audit
+from reviews.views.dashboard import inbox, known_answers, spot_checks, workload
 from reviews.views.dashboard import overview as dashboard_overview
-from reviews.views.files import conflicts, exports, imports, task_context, upload_mapping, uploads
+from reviews.views.files import (
+    conflicts,
+    exports,
+    imports,
+    new_import,
+    task_context,
+    upload_mapping,
+    uploads,
+)
+from reviews.views.judge import compare as judge_compare
+from reviews.views.judge import csv_files as judge_csv
 from reviews.views.judge import decisions as judge_decisions
-from reviews.views.judge import error_analysis, report
-from reviews.views.judge import overview as judge_overview
+from reviews.views.judge import drift as judge_drift
+from reviews.views.judge import error_analysis, gold_sets, judge_data, report
+from reviews.views.judge import funnel as judge_funnel
+from reviews.views.judge import gold as judge_gold
+from reviews.views.judge import history as judge_history
+from reviews.views.judge import pages as judge_pages
+from reviews.views.judge import plan as judge_plan
+from reviews.views.judge import position_bias as judge_position_bias
 from reviews.views.review import (
     decisions,
     drafts,
@@ -32,26 +48,28 @@ from reviews.views.review import (
     record,
     undo,
 )
-from reviews.views.runs import archive, home, lists, mappings, reread, run_page, settings, start
+from reviews.views.runs import archive, bulk_changes, home, lists, mappings, reread, run_page, settings, start
 from reviews.views.runs.archive import NameForm
 from reviews.views.runs.claim_length import ClaimLengthForm
+from reviews.views.runs.due_date import DueDateForm
 from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.measurement import MeasurementForm
 from reviews.views.runs.members import MembersForm
 from reviews.views.runs.settings_page import settings_page
-from reviews.views.site import api_page, palette, styleguide, webhooks
+from reviews.views.site import api_page, operations, palette, styleguide, webhooks
 
 pages = [
     path("", home.runs, name="runs"),
     path("styleguide/", styleguide.styleguide, name="styleguide"),
     path("search/", palette.palette, name="palette"),
     path("review/", start.start, name="start"),
+    path("my-reviews/", start.my_reviews, name="my-reviews"),
     path("runs/<int:pk>/", run_page.run_page, name="run"),
     path("runs/<int:run_pk>/tasks/", lists.tasks, name="tasks"),
     path("runs/<int:run_pk>/views/", lists.save_view, name="save-view"),
     path("views/<int:pk>/remove/", lists.remove_view, name="remove-view"),
-    path("runs/<int:run_pk>/bulk-changes/", lists.bulk_change, name="bulk-change"),
-    path("bulk-changes/<int:pk>/undo/", lists.undo_bulk_change, name="undo-bulk-change"),
+    path("runs/<int:run_pk>/bulk-changes/", bulk_changes.bulk_change, name="bulk-change"),
+    path("bulk-changes/<int:pk>/undo/", bulk_changes.undo_bulk_change, name="undo-bulk-change"),
     path("runs/<int:run_pk>/settings/", settings.settings, name="run-settings"),
     path("runs/<int:run_pk>/settings/rubric.toml", settings.rubric_toml, name="rubric-toml"),
     path("runs/<int:run_pk>/settings/rubric/confirm/", settings.confirm_rubric, name="confirm-rubric"),
@@ -66,6 +84,12 @@ pages = [
         settings_page,
         {"form_class": ClaimLengthForm},
         name="run-claim-length",
+    ),
+    path(
+        "runs/<int:run_pk>/settings/due-date/",
+        settings_page,
+        {"form_class": DueDateForm},
+        name="run-due-date",
     ),
     path(
         "runs/<int:run_pk>/settings/measurement/",
@@ -96,22 +120,10 @@ pages = [
     path("runs/<int:run_pk>/undo/", undo.undo, name="undo"),
     path("runs/<int:run_pk>/recent/", recent.recent, name="recent"),
     path("runs/<int:run_pk>/unskip/", queue.unskip_all, name="unskip-all"),
-    path("runs/<int:run_pk>/judge/", judge_overview.accuracy_page, name="judge"),
-    path(
-        "runs/<int:run_pk>/judge/flag-precision/",
-        judge_overview.flag_precision_page,
-        name="judge-flag-precision",
-    ),
-    path(
-        "runs/<int:run_pk>/judge/missed-errors/",
-        judge_overview.missed_errors_page,
-        name="judge-missed-errors",
-    ),
-    path("runs/<int:run_pk>/judge/leaderboard/", judge_overview.leaderboard_page, name="judge-leaderboard"),
-    path(
-        "runs/<int:run_pk>/judge/error-analysis/",
-        error_analysis.show_error_analysis,
-        name="judge-error-analysis",
+    path("runs/<int:run_pk>/judge/", judge_pages.show_overview, name="judge"),
+    *(
+        path(f"runs/<int:run_pk>/judge/{name}/", judge_pages.show_page, {"place": place}, name=place)
+        for place, name in judge_pages.PATHS.items()
     ),
     path(
         "runs/<int:run_pk>/judge/error-analysis.md",
@@ -119,15 +131,41 @@ pages = [
         name="judge-error-analysis-markdown",
     ),
     path("runs/<int:run_pk>/judge/few-shot.jsonl", error_analysis.few_shot_examples, name="judge-few-shot"),
+    path("runs/<int:run_pk>/judge/compare/", judge_compare.show_compare, name="judge-compare"),
+    path("runs/<int:run_pk>/judge/compare/pairs/", judge_compare.show_pairs, name="judge-pairs"),
+    path("runs/<int:run_pk>/judge/compare/pairs.csv", judge_compare.pairs_csv, name="judge-pairs-csv"),
+    path("runs/<int:run_pk>/judge/compare/anchors/", judge_drift.show_anchors, name="judge-anchors"),
+    path("runs/<int:run_pk>/judge/compare/anchors.csv", judge_drift.anchors_csv, name="judge-anchors-csv"),
+    path("runs/<int:run_pk>/judge/orders/", judge_position_bias.show_orders, name="judge-orders"),
+    path("runs/<int:run_pk>/judge/orders.csv", judge_position_bias.orders_csv, name="judge-orders-csv"),
+    path("runs/<int:run_pk>/judge/history/", judge_history.show_history, name="judge-history"),
+    path("runs/<int:run_pk>/judge/history.csv", judge_history.history_csv, name="judge-history-csv"),
+    path("runs/<int:run_pk>/judge/gold/", judge_gold.gold_page, name="judge-gold"),
+    path("runs/<int:run_pk>/judge/gold/records/", judge_gold.show_records, name="judge-gold-records"),
+    path("runs/<int:run_pk>/judge/gold/records.csv", judge_gold.records_csv, name="judge-gold-records-csv"),
+    path("gold-sets/", gold_sets.gold_set_list, name="gold-sets"),
+    path("gold-sets/<int:pk>/", gold_sets.show_gold_set, name="gold-set"),
+    path("gold-sets/<int:pk>/export/", gold_sets.export_gold_set, name="export-gold-set"),
+    path("gold-sets/<int:pk>/delete/", gold_sets.delete_gold_set, name="delete-gold-set"),
+    path("runs/<int:run_pk>/judge/plan/", judge_plan.show_plan, name="judge-plan"),
+    path("runs/<int:run_pk>/judge/plan/serve/", judge_plan.serve, name="serve-plan"),
+    path("runs/<int:run_pk>/judge/plan/end/", judge_plan.stop, name="stop-plan"),
     path("runs/<int:run_pk>/judge/report/", report.judge_report, name="judge-report"),
+    path("runs/<int:run_pk>/judge/report.html", report.report_html, name="judge-report-html"),
+    path("runs/<int:run_pk>/judge/report.csv", report.report_as_csv, name="judge-report-csv"),
     path("runs/<int:run_pk>/judge/report.json", report.report_json, name="judge-report-json"),
+    path("runs/<int:run_pk>/judge/data/", judge_data.judge_data_page, name="judge-data"),
+    path("runs/<int:run_pk>/judge/blind/", judge_funnel.show_records, name="judge-blind-records"),
+    path("runs/<int:run_pk>/judge/blind.csv", judge_funnel.records_csv, name="judge-blind-records-csv"),
     path("runs/<int:run_pk>/judge/decisions/", judge_decisions.decision_list, name="judge-decisions"),
     path("runs/<int:run_pk>/judge/decisions.csv", judge_decisions.decisions_csv, name="judge-decisions-csv"),
-    path("runs/<int:run_pk>/judge/<slug:table>.csv", judge_overview.csv_file, name="judge-table"),
+    path("runs/<int:run_pk>/judge/<slug:table>.csv", judge_csv.csv_file, name="judge-table"),
+    path("import/", new_import.import_file, name="import-file"),
     path("imports/<int:pk>/", imports.import_page, name="import"),
     path("imports/<int:pk>/rejected.jsonl", imports.rejected, name="import-rejected"),
     path("imports/<int:pk>/exceptions.jsonl", imports.exceptions, name="import-exceptions"),
     path("exports/<int:pk>/", exports.export_page, name="export-page"),
+    path("exports/<int:pk>/cancel/", exports.cancel_export, name="cancel-export"),
     path("exports/<int:pk>/file", exports.export_file, name="export-file"),
     path("exports/<int:pk>/receipt.json", exports.export_receipt, name="export-receipt"),
     path("imports/<int:pk>/new-run/", imports.import_as_new_run, name="import-as-new-run"),
@@ -161,16 +199,27 @@ pages = [
     path("evaluations/<int:pk>/release/", record.release, name="release"),
     path("evaluations/<int:pk>/escalate/", escalations.escalate, name="escalate"),
     path("escalations/<int:pk>/withdraw/", escalations.withdraw_escalation, name="withdraw-escalation"),
+    path("escalations/<int:pk>/read/", escalations.read_answer, name="read-answer"),
     path("escalations/<int:pk>/resolve/", escalations.resolve_escalation, name="resolve-escalation"),
-    path("runs/<int:run_pk>/escalations/", dashboard_escalations.open_escalations, name="open-escalations"),
     path("inbox/", inbox.inbox, name="inbox"),
+    path("inbox/next/", inbox.next_item, name="inbox-next"),
+    path("inbox/retry/", inbox.retry, name="retry-failure"),
+    path("inbox/dismiss/", inbox.dismiss, name="dismiss-failure"),
     path("dashboard/", dashboard_overview.dashboard, name="dashboard"),
     path("dashboard/<slug:name>.csv", dashboard_overview.dashboard_table, name="dashboard-table"),
     path("dashboard/release/<int:pk>/", dashboard_overview.release, name="dashboard-release"),
+    path("workload/", workload.workload_page, name="workload"),
     path("people/<int:pk>/activity/", dashboard_overview.reviewer_activity_page, name="reviewer-activity"),
     path("activity/", dashboard_overview.my_activity, name="my-activity"),
     path("activity/decisions/", dashboard_overview.decision_list, name="decisions"),
     path("activity/decisions.csv", dashboard_overview.decisions_csv, name="decisions-csv"),
+    path("audit/", audit.audit_log, name="audit"),
+    path("audit.csv", audit.audit_csv, name="audit-csv"),
+    path("audit.json", audit.audit_json, name="audit-json"),
+    path("audit/check/", audit.check_chain, name="check-audit"),
+    path("runs/<int:run_pk>/known-answers/", known_answers.known_answers, name="known-answers"),
+    path("known-answers/<int:pk>/", known_answers.known_answer_check, name="known-answer-check"),
+    path("known-answers/<int:pk>/end/", known_answers.end_check, name="end-known-answers"),
     path("spot-checks/", spot_checks.drawn, name="spot-checks"),
     path("spot-checks/<int:pk>/", spot_checks.spot_check, name="spot-check"),
     path("preferences/", preferences.preferences_page, name="preferences"),
@@ -184,6 +233,7 @@ pages = [
     path("people/<int:pk>/password-link/", invitations.password_link, name="password-link"),
     path("people/<int:pk>/deactivate/", people.deactivate, name="deactivate"),
     path("people/<int:pk>/reactivate/", people.reactivate, name="reactivate"),
+    path("links/<int:pk>/renew/", invitations.renew_link, name="renew-link"),
     path("links/<int:pk>/withdraw/", invitations.withdraw_link, name="withdraw-link"),
     path("join/<token>/", invitations.join, name="join"),
     path("new-password/<token>/", invitations.new_password, name="new-password"),
@@ -204,8 +254,14 @@ pages = [
     path("account/passkeys/<int:pk>/remove/", second_factor.remove_passkey, name="remove-passkey"),
     path("account/sessions/<int:pk>/end/", account.end_session, name="end-session"),
     path("account/sessions/end-others/", account.end_other_sessions, name="end-other-sessions"),
+    path("tokens/", tokens.token_list, name="tokens"),
+    path("tokens/new/", tokens.add, name="add-token"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke-token"),
     path("api/", api_page.reference, name="api"),
+    path("jobs/", operations.jobs_page, name="jobs"),
+    path("jobs/<slug:kind>/<int:pk>/retry/", operations.retry_job, name="retry-job"),
+    path("jobs/<slug:kind>/<int:pk>/cancel/", operations.cancel_job, name="cancel-job"),
+    path("system/", operations.system_page, name="system"),
     path("webhooks/", webhooks.webhook_list, name="webhooks"),
     path("webhooks/add/", webhooks.add, name="add-webhook"),
     path("webhooks/<int:pk>/", webhooks.webhook, name="webhook"),

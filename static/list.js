@@ -1,5 +1,6 @@
-/* Keys in a list of records: J and K or the arrows move the current row, Enter opens it. The current row is remembered
-   until the tab is closed, so that one finds it again after reading a record. Backspace and Delete remove a chip. */
+/* Keys in a list of records: J and K or the arrows move the current row, Enter opens it, X selects it, and Shift+X the
+   rows since the last one. The current row is remembered until the tab is closed, so that one finds it again after
+   reading a record. Backspace and Delete remove a chip. */
 
 import { keys } from "./keys.js";
 
@@ -32,7 +33,56 @@ function step(by) {
   linkOf(row)?.focus();
 }
 
-Object.assign(keys.commands, { down: () => step(1), up: () => step(-1) });
+Object.assign(keys.commands, { down: () => step(1), up: () => step(-1), escalate: () => pickCurrent(false) });
+keys.shifted.escalate = () => pickCurrent(true);
+
+// Selected rows. They count with the whole page swapped, too: the boxes are the state.
+const picks = () => [...document.querySelectorAll("[data-pick]")];
+let lastPick = null; // the value of the box that was changed last
+
+function showPicked() {
+  const count = document.querySelector("[data-picked]");
+  if (!count) return;
+  const all = picks();
+  const picked = all.filter((box) => box.checked).length;
+  const ofPage = document.querySelector("[data-pick-page]");
+  count.hidden = !picked;
+  count.textContent = `${picked} selected`;
+  ofPage.hidden = false;
+  ofPage.checked = picked === all.length;
+  ofPage.indeterminate = picked > 0 && picked < all.length;
+}
+
+function pickRange(box) {
+  const all = picks();
+  const from = all.findIndex((one) => one.value === lastPick);
+  const to = all.indexOf(box);
+  if (from >= 0) for (const one of all.slice(Math.min(from, to), Math.max(from, to) + 1)) one.checked = box.checked;
+}
+
+function pickCurrent(isRange) {
+  const row = current() ?? rows()[0];
+  const box = row?.querySelector("[data-pick]");
+  if (!box) return;
+  mark(row);
+  box.checked = isRange || !box.checked;
+  if (isRange) pickRange(box);
+  lastPick = box.value;
+  showPicked();
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.matches("[data-pick]")) {
+    if (event.shiftKey) pickRange(event.target);
+    lastPick = event.target.value;
+  } else if (event.target.matches("[data-pick-page]")) {
+    for (const box of picks()) box.checked = event.target.checked;
+  } else {
+    return;
+  }
+  showPicked();
+});
+document.addEventListener("reset", () => setTimeout(showPicked));
 
 keys.before = (event, key) => {
   if (event.shiftKey || !event.target.matches("body, main, h1, [data-row] *, [data-rows]")) return false;
@@ -66,5 +116,7 @@ document.addEventListener("htmx:afterSettle", ({ detail }) => {
     removed = null;
   }
   remember();
+  showPicked();
 });
 remember();
+showPicked();

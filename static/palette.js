@@ -20,6 +20,7 @@ function fill() {
   const section = document.querySelector("#palette-pages").parentElement;
   for (const option of section.querySelectorAll(".option")) option.remove();
   for (const link of document.querySelectorAll(".site-header :is(.site-nav, #user-menu) a")) {
+    if (section.querySelector(`.option[href="${CSS.escape(link.href)}"]`)) continue; // in two menus
     const option = Object.assign(document.createElement("a"), { className: "option", href: link.href, role: "option", tabIndex: -1 });
     option.append(Object.assign(document.createElement("span"), { textContent: link.firstChild.textContent.trim() }));
     if (keys.isOn && link.dataset.go) option.append(" ", Object.assign(document.createElement("kbd"), { textContent: `G ${link.dataset.go.toUpperCase()}` }));

@@ -4,6 +4,8 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.operations import outage
 from cognireview.postgres import embedded
+from reviews import metrics
 from reviews.models import User
+from reviews.search import listing
 from tests.support import audit_check as audit_checks
 from tests.support import samples
 from tests.support.audit_check import AuditCheck
@@ -22,7 +26,10 @@ from tests.support.cleanup import kept_rows_digest, quick_cleanup
 from tests.support.data_folders import copy_cluster
 from tests.support.factories import UserFactory
 from tests.support.locked import locked
+from tests.support.rewriting import rewrite_assertions
+from tests.support.sessions import log_in
 from tests.support.template_database import test_database_from_template
+from tests.support.waiting import PATIENCE
 
 # The duration of an example depends on the machine. `--hypothesis-profile=thorough` tries more examples.
 examples.register_profile("short", deadline=None, max_examples=25)
@@ -53,8 +60,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 gc.disable()
 
 
-def pytest_collection_finish() -> None:
-    """Keep the garbage collector from looking through all modules and tests again and again."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave exhaustive tests out of the fast suite, too."""
+    for item in items:
+        if item.get_closest_marker("exhaustive"):
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the garbage collector from looking through all modules and tests again and again.
+
+    In CI, run a slow test that fails a second time. The summary lists it: look for its cause.
+    """
+    if os.environ.get("CI"):
+        for item in session.items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -64,6 +85,20 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
     """Give each process its own data folder, and so its own PostgreSQL."""
     for spec in specs:
         spec.env["COGNIREVIEW_DATA_DIR"] = str(settings.DATA_DIR / "tests" / spec.id)
+
+
+def pytest_configure_node(node: Any) -> None:
+    """Give each process of the whole suite its share of the files to rewrite."""
+    if node.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        files = sorted(map(str, Path(__file__).parent.rglob("test_*.py")))
+        given = node.workerinput
+        given["to_rewrite"] = files[int(given["workerid"].removeprefix("gw")) :: given["workercount"]]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Rewrite this process's share, so that each file is rewritten once."""
+    given = getattr(session.config, "workerinput", {})
+    rewrite_assertions(session.config, map(Path, given.get("to_rewrite", ())))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
@@ -102,7 +137,17 @@ def _settings_for_tests() -> Iterator[None]:
         WHITENOISE_MAX_AGE=600,  # a browser asks for each file once
         WHITENOISE_USE_FINDERS=True,
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],
+        BLIND_SHARE=0,  # tests of blind review set a share
     ):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patient_queries() -> Iterator[None]:
+    """Let queries of pages and metrics take a minute on a busy machine. Tests of the limits set their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listing, "TIME_LIMIT", timedelta(seconds=PATIENCE))
+        patch.setattr(metrics, "_MILLISECONDS", PATIENCE * 1_000)
         yield
 
 
@@ -135,13 +180,6 @@ def _every_write_leaves_an_event(audit_check: AuditCheck) -> Iterator[None]:
 def _no_outage_watch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep an outage of one test from lasting into the next. Tests of the watch start it themselves."""
     monkeypatch.setattr(outage._watch, "start", lambda: None)
-
-
-@pytest.fixture(autouse=True)
-def _no_blind_share() -> Iterator[None]:
-    """Create runs without blind review. Tests of blind review set a share."""
-    with override_settings(BLIND_SHARE=0):
-        yield
 
 
 @pytest.fixture(params=samples.SAMPLES)
@@ -182,25 +220,25 @@ def eve(db: None) -> User:
 
 @pytest.fixture
 def as_ana(client: Client, ana: User) -> Client:
-    client.force_login(ana)
+    log_in(client, ana)
     return client
 
 
 @pytest.fixture
 def as_max(client: Client, max: User) -> Client:
-    client.force_login(max)
+    log_in(client, max)
     return client
 
 
 @pytest.fixture
 def as_bo(bo: User) -> Client:
     client = Client()
-    client.force_login(bo)
+    log_in(client, bo)
     return client
 
 
 @pytest.fixture
 def as_lea(lea: User) -> Client:
     client = Client()
-    client.force_login(lea)
+    log_in(client, lea)
     return client

@@ -35,7 +35,14 @@ MODULES = {
 # The one place that says which runs a person may see, and the functions that ask it.
 CHECKS_OF_RUNS = {"visible_to", "in_visible_runs", "is_visible_to", "load_in_run", "load_run", "get_run"}
 # Modules whose pages are for admins, who see every run.
-ADMINS_ONLY = {"views.files.task_context", "views.runs.mappings", "views.site.webhooks"}
+ADMINS_ONLY = {
+    "views.files.new_import",
+    "api.operations",
+    "views.files.task_context",
+    "views.site.operations",
+    "views.runs.mappings",
+    "views.site.webhooks",
+}
 # Functions that need no check, and why.
 LOOKED_UP_LATER = {
     "views.dashboard.tables.runs": "counts for runs that are in the list",
@@ -43,7 +50,7 @@ LOOKED_UP_LATER = {
     "views.files.uploads.upload": "own uploads",
     "views.access.check_not_deleted": "deleted runs, whose names stay hidden",
     "views.review.drafts._renewed": "of a loaded record",
-    "api.decisions._saved": "of a decision that was made on a loaded record",
+    "api.saved.saved_out": "of a decision that was made on a loaded record",
 }
 
 SQL_FILES = sorted((BASE_DIR / "reviews").rglob("*.sql"))
@@ -53,6 +60,11 @@ CLAIM = {"claimed_by_id", "claimed_until"}
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(path)))
 
 
 def place(node: ast.AST, path: Path) -> str:
@@ -72,7 +84,7 @@ def imported(node: ast.AST) -> set[str]:
 
 def calls(path: Path, functions: set[str]) -> Iterator[ast.Call]:
     """Yield the calls of functions or methods of these names in a module."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Call):
             called = node.func
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
@@ -82,7 +94,7 @@ def calls(path: Path, functions: set[str]) -> Iterator[ast.Call]:
 
 def texts(path: Path) -> Iterator[tuple[ast.AST, str]]:
     """Yield the strings of a module. Expressions in an f-string are replaced by {}."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node, node.value
         elif isinstance(node, ast.JoinedStr):
@@ -132,11 +144,12 @@ def updated_columns(statement: str) -> set[str]:
 
 
 class TestModules:
+    @pytest.mark.slow
     def test_modules_import_each_other_at_the_top_and_by_full_name(self) -> None:
         hidden = [
             place(statement, path)
             for path in MODULES.values()
-            for function in ast.walk(tree(path))
+            for function in nodes(path)
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
             for statement in ast.walk(function)
             if imported(statement)
@@ -144,7 +157,7 @@ class TestModules:
         relative = [
             place(node, path)
             for path in MODULES.values()
-            for node in ast.walk(tree(path))
+            for node in nodes(path)
             if isinstance(node, ast.ImportFrom) and node.level
         ]
         assert hidden == relative == []
@@ -154,6 +167,7 @@ class TestModules:
         lines = {str(path.relative_to(BASE_DIR)): len(path.read_text().splitlines()) for path in paths}
         assert {name: count for name, count in lines.items() if count > LONGEST_MODULE} == {}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("packages", "columns"),
         [
@@ -168,7 +182,7 @@ class TestModules:
         assigned = [
             place(node, path)
             for path in others
-            for node in ast.walk(tree(path))
+            for node in nodes(path)
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr in columns
         ]
         updated = [
@@ -202,7 +216,7 @@ class TestModules:
             f"{module}.{function.name}"
             for module, path in MODULES.items()
             if module.partition(".")[0] in {"views", "api"} and module not in ADMINS_ONLY
-            for function in ast.walk(tree(path))
+            for function in nodes(path)
             if isinstance(function, ast.FunctionDef | ast.ClassDef)
             if looked_up(function) & models_of_a_run() and not names(function) & CHECKS_OF_RUNS
         }
@@ -214,7 +228,7 @@ class TestModules:
         named = [
             place(node, path)
             for path in others
-            for node in ast.walk(tree(path))
+            for node in nodes(path)
             if (isinstance(node, ast.FunctionDef) and node.name in trusting)
             or (
                 isinstance(node, ast.ImportFrom)
@@ -255,6 +269,7 @@ class InlineCode(HTMLParser):
                 self.forbidden.append(f"<{tag} {name}>")
 
 
+@cache
 def sources() -> dict[str, str]:
     """Return the source of each template by its name."""
     return {str(path.relative_to(TEMPLATES)): path.read_text() for path in sorted(TEMPLATES.rglob("*.html"))}

@@ -22,15 +22,17 @@ from cognireview.environment import BASE_DIR
 PYPROJECT = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())
 RUN_TIME = [
     *PYPROJECT["project"]["dependencies"],
-    *PYPROJECT["project"]["optional-dependencies"]["parquet"],
+    *(one for extra in PYPROJECT["project"]["optional-dependencies"].values() for one in extra),
 ]
-DIRECT = [*RUN_TIME, *PYPROJECT["dependency-groups"]["dev"], *PYPROJECT["build-system"]["requires"]]
+GROUPS = PYPROJECT["dependency-groups"]
+DIRECT = [*RUN_TIME, *GROUPS["dev"], *GROUPS["recipes"], *PYPROJECT["build-system"]["requires"]]
 INDIRECT = PYPROJECT["tool"]["uv"]["constraint-dependencies"]
 # Packages that have dependencies and are not in the pinned set of the environment.
 TOOLS = {"cognireview", "pip", "setuptools", "wheel", "uv"}
 # SPDX expressions, and the names in packages without one.
 LICENCES = re.compile(
     r"MIT(-0)?|MIT License|(0?BSD|BSD-[23]-Clause|BSD License)|Apache-2\.0|Apache Software License"
+    r"|Zlib|CC0-1\.0"
     r"|MPL-2\.0|Mozilla Public License 2\.0 \(MPL 2\.0\)|LGPL-3\.0-only|PSF-2\.0|ISC|BlueOak-1\.0\.0"
 )
 KNOWN_BAD = {"name": "jinja2", "version": "2.4.1", "vulns": [{"id": "PYSEC-1"}]}
@@ -93,7 +95,7 @@ def test_installed_versions_are_the_pinned_ones() -> None:
 
 def test_run_time_packages_have_permissive_licences() -> None:
     found = all_dependencies(RUN_TIME)
-    assert {"django", "psycopg", "urllib3", "pyarrow"} <= set(found)
+    assert {"django", "numpy", "psycopg", "urllib3", "pyarrow", "httpx2"} <= set(found)
     licences = {name: licences_of(package) for name, package in found.items()}
     assert {name: found for name, found in licences.items() if not all(map(LICENCES.fullmatch, found))} == {}
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from reviews.api.decisions import _SUBMISSIONS
+from reviews.api.saved import _SUBMISSIONS
 from reviews.models import Evaluation, Export, Import, Review, User
 from reviews.queue import claims
 from tests.load import imports, invariants, recounts
@@ -110,7 +110,9 @@ class TestChecks:
         [
             ("UPDATE run_count SET evaluations = evaluations + 1", "records by status"),
             ("UPDATE criterion_day SET overridden = overridden + 1", "overrides by day"),
-            ("UPDATE judged_count SET reviews = reviews + 1", "decisions against the judge's"),
+            ("UPDATE reviewer_day SET decisions = decisions + 1", "decisions by day"),
+            ("UPDATE record_day SET records = records + 1", "records by day"),
+            ("DELETE FROM rating", "assisted ratings"),
             ("UPDATE stratum_count SET evaluations = evaluations + 1", "records by stratum"),
             ("UPDATE facet_count SET evaluations = evaluations + 1", "records by facet"),
             ("DELETE FROM evaluation_words", "records with words"),

@@ -30,13 +30,13 @@ class TestFrontEndPackages:
     def test_packages_are_locked_by_hash_without_download_addresses(self) -> None:
         packages = json.loads((BASE_DIR / "package-lock.json").read_text())["packages"]
         fetched = {name: package for name, package in packages.items() if name}
-        assert {"node_modules/katex", "node_modules/chart.js"} <= set(fetched)
+        assert {"node_modules/katex", "node_modules/tus-js-client"} <= set(fetched)
         assert all(package["integrity"].startswith("sha512-") for package in fetched.values())
         assert not any("resolved" in package for package in fetched.values())
 
     def test_packages_are_where_pages_load_them(self) -> None:
         assert static_files.missing_packages() == []
-        for name in ("katex/katex.min.js", "katex/katex.min.css", "chart.js/chart.umd.min.js"):
+        for name in ("katex/katex.min.js", "katex/katex.min.css", "tus-js-client/tus.min.js"):
             assert finders.find(f"vendor/{name}")
 
     def test_packages_refer_to_existing_files_only(self) -> None:
@@ -147,6 +147,12 @@ class TestWheel:
             "print(*(shipped.name for shipped in SHIPPED if shipped.read().fields), sep='\\n')"
         )
         assert ask(installed, program, tmp_path) == list(BY_NAME)
+
+    def test_wheel_contains_the_client_and_its_types(self, installed: Path) -> None:
+        found = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
+        modules = {str(path.relative_to(BASE_DIR)) for path in (BASE_DIR / "cognireview").rglob("*.py")}
+        assert "cognireview/client/sync/run.py" in modules
+        assert modules | {"cognireview/py.typed"} <= found
 
     def test_wheel_installs_the_command(self, installed: Path) -> None:
         scripts = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["scripts"]

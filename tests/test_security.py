@@ -32,19 +32,26 @@ SECURITY_TESTS = (BASE_DIR / "docs" / "security.md").read_text()
 PROGRAMS = [*MODULES.values(), *sorted((BASE_DIR / "cognireview").rglob("*.py"))]
 # Modules that reach out of the process, with the reason. Review a new one before you add it here.
 REACH_OUT = {
+    "cognireview/client/aio/client.py": "the client, which the server never imports",
+    "cognireview/client/aio/transport.py": "the client, which the server never imports",
+    "cognireview/client/aio/waiting.py": "the client, which the server never imports",
+    "cognireview/client/sync/client.py": "the client, which the server never imports",
+    "cognireview/client/sync/transport.py": "the client, which the server never imports",
+    "cognireview/client/sync/waiting.py": "the client, which the server never imports",
     "cognireview/operations/backup.py": "runs pg_dump and pg_restore",
     "cognireview/postgres/embedded.py": "runs PostgreSQL",
     "cognireview/postgres/server_account.py": "creates the operating system account of the server",
     "cognireview/processes/supervisor.py": "runs the web server and the worker, and probes readiness",
     "cognireview/processes/web_server.py": "runs the web processes",
     "reviews/imports/parser_pool.py": "parses in separate processes, which exchange pickles",
+    "reviews/notifications/sending.py": "sends mail through the configured server",
     "reviews/views/accounts/invitations.py": "sends mail through the configured server",
     "reviews/views/accounts/single_sign_on.py": "sends requests to the configured provider",
     "reviews/webhooks/sender.py": "sends messages to hosts that the operator allows",
     "reviews/webhooks/allowlist.py": "resolves their names",
 }
 REACHING = re.compile(
-    r"(requests|urllib3|httpx|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
+    r"(requests|urllib3|httpx2?|aiohttp|socket|smtplib|ftplib|http\.client|urllib\.request|xmlrpc|subprocess|pickle"
     r"|marshal|shelve|ctypes|code|codeop|runpy|multiprocessing|webbrowser)(\.|$)"
 )
 # Commands read and write files that the operator named; next_record reads its SQL, the demo its texts, the
@@ -58,19 +65,19 @@ OPEN_FILES = (
     "imports.shipped_mappings",
     "queue.next_record",
     "demo.",
+    "views.judge.report",
     "views.site.styleguide",
 )
 # Modules that pass column names to the ORM in a dict. Each builds the names itself.
 NAME_COLUMNS = {
     "accounts.one_time_links": "the columns of a link",
-    "dashboard.reviewer_activity": "the fields of a selection",
+    "dashboard.selection": "the fields of a selection",
     "exports.jobs": "the fields of ExportOptions",
     "exports.line_plan": "the human_* columns",
+    "inbox.kinds": "the column with the run of a kind",
     "imports.jobs": "the columns of a job's progress",
     "judge.scope": "the fields of a scope",
-    "judge.drilldown": "the judge's and the human's score",
     "queue.claim_columns": "the columns of a claim",
-    "review.blind_scoring": "the place of a record's evidence",
     "review.independent_reviews": "the columns of a disagreement",
     "review.undo": "the record of an audit event",
     "search.filters": "the columns of FILTERS",
@@ -89,6 +96,7 @@ def relative(path: Path) -> str:
 
 
 class TestCode:
+    @pytest.mark.slow
     def test_only_known_modules_reach_out_of_the_process(self) -> None:
         found = set()
         for path in PROGRAMS:

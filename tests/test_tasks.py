@@ -19,6 +19,7 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from cognireview.environment import BASE_DIR
+from reviews import tasks
 from reviews.exports import jobs, output, stored_files
 from reviews.imports import importer
 from reviews.imports import jobs as imports_job
@@ -130,6 +131,31 @@ def lose_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, ti
 
 def test_job_of_a_dead_worker_is_retried(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
+    give_jobs_to_a_dead_worker()
+    app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
+    work()
+    waiting.refresh_from_db()
+    assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
+
+
+def test_periodic_job_of_a_dead_worker_that_is_queued_again_does_not_hold_up_others(max: User) -> None:
+    periodic = app.configure_task(
+        tasks.remove_expired_rows.name, queueing_lock=tasks.remove_expired_rows.queueing_lock
+    )
+    stalled = periodic.defer(timestamp=0)
+    waiting = upload(max, [line("eval_1")])
+    give_jobs_to_a_dead_worker()
+    again = periodic.defer(timestamp=1)
+    app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
+    work()
+    waiting.refresh_from_db()
+    assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
+    assert again != stalled
+    assert not ProcrastinateJob.objects.exists()
+
+
+def give_jobs_to_a_dead_worker() -> None:
+    """Let all jobs look as if a worker that died an hour ago had begun them."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO procrastinate_workers (last_heartbeat) VALUES (now() - interval '1 hour')"
@@ -137,10 +163,6 @@ def test_job_of_a_dead_worker_is_retried(max: User) -> None:
         )
         [dead] = cursor.fetchone() or [0]
         cursor.execute("UPDATE procrastinate_jobs SET status = 'doing', worker_id = %s", [dead])
-    app.configure_task("reviews.tasks.retry_stalled_jobs").defer(timestamp=0)
-    work()
-    waiting.refresh_from_db()
-    assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
 
 
 class TestCancelling:

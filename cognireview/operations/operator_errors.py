@@ -32,8 +32,6 @@ def explain(error: Exception) -> str | None:
 
 
 def _explain_file(error: OSError) -> str | None:
-    if isinstance(error, BrokenPipeError):
-        return "The reader of standard output closed it. The output is incomplete."
     if isinstance(error, PermissionError):
         return f"{error.filename} cannot be accessed: {error.strerror}"
     if error.errno in _ERRNOS:

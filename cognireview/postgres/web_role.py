@@ -13,11 +13,13 @@ _IS_OWNER = """
 """
 # The role reads and writes rows, but cannot create, alter, truncate or drop. It can only insert reviews and
 # audit events, and only read seals. Functions of the owner write seals, and delete runs (`run_deletion.sql`).
+# It cannot change the ratings of gold sets.
 _GRANTS = """
     GRANT USAGE ON SCHEMA public TO {role};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
     GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {role};
     REVOKE UPDATE, DELETE ON audit_event, review, withdrawal, blind_scores, reveal FROM {role};
+    REVOKE UPDATE ON gold_rating FROM {role};
     REVOKE INSERT, UPDATE, DELETE ON audit_seal, django_migrations FROM {role};
     GRANT EXECUTE ON FUNCTION delete_run_records(bigint, int), delete_run(bigint) TO {role};
 """

@@ -77,6 +77,19 @@ def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: 
                         rotate_log(log)
 
 
+def running_site(data_dir: Path) -> str:
+    """Return the address of the site that an `up` on this data folder serves; empty if none is running."""
+    path = data_dir / "locks" / "up"
+    if not path.exists():
+        return ""
+    with path.open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return (lock.read().split() or ["starting"])[0]
+    return ""
+
+
 def _exit_gracefully(_number: int, _frame: FrameType | None) -> None:
     """Exit through every `finally`. A second Ctrl+C must not interrupt that."""
     for number in _SIGNALS:

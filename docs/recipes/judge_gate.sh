@@ -1,9 +1,9 @@
 #!/bin/sh
 # Fail a build if the judge of a run is not good enough. Needs curl and jq.
-# Usage: sh judge_gate.sh RUN 'blind flagged kappa >= 0.6'
+# Usage: sh judge_gate.sh RUN 'accuracy >= 0.8'
 # COGNIREVIEW_URL and COGNIREVIEW_TOKEN (of a lead or an admin, with the scope read) come from the environment.
-# Exit status: 0 if the requirement is met, 1 if it is missed, 2 if it is undecided (too few decisions, uncounted
-# records, no response).
+# Exit status: 0 if the requirement is met, 1 if the judge is shown to be worse, 2 if neither is shown yet (too few
+# ratings, uncounted records, no response).
 set -eu
 fail() { printf '%s\n' "$*" >&2; exit 2; }
 [ -n "${COGNIREVIEW_URL:-}" ] && [ -n "${COGNIREVIEW_TOKEN:-}" ] || fail 'Set COGNIREVIEW_URL and COGNIREVIEW_TOKEN.'
@@ -16,6 +16,6 @@ report=$(printf 'header = "Authorization: Bearer %s"\n' "$COGNIREVIEW_TOKEN" |
 printf '%s' "$report" | jq --raw-output '.requirements[0].sentence' || fail 'The response is not a report.'
 case $(printf '%s' "$report" | jq --raw-output '.requirements[0].outcome') in
   met) exit 0 ;;
-  missed) exit 1 ;;
+  'shown worse') exit 1 ;;
   *) exit 2 ;;
 esac

@@ -34,8 +34,8 @@ def scores_from_jsonl(path):
 
 def agreement(rows):
     """Return the share of agreeing pairs and the number of pairs, by criterion."""
-    pairs = rows.dropna(subset=["judge", "human"])
-    return (pairs["judge"] == pairs["human"]).groupby(pairs["criterion"]).agg(["mean", "size"])
+    agreed = rows["judge"] == rows["human"]  # null unless both gave a score
+    return agreed.groupby(rows["criterion"]).agg(["mean", "count"])
 
 
 if __name__ == "__main__":

@@ -33,9 +33,9 @@ def scores_from_jsonl(path):
 
 def agreement(rows):
     """Return the share of agreeing pairs and the number of pairs, by criterion."""
-    pairs = rows.drop_nulls(["judge", "human"])
-    agreed = (pl.col("judge") == pl.col("human")).mean()
-    return pairs.group_by("criterion", maintain_order=True).agg(agreed.alias("mean"), pl.len().alias("size"))
+    agreed = pl.col("judge") == pl.col("human")  # null unless both gave a score
+    by_criterion = rows.group_by("criterion", maintain_order=True)
+    return by_criterion.agg(agreed.mean().alias("mean"), agreed.count().alias("count"))
 
 
 if __name__ == "__main__":

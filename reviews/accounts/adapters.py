@@ -67,21 +67,18 @@ class AccountAdapter(DefaultAccountAdapter):
     def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
         # Record only existing names: some people type their password into this field.
         known = User.objects.filter(username__iexact=credentials.get("username", "")).first()
-        who: dict[str, Any] = {
-            "username": known.username if known else None,
-            "address": self.get_client_ip(request),
-        }
-        events.record("login failed", actor=None, **who)
+        username = known.username if known else None
+        events.record("login failed", actor=None, username=username)
         until = self._locked_until(request, credentials)
         if until:
-            events.record("login locked", actor=None, **who, until=until.isoformat())
+            events.record("login locked", actor=None, username=username, until=until.isoformat())
 
     @transaction.atomic
     def post_login(self, request: HttpRequest, user: AbstractBaseUser, **options: Any) -> HttpResponse:
         response = super().post_login(request, user, **options)
         records = get_authentication_records(request, user)
         means = [record.get("type") or record["method"] for record in records]
-        events.record("login", actor=cast("User", user), by=means, address=self.get_client_ip(request))
+        events.record("login", actor=cast("User", user), by=means)
         return response
 
     def logout(self, request: HttpRequest) -> None:

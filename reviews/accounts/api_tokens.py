@@ -3,9 +3,9 @@
 A token never allows more than the role of its owner. Its text is shown once; only a hash is stored.
 """
 
+import datetime as dt
 import secrets
 from collections.abc import Iterable
-from datetime import timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
@@ -24,10 +24,22 @@ SCOPES = {
     "configure": "configure_run",
     "review": "review_evaluation",
     "read": "review_evaluation",
+    "manage": "manage_people",
+    "tokens": "review_evaluation",
+}
+# Scope -> its meaning, for pages.
+SCOPE_MEANINGS = {
+    "import": "import files and task context",
+    "export": "export runs",
+    "configure": "change the settings of runs",
+    "review": "claim and review records",
+    "read": "read runs, records and figures",
+    "manage": "manage people, webhooks and jobs",
+    "tokens": "create tokens that allow less, and revoke tokens",
 }
 DEFAULT_DAYS = 90
 MAX_DAYS = 366
-_LAST_USE_PRECISION = timedelta(minutes=1)
+_LAST_USE_PRECISION = dt.timedelta(minutes=1)
 
 
 class TokenError(Exception):
@@ -47,23 +59,40 @@ class NewToken(NamedTuple):
 
 
 @transaction.atomic
-def create(*, person: User, scopes: Iterable[str], days: int = DEFAULT_DAYS, actor: User | None) -> NewToken:
-    """Create a token for a person. `actor=None` is the program itself. Raises `TokenError`."""
+def create(
+    *,
+    person: User,
+    scopes: Iterable[str],
+    days: int = DEFAULT_DAYS,
+    name: str = "",
+    actor: User | None,
+    until: dt.datetime | None = None,
+) -> NewToken:
+    """Create a token for a person. `name` says what it is for. `actor=None` is the program itself.
+
+    The token expires after `days`, and at the latest at `until`.
+
+    Raises `TokenError`.
+    """
     # Deactivating a person and setting a password lock this row too. They either finish first, or see this
     # token and revoke it.
     person = User.objects.select_for_update(no_key=True).get(pk=person.pk)
     requested = set(scopes)
     _check(person, requested, days)
+    expires_at = timezone.now() + dt.timedelta(days)
     prefix = f"cr_{secrets.token_hex(4)}"
     text = f"{prefix}_{secrets.token_urlsafe(32)}"
     token = ApiToken.objects.create(
         person=person,
+        name=name,
         prefix=prefix,
         token_hash=hash_token(text),
         scopes=[scope for scope in SCOPES if scope in requested],
-        expires_at=timezone.now() + timedelta(days),
+        expires_at=min(expires_at, until) if until else expires_at,
     )
     detail: dict[str, Any] = {"scopes": token.scopes, "expires": token.expires_at.isoformat()}
+    if name:
+        detail["name"] = name
     _record("token made", token, actor, **detail)
     return NewToken(token, text)
 
@@ -94,6 +123,17 @@ def authenticate(text: str) -> ApiToken | None:
 def valid_tokens(person: User) -> QuerySet[ApiToken]:
     """Return the valid tokens of a person, newest first."""
     return _valid().filter(person=person).order_by("-pk")
+
+
+def all_valid_tokens() -> QuerySet[ApiToken]:
+    """Return the valid tokens of everybody, with their owners."""
+    return _valid().select_related("person")
+
+
+def ended_tokens() -> QuerySet[ApiToken]:
+    """Return the tokens that have expired or were revoked, with their owners."""
+    is_over = Q(revoked_at__isnull=False) | Q(expires_at__lte=timezone.now())
+    return ApiToken.objects.filter(is_over).select_related("person")
 
 
 @transaction.atomic

@@ -4,7 +4,8 @@ The link alone grants access. Therefore its token is shown once, stored as a has
 """
 
 import secrets
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
@@ -16,6 +17,7 @@ from django.utils import timezone
 
 from reviews.accounts import people
 from reviews.accounts.encryption import hash_token
+from reviews.accounts.invitation_list import Invitee
 from reviews.accounts.people import AccountError
 from reviews.audit import events
 from reviews.models import OneTimeLink, User
@@ -38,7 +40,7 @@ def pending() -> QuerySet[OneTimeLink]:
 
 
 @transaction.atomic
-def invite(*, role: str, email: str = "", actor: User) -> NewLink:
+def invite(*, role: str, email: str = "", name: str = "", actor: User) -> NewLink:
     """Create a link for a new person to join with a role. Raises `AccountError`."""
     people.check_role(role)
     if email:
@@ -46,12 +48,35 @@ def invite(*, role: str, email: str = "", actor: User) -> NewLink:
     made = _create(
         purpose=OneTimeLink.Purpose.JOIN,
         role=role,
+        name=name,
         email=email,
         created_by=actor,
         expires_at=timezone.now() + settings.INVITATION_LENGTH,
     )
-    events.record("invitation", actor=actor, link=made.link.pk, role=role, email=email)
+    detail: dict[str, Any] = {"name": name} if name else {}
+    events.record("invitation", actor=actor, link=made.link.pk, role=role, email=email, **detail)
     return made
+
+
+@transaction.atomic
+def invite_all(*, invitees: Iterable[Invitee], actor: User) -> list[NewLink]:
+    """Create a link for each person of a list. Raises `AccountError`."""
+    return [invite(**invitee._asdict(), actor=actor) for invitee in invitees]
+
+
+@transaction.atomic
+def renew(*, link: OneTimeLink, actor: User) -> NewLink:
+    """Replace a pending link by a new one for the same person, because a stored link cannot be shown again.
+
+    Raises `AccountError` if the link is no longer pending.
+    """
+    people.lock_accounts()
+    if not pending().filter(pk=link.pk).exists():
+        raise AccountError(_INVALID, "token")
+    if link.person:
+        return create_password_link(person=link.person, actor=actor)
+    withdraw(link_id=link.pk, actor=actor)
+    return invite(role=link.role, name=link.name, email=link.email, actor=actor)
 
 
 @transaction.atomic
@@ -100,7 +125,7 @@ def accept_invitation(*, token: str, username: str, password: str) -> User:
         password=password,
         role=link.role,
         actor=None,
-        columns={"email": link.email},
+        columns={"email": link.email, "first_name": link.name},
         link=link.pk,
     )
     _mark_used(link, user)

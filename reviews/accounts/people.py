@@ -3,9 +3,11 @@
 Invitations and password links are in `one_time_links`, sessions in `sessions`.
 """
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
@@ -13,7 +15,7 @@ from django.contrib.auth.models import Group
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
@@ -22,7 +24,7 @@ from reviews.accounts.permissions import ROLES, role_of
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.models import AuditEvent, OneTimeLink, User, usernames
+from reviews.models import AuditEvent, Draft, OneTimeLink, Review, User, usernames
 
 _IS_ADMIN = Q(groups__name="admin") | Q(is_superuser=True)
 
@@ -44,7 +46,66 @@ def all_people() -> QuerySet[User]:
     factors = Authenticator.objects.filter(user=OuterRef("pk"))
     accounts = SocialAccount.objects.filter(user=OuterRef("pk"))
     people = User.objects.annotate(has_second_factor=Exists(factors), is_from_provider=Exists(accounts))
-    return people.order_by("-is_active", "username").prefetch_related("groups")
+    return people.order_by("username").prefetch_related("groups")
+
+
+def find_people(words: str = "", role: str = "", *, is_active: bool | None = None) -> QuerySet[User]:
+    """Return the people whose names or e-mail address contain the words, with a role or ("none") without."""
+    people = all_people()
+    for word in words.split():
+        is_found = Q(username__icontains=word) | Q(email__icontains=word)
+        is_found |= Q(first_name__icontains=word) | Q(last_name__icontains=word)
+        people = people.filter(is_found)
+    if role:
+        in_role = User.objects.filter(groups__name__in=[role] if role in ROLES else ROLES)
+        people = people.filter(pk__in=in_role) if role in ROLES else people.exclude(pk__in=in_role)
+    return people if is_active is None else people.filter(is_active=is_active)
+
+
+class Activity(NamedTuple):
+    """When a person last did something; None for never."""
+
+    decision: dt.datetime | None
+    draft: dt.datetime | None
+    login: dt.datetime | None
+
+    @property
+    def latest(self) -> tuple[str, dt.datetime] | None:
+        """The latest of the three, with its name."""
+        named = {"decision": self.decision, "draft": self.draft, "log-in": self.login}
+        found = [(at, name) for name, at in named.items() if at]
+        return (max(found)[1], max(found)[0]) if found else None
+
+
+def last_activity(people: Iterable[User]) -> dict[int, Activity]:
+    """Return the last activity of people by primary key (one query, by indexes)."""
+    keys = [person.pk for person in people]
+    decisions = Review.objects.by_reviewers().filter(reviewer=OuterRef("pk")).order_by("-pk")
+    drafts = Draft.objects.filter(reviewer=OuterRef("pk")).order_by("-saved_at")
+    rows = User.objects.filter(pk__in=keys).values_list(
+        "pk",
+        Subquery(decisions.values("submitted_at")[:1]),
+        Subquery(drafts.values("saved_at")[:1]),
+        "last_login",
+    )
+    return {pk: Activity(*times) for pk, *times in rows}
+
+
+def find_faults(*, username: str | None = None, password: str | None = None) -> list[tuple[str, str]]:
+    """Return every fault of a new account's username and password, as pairs of field and sentence."""
+    faults = []
+    user = User(username=username or "")
+    checks: list[Callable[[], None]] = []
+    if username is not None:
+        checks.append(partial(_check_username, user))
+    if password is not None:
+        checks.append(partial(check_password, password, user))
+    for check in checks:
+        try:
+            check()
+        except AccountError as error:
+            faults.append((error.field, error.reason))
+    return faults
 
 
 @transaction.atomic

@@ -21,6 +21,7 @@ _ADMIN = [
     "import_context",
     "manage_people",
     "manage_webhooks",
+    "manage_site",
     "see_every_run",
 ]
 # Role -> its permissions, from the lowest role to the highest.
@@ -37,6 +38,7 @@ _SENTENCES = {
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
     "manage_webhooks": "Only an admin can manage webhooks.",
+    "manage_site": "Only an admin can see jobs and the state of the site.",
     "see_every_run": "Only an admin can see every run.",
 }
 
@@ -64,6 +66,12 @@ def role_of(user: User) -> str:
     """Return the highest role of a user, or an empty string."""
     names = set(user.groups.values_list("name", flat=True))
     return next((role for role in reversed(ROLES) if role in names), "")
+
+
+def loaded_role(user: User) -> str:
+    """Return the highest role of a user with prefetched groups, or an empty string (no query)."""
+    roles = {group.name for group in user.groups.all()}
+    return next((role for role in reversed(ROLES) if role in roles), "")
 
 
 def check(user: User, codename: str) -> None:

@@ -4,7 +4,7 @@ A key is a lower-case letter or a punctuation mark, typed without Ctrl, Alt or M
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -26,7 +26,11 @@ COMMANDS = (
     Command("submit", "a", "Submit and next"),
     Command("skip", "s", "Skip (moves to the end of your queue)"),
     Command("flag", "f", "Ask a lead about this record"),
-    Command("escalate", "x", "Can't judge: send to a lead"),
+    Command(
+        "escalate",
+        "x",
+        "Can't judge: send to a lead; in lists: select the row, with Shift all since the last one",
+    ),
     Command("undo", "u", "Undo your last action, and then the one before it"),
     Command("down", "j", "Next criterion, or next row of a list; with Shift: view the next record"),
     Command("up", "k", "Previous criterion, or previous row of a list; with Shift: view the previous record"),
@@ -43,7 +47,7 @@ COMMANDS = (
     Command("source", "m", "Toggle LaTeX source"),
     Command("layout", "v", "Toggle layout"),
     Command("start", "z", "Start reviewing, in lists and on the queue page"),
-    Command("go", "g", "Go to: then Q queue, H my reviews, R runs, D dashboard, I inbox"),
+    Command("go", "g", "Go to: then Q queue, H my reviews, R runs, D dashboard, I inbox, N its next item"),
     Command("search", "/", "Search in lists"),
     Command("keys", "?", "Keyboard shortcuts"),
 )
@@ -81,10 +85,11 @@ def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]
     reasons = _invalid_keys(keys)
     if reasons:
         raise InvalidShortcuts(reasons)
+    before = _audited(user)
     user.theme, user.has_shortcuts = theme, has_shortcuts
     user.shortcuts = {name: keys[name] for name, default, _ in COMMANDS if keys[name] != default}
     user.save(update_fields=["theme", "has_shortcuts", "shortcuts"])
-    events.record("preferences", actor=user, theme=theme, has_shortcuts=has_shortcuts, keys=user.shortcuts)
+    events.record("preferences", actor=user, before=before, after=_audited(user))
 
 
 def shows_key_hint(user: User) -> bool:
@@ -101,7 +106,11 @@ def dismiss_key_hint(*, user: User) -> None:
         return
     user.wants_key_hint = False
     user.save(update_fields=["wants_key_hint"])
-    events.record("preferences", actor=user, wants_key_hint=False)
+    events.record("preferences", actor=user, before={"wants_key_hint": True}, after={"wants_key_hint": False})
+
+
+def _audited(user: User) -> dict[str, Any]:
+    return {"theme": user.theme, "has_shortcuts": user.has_shortcuts, "keys": user.shortcuts}
 
 
 def _invalid_keys(keys: Mapping[str, str]) -> dict[str, str]:

@@ -11,8 +11,11 @@ from allauth.core.internal.cryptokit import compare_user_code
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_hotp_counters_from_time
 from allauth.mfa.utils import decrypt
+from allauth.socialaccount.models import SocialAccount
 from cryptography.fernet import InvalidToken
+from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from reviews.accounts.encryption import cipher
 from reviews.models import User
@@ -43,6 +46,19 @@ def use_activation_code(user: User, code: str) -> None:
     """Consume the code that activated an authenticator app, so that it cannot be used to sign in."""
     app = Authenticator.objects.select_for_update().get(user=user, type=Type.TOTP)
     _use_period(app, code)
+
+
+def is_missing(user: User) -> bool:
+    """Return whether the person's role must have a second factor and they have none (at most one query).
+
+    People who sign in with a provider are exempt: the provider decides about their factors.
+    """
+    if not settings.SECOND_FACTOR_ROLES:
+        return False
+    factors = Authenticator.objects.filter(user=OuterRef("pk"), type__in=(Type.TOTP, Type.WEBAUTHN))
+    accounts = SocialAccount.objects.filter(user=OuterRef("pk"))
+    must_have = User.objects.filter(pk=user.pk, groups__name__in=settings.SECOND_FACTOR_ROLES)
+    return must_have.filter(~Exists(factors), ~Exists(accounts)).exists()
 
 
 def is_unreadable(user: User) -> bool:

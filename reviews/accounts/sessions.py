@@ -74,7 +74,7 @@ def end(user: User, session_id: int) -> None:
     """End a session of a person. Raises `UserSession.DoesNotExist`, also for another person's session."""
     session = UserSession.objects.select_for_update().get(user=user, pk=session_id)
     _end(UserSession.objects.filter(pk=session.pk))
-    events.record("session ended", actor=user, address=session.ip)
+    events.record("session ended", actor=user, session_address=session.ip)
 
 
 @transaction.atomic

@@ -1,20 +1,62 @@
-"""The audit log."""
+"""The audit log and the checks of its chain."""
 
-from django.http import StreamingHttpResponse
-from ninja import P, QueryEx, Router
+import datetime as dt
+from http import HTTPStatus
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any
+
+from django.http import HttpResponse, StreamingHttpResponse
+from ninja import Field, P, QueryEx, Router, Schema, Status
 
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
+from reviews.api.links import link_next
 from reviews.api.lookup import get_run
-from reviews.audit import log
+from reviews.api.problems import Problem
+from reviews.audit import chain_checks, log
+from reviews.audit.listing import EventFilter, as_json, find_run, list_events
+from reviews.audit.phrases import PHRASES
 from reviews.http.streaming import download
+from reviews.models import User
+from reviews.models.runs import sees_every_run
+from reviews.search.listing import time_limit
 
 router = Router(tags=["audit"])
+_NO_NUL = P(pattern="^[^\x00]*$")
+Text = QueryEx[str, _NO_NUL]
+
+
+class EventsOut(Schema):
+    """A page of audit events, newest first."""
+
+    events: list[dict[str, Any]] = Field(description="With the keys of `event` in docs/audit.md.")
+    next: str | None = Field(description="The cursor of the next page; null on the last page.")
+
+
+class ChainCheckOut(Schema):
+    """A check of the audit log."""
+
+    created_at: dt.datetime
+    finished_at: dt.datetime | None
+    events: int
+    head: str
+    differences: int
+    problems: list[str] = Field(description="The first differences, for admins.")
+    error: str
+
+
+class ChainOut(Schema):
+    """The state of the audit log."""
+
+    events: int
+    sealed_at: dt.datetime | None
+    last: ChainCheckOut | None = Field(description="The last finished check.")
+    running: ChainCheckOut | None
 
 
 @operation(router, "GET", "/audit", scope="read", response={200: None}, files=[JSONL], problems=(404,))
-def audit(
+def export_audit_log(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
 ) -> StreamingHttpResponse:
     """Return the audit log as JSONL, from the entry after a position. Leads and admins only.
@@ -25,3 +67,91 @@ def audit(
     check(request.user, "read_audit")
     run_id = get_run(run, request.user).pk if run else None
     return download(log.jsonl_lines(run_id, after=after, reader=request.user), "audit.jsonl")
+
+
+@operation(router, "GET", "/audit/events", scope="read", response=EventsOut, problems=(404,))
+def list_audit_events(
+    request: ApiRequest,
+    response: HttpResponse,
+    *,
+    person: Text = "",
+    action: QueryEx[str, P(enum=["", *PHRASES])] = "",
+    run: Text = "",
+    record: Text = "",
+    address: IPv4Address | IPv6Address | None = None,
+    since: dt.datetime | None = None,
+    until: dt.datetime | None = None,
+    after: Text = "",
+) -> dict[str, Any]:
+    """List 50 audit events, newest first, with the filters of the page in the browser. Leads and admins only.
+
+    `person` finds events by a person and about their account. `since` is inclusive, `until` is not; times
+    without a zone are UTC. `after` is `next` of the previous page. Events of runs that you cannot see are
+    left out, and scores of others on records that you may still review independently.
+    """
+    check(request.user, "read_audit")
+    if action and action not in PHRASES:
+        errors = [("action", "Unknown action.")]
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "Unknown action.", errors)
+    wanted = EventFilter(
+        person=_find_person(person),
+        actions=[action] if action else [],
+        run=_find_run(run, request.user),
+        record=record,
+        address=str(address or ""),
+        since=_with_zone(since),
+        until=_with_zone(until),
+    )
+    with time_limit():
+        page = list_events(wanted, request.user, after=after)
+    return {
+        "events": [as_json(event) for event in page.rows],
+        "next": link_next(request, response, page.next_after),
+    }
+
+
+def _find_person(name: str) -> User | None:
+    found = User.objects.filter(username__iexact=name).first() if name else None
+    if name and found is None:
+        raise Problem(HTTPStatus.NOT_FOUND, f"No person has the username {name!r}.")
+    return found
+
+
+def _find_run(name: str, reader: User) -> int | None:
+    found = find_run(name, reader) if name else None
+    if name and found is None:
+        raise Problem(HTTPStatus.NOT_FOUND, f"No run is named {name!r}.")
+    return found
+
+
+def _with_zone(moment: dt.datetime | None) -> dt.datetime | None:
+    return moment.replace(tzinfo=dt.UTC) if moment and moment.tzinfo is None else moment
+
+
+@operation(router, "GET", "/audit/chain", scope="read", response=ChainOut)
+def get_audit_chain(request: ApiRequest) -> dict[str, Any]:
+    """Return the state of the audit log and its checks. Leads and admins only."""
+    check(request.user, "read_audit")
+    return _chain(request.user)
+
+
+@operation(router, "POST", "/audit/chain/check", scope="configure", response={202: ChainOut})
+def check_audit_chain(request: ApiRequest) -> Status[Any]:
+    """Check the audit log in a job, unless a check is running. Leads and admins only."""
+    check(request.user, "read_audit")
+    chain_checks.request_check(actor=request.user)
+    return Status(202, _chain(request.user))
+
+
+def _chain(reader: User) -> dict[str, Any]:
+    found, shows_problems = chain_checks.chain_status(), sees_every_run(reader)
+    names = ("created_at", "finished_at", "events", "head", "differences", "error")
+    checks = {
+        name: one
+        and {
+            **{column: getattr(one, column) for column in names},
+            "problems": one.problems if shows_problems else [],
+        }
+        for name, one in (("last", found.last), ("running", found.running))
+    }
+    return {"events": found.events, "sealed_at": found.sealed_at, **checks}

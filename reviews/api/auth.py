@@ -26,6 +26,8 @@ class ApiRequest(HttpRequest):
     """A request with a valid token; `user` is its owner."""
 
     user: User
+    #: The token.
+    auth: ApiToken
 
 
 class TokenAuth(HttpBearer):
@@ -60,7 +62,7 @@ def operation(
     is_in_schema: bool = True,
     **extra: Any,
 ) -> Callable[[View], View]:
-    """Register a view as an operation for tokens with a scope.
+    """Register a view as an operation for tokens with a scope. Its name is the id of the operation.
 
     `response` is a schema or a dict of schemas by status (see ninja). `problems` are the statuses of problems
     specific to this operation. `files` are the content types of a file response. `parameters` and `extra` are
@@ -73,21 +75,29 @@ def operation(
     schema: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
     if parameters:
         schema["parameters"] = parameters
-    decorate: Callable[[View], View] = router.api_operation(
-        [method],
-        path,
-        auth=TokenAuth(scope),
-        response=response,
-        openapi_extra=schema,
-        include_in_schema=is_in_schema,
-    )
     in_query = {parameter["name"] for parameter in parameters or ()}
-    return lambda view: decorate(_reject_unknown_parameters(view, in_query, get_path_param_names(path)))
+
+    def register(view: View) -> View:
+        checked = _reject_unknown_parameters(view, in_query, get_path_param_names(path))
+        decorate: Callable[[View], View] = router.api_operation(
+            [method],
+            path,
+            auth=TokenAuth(scope),
+            response=response,
+            operation_id=view.__name__,
+            summary=view.__name__.replace("_", " ").capitalize(),
+            openapi_extra=schema,
+            include_in_schema=is_in_schema,
+        )
+        return decorate(checked)
+
+    return register
 
 
 def _reject_unknown_parameters(view: View, in_query: set[str], in_path: set[str]) -> View:
     """Reject query parameters that are neither in `in_query` nor arguments of the view from elsewhere."""
-    names = in_query | (set(inspect.signature(view).parameters) - in_path)
+    arguments = set(inspect.signature(view).parameters) - {"request", "response"}
+    names = in_query | (arguments - in_path)
 
     @wraps(view)
     def checked(request: ApiRequest, *args: Any, **options: Any) -> Any:

@@ -1,8 +1,10 @@
 """Request and response bodies: JSON by orjson, and files as streams."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import orjson
 from django.db import connection
@@ -13,12 +15,15 @@ from ninja.renderers import BaseRenderer
 from pydantic import ConfigDict
 
 from reviews.api.problems import Problem
+from reviews.imports import uploads
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
 
 JSON = "application/json"
 JSONL = "application/x-ndjson"
 ZIP = "application/zip"
+CSV = "text/csv"
+PARQUET = "application/vnd.apache.parquet"
 FILES = (
     JSONL,
     "application/jsonl",
@@ -30,6 +35,8 @@ FILES = (
     "text/plain",
 )
 ENCODINGS = ("gzip", "zstd")
+# The statuses of problems of every operation with a JSON body.
+JSON_PROBLEMS = (400, 413, 415)
 # The OpenAPI schema of a body that is a file.
 FILE_BODY = {
     "required": True,
@@ -92,6 +99,18 @@ def read_file(request: HttpRequest) -> SentFile:
         raise Problem(HTTPStatus.LENGTH_REQUIRED, "Send the size of the file as Content-Length.")
     size = int(length[:20])
     return SentFile(size, _parts(request, size))
+
+
+@contextmanager
+def receive_file(request: HttpRequest) -> Iterator[BinaryIO]:
+    """Receive a whole file before its import begins, which must not wait for a slow sender."""
+    sent = read_file(request)
+    uploads.check_size(sent.size)
+    with TemporaryFile() as file:
+        for part in sent.parts:
+            file.write(part)
+        file.seek(0)
+        yield cast("BinaryIO", file)
 
 
 def _parts(request: HttpRequest, size: int) -> Iterator[bytes]:

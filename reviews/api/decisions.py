@@ -4,41 +4,34 @@ Retrying with the same Idempotency-Key stores a decision once. A blind record ne
 as on the screen.
 """
 
-import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
-from django.http import QueryDict
-from ninja import Field, HeaderEx, P, Router, Status
+from ninja import Field, Router, Status
 
-from reviews.api import entries, shapes
+from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import Body
+from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.entries import BlindIn, DecisionIn
-from reviews.api.evaluations import filter_problem
+from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD
 from reviews.api.problems import Problem
-from reviews.models import Evaluation, Review, User
+from reviews.api.readings import register_readings
+from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
-from reviews.review import blind_scoring, decisions, versions
-from reviews.search.filters import FILTERS, Filters
+from reviews.review import blind_scoring, decisions, independent_reviews
 
 router = Router(tags=["review"])
-# Problems of every operation with a JSON body.
-_JSON_PROBLEMS = (400, 413, 415)
-_SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
 
 
 class ClaimIn(Body):
     """Filters as on the page of the run; several values as a list."""
 
-    filters: dict[str, str | list[str]] = Field(
-        default={}, json_schema_extra={"propertyNames": {"enum": [*FILTERS]}}
-    )
+    filters: FilterValues = Field(default={})
 
 
 @operation(
@@ -47,14 +40,16 @@ class ClaimIn(Body):
     "/runs/{run}/claims",
     scope="review",
     response={200: shapes.RecordOut, 204: None},
-    problems=(*_JSON_PROBLEMS, 404),
+    problems=(*JSON_PROBLEMS, 404),
 )
-def claim(request: ApiRequest, run: str, wanted: ClaimIn | None = None) -> Status[Any]:
+def claim_next_record(request: ApiRequest, run: str, wanted: ClaimIn | None = None) -> Status[Any]:
     """Claim the next available record, or return the one you have claimed already; 204 if none is left.
 
     It is reserved for you until `claimed_until`.
     """
-    filters = _filters(wanted.filters if wanted else {})
+    filters = read_filters(wanted.filters if wanted else {})
+    # Claiming a record changes these two.
+    filters = filters.with_only("status", "").with_only("claimed-by", "")
     found = get_run(run, request.user)
     condition = filters.condition(found, request.user)
     claimed = claims.claim_next(run=found, reviewer=request.user, condition=condition)
@@ -64,40 +59,15 @@ def claim(request: ApiRequest, run: str, wanted: ClaimIn | None = None) -> Statu
     return Status(200, shapes.record_out(record, request.user))
 
 
-def _filters(wanted: Mapping[str, str | list[str]]) -> Filters:
-    query = QueryDict(mutable=True)
-    for name, values in wanted.items():
-        query.setlist(name, [values] if isinstance(values, str) else values)
-    filters = Filters.parse(query)
-    if filters.problems:
-        raise filter_problem(filters.problems)
-    # Claiming a record changes these two.
-    return filters.with_only("status", "").with_only("claimed-by", "")
-
-
-@operation(
-    router,
-    "DELETE",
-    f"{RECORD}/claim",
-    scope="review",
-    response={204: None},
-    problems=(404,),
-)
-def release(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
-    """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
-    claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)
-    return Status(204, None)
-
-
 @operation(
     router,
     "PUT",
     f"{RECORD}/blind-scores",
     scope="review",
     response=shapes.RecordOut,
-    problems=(*_JSON_PROBLEMS, 404, 409),
+    problems=(*JSON_PROBLEMS, 404, 409),
 )
-def lock_in(request: ApiRequest, run: str, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
+def lock_in_blind_scores(request: ApiRequest, run: str, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
     """Lock in blind scores on a record you have claimed. The response contains the judge's scores.
 
     Locked-in scores cannot be changed. Your decision may differ from them.
@@ -114,26 +84,25 @@ def lock_in(request: ApiRequest, run: str, evaluation_id: str, sent: BlindIn) ->
     "PUT",
     f"{RECORD}/review",
     scope="review",
-    response=shapes.SavedOut,
-    problems=(*_JSON_PROBLEMS, 404, 409),
+    response=saved.SavedOut,
+    problems=(*JSON_PROBLEMS, 404, 409),
 )
-def review(
+def submit_review(
     request: ApiRequest,
     run: str,
     evaluation_id: str,
     sent: DecisionIn,
-    key: HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)],
+    key: saved.IdempotencyKey,
 ) -> dict[str, Any]:
     """Submit a decision, or an independent review if the record needs several.
 
     409 names the person who was first and since when; 422 names the invalid fields.
     """
     record = get_record(run, evaluation_id, request.user)
-    submission = uuid.uuid5(_SUBMISSIONS, f"{request.user.pk} {key}")
+    submission = saved.submission_of(request.user, key)
     with _explained_conflict(record, request.user):
-        before = versions.sent_before(submission, record, request.user)
-        if before:
-            return _saved(_check_same(before, sent))
+        if before := saved.saved_before(submission, record, request.user, sent):
+            return before
         if blind_scoring.is_hidden(record, request.user):
             raise Problem(
                 HTTPStatus.CONFLICT,
@@ -141,41 +110,13 @@ def review(
                 "see the judge's scores and can decide.",
             )
         blind_scores = blind_scoring.find_locked_in(record, request.user)
-        arguments = entries.decision_arguments(record, sent, submission, blind_scores)
+        others = independent_reviews.readable_for_adjudication(record, request.user)
+        arguments = entries.decision_arguments(record, sent, submission, blind_scores, others)
         made = decisions.submit(evaluation_id=record.pk, reviewer=request.user, **arguments)
-    return _saved(made)
+    return saved.saved_out(made)
 
 
-def _register_reading(ending: str) -> None:
-    """Let GET of an operation's path return the record whose id ends like the path."""
-
-    @operation(
-        router, "GET", f"{RECORD}/{ending}", scope="read", response=shapes.RecordOut, is_in_schema=False
-    )
-    def read(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
-        return shapes.record_out(get_record(run, f"{evaluation_id}/{ending}", request.user), request.user)
-
-
-for _ending in ("claim", "blind-scores", "review"):
-    _register_reading(_ending)
-
-
-def _check_same(before: Review, sent: DecisionIn) -> Review:
-    if not entries.is_same_decision(sent, before):
-        sentence = "This Idempotency-Key was already used for another decision on this record."
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("Idempotency-Key", "used before")])
-    return before
-
-
-def _saved(made: Review) -> dict[str, Any]:
-    record = Evaluation.objects.get(pk=made.evaluation_id)
-    outcome = "disagreement" if record.is_escalated else "independent review"
-    return {
-        "outcome": "current" if record.review_id == made.pk else outcome,
-        "status": record.shown_status,
-        "version": record.version,
-        "decision": shapes.decision_out(made),
-    }
+register_readings(router, "blind-scores", "review")
 
 
 @contextmanager

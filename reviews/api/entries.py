@@ -1,7 +1,7 @@
 """Read the decisions and blind scores that programs send."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -9,7 +9,7 @@ from ninja import Field
 
 from reviews.api.bodies import Body
 from reviews.api.problems import Problem
-from reviews.models import BlindScores, Evaluation, Review
+from reviews.models import BlindScores, Evaluation, IndependentReview, Review
 from reviews.records.scores import justification_of, score_of
 from reviews.review.decision import CriterionEntry, Decision, EntryError, InvalidDecision
 from reviews.review.forms.fields import FormRow, encode_fields
@@ -58,10 +58,17 @@ class BlindIn(Body):
 
 
 def decision_arguments(
-    record: Evaluation, sent: DecisionIn, submission: uuid.UUID, blind_scores: BlindScores | None
+    record: Evaluation,
+    sent: DecisionIn,
+    submission: uuid.UUID,
+    blind_scores: BlindScores | None,
+    independent_reviews: Sequence[IndependentReview] = (),
 ) -> dict[str, Any]:
-    """Return the arguments of `decisions.submit`. Raises `Problem` (422) with the errors by field."""
-    sheet = load_sheet(record, blind_scores=blind_scores)
+    """Return the arguments of `decisions.submit`. Raises `Problem` (422) with the errors by field.
+
+    `independent_reviews` are those that the person decides between.
+    """
+    sheet = load_sheet(record, blind_scores=blind_scores, independent_reviews=independent_reviews)
     entries = {
         name: CriterionEntry(name, None, is_excluded=True)
         if entry is None

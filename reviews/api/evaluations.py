@@ -1,12 +1,16 @@
 """Lists of records by filters, and single records."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
+from django.http import HttpResponse, QueryDict
 from ninja import P, QueryEx, Router
+from pydantic import WithJsonSchema
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
+from reviews.api.links import link_next
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD, RECORDS
 from reviews.api.problems import Problem
@@ -18,6 +22,21 @@ from reviews.search.listing import DEFAULT_SORT, SORTS, RecordList
 
 router = Router(tags=["evaluations"])
 Sort = QueryEx[str, P(enum=[*SORTS])]
+
+
+# Filters in a body, as on the page of the run; several values as a list.
+FilterValues = Annotated[
+    dict[str, str | list[str]],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": {"enum": [*FILTERS]},
+            "additionalProperties": {
+                "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+            },
+        }
+    ),
+]
 
 
 def _parameter(name: str, known: Filter) -> dict[str, Any]:
@@ -42,7 +61,9 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
     problems=(404,),
     parameters=FILTER_PARAMETERS,
 )
-def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after: str = "") -> dict[str, Any]:
+def list_records(
+    request: ApiRequest, response: HttpResponse, run: str, sort: Sort = DEFAULT_SORT, after: str = ""
+) -> dict[str, Any]:
     """List 50 records of a run, with the filters and sort orders of its page in the browser.
 
     `after` is `next` of the previous page. Records that you may still review blind are left out if a
@@ -71,13 +92,24 @@ def evaluations(request: ApiRequest, run: str, sort: Sort = DEFAULT_SORT, after:
         "evaluations": rows,
         "total": page.total if is_complete else None,
         "is_complete": is_complete,
-        "next": page.after or None,
+        "next": link_next(request, response, page.after),
     }
 
 
 def _known(run: Run, filters: Filters) -> int | None:
     """Return the number of matches if it is already counted."""
     return None if filters else progress.run_progress(run).total
+
+
+def read_filters(values: Mapping[str, str | list[str]]) -> Filters:
+    """Read filters from a body. Raises `Problem` for invalid ones."""
+    query = QueryDict(mutable=True)
+    for name, given in values.items():
+        query.setlist(name, [given] if isinstance(given, str) else given)
+    filters = Filters.parse(query)
+    if filters.problems:
+        raise filter_problem(filters.problems)
+    return filters
 
 
 def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
@@ -97,7 +129,7 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     response=shapes.RecordOut,
     problems=(404,),
 )
-def evaluation(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
+def read_record(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
     """Return a record with its criteria and its current decision.
 
     Percent-encode the id, including its slashes. The judge's output is left out while the record is reviewed

@@ -9,16 +9,17 @@ from ninja import Router, Status
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILE_BODY, JSON, JSONL, check_type, read_file
-from reviews.api.lookup import load_import
+from reviews.api.bodies import FILE_BODY, JSON, JSON_PROBLEMS, JSONL, Body, check_type, read_file
+from reviews.api.lookup import get_run, load_import
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
 from reviews.http.streaming import download
-from reviews.imports import runs, uploads
+from reviews.imports import jobs, runs, uploads
 from reviews.imports.recognition import ToolRecognised
 from reviews.imports.shipped_mappings import BY_NAME
 from reviews.models import ImportLine, Run, User
 from reviews.records import mapping
+from reviews.records.conflicts import Conflict
 from reviews.runs.reread import RereadRefused, reread_in_request
 
 router = Router(tags=["imports"])
@@ -141,6 +142,20 @@ def _shipped_mapping(body: bytes) -> mapping.FieldMapping:
 
 
 @operation(
+    router,
+    "GET",
+    "/runs/{path:run}/imports",
+    scope="read",
+    response=list[shapes.ImportOut],
+    problems=(404,),
+)
+def list_imports(request: ApiRequest, run: str) -> list[dict[str, Any]]:
+    """List the imports of a run, the newest first."""
+    found = get_run(run, request.user).imports.select_related("run", "progress")
+    return [shapes.import_out(one) for one in found.order_by("-pk")]
+
+
+@operation(
     router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut, problems=(404,)
 )
 def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
@@ -157,8 +172,75 @@ def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     files=[JSONL],
     problems=(404, 503),
 )
-def rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
+def download_rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return the rejected lines as JSONL: number, outcome, field and reason of each."""
     source = load_import(import_id, request.user)
     rejected = jsonl.import_exceptions(source, outcome=ImportLine.Outcome.REJECTED)
     return download(rejected, f"import-{source.pk}-rejects.jsonl")
+
+
+@operation(
+    router,
+    "GET",
+    "/imports/{int:import_id}/exceptions",
+    scope="import",
+    response={200: None},
+    files=[JSONL],
+    problems=(404, 503),
+)
+def download_exceptions(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
+    """Return every line that did not become a new record, with outcome, field and reason."""
+    source = load_import(import_id, request.user)
+    return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")
+
+
+@operation(
+    router,
+    "POST",
+    "/imports/{int:import_id}/cancel",
+    scope="import",
+    response=shapes.ImportOut,
+    problems=(404,),
+)
+def cancel_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
+    """Cancel an import that is not finished. A running job stops soon; a finished import stays."""
+    jobs.cancel_import(load_import(import_id, request.user).pk, request.user)
+    return shapes.import_out(load_import(import_id, request.user))
+
+
+@operation(
+    router,
+    "POST",
+    "/imports/{int:import_id}/retry",
+    scope="import",
+    response=shapes.ImportOut,
+    problems=(404, 409),
+)
+def retry_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
+    """Import the stored file of a failed import again."""
+    source = load_import(import_id, request.user)
+    if not jobs.can_retry(source):
+        raise Conflict("This file cannot be imported as it is. Correct it and send it again.")
+    jobs.retry_import(source.pk, request.user)
+    return shapes.import_out(load_import(import_id, request.user))
+
+
+class NewRunIn(Body):
+    """The name of the new run."""
+
+    run: str
+
+
+@operation(
+    router,
+    "POST",
+    "/imports/{int:import_id}/new-run",
+    scope="import",
+    response={202: shapes.ImportOut},
+    problems=(*JSON_PROBLEMS, 404, 507),
+)
+def import_as_new_run(request: ApiRequest, import_id: int, sent: NewRunIn) -> Status[Any]:
+    """Import another judge's file again, as a run of its own."""
+    source = load_import(import_id, request.user)
+    made = jobs.enqueue_as_new_run(source=source, run_name=sent.run, actor=request.user)
+    return Status(202, shapes.import_out(load_import(made.pk, request.user)))

@@ -1,9 +1,9 @@
-"""Look up the run, import or record of an API path. Raise `Http404` if the person may see none."""
+"""Look up the row of an API path, such as a run or a record. Raise `Http404` if the person may see none."""
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
-from reviews.models import Evaluation, Import, Run, User
+from reviews.models import BulkChange, Escalation, Evaluation, Export, Import, Run, SpotCheck, User
 from reviews.models.runs import in_visible_runs
 
 
@@ -25,3 +25,28 @@ def get_record(run: str, evaluation_id: str, reader: User) -> Evaluation:
 def load_import(import_id: int, reader: User) -> Import:
     rows = Import.objects.filter(in_visible_runs(reader)).select_related("run", "progress")
     return get_object_or_404(rows, pk=import_id)
+
+
+def load_export(export_id: int, reader: User) -> Export:
+    rows = Export.objects.filter(in_visible_runs(reader))
+    return get_object_or_404(
+        rows.select_related("run", "created_by", "only_import", "progress"), pk=export_id
+    )
+
+
+def load_escalation(escalation_id: int, reader: User) -> Escalation:
+    rows = Escalation.objects.filter(in_visible_runs(reader))
+    return get_object_or_404(
+        rows.select_related("run", "evaluation", "raised_by", "resolved_by"), pk=escalation_id
+    )
+
+
+def load_bulk_change(change_id: int, reader: User) -> BulkChange:
+    rows = BulkChange.objects.filter(in_visible_runs(reader))
+    return get_object_or_404(rows.select_related("run", "actor", "assigned_to"), pk=change_id)
+
+
+def load_spot_check(check_id: int, reader: User) -> SpotCheck:
+    rows = SpotCheck.objects.filter(in_visible_runs(reader))
+    rows = rows.select_related("review__evaluation__run", "review__reviewer", "resolved_by", "correction")
+    return get_object_or_404(rows, pk=check_id)

@@ -28,7 +28,7 @@ class MembersIn(Body):
 
 
 @operation(router, "GET", "/runs/{run}/members", scope="read", response=MembersOut, problems=(404,))
-def members(request: ApiRequest, run: str) -> dict[str, Any]:
+def get_members(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the members of a run. Leads and admins only."""
     check(request.user, "configure_run")
     found = get_run(run, request.user)

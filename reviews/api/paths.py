@@ -17,4 +17,5 @@ class EvaluationIdConverter(StringConverter):
 register_converter(EvaluationIdConverter, "evaluation_id")
 
 RECORDS = "/runs/{run}/evaluations"
-RECORD = RECORDS + "/{evaluation_id:evaluation_id}"
+EVALUATION_ID = "{evaluation_id:evaluation_id}"
+RECORD = f"{RECORDS}/{EVALUATION_ID}"

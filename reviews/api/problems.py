@@ -70,6 +70,11 @@ class Problem(Exception):
             self.more["errors"] = [{"field": field, "reason": reason} for field, reason in errors]
 
 
+def invalid_field(field: str, sentence: str) -> Problem:
+    """Return the problem (422) of one invalid field."""
+    return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [(field, sentence)])
+
+
 def problem_response(status: int, detail: str = "", **more: Any) -> HttpResponse:
     """Return a response with a problem."""
     named = HTTPStatus(status)

@@ -13,9 +13,9 @@ from reviews.api.problems import Problem
 from reviews.models import Run
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric, rubric_from_json
+from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.guidelines import current_guideline, write_guideline
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search.reindexing import change_rubric
 
 router = Router(tags=["runs"])
 _TOML = ("application/toml", "text/plain", "application/octet-stream")
@@ -34,7 +34,7 @@ class RubricOut(Schema):
 
 
 @operation(router, "GET", "/runs/{run}/rubric", scope="read", response=RubricOut, problems=(404,))
-def rubric(request: ApiRequest, run: str) -> dict[str, Any]:
+def get_rubric(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the rubric of a run: the declared one, or else the one inferred from its files."""
     return _shape(get_run(run, request.user))
 
@@ -103,7 +103,7 @@ class GuidelineIn(Body):
 
 
 @operation(router, "GET", "/runs/{run}/guideline", scope="read", response=GuidelineOut, problems=(404,))
-def guideline(request: ApiRequest, run: str) -> dict[str, Any]:
+def get_guideline(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the current guideline of a run."""
     return _guideline_shape(get_run(run, request.user))
 

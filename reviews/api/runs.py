@@ -6,27 +6,106 @@ from typing import Any, Literal, Self
 
 from django.db import transaction
 from django.http import StreamingHttpResponse
-from ninja import Field, P, QueryEx, Router, Status
+from ninja import Field, P, QueryEx, Router, Schema, Status
 from pydantic import model_validator
 
 from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON, JSONL, ZIP, Body
+from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.exports import formats, jobs
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.streaming import download
-from reviews.judge import quality_gates, report
-from reviews.judge.scope import JudgeScope
+from reviews.judge import judge_data, quality_gates, report
+from reviews.judge.comparison import drift, history, paired
+from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
+from reviews.judge.scope import read_scope
 from reviews.models import Run
 from reviews.queue import progress as queue_progress
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
 
 router = Router(tags=["runs"])
+
+
+class ComparisonOut(Schema):
+    """The accuracy of two judges on the same responses. docs/judge.md defines each figure."""
+
+    first: str = Field(description="The earlier run.")
+    second: str = Field(description="The run whose judge is compared with it.")
+    outcome: Literal["better", "worse", "not shown"] = Field(description="Of the second judge.")
+    changes: list[dict[str, str]] = Field(
+        description="What differs (judge, prompt or rubric), with its first and second value."
+    )
+    first_accuracy: dict[str, Any]
+    second_accuracy: dict[str, Any]
+    difference: dict[str, Any] = Field(description="The second accuracy minus the first.")
+    p: float = Field(description="Two-sided; 1 without ratings to compare.")
+    counts: dict[str, int] = Field(
+        description="Pairs of verdicts, by those that are right: both, first, second or neither."
+    )
+    hidden: int = Field(description="Pairs that count, but that pages do not list.")
+    responses: int = Field(description="The responses that the figures describe.")
+    different: int = Field(description="Those among them with different verdicts.")
+    criteria: list[dict[str, Any]] = Field(
+        description="The same figures of each criterion. p is adjusted for all criteria."
+    )
+    parts: list[dict[str, Any]] = Field(
+        description="The same figures of each judge, and of each prompt, if both runs have several of them."
+    )
+    notes: list[str]
+
+
+class DriftOut(Schema):
+    """The shift of a judge between two runs. docs/judge.md defines each figure."""
+
+    first: str = Field(description="The earlier run.")
+    second: str = Field(description="The run whose judge is compared with it.")
+    outcome: Literal["milder", "stricter", "not shown"] = Field(description="Of the second judge.")
+    changes: list[dict[str, str]] = Field(
+        description="What differs (judge, prompt or rubric), with its first and second value."
+    )
+    first_rate: dict[str, Any] = Field(description="The pass rate on the same responses in the earlier run.")
+    second_rate: dict[str, Any]
+    shift: dict[str, Any] = Field(description="The second pass rate minus the first.")
+    p: float = Field(description="Two-sided; 1 without responses to compare.")
+    changed: dict[str, Any] = Field(description="The share of verdicts that changed.")
+    counts: list[dict[str, Any]] = Field(description="Pairs of records by first and second verdict.")
+    criteria: list[dict[str, Any]] = Field(
+        description="The shift of each criterion's mean score, in the unit of its scale."
+    )
+    models: list[dict[str, Any]] = Field(
+        description="Models of `second` compared with models of `first`: `raw` is the difference of their "
+        "pass rates, `adjusted` the same without the judge's shift."
+    )
+    notes: list[str]
+
+
+class HistoryPointOut(Schema):
+    """The accuracy over a run."""
+
+    run: str
+    at: str = Field(description="When the run was created.")
+    judges: list[str]
+    templates: list[str] = Field(description="The prompts.")
+    related_by: list[Literal["judge", "prompt", "criteria"]] = Field(
+        description="What it has in common with the run of the request; empty for that run."
+    )
+    changes: list[dict[str, str]] = Field(
+        description="What differs from the run before (judge, prompt or rubric), with both values."
+    )
+    accuracy: dict[str, Any]
+
+
+class HistoryOut(Schema):
+    """The accuracy of the judge over runs."""
+
+    run: str
+    points: list[HistoryPointOut] = Field(description="The oldest run first.")
+    omitted: int = Field(description="The number of older runs that are left out.")
 
 
 class RunChange(Body):
@@ -43,7 +122,7 @@ class RunChange(Body):
 
 
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
-def runs(request: ApiRequest, *, archived: bool = False) -> list[dict[str, Any]]:
+def list_runs(request: ApiRequest, *, archived: bool = False) -> list[dict[str, Any]]:
     """List the runs that you may see, newest first, with their counts by state.
 
     Archived runs are listed only with `archived=true`, and without the others.
@@ -62,7 +141,9 @@ def runs(request: ApiRequest, *, archived: bool = False) -> list[dict[str, Any]]
     files=[JSONL, JSON, ZIP],
     problems=(404, 503),
 )
-def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all") -> StreamingHttpResponse:
+def export_run(
+    request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all"
+) -> StreamingHttpResponse:
     """Export a run with its decisions, as JSONL or as its JSON document: all records or the reviewed ones.
 
     Lines without a decision are byte-identical to the imported ones.
@@ -74,27 +155,143 @@ def export(request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "al
     return download(jobs.stream_export(order, request.user), name, content_type=kind)
 
 
-@operation(router, "GET", "/runs/{run}/report", scope="read", response=shapes.ReportOut, problems=(404,))
-def judge_report(
+@operation(
+    router,
+    "GET",
+    "/runs/{run}/judge-data",
+    scope="export",
+    response={200: None},
+    files=[JSONL, CSV, PARQUET],
+    problems=(404, 422),
+)
+def export_judge_data_file(
     request: ApiRequest,
     run: str,
+    table: Literal["ratings", "population"] = "ratings",
+    format: Literal["jsonl", "csv", "parquet"] = "jsonl",  # noqa: A002 (the name of the parameter)
+) -> StreamingHttpResponse:
+    """Export the data behind the judge's metrics. Leads and admins only.
+
+    `ratings` has a line for each blind rating and each assisted decision, `population` the number of records
+    that they represent. Both show the judge's scores: later reviews of the token's owner in the run count as
+    assisted.
+    """
+    options = JudgeDataOptions(get_run(run, request.user), table, format)
+    try:
+        blocks = judge_data.export_judge_data(options, request.user)
+    except InvalidJudgeData as reason:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(reason)) from reason
+    kind = formats.CONTENT_TYPES[formats.ENDINGS[options.format]]
+    return download(blocks, options.file_name, content_type=kind)
+
+
+@operation(router, "GET", "/runs/{run}/report", scope="read", response=shapes.ReportOut, problems=(404,))
+def get_judge_report(
+    request: ApiRequest,
+    run: str,
+    *,
     require: QueryEx[
         list[str],
         P(
             default=[],
             max_length=50,
-            description="A required value: `blind flagged kappa of Clarity >= 0.6`.",
+            description="A required value: `flagged kappa of Clarity >= 0.6`.",
         ),
     ],
+    judge: str = "",
+    template: str = "",
+    model: str = "",
+    reviewer: str = "",
+    task: str = "",
+    since: str = "",
+    until: str = "",
 ) -> dict[str, Any]:
     """Return the report on the accuracy of a run's judge. Leads and admins only.
+
+    `judge`, `template` (the prompt), `model` (`-` for records without one), `reviewer` (a username), `task`,
+    `since` and `until` (days in UTC, such as `2026-01-31`) choose the ratings that it counts.
 
     The same as `manage.py judge_report --json`. An estimate has value, low and high (the 95% interval), n,
     and why if the value is undefined.
     """
     check(request.user, "lead_review")
-    found = report.build_report(JudgeScope(get_run(run, request.user)))
-    return quality_gates.as_json(found, quality_gates.check_requirements(found, _required(require)))
+    given = {
+        "judge": judge,
+        "template": template,
+        "model": model,
+        "reviewer": reviewer,
+        "task": task,
+        "since": since,
+        "until": until,
+    }
+    read = read_scope(get_run(run, request.user), given)
+    if read.problems:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(read.problems))
+    found = report.build_report(read.scope)
+    return quality_gates.as_json(
+        found, quality_gates.check_requirements(found, _required(require), request.user)
+    )
+
+
+@operation(router, "GET", "/runs/{run}/comparison", scope="read", response=ComparisonOut, problems=(404, 422))
+def compare_judges(
+    request: ApiRequest,
+    run: str,
+    earlier: QueryEx[str, P(description="The name of the run to compare with.")],
+) -> dict[str, Any]:
+    """Compare the judge of a run with that of an earlier run on the same responses. Leads and admins only.
+
+    The figures are about all responses that both judged, and blind ratings of either run represent them. The
+    difference is the accuracy in `run` minus that in `earlier`.
+    """
+    return paired.compare_runs(*_two_runs(request, earlier, run)).as_json()
+
+
+@operation(router, "GET", "/runs/{run}/drift", scope="read", response=DriftOut, problems=(404, 422))
+def get_judge_drift(
+    request: ApiRequest,
+    run: str,
+    earlier: QueryEx[str, P(description="The name of the run to compare with.")],
+) -> dict[str, Any]:
+    """Return the judge's shift since an earlier run on the same responses. Leads and admins only.
+
+    The same as `manage.py judge_report RUN --drift EARLIER --json`. Models of the two runs are compared
+    without the shift.
+    """
+    return drift.measure_drift(*_two_runs(request, earlier, run)).as_json()
+
+
+def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:
+    """Return the runs of these names, for a lead."""
+    check(request.user, "lead_review")
+    second, first = get_run(run, request.user), get_run(earlier, request.user)
+    if first == second:
+        reason = "Name another run than the compared one."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, reason, [("earlier", reason)])
+    return first, second
+
+
+@operation(
+    router, "GET", "/runs/{run}/accuracy-over-runs", scope="read", response=HistoryOut, problems=(404, 422)
+)
+def get_accuracy_over_runs(
+    request: ApiRequest,
+    run: str,
+    by: QueryEx[
+        Literal["judge", "prompt", "criteria"] | None,
+        P(
+            default=None,
+            description="The line has runs in which this is the same. Without it, two of the three.",
+        ),
+    ],
+) -> dict[str, Any]:
+    """Return the accuracy of the judge in the run and in related runs. Leads and admins only.
+
+    The same as `manage.py judge_report RUN --history --json`, for the runs that you may see.
+    """
+    check(request.user, "lead_review")
+    visible = Run.objects.visible_to(request.user)
+    return history.accuracy_over_runs(get_run(run, request.user), visible, by=by).as_json()
 
 
 def _required(texts: list[str]) -> list[quality_gates.Requirement]:
@@ -106,7 +303,7 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
 
 
 @operation(router, "GET", "/runs/{run}", scope="read", response=shapes.RunOut, problems=(404,))
-def run(request: ApiRequest, run: str) -> dict[str, Any]:
+def read_run(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return a run with its counts by state."""
     found = get_run(run, request.user)
     return shapes.run_out(found, queue_progress.run_progress(found))

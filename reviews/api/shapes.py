@@ -11,7 +11,7 @@ from ninja import Field, Schema
 
 from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
-from reviews.judge.quality_gates import GateOutcome
+from reviews.judge.outcomes import GateOutcome
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.review import blind_scoring
@@ -32,6 +32,7 @@ class RunOut(Schema):
     escalated: int
     done: int
     not_required: int
+    sampled: int = Field(description="Records of random samples, which are in the queue or done.")
     archived_at: dt.datetime | None = Field(description="Null unless the run is archived.")
     is_restricted: bool = Field(description="Whether only members and admins can see the run.")
 
@@ -50,9 +51,7 @@ class MappingOut(Schema):
 
     run: str
     mapping: dict[str, Any] = Field(description="The tables fields, criteria and review of the TOML.")
-    reread: RereadOut | None = Field(
-        description="The records that were read again; null if the run had none."
-    )
+    reread: RereadOut | None = Field(description="The records read again; null if the run had none.")
 
 
 class RequirementOut(Schema):
@@ -60,9 +59,9 @@ class RequirementOut(Schema):
 
     require: str
     outcome: GateOutcome = Field(
-        description="met or missed if the interval is entirely on one side of the limit; cannot tell if the "
-        "interval includes the limit, has fewer than 10 observations, or is undefined (records are being "
-        "counted)"
+        description="met or shown worse if the confidence sequence is entirely on one side of the limit; "
+        "not shown yet if it includes the limit, has fewer than 10 ratings, or is undefined (records are "
+        "being counted)"
     )
     sentence: str
     limit: float
@@ -77,11 +76,25 @@ class ReportOut(Schema):
     at: dt.datetime
     progress: dict[str, int]
     data: dict[str, Any] = Field(description="Counts of the records the figures are based on.")
-    judge_vs_human: dict[str, Any] = Field(
-        description="By criterion, basis (blind or assisted) and population."
+    target: dict[str, Any] | None = Field(
+        description="The run's target of the blind accuracy, with its outcome. Null without a target or with "
+        "filters."
     )
-    reviewers: list[dict[str, Any]] = Field(description="Inter-reviewer agreement by criterion.")
-    flag_precision: dict[str, Any] = Field(description="The precision of each flag reason.")
+    judge_vs_human: dict[str, Any] = Field(
+        description="By criterion, basis (blind or assisted) and part (run, flagged or unflagged)."
+    )
+    funnel: dict[str, Any] = Field(description="Records assigned to blind review, by what became of them.")
+    reviewers: list[dict[str, Any]] = Field(
+        description="Agreement of blind ratings among reviewers, by criterion."
+    )
+    alt_test: list[dict[str, Any]] = Field(
+        description="Whether the judge may replace a reviewer, by judge and criterion."
+    )
+    position_bias: list[dict[str, Any]] = Field(
+        description="Whether the order of two responses changes the judge's choice, by judge and criterion."
+    )
+    flag_precision: dict[str, Any] = Field(description="The precision and recall of each flag reason.")
+    flag_choice: dict[str, Any] = Field(description="The flag reasons that can be dropped.")
     missed_errors: dict[str, Any] = Field(description="Errors among unflagged records.")
     leaderboard: dict[str, Any] = Field(description="The models as ranked by the judge and by reviewers.")
     error_analysis: dict[str, Any] = Field(description="Causes of the judge's errors, by prompt template.")
@@ -149,6 +162,7 @@ class EvaluationOut(Schema):
     claimed_by: str | None
     claimed_until: dt.datetime | None
     assigned_to: str | None
+    due_on: dt.date | None
     is_escalated: bool
     is_outdated: bool
     reviewer: str | None
@@ -181,9 +195,9 @@ class CriterionOut(Schema):
 
 
 class DecisionOut(Schema):
-    """A human decision."""
+    """A human decision. An independent review that waits for others has no version yet."""
 
-    version: int
+    version: int | None
     reviewer: str
     submitted_at: dt.datetime
     corrected_scores: dict[str, Any] | None
@@ -247,17 +261,6 @@ class RecordOut(Schema):
     )
 
 
-class SavedOut(Schema):
-    """The outcome of a submitted decision."""
-
-    outcome: Literal["current", "independent review", "disagreement"] = Field(
-        description="An independent review waits for other reviewers, a disagreement for a lead."
-    )
-    status: str
-    version: int
-    decision: DecisionOut
-
-
 def run_out(run: Run, progress: Progress) -> dict[str, Any]:
     return {
         "name": run.name,
@@ -294,7 +297,7 @@ def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
         rubric.verdict(record.human_corrected_scores),
     )
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
-    more = ("version", "created_at", "is_escalated", "is_outdated")
+    more = ("version", "created_at", "due_on", "is_escalated", "is_outdated")
     return {
         **{name: getattr(record, name) for name in (*names, *more)},
         "run": record.run.name,

@@ -1,18 +1,14 @@
 """Import files of task context: the request takes the whole file and returns the report."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 from ninja import Router
 
 from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILE_BODY, read_file
+from reviews.api.bodies import FILE_BODY, receive_file
 from reviews.api.lookup import get_run
-from reviews.imports import uploads
 from reviews.imports.task_context import import_context
 from reviews.storage.chunks import read_blocks
 
@@ -54,22 +50,10 @@ def import_shared_context(request: ApiRequest, file_name: str = "") -> dict[str,
 
 def _import(request: ApiRequest, file_name: str, run_name: str | None) -> dict[str, Any]:
     check(request.user, "import_context")
-    with _received(request) as file:
+    with receive_file(request) as file:
         return import_context(
             read_blocks(file),
             file_name=file_name or "tasks.jsonl",
             run_name=run_name,
             actor=request.user,
         ).report
-
-
-@contextmanager
-def _received(request: ApiRequest) -> Iterator[BinaryIO]:
-    """Receive the whole file before the import begins, which must not wait for a slow sender."""
-    sent = read_file(request)
-    uploads.check_size(sent.size)
-    with TemporaryFile() as file:
-        for part in sent.parts:
-            file.write(part)
-        file.seek(0)
-        yield cast("BinaryIO", file)

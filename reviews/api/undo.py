@@ -22,7 +22,9 @@ class ActionOut(Schema):
     action: str = Field(description='As in the audit log, such as "submit", "skip" or "release".')
     at: dt.datetime
     evaluation_id: str
-    decision_version: int | None = Field(description="The version of the decision; null for other actions.")
+    decision_version: int | None = Field(
+        description="The version of the decision; null for independent reviews and other actions."
+    )
 
 
 class UndoneOut(Schema):
@@ -48,7 +50,7 @@ class UndoIn(Body):
     response={200: ActionOut, 204: None},
     problems=(404,),
 )
-def last_action(request: ApiRequest, run: str) -> Status[Any]:
+def get_last_action(request: ApiRequest, run: str) -> Status[Any]:
     """Return your last action in the run that was not undone; 204 without one in the last 24 hours."""
     action = review_undo.last_action(run=get_run(run, request.user), actor=request.user)
     return Status(204, None) if action is None else Status(200, _action_out(action))
@@ -62,7 +64,7 @@ def last_action(request: ApiRequest, run: str) -> Status[Any]:
     response=UndoneOut,
     problems=(400, 404, 409, 413, 415),
 )
-def undo(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[str, Any]:
+def undo_last_action(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[str, Any]:
     """Undo your last action in the run, whatever it was. You get the record back if it is free.
 
     409 says why the action can no longer be undone.
@@ -76,10 +78,12 @@ def undo(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[st
 
 def _action_out(action: Action) -> dict[str, Any]:
     event = action.event
+    # The number of an independent review would tell how many there are.
+    has_version = action.is_decision and event.action != "independent review"
     return {
         "event": event.pk,
         "action": event.action,
         "at": event.at,
         "evaluation_id": action.record.evaluation_id,
-        "decision_version": event.detail["version"] if action.is_decision else None,
+        "decision_version": event.detail["version"] if has_version else None,
     }

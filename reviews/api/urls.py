@@ -7,15 +7,32 @@ from ninja.openapi.schema import OpenAPISchema
 
 from reviews.api import (
     audit,
+    bulk_changes,
+    conflicts,
     decisions,
+    drafts,
+    escalations,
     evaluations,
+    exports,
+    further_reviews,
+    gold_sets,
     imports,
+    inbox,
     members,
+    operations,
+    people,
+    plans,
     problems,
+    record_actions,
     rubrics,
+    run_settings,
     runs,
+    spot_checks,
     task_context,
+    tokens,
     undo,
+    webhooks,
+    workload,
 )
 from reviews.api.bodies import JsonParser, JsonRenderer
 
@@ -40,7 +57,34 @@ api = Api(
 problems.register_handlers(api)
 # The first match is used, and ids may contain slashes: longer paths come first. The operations that create
 # runs come last. They accept any name, to say why it is refused.
-for part in (decisions, evaluations, undo, members, rubrics, runs, task_context, audit, imports):
+for part in (
+    decisions,
+    record_actions,
+    further_reviews,
+    evaluations,
+    drafts,
+    undo,
+    bulk_changes,
+    conflicts,
+    spot_checks,
+    run_settings,
+    escalations,
+    inbox,
+    members,
+    exports,
+    people,
+    tokens,
+    webhooks,
+    workload,
+    operations,
+    gold_sets,
+    plans,
+    rubrics,
+    runs,
+    task_context,
+    audit,
+    imports,
+):
     api.add_router("", part.router)
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
+from reviews.audit.client import client_address
 from reviews.models import AuditEvent, Evaluation, Import, Run, User
 
 # Added to `before` and `after` in an event's `human`: see `record`.
@@ -26,6 +27,8 @@ def record(
 ) -> AuditEvent:
     """Record one event. `actor=None` is the program itself. `detail` has JSON values.
 
+    The event has the address of the client whose request is being handled.
+
     `run` may be omitted if there is an `evaluation`. It is None for an import that has no run.
 
     An event that changes human_* values of a record has them in `human`: {"before": {...}, "after": {...}},
@@ -42,6 +45,7 @@ def record(
         action=action,
         actor=actor,
         actor_name=actor.username if actor else "",
+        address=client_address(),
         run=run,
         run_name=run.name if run else source.run_name if source else "",
         source=source,
@@ -69,6 +73,7 @@ def record_each(action: str, *, source: Import, about: Iterable[RecordEvent]) ->
             action=action,
             actor=actor,
             actor_name=actor.username if actor else "",
+            address=client_address(),
             run=source.run,
             run_name=source.target_name,
             source=source,

@@ -6,14 +6,12 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from django.db import connection
-from django.db.models import Q
 
 from reviews.audit import decision_check
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
-from reviews.audit.reveals import independent_reviews_hidden_from
+from reviews.audit.visibility import visible_events
 from reviews.database.held_transaction import HeldTransaction
-from reviews.models import AuditEvent, Evaluation, Run, User
-from reviews.models.runs import sees_every_run
+from reviews.models import AuditEvent, User
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +19,8 @@ log = logging.getLogger(__name__)
 # can alter events can alter that function, too.
 EVENT_TEXT = """jsonb_build_object(
     'id', event.id, 'at', to_char(event.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-    'actor', event.actor_id, 'actor_name', event.actor_name, 'action', event.action,
+    'actor', event.actor_id, 'actor_name', event.actor_name, 'address', host(event.address),
+    'action', event.action,
     'run', event.run_id, 'run_name', event.run_name, 'import', event.source_id,
     'evaluation', event.evaluation_id, 'record', event.record, 'detail', event.detail
 )::text"""
@@ -39,9 +38,6 @@ _UNSEALED = """
     WHERE NOT EXISTS (SELECT FROM audit_seal seal WHERE seal.event_id = event.id)
     ORDER BY id
 """
-# Actions whose events contain a reviewer's scores.
-_WITH_SCORES = ("independent review", "blind scores")
-_IS_OF_NO_RUN = Q(run=None, source=None) & ~Q(action__startswith="upload")
 _HEAD = "SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1"
 
 
@@ -92,12 +88,6 @@ def verify(chain: ChainVerifier) -> Iterator[str]:
         yield from decision_check.find_differences()
 
 
-def deleted_run(name: str) -> int | None:
-    """Return the key of the last deleted run with a name."""
-    deletions = AuditEvent.objects.filter(action="delete run", run_name=name).order_by("-pk")
-    return deletions.values_list("run", flat=True).first()
-
-
 def jsonl_lines(run_id: int | None = None, *, after: int = 0, reader: User | None = None) -> Iterator[bytes]:
     """Yield the audit log as JSONL, from the entry after a position.
 
@@ -114,21 +104,10 @@ def jsonl_lines(run_id: int | None = None, *, after: int = 0, reader: User | Non
 
 
 def _withheld(entries: Sequence[LogEntry], reader: User) -> set[int]:
-    """Return the keys of events that the reader must not see.
-
-    These are events of runs that are hidden from them, also of removed runs, and events with other
-    reviewers' scores that they must not see yet.
-    """
-    keys = [entry.sealed.event for entry in entries if entry.sealed.event is not None]
-    events = AuditEvent.objects.filter(pk__in=keys).order_by()
-    undecided = Evaluation.objects.filter(independent_reviews_hidden_from(reader))
-    scored = events.filter(action__in=_WITH_SCORES, evaluation__in=undecided).exclude(actor=reader)
-    hidden = events.none()
-    if not sees_every_run(reader):
-        visible = Run.objects.visible_to(reader).values("pk")
-        # Uploads and imports have no run until a line is accepted, and name the file.
-        hidden = events.exclude(run_id__in=visible).exclude(_IS_OF_NO_RUN)
-    return {*scored.values_list("pk", flat=True), *hidden.values_list("pk", flat=True)}
+    """Return the keys of events that the reader must not see."""
+    keys = {entry.sealed.event for entry in entries if entry.sealed.event is not None}
+    shown = visible_events(AuditEvent.objects.filter(pk__in=keys).order_by(), reader)
+    return keys - set(shown.values_list("pk", flat=True))
 
 
 @contextmanager

@@ -1,12 +1,26 @@
 """List the decisions behind a dashboard figure."""
 
-from django.db.models import BigIntegerField, F, Q
+from typing import NamedTuple
+
+from django.db.models import (
+    BigIntegerField,
+    BooleanField,
+    Exists,
+    F,
+    Func,
+    JSONField,
+    OuterRef,
+    Q,
+    TextField,
+    Value,
+)
 from django.db.models.functions import Cast
 
-from reviews.dashboard.reviewer_activity import NOT_WITHDRAWN, WorkSelection
+from reviews.dashboard.reviewer_activity import NOT_WITHDRAWN
+from reviews.dashboard.selection import WorkSelection
 from reviews.database.pagination import Page, parse_key, split_page
 from reviews.evidence.reading_time import MS_PER_WORD
-from reviews.models import IndependentReview, Overturn, Review, User
+from reviews.models import BlindScores, IndependentReview, Overturn, Review, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
 
 PAGE_SIZE = 50
@@ -17,6 +31,8 @@ SIGNALS = {
     "unchanged": "No change",
     "verdict-changed": "Changed the verdict",
     "fast": "Faster than reading time",
+    "blind": "Blind reviews",
+    "checked": "Spot-checked",
 }
 _CONDITIONS = {
     "all": Q(),
@@ -25,18 +41,66 @@ _CONDITIONS = {
     "verdict-changed": Q(verdict__isnull=False, judged_verdict__isnull=False)
     & ~Q(verdict=F("judged_verdict")),
     "fast": Q(active_ms__lt=Cast("words", BigIntegerField()) * MS_PER_WORD),
+    "blind": Q(blind_scores__isnull=False),
+    "checked": Q(spot_check__isnull=False) & ~Q(spot_check__outcome=SpotCheck.Outcome.OPEN),
 }
 
 
+class Narrowed(NamedTuple):
+    """Further conditions of decisions. An empty field does not filter."""
+
+    #: A criterion whose score differs from the judge's.
+    criterion: str = ""
+    #: A second person who scored the record before seeing the judge's scores, like the reviewer.
+    other: User | None = None
+
+    def condition(self) -> Q:
+        condition = Q()
+        if self.criterion:
+            judged, score = (
+                _member("judged", self.criterion),
+                _member("corrected_scores", self.criterion, "score"),
+            )
+            condition &= Q(changes__gt=0, judged__has_key=self.criterion)
+            condition &= Q(_Differs(judged, score, output_field=BooleanField()))
+        if self.other:
+            scored = BlindScores.objects.filter(evaluation=OuterRef("evaluation"), reviewer=self.other)
+            condition &= Q(Exists(scored), blind_scores__isnull=False)
+        return condition
+
+
+class _Differs(Func):
+    """Whether two JSON values differ. A missing value differs from any other."""
+
+    template = "(%(expressions)s)"
+    arg_joiner = " IS DISTINCT FROM "
+
+
+def _member(column: str, *keys: str) -> Func:
+    """Return a member of a JSON column. Unlike Django's lookups, this allows any text as key."""
+    texts = [Value(key, output_field=TextField()) for key in keys]
+    return Func(F(column), *texts, template="(%(expressions)s)", arg_joiner=" -> ", output_field=JSONField())
+
+
+_EVERYTHING = Narrowed()
+
+
 def list_decisions(
-    selection: WorkSelection, *, reader: User | None = None, signal: str = "all", after: str = ""
+    selection: WorkSelection,
+    *,
+    reader: User | None = None,
+    signal: str = "all",
+    narrowed: Narrowed = _EVERYTHING,
+    after: str = "",
 ) -> Page[Review]:
     """Return a page of the decisions that a figure counts, newest first.
 
     Open independent reviews are left out unless they are the reader's own. An invalid cursor gives the first
     page. Raises `KeyError` for an unknown signal.
     """
-    counted = Review.objects.by_reviewers().filter(_CONDITIONS[signal], selection.condition())
+    counted = Review.objects.by_reviewers().filter(
+        _CONDITIONS[signal], narrowed.condition(), selection.condition()
+    )
     counted = counted.filter(withdrawal=None).exclude(
         ~Q(reviewer=reader), pk__in=IndependentReview.objects.filter(is_open=True).values("review")
     )
@@ -53,8 +117,8 @@ def list_decisions(
     return Page(list(rows), keys.next_after)
 
 
-def list_overturned(selection: WorkSelection) -> list[Overturn]:
+def list_overturned(selection: WorkSelection, most: int = LISTED) -> list[Overturn]:
     """Return the newest overturned decisions in the selection, by the day of the original decision."""
     found = Overturn.objects.filter(NOT_WITHDRAWN, selection.of_reviews()).order_by("-pk")
     found = found.select_related("review__reviewer", "review__evaluation__run", "actor", "by")
-    return list(found.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))[:LISTED])
+    return list(found.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))[:most])

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from reviews.dashboard.drilldown import list_overturned
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, Overturn, Review
 from reviews.records.scores import format_score, score_of
 from reviews.rubric.overrides import is_same_score

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, User
 from reviews.queue.claim_length import CLAIM_LENGTH_SQL
 
@@ -15,7 +15,8 @@ from reviews.queue.claim_length import CLAIM_LENGTH_SQL
 RECENTLY = dt.timedelta(minutes=15)
 
 _IN_RUNS = "(%(run)s::bigint IS NULL OR run_id = %(run)s) AND run_id <> ALL(%(hidden_runs)s::bigint[])"
-# A claim is renewed while its page is in use, so its expiry shows the last use.
+# A claim is renewed while its page is in use, so its expiry shows the last use. A prefetched record was not
+# shown yet.
 _LAST_SEEN = f"""
     SELECT person.id, greatest(
         (SELECT submitted_at FROM review
@@ -24,7 +25,7 @@ _LAST_SEEN = f"""
         (SELECT max(saved_at) FROM draft JOIN evaluation ON evaluation.id = draft.evaluation_id
          WHERE reviewer_id = person.id AND {_IN_RUNS}),
         (SELECT max(claimed_until - {CLAIM_LENGTH_SQL}) FROM evaluation JOIN run ON run.id = run_id
-         WHERE claimed_by_id = person.id AND {_IN_RUNS})
+         WHERE claimed_by_id = person.id AND NOT claim_is_prefetched AND {_IN_RUNS})
     )
     FROM person WHERE is_active
 """  # noqa: S608 (a constant)

@@ -1,12 +1,19 @@
-"""Spot checks: a lead reviews decisions drawn at random, and agrees with them or reopens them."""
+"""Spot checks: a lead reviews decisions drawn at random, and agrees, corrects their scores or reopens them.
+
+A lead draws decisions of one reviewer, and checks these. Decisions of a run's standing sample are drawn as
+they are made (`review.standing_sample`), and any other lead checks them.
+"""
+
+from typing import Unpack
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Review, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
@@ -14,7 +21,9 @@ from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import decisions
+from reviews.review.decision import Decision
 from reviews.review.preconditions import check_current
+from reviews.review.versions import have_same_scores
 
 Outcome = SpotCheck.Outcome
 MOST_DRAWN = 100
@@ -75,19 +84,64 @@ def reopen(*, check_id: int, actor: User, reason: str) -> SpotCheck:
     return spot_check
 
 
-def open_checks(actor: User) -> list[SpotCheck]:
-    """Return the actor's pending checks of current decisions in runs that they may see, oldest first."""
-    mine = SpotCheck.objects.filter(
-        in_visible_runs(actor), drawn_by=actor, outcome=Outcome.OPEN, review__evaluation__review=F("review")
+@transaction.atomic
+def correct(
+    *,
+    check_id: int,
+    actor: User,
+    reason: str,
+    version: int,
+    submission: UUID,
+    **decision: Unpack[Decision],
+) -> SpotCheck:
+    """Replace the decision by a version with the lead's entries. Raises like `agree`.
+
+    If only texts or causes differ, the lead agrees with the scores. The reviewer is told the reason.
+    """
+    spot_check = _open(check_id, actor)
+    corrected = spot_check.review
+    review = decisions.correct(
+        evaluation_id=corrected.evaluation_id,
+        reviewer=actor,
+        version=version,
+        submission=submission,
+        reason=reason,
+        **decision,
     )
-    decided = mine.exclude(review__evaluation__human_review_status__in=QUEUE_STATUSES)
-    return list(_loaded(decided.order_by("pk")))
+    is_agreed = have_same_scores([corrected, review])
+    _complete(spot_check, Outcome.AGREED if is_agreed else Outcome.CORRECTED, actor, reason, review)
+    return spot_check
 
 
-def completed_checks(selection: WorkSelection) -> list[SpotCheck]:
-    """Return the latest completed checks, by the day of the decision."""
+def open_checks(actor: User) -> QuerySet[SpotCheck]:
+    """Return the pending checks that the actor may complete, oldest first."""
+    return pending_checks(actor).order_by("pk")
+
+
+def pending_checks(actor: User) -> QuerySet[SpotCheck]:
+    """Return the pending checks of current decisions that the actor may complete.
+
+    These are the actor's draws and the standing samples of runs that they may see, without their own
+    decisions. A disputed decision waits until a lead has decided.
+    """
+    theirs = Q(drawn_by=actor) | (Q(drawn_by=None) & ~Q(reviewer=actor))
+    due = SpotCheck.objects.filter(
+        theirs,
+        in_visible_runs(actor),
+        outcome=Outcome.OPEN,
+        run__archived_at=None,
+        review__evaluation__review=F("review"),
+        review__evaluation__is_outdated=False,
+        review__evaluation__is_escalated=False,
+    )
+    decided = due.exclude(review__evaluation__human_review_status__in=QUEUE_STATUSES)
+    return _loaded(decided)
+
+
+def completed_checks(selection: WorkSelection, most: int = LISTED) -> list[SpotCheck]:
+    """Return the latest completed checks, at most so many, by the day of the decision."""
     found = SpotCheck.objects.filter(selection.of_reviews()).exclude(outcome=Outcome.OPEN)
-    return list(_loaded(found).order_by("-resolved_at", "-pk")[:LISTED])
+    return list(_loaded(found).order_by("-resolved_at", "-pk")[:most])
 
 
 def _open(check_id: int, actor: User) -> SpotCheck:
@@ -96,6 +150,8 @@ def _open(check_id: int, actor: User) -> SpotCheck:
     review = SpotCheck.objects.select_related("review").get(pk=check_id).review
     evaluation = claims.lock_evaluation(review.evaluation_id)
     spot_check = SpotCheck.objects.select_related("review").get(pk=check_id)
+    if spot_check.reviewer_id == actor.pk:
+        raise Denied("This decision is yours, so another lead checks it.")
     if spot_check.outcome != Outcome.OPEN:
         raise Conflict(f"This check is already completed: {spot_check.get_outcome_display().lower()}.")
     check_current(evaluation, review)
@@ -103,10 +159,12 @@ def _open(check_id: int, actor: User) -> SpotCheck:
     return spot_check
 
 
-def _complete(spot_check: SpotCheck, outcome: Outcome, actor: User, note: str) -> None:
-    spot_check.outcome, spot_check.note = outcome, note
+def _complete(
+    spot_check: SpotCheck, outcome: Outcome, actor: User, note: str, correction: Review | None = None
+) -> None:
+    spot_check.outcome, spot_check.note, spot_check.correction = outcome, note, correction
     spot_check.resolved_by, spot_check.resolved_at = actor, timezone.now()
-    spot_check.save(update_fields=["outcome", "note", "resolved_by", "resolved_at"])
+    spot_check.save(update_fields=["outcome", "note", "correction", "resolved_by", "resolved_at"])
 
 
 def _loaded(checks: QuerySet[SpotCheck]) -> QuerySet[SpotCheck]:

@@ -22,6 +22,8 @@ class Lock(StrEnum):
     DELETION = "cognireview.deletion"
     #: Two imports that index the same records could deadlock.
     INDEXING = "cognireview.indexing"
+    #: Two requests at once would verify the audit log twice.
+    CHAIN_CHECK = "cognireview.chain_check"
 
 
 def acquire(lock: Lock) -> None:

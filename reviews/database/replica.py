@@ -161,6 +161,15 @@ def _wait() -> None:
             pause = min(2 * pause, 0.1)
 
 
+def problem() -> str:
+    """Return why the replica cannot be read now; empty if it can. May wait for it."""
+    try:
+        _wait()
+    except (_Unfit, Error) as reason:
+        return _reason(reason)
+    return ""
+
+
 def _avoid(reason: Exception) -> None:
     _Avoided.until = time.monotonic() + AVOIDED_FOR
     log.warning("Reading from the primary for the next %.0f s. Replica: %s", AVOIDED_FOR, _reason(reason))

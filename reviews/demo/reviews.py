@@ -1,69 +1,202 @@
-"""Import a demo run with decisions, so that the dashboard and the judge's pages have figures.
+"""Import demo runs with a week of decisions, so that the pages of leads have something to show.
+
+The second run has the responses of the first, judged with a new prompt. Its review is under way: some records
+wait for reviewers, others for a lead.
 
 The decisions are made by the same functions as in production, starting from the right scores: reviewers make
 occasional mistakes, and lean towards the judge's scores if they see them.
 """
 
+import datetime as dt
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from reviews.demo.run import demo_context, demo_lines, right_scores
+import orjson
+from django.utils import timezone
+
+from reviews.dashboard import spot_checks
+from reviews.dashboard.selection import WorkSelection
+from reviews.demo.clock import WorkingDays
+from reviews.demo.run import demo_context, demo_lines, rejudged_lines, right_scores
 from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
+from reviews.exports import jsonl
 from reviews.imports import importer
 from reviews.imports.task_context import import_context
 from reviews.judge import measurement_settings
+from reviews.judge.gold import gold_sets
 from reviews.judge.measurement_settings import MeasurementSettings
-from reviews.models import Evaluation, Run, User
+from reviews.judge.scope import JudgeScope
+from reviews.models import Escalation, Evaluation, Run, SpotCheck, User
 from reviews.queue import claims
 from reviews.queue.members import configure_members
-from reviews.records.scores import is_score
-from reviews.review import blind_scoring, decisions
-from reviews.review.decision import CriterionEntry
-from reviews.review.sheet import load_sheet
+from reviews.queue.progress import reviewer_progress
+from reviews.records.scores import is_score, score_of
+from reviews.review import blind_scoring, decisions, escalations
+from reviews.review.decision import CriterionEntry, Decision
+from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric.proposals import Proposal
 
 REVIEWED_RUN = "Demo, reviewed"
+REJUDGED_RUN = "Demo, new prompt"
+GOLD_SET = "Demo, gold set"
 _COUNT, _SEED = 150, 8
-_MEASURES = MeasurementSettings(blind_share=0.4, sample_share=0.3, overlap_share=0.15, overlap=2)
+_MEASURES = MeasurementSettings(
+    blind_share=0.4,
+    sample_share=0.3,
+    overlap_share=0.15,
+    overlap=2,
+    spot_check_share=0.05,
+    accuracy_target=0.8,
+)
+_DAYS = 7
+_DECISIONS_A_DAY = 32
+# Unfinished work of the second run: records for each reviewer, disagreements, and decisions of another file.
+_LEFT, _DISAGREEMENTS, _FILE_CONFLICTS = 12, 2, 2
 _SLIPS = 0.06
 _LEANS = 0.35  # how often a reviewer who sees the judge's score adopts it
 _SENTENCES = {"Yes": "Checked against the reference: it holds.", "No": "The final answer does not follow."}
+# Reasons of escalations (`escalations.REASONS`) and notes.
+_QUESTIONS = (
+    ("question", "Does a right answer without its unit pass?"),
+    ("question", "The two methods give different rounding. Which one counts?"),
+    ("unreadable output", ""),
+    ("out of my field", "I can't check this integral."),
+)
+_REPLY = "Yes, unless the task asks for the unit."
+# The lead's reasons in spot checks.
+_UNCLEAR, _CORRECTED = "Name the step that is missing.", "The reference settles this."
+_CHECKS = 15
 _CAUSES = {"Yes": "too lenient", "No": "too strict"}
 
 
-def import_reviewed_run(*, reviewers: Sequence[User], lead: User) -> None:
-    """Import the run and decide all its records. The lead resolves disagreements."""
-    context = demo_context(_COUNT, _SEED)
-    lines = demo_lines(_COUNT, _SEED)
-    run = importer.import_stream(
-        lines, run_name=REVIEWED_RUN, file_name="reviewed.jsonl", actor=None
-    ).target_run
+def import_reviewed_runs(*, reviewers: Sequence[User], lead: User) -> None:
+    """Import both runs and review them on `_DAYS` days. The lead settles what waits in the first run.
+
+    The decisions of the first run are frozen as a gold set.
+    """
+    work = _Work(WorkingDays(days=_DAYS, now=timezone.now()), lead)
+    with work.clock.keep():
+        run = _import(REVIEWED_RUN, "reviewed.jsonl", demo_lines(_COUNT, _SEED), lead)
+        work.review(run, reviewers)
+        work.adjudicate(run)
+        gold_sets.freeze(scope=JudgeScope(run), name=GOLD_SET, actor=lead)
+        work.check_decisions(run, reviewers)
+        run = _import(REJUDGED_RUN, "new-prompt.jsonl", rejudged_lines(_COUNT, _SEED), lead)
+        work.ask(run, reviewers)
+        work.review(run, reviewers, left=_LEFT)
+        work.adjudicate(run, left=_DISAGREEMENTS)
+        _import_second_opinions(run)
+
+
+def _import(name: str, file_name: str, lines: Iterable[bytes], lead: User) -> Run:
+    run = importer.import_stream(lines, run_name=name, file_name=file_name, actor=None).target_run
     configure_members(run_id=run.pk, actor=None, members=None)
-    import_context(context, run_name=REVIEWED_RUN, file_name="reviewed-tasks.jsonl", actor=None)
+    import_context(demo_context(_COUNT, _SEED), run_name=name, file_name="tasks.jsonl", actor=None)
     seen = measurement_settings.current_settings(run).fingerprint
-    run = measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)
-    work = _Work()
-    while sum(work.decide_next(run, reviewer) for reviewer in reviewers):
-        pass
-    for evaluation in run.evaluations.filter(is_escalated=True).order_by("pk"):
-        work.decide(claims.claim(evaluation_id=evaluation.pk, reviewer=lead), lead)
+    return measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)
+
+
+def _import_second_opinions(run: Run) -> None:
+    """Import the run's file as a colleague would return it: with other decisions on some decided records."""
+    lines: list[bytes] = []
+    for line in b"".join(jsonl.export_lines(run)).splitlines():
+        record = orjson.loads(line)
+        scores = record["human_corrected_scores"]
+        if scores and len(lines) < _FILE_CONFLICTS:
+            first = next(iter(scores))
+            other = "No" if scores[first]["score"] == "Yes" else "Yes"
+            scores[first] = {"score": other, "justification": _SENTENCES[other]}
+            record["human_reviewer_id"] = "carla"
+            record["human_review_timestamp"] = timezone.now().strftime("%Y-%m-%dT%H:%M:%SZ")
+            lines.append(orjson.dumps(record) + b"\n")
+    importer.import_stream(lines, run_name=run.name, file_name="from-carla.jsonl", actor=None)
 
 
 class _Work:
     """Simulate the reviewers' work from a seed."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: WorkingDays, lead: User) -> None:
+        self.clock = clock
+        self._lead = lead
         self._rng = Random(_SEED)  # noqa: S311 (no secret)
-        self._right = dict(right_scores(_COUNT, _SEED))
+        self._decided = 0
+        # By line number.
+        self._right = list(right_scores(_COUNT, _SEED))
 
-    def decide_next(self, run: Run, reviewer: User) -> bool:
+    def review(self, run: Run, reviewers: Sequence[User], *, left: int = 0) -> None:
+        """Decide the records of the queue, until at most `left` wait for each reviewer."""
+        while sum(self._decide_next(run, reviewer, left) for reviewer in reviewers):
+            pass
+
+    def _decide_next(self, run: Run, reviewer: User, left: int) -> bool:
         """Decide the next record of the reviewer's queue. Returns whether there was one."""
+        if left and reviewer_progress(run=run, reviewer=reviewer).left <= left:
+            return False
         evaluation = claims.claim_next(run=run, reviewer=reviewer)
         if evaluation:
             self.decide(evaluation, reviewer)
         return evaluation is not None
+
+    def adjudicate(self, run: Run, *, left: int = 0) -> None:
+        """Decide the records that reviewers disagree on, except for the last `left`."""
+        waiting = run.escalations.filter(kind=Escalation.Kind.DISAGREEMENT, outcome=Escalation.Outcome.OPEN)
+        for escalation in list(waiting.order_by("pk"))[: -left or None]:
+            evaluation = claims.claim(evaluation_id=escalation.evaluation_id, reviewer=self._lead)
+            self.decide(evaluation, self._lead)
+
+    def ask(self, run: Run, reviewers: Sequence[User]) -> None:
+        """Send records to the lead, who answers the first question. The others stay open."""
+        for number, (reason, note) in enumerate(_QUESTIONS):
+            reviewer = reviewers[number % len(reviewers)]
+            evaluation = claims.claim_next(run=run, reviewer=reviewer)
+            if evaluation is None:
+                return
+            self.clock.pass_time(dt.timedelta(minutes=3))
+            escalation = escalations.escalate(
+                evaluation_id=evaluation.pk,
+                reviewer=reviewer,
+                kind=Escalation.Kind.QUESTION,
+                reason=reason,
+                note=note,
+            )
+            if number == 0:
+                escalations.resolve(
+                    escalation_id=escalation.pk,
+                    actor=self._lead,
+                    outcome=Escalation.Outcome.RETURNED,
+                    answer=_REPLY,
+                )
+
+    def check_decisions(self, run: Run, reviewers: Sequence[User]) -> None:
+        """Spot-check decisions of each reviewer: correct wrong scores, reopen one, and leave two open."""
+        for reviewer in reviewers:
+            selection = WorkSelection(run=run, reviewer=reviewer)
+            drawn = spot_checks.draw(selection=selection, count=_CHECKS, actor=self._lead)
+            self.clock.pass_time(dt.timedelta(minutes=10))
+            unclear, *others = drawn[:-2]
+            spot_checks.reopen(check_id=unclear.pk, actor=self._lead, reason=_UNCLEAR)
+            for one in others:
+                self._check(one)
+        self.review(run, reviewers)
+
+    def _check(self, spot_check: SpotCheck) -> None:
+        """Agree with a decision, or replace wrong scores by the right ones."""
+        review = spot_check.review
+        evaluation = Evaluation.objects.get(pk=review.evaluation_id)
+        right = self._right[evaluation.first_line - 1]
+        if all(score_of(entry) == right[name] for name, entry in (review.corrected_scores or {}).items()):
+            spot_checks.agree(check_id=spot_check.pk, actor=self._lead)
+            return
+        spot_checks.correct(
+            check_id=spot_check.pk,
+            actor=self._lead,
+            reason=_CORRECTED,
+            version=evaluation.version,
+            submission=self._submission(),
+            **_decision(load_sheet(evaluation), right),
+        )
 
     def decide(self, evaluation: Evaluation, reviewer: User) -> None:
         sheet = load_sheet(evaluation)
@@ -80,21 +213,30 @@ class _Work:
                 active_ms=active_ms,
             )
         final = self._leaning(own, sheet.proposals)
-        decision = sheet.build_decision(
-            [_entry(proposal, final[proposal.criterion]) for proposal in sheet.proposals], comments=""
-        )
+        decision = _decision(sheet, final)
         decision["active_ms"], decision["keys"] = active_ms, len(sheet.proposals) + 1
+        self._pass_time(active_ms)
         decisions.submit(
             evaluation_id=evaluation.pk,
             reviewer=reviewer,
             version=evaluation.version,
-            submission=uuid.UUID(int=self._rng.getrandbits(128), version=4),
+            submission=self._submission(),
             **decision,
         )
 
+    def _submission(self) -> uuid.UUID:
+        return uuid.UUID(int=self._rng.getrandbits(128), version=4)
+
+    def _pass_time(self, active_ms: int) -> None:
+        pause = dt.timedelta(minutes=self._rng.uniform(0, 1) if self._decided % 12 else 15)
+        self.clock.pass_time(dt.timedelta(milliseconds=active_ms) + pause)
+        self._decided += 1
+        if self._decided % _DECISIONS_A_DAY == 0:
+            self.clock.next_day()
+
     def _own_scores(self, evaluation: Evaluation, proposals: Sequence[Proposal]) -> dict[str, str]:
         """Return the scores of an unaided reviewer."""
-        right = self._right[evaluation.evaluation_id]
+        right = self._right[evaluation.first_line - 1]
         return {
             proposal.criterion: "Partial" if self._rng.random() < _SLIPS else right[proposal.criterion]
             for proposal in proposals
@@ -108,6 +250,11 @@ class _Work:
             else own[proposal.criterion]
             for proposal in proposals
         }
+
+
+def _decision(sheet: ReviewSheet, scores: Mapping[str, Any]) -> Decision:
+    entries = [_entry(proposal, scores[proposal.criterion]) for proposal in sheet.proposals]
+    return sheet.build_decision(entries, comments="")
 
 
 def _entry(proposal: Proposal, score: Any) -> CriterionEntry:

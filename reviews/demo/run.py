@@ -9,7 +9,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from random import Random
 from typing import Any
@@ -58,6 +58,14 @@ _SHARE_OF_MISTAKES = {
     _Fate.MISSED: 1,
 }
 _UNREADABLE = (_Fate.UNWRAPPED, _Fate.ESCAPES, _Fate.CUT)
+# How often the new prompt leads to a fair judgement of a response that the old one did not judge fairly.
+_SHARE_OF_REPAIRS = {
+    _Fate.UNWRAPPED: 0.9,
+    _Fate.ESCAPES: 0.7,
+    _Fate.CUT: 0.5,
+    _Fate.MISSED: 0.6,
+    _Fate.THIN: 0.8,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +99,24 @@ def demo_lines(count: int = 200, seed: int = 7) -> Iterator[bytes]:
         yield json.dumps(_record(_case(number, seed))).encode() + b"\n"
 
 
+def rejudged_lines(count: int = 200, seed: int = 7) -> Iterator[bytes]:
+    """Yield the lines of `demo_lines` as the same judges write them with a new prompt, a week later."""
+    for number in range(count):
+        yield json.dumps(_rejudged(_case(number, seed), seed)).encode() + b"\n"
+
+
 def demo_context(count: int = 200, seed: int = 7) -> Iterator[bytes]:
     """Yield the tasks of `demo_lines` as JSONL: the question and the reference answer."""
     for number in range(0, count, len(_MODELS)):
         yield json.dumps(_context(_case(number, seed))).encode() + b"\n"
 
 
-def right_scores(count: int = 200, seed: int = 7) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the evaluation_id of each of `demo_lines` with its right scores: criterion -> score."""
+def right_scores(count: int = 200, seed: int = 7) -> Iterator[dict[str, str]]:
+    """Yield the right scores of each response of `demo_lines`: criterion -> score."""
     for number in range(count):
         case = _case(number, seed)
         wrong = case.mistake is not None
-        scores = {one.name: "No" if wrong and one.blame else "Yes" for one in case.rubric.criteria}
-        yield _record(case)["evaluation_id"], scores
+        yield {one.name: "No" if wrong and one.blame else "Yes" for one in case.rubric.criteria}
 
 
 def _context(case: _Case) -> dict[str, Any]:
@@ -144,12 +157,9 @@ def _case(number: int, seed: int) -> _Case:
 def _record(case: _Case) -> dict[str, Any]:
     """Return the 23 fields as the pipeline writes them."""
     rng = case.rng
-    scores = _spelled(_scores(case), case)
-    raw = _raw_output(case, scores)
-    error = _parsing_error(raw)
+    judgement = _judgement(case)
     response = _model_response(case)
     verified, message = _verification(case, response)
-    reasons = _review_reasons(case, scores, error)
     created = _START + dt.timedelta(seconds=case.number * 11.7 + rng.random() * 6)
     return {
         "evaluation_id": f"eval_{uuid.UUID(int=rng.getrandbits(128), version=4)}",
@@ -159,22 +169,57 @@ def _record(case: _Case) -> dict[str, Any]:
         "ideal_response_id": None,
         "judge_llm_model": case.judge,
         "judge_prompt_template_path": case.rubric.template,
-        "raw_judge_output": {"raw_content": raw},
-        "parsed_rubric_scores": {} if error else scores,
-        "aggregated_score": None if error else rubric.Rubric().verdict(scores),
+        **dict.fromkeys(("raw_judge_output", "parsed_rubric_scores", "aggregated_score")),
         "final_answer_verified": verified,
         "verification_message": message,
-        "needs_human_review": bool(reasons),
-        "review_reasons": reasons,
+        **dict.fromkeys(("needs_human_review", "review_reasons")),
         "structured_model_response": response,
         "structured_ideal_response": _ideal_response(case),
-        "parsing_error": error,
-        "human_review_status": "Needs Review" if reasons else "Not Required",
+        **dict.fromkeys(("parsing_error", "human_review_status")),
         "human_reviewer_id": None,
         "human_review_timestamp": None,
         "human_corrected_scores": None,
         "human_review_comments": None,
-        "created_at": created.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "created_at": _written(created),
+    } | judgement
+
+
+def _rejudged(case: _Case, seed: int) -> dict[str, Any]:
+    """Return the record of the same response after a judgement with the new prompt."""
+    record = _record(case)
+    rng = Random(f"{seed} new prompt {case.number}")  # noqa: S311 (no secret)
+    is_fair = rng.random() < _SHARE_OF_REPAIRS.get(case.fate, 0)
+    case = replace(case, rng=rng, fate=_Fate.AGREED if is_fair else case.fate)
+    created = _START + dt.timedelta(days=7, seconds=case.number * 11.7 + rng.random() * 6)
+    return (
+        record
+        | _judgement(case)
+        | {
+            "evaluation_id": f"eval_{uuid.UUID(int=rng.getrandbits(128), version=4)}",
+            "judge_prompt_template_path": re.sub(r"v[\d.]+(?=\.txt)", "v2.0", case.rubric.template),
+            "created_at": _written(created),
+        }
+    )
+
+
+def _written(moment: dt.datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _judgement(case: _Case) -> dict[str, Any]:
+    """Return the fields that depend on the judge's output."""
+    scores = _spelled(_scores(case), case)
+    raw = _raw_output(case, scores)
+    error = _parsing_error(raw)
+    reasons = _review_reasons(case, scores, error)
+    return {
+        "raw_judge_output": {"raw_content": raw},
+        "parsed_rubric_scores": {} if error else scores,
+        "aggregated_score": None if error else rubric.Rubric().verdict(scores),
+        "needs_human_review": bool(reasons),
+        "review_reasons": reasons,
+        "parsing_error": error,
+        "human_review_status": "Needs Review" if reasons else "Not Required",
     }
 
 

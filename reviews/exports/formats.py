@@ -16,6 +16,7 @@ import orjson
 import zstandard
 
 from reviews.records.schema import Record
+from reviews.records.score_extraction import extract_scores
 from reviews.records.translation import read_whole_line
 from reviews.storage.chunks import BOM
 from reviews.storage.copy_encoding import JSON_FIELDS
@@ -111,7 +112,7 @@ def _groups(jsonl: Iterable[bytes], size: int) -> Iterator[list[Record]]:
         yield group
 
 
-def _json_text(value: Any) -> str:
+def json_text(value: Any) -> str:
     return orjson.dumps(value).decode()
 
 
@@ -159,8 +160,18 @@ def _csv_value(name: str, value: Any) -> str | bool | None:
     if value is None or isinstance(value, bool):
         return value
     if name in _JSON_FIELDS:
-        return _Plain(_harmless_json(_json_text(value)))
-    return _Plain(value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")) if isinstance(value, dt.datetime) else str(value)
+        return json_cell(value)
+    return time_cell(value) if isinstance(value, dt.datetime) else str(value)
+
+
+def json_cell(value: Any) -> str:
+    """Return a JSON value as the text of a cell that is safe for spreadsheets."""
+    return _Plain(_harmless_json(json_text(value)))
+
+
+def time_cell(moment: dt.datetime) -> str:
+    """Return a time in UTC as the text of a cell."""
+    return _Plain(moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
 
 
 def _harmless_json(text: str) -> str:
@@ -218,15 +229,18 @@ def _schema(pyarrow: Any) -> Any:
 def _columns(records: list[Record]) -> Iterator[list[Any]]:
     for name, column in zip(Record._fields, zip(*records, strict=True), strict=True):
         if name in _JSON_FIELDS - _TEXTS_FIELDS:
-            yield [None if value is None else _json_text(value) for value in column]
+            yield [None if value is None else json_text(value) for value in column]
         else:
             yield list(column)
     yield [_scores(record) for record in records]
 
 
 def _scores(record: Record) -> list[dict[str, str | None]]:
-    """Return the scores of judge and reviewer for each criterion, in the judge's order."""
-    judge, human = record.parsed_rubric_scores, record.human_corrected_scores or {}
+    """Return the scores of judge and reviewer for each criterion, in the judge's order.
+
+    Where the pipeline parsed no scores, the judge's are extracted from the raw output, as at import.
+    """
+    judge, human = record.parsed_rubric_scores or _extracted(record), record.human_corrected_scores or {}
     return [
         {
             "criterion": criterion,
@@ -239,11 +253,16 @@ def _scores(record: Record) -> list[dict[str, str | None]]:
     ]
 
 
+def _extracted(record: Record) -> dict[str, Any]:
+    proposals = extract_scores(record.raw_judge_output).proposals
+    return {one.criterion: {"score": one.score, "justification": one.justification} for one in proposals}
+
+
 def _part(scores: dict[str, Any], criterion: str, part: str) -> str | None:
     """Return one value of a criterion as text. The scores of a file may have any shape."""
     judged = scores.get(criterion)
     value = judged.get(part) if isinstance(judged, dict) else judged if part == "score" else None
-    return value if value is None or isinstance(value, str) else _json_text(value)
+    return value if value is None or isinstance(value, str) else json_text(value)
 
 
 class Drain:

@@ -10,6 +10,7 @@ from django.db.models import Sum
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
+from reviews.accounts.permissions import check
 from reviews.audit import events, reveals
 from reviews.database.replica import retry_if_lost
 from reviews.exports.jsonl import use_snapshot
@@ -19,7 +20,14 @@ from reviews.models import Export, ExportProgress, Import, SourceChunk, User
 from reviews.storage.progress_connection import open_progress_connection
 
 JOB = "reviews.tasks.build_export"
-_REPORT = "UPDATE export_progress SET bytes_read = %(bytes)s WHERE export_id = %(export)s"
+_REPORT = """
+    UPDATE export_progress SET bytes_read = %(bytes)s WHERE export_id = %(export)s
+    RETURNING cancelled_by_id
+"""
+
+
+class Cancelled(Exception):
+    """Somebody has cancelled the export that is being built."""
 
 
 def record_export(options: ExportOptions, actor: User | None, figures: dict[str, Any]) -> None:
@@ -93,10 +101,15 @@ def _bytes_to_read(options: ExportOptions) -> int:
 def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
     """Build the file of an export completely or not at all. A repeated call changes nothing.
 
-    `check_in` is called after each part. An exception from it cancels the build.
+    `check_in` is called after each part. An exception from it cancels the build. An export that somebody has
+    cancelled ends without a file.
     """
-    retry_if_lost(lambda: _build(export_id, check_in))
-    _finish(export_id)
+    try:
+        retry_if_lost(lambda: _build(export_id, check_in))
+    except Cancelled:
+        _finish_cancelled(export_id)
+    else:
+        _finish(export_id)
 
 
 def _build(export_id: int, check_in: Callable[[], None]) -> None:
@@ -109,7 +122,9 @@ def _build(export_id: int, check_in: Callable[[], None]) -> None:
             return
         with closing(ExportOutput(export_options(export))) as output:
             for _ in store_parts(export, Kind.FILE, output):
-                progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
+                row = progress.report(_REPORT, {"export": export_id, "bytes": output.tally.bytes_read})
+                if row and row[0]:
+                    raise Cancelled
                 check_in()
         for _ in store_parts(export, Kind.RECEIPT, output.receipt(output.options.file_name)):
             check_in()
@@ -122,7 +137,7 @@ def _build(export_id: int, check_in: Callable[[], None]) -> None:
 def _finish(export_id: int) -> None:
     """Publish a built file. A transaction of its own: no event can be sealed in the snapshot of the build."""
     export = _locked(export_id)
-    if export.state == Export.State.DONE or not export.sha256:
+    if export.state != Export.State.UNFINISHED or not export.sha256:
         return
     export.state, export.error, export.finished_at = Export.State.DONE, "", timezone.now()
     export.save(update_fields=["state", "error", "finished_at"])
@@ -144,6 +159,55 @@ def fail(export_id: int, error: str) -> None:
         export.state, export.error, export.finished_at = Export.State.FAILED, error, timezone.now()
         export.save(update_fields=["state", "error", "finished_at"])
         events.record("export failed", actor=export.created_by, run=export.run, export=export.pk, error=error)
+
+
+@transaction.atomic
+def cancel(*, export_id: int, actor: User) -> bool:
+    """Cancel a waiting export, or ask its running job to stop. Return False for a finished export."""
+    check(actor, "export_run")
+    # A running job has locked the row. Skip it instead of waiting for the job to end.
+    exports = Export.objects.select_related("run").filter(pk=export_id, state=Export.State.UNFINISHED)
+    waiting = exports.select_for_update(of=["self"], no_key=True, skip_locked=True).first()
+    if waiting:
+        _cancel(waiting, actor)
+        return True
+    running = exports.first()
+    if running is None:
+        return False
+    ExportProgress.objects.filter(export=running).update(cancelled_by=actor)
+    events.record("cancel export", actor=actor, run=running.run, export=running.pk)
+    return True
+
+
+@transaction.atomic
+def _finish_cancelled(export_id: int) -> None:
+    """Record that the job stopped an export as requested."""
+    export = _locked(export_id)
+    if export.state == Export.State.UNFINISHED:
+        _cancel(export, export.progress.cancelled_by)
+
+
+def _cancel(export: Export, actor: User | None) -> None:
+    """End a locked export without a file."""
+    export.parts.all().delete()
+    export.state, export.finished_at = Export.State.CANCELLED, timezone.now()
+    export.save(update_fields=["state", "finished_at"])
+    events.record("export cancelled", actor=actor, run=export.run, export=export.pk)
+
+
+@transaction.atomic
+def retry(*, export_id: int, actor: User) -> bool:
+    """Build a failed export again. Return False for any other export."""
+    export = _locked(export_id)
+    if export.state != Export.State.FAILED:
+        return False
+    export.state, export.error, export.finished_at = Export.State.UNFINISHED, "", None
+    export.dismissed_at = None
+    export.save(update_fields=["state", "error", "finished_at", "dismissed_at"])
+    ExportProgress.objects.filter(export=export).update(bytes_read=0, cancelled_by=None)
+    events.record("export retried", actor=actor, run=export.run, export=export.pk)
+    jobs.configure_task(JOB).defer(export_id=export.pk)
+    return True
 
 
 @transaction.atomic

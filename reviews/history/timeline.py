@@ -18,6 +18,7 @@ from reviews.history.changes import FieldChange, compare_lines, without_flag
 from reviews.history.versions import Version, list_versions, version_changes
 from reviews.models import AuditEvent, BulkChange, BulkChangeItem, Evaluation, Import, ImportLine, User
 from reviews.records.status import QUEUE_STATUSES
+from reviews.review import independent_reviews
 from reviews.review.escalations import REASONS
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
@@ -43,13 +44,31 @@ _ENDS = {
     "resolve conflict": "conflict resolved",
     "resolve escalation": "escalation resolved",
 }
+# Events of people on their way to an independent review.
+_OF_REVIEWERS = (
+    "claim",
+    "release",
+    "undo release",
+    "skip",
+    "unskip",
+    "undo skip",
+    "reveal",
+    "blind scores",
+    "independent review",
+    "undo independent review",
+)
 _FILE_SENTENCES = {
     "new": "added this record",
     "unchanged": "contains it unchanged",
     "updated": "changed it",
     "conflict": "has a different decision",
 }
-_OUTCOMES = {"closed": "closed", "upheld": "decision upheld", "returned": "back to the queue"}
+_OUTCOMES = {
+    "withdrawn": "withdrawn",
+    "closed": "closed",
+    "upheld": "decision upheld",
+    "returned": "back to the queue",
+}
 
 
 class ClaimPeriod(NamedTuple):
@@ -105,12 +124,13 @@ class _Row(NamedTuple):
 def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str = "") -> TimelinePage:
     """Load a page of a record's history. An invalid cursor in `after` gives the first page.
 
-    Open independent reviews of others are hidden from the reader. Costs at most two queries for each line of
-    a file on the page, and six more.
+    Open independent reviews of others are hidden from the reader, and until the record is settled also what
+    others did to give theirs: nobody learns who reviews a record, or how many people do. Costs at most two
+    queries for each line of a file on the page, and seven more.
     """
     found = _CURSOR.fullmatch(after)
     place = _Place(*map(int, found.groups())) if found else _Place()
-    rows = _rows(evaluation, place)
+    rows = _rows(evaluation, place, reader)
     rubric = run_rubric(evaluation.run)
     versions = list_versions(evaluation, read_proposals(evaluation, rubric), rubric, reader=reader)
     by_number = {version.review.version: version for version in versions}
@@ -130,26 +150,30 @@ def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str 
 # Rows of the three sources, at least one more than a page has
 
 
-def _rows(evaluation: Evaluation, before: _Place) -> list[_Row]:
+def _rows(evaluation: Evaluation, before: _Place, reader: User | None) -> list[_Row]:
     sources = (
-        [_Row(event.at, event) for event in _events(evaluation, before)],
+        [_Row(event.at, event) for event in _events(evaluation, before, reader)],
         [_Row(item.change.at, item) for item in _bulk_changes(evaluation, before)],
         [_Row(line.source.imported_at, line) for line in _lines(evaluation, before)],
     )
     return [*heapq.merge(*sources, key=attrgetter("at"), reverse=True)]
 
 
-def _events(evaluation: Evaluation, before: _Place) -> Iterable[AuditEvent]:
+def _events(evaluation: Evaluation, before: _Place, reader: User | None) -> Iterable[AuditEvent]:
     # The event "blind scores" implies this one.
-    implied = Q(action="reveal", detail__how="locked in")
-    earlier = evaluation.events.filter(pk__lt=before.event).exclude(implied).select_related("actor")
+    left_out = Q(action="reveal", detail__how="locked in")
+    if reader and independent_reviews.are_collected(evaluation):
+        left_out |= Q(action__in=_OF_REVIEWERS) & ~Q(actor=reader)
+    earlier = evaluation.events.filter(pk__lt=before.event).exclude(left_out).select_related("actor")
     return earlier.order_by("-pk")[: PAGE_SIZE + 1]
 
 
 def _bulk_changes(evaluation: Evaluation, before: _Place) -> Iterable[BulkChangeItem]:
     # Through the bulk changes of the run, which are few: the index on items begins with the bulk change.
     items = BulkChangeItem.objects.filter(change__run=evaluation.run_id, evaluation=evaluation)
-    items = items.filter(change__lt=before.change).select_related("change__actor", "change__assigned_to")
+    # An escalation has an event of its own.
+    items = items.filter(change__lt=before.change).exclude(change__kind=BulkChange.Kind.ESCALATE)
+    items = items.select_related("change__actor", "change__assigned_to", "given_to")
     return items.order_by("-change")[: PAGE_SIZE + 1]
 
 
@@ -239,10 +263,10 @@ def _entry(
         earlier = next((each.of for each in older if isinstance(each.of, ImportLine)), None)
         return _file_entry(one, earlier, lines)
     if isinstance(one, BulkChangeItem):
-        return TimelineEntry(row.at, one.change.actor.name, _bulk_sentence(one.change))
+        return TimelineEntry(row.at, one.change.actor.name, _bulk_sentence(one))
     detail = one.detail
     version = _created_version(one, versions)
-    note = detail.get("reason", "") if one.action in {"reopen", "restore"} else ""
+    note = detail.get("reason", "") if one.action in {"reopen", "restore", "revise"} else ""
     return TimelineEntry(
         at=row.at,
         who=one.actor.name if one.actor else "",
@@ -269,13 +293,20 @@ def _file_entry(line: ImportLine, earlier: ImportLine | None, lines: LineReader)
     )
 
 
-def _bulk_sentence(change: BulkChange) -> str:
+def _bulk_sentence(item: BulkChangeItem) -> str:
+    change = item.change
     undone = f"; undone {change.undone_at:%Y-%m-%d %H:%M} UTC" if change.undone_at else ""
-    if change.kind == BulkChange.Kind.ASSIGN:
-        return f"assigned it to {change.assigned_to.name if change.assigned_to else 'nobody'}{undone}"
-    if change.kind == BulkChange.Kind.PRIORITISE:
-        return f"{'gave it priority' if change.priority else 'removed its priority'}{undone}"
-    return f"released it{undone}"
+    match change.kind:
+        case BulkChange.Kind.ASSIGN | BulkChange.Kind.SPLIT:
+            recipient = item.given_to or change.assigned_to
+            sentence = f"assigned it to {recipient.name if recipient else 'nobody'}"
+        case BulkChange.Kind.PRIORITISE:
+            sentence = "gave it priority" if change.priority else "removed its priority"
+        case BulkChange.Kind.DUE:
+            sentence = f"set its due date to {change.due_on}" if change.due_on else "removed its due date"
+        case _:
+            sentence = "released it"
+    return f"{sentence}{undone}"
 
 
 def _created_version(event: AuditEvent, versions: dict[int, Version]) -> Version | None:
@@ -308,12 +339,12 @@ def _event_sentence(event: AuditEvent) -> str:
         "withdraw escalation": "withdrew the escalation",
         "resolve escalation": f"answered: {_OUTCOMES.get(detail.get('outcome') or '', 'resolved')}",
         "submit": f"submitted {number}",
-        "independent review": f"submitted an independent review: {number}",
+        "independent review": "submitted an independent review",
         "resolve": f"completed the independent reviews: all agree, {number} is current",
         "disagreement": "submitted an independent review that differs: a lead decides",
         "adjudicate": "took it over to adjudicate",
-        "undo independent review": f"undid an independent review: {number}",
-        "revise": f"revised it: {number}",
+        "undo independent review": "undid an independent review",
+        "revise": f"{'corrected it in a spot check' if detail.get('spot_check') else 'revised it'}: {number}",
         "close": f"closed it without scores: {number}",
         "restore": f"restored version {detail.get('restored')} as {number}",
         "undo": f"undid {number}",

@@ -26,7 +26,7 @@ class HealthMiddleware:
             return self.get_response(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        reason = _not_ready_reason() if request.path_info == "/readyz" else ""
+        reason = not_ready_reason() if request.path_info == "/readyz" else ""
         return HttpResponse(
             reason or "ok",
             status=503 if reason else 200,
@@ -35,7 +35,7 @@ class HealthMiddleware:
         )
 
 
-def _not_ready_reason() -> str:
+def not_ready_reason() -> str:
     """Return why the site cannot serve people, or an empty string. The text names no host and no user.
 
     Migrations of a newer version are ignored, so that this version keeps serving during an update.

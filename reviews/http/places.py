@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from django.urls import reverse
 
-from reviews.models import Evaluation, Export, Import, Run, Upload, User, Webhook
+from reviews.models import Evaluation, Export, GoldSet, Import, Run, Upload, User, Webhook
 
 
 class Place(NamedTuple):
@@ -28,6 +28,20 @@ class Crumb(NamedTuple):
 
 
 ADMIN = "admin"
+# In the order of the admin's menu.
+ADMIN_PAGES = (
+    "import-file",
+    "runs",
+    "task-context",
+    "mappings",
+    "people",
+    "tokens",
+    "webhooks",
+    "jobs",
+    "system",
+    "audit",
+    "api",
+)
 PLACES = {
     "start": Place("Review"),
     "runs": Place("Runs"),
@@ -37,22 +51,34 @@ PLACES = {
     "record-history": Place("Record history", "evaluation", "evaluation"),
     "escalate": Place("Send to a lead", "evaluation", "evaluation"),
     "recent": Place("My reviews", "run", "run"),
+    "my-reviews": Place("My reviews"),
     "bulk-change": Place("Bulk actions", "run", "run"),
     "conflicts": Place("Conflicts", "run", "run"),
     "export": Place("Exports", "run", "run"),
     "export-page": Place(parent="export", subject="export"),
     "import": Place(parent="run", subject="source"),
-    "upload-mapping": Place(parent="runs", subject="upload"),
+    "upload-mapping": Place(parent="import-file", subject="upload"),
     "judge": Place("Judge accuracy", "run", "run"),
-    "judge-flag-precision": Place("Flag precision", "judge", "run"),
-    "judge-missed-errors": Place("Missed errors", "judge", "run"),
-    "judge-leaderboard": Place("Leaderboard", "judge", "run"),
-    "judge-error-analysis": Place("Error analysis", "judge", "run"),
+    "judge-errors": Place("Errors", "judge", "run"),
+    "judge-flags": Place("Flags", "judge", "run"),
+    "judge-models": Place("Models", "judge", "run"),
+    "judge-reviewers": Place("Reviewers", "judge", "run"),
+    "judge-plan": Place("Plan", "judge", "run"),
+    "judge-compare": Place("Compare", "judge", "run"),
+    "judge-pairs": Place("Records", "judge-compare", "run"),
+    "judge-anchors": Place("Records", "judge-compare", "run"),
+    "judge-gold": Place("Gold sets", "judge", "run"),
+    "judge-gold-records": Place("Records", "judge-gold", "run"),
+    "judge-orders": Place("Records", "judge-errors", "run"),
+    "judge-history": Place("Over runs", "judge", "run"),
     "judge-report": Place("Report", "judge", "run"),
+    "judge-data": Place("Judge data", "judge", "run"),
+    "judge-blind-records": Place("Blind review", "judge", "run"),
     "judge-decisions": Place("Decisions", "judge", "run"),
     "run-settings": Place("Settings", "run", "run"),
     "run-guideline": Place("Guideline", "run-settings", "run"),
     "run-claim-length": Place("Claim length", "run-settings", "run"),
+    "run-due-date": Place("Due date", "run-settings", "run"),
     "run-measurement": Place("Sampling and blind review", "run-settings", "run"),
     "run-members": Place("Members", "run-settings", "run"),
     "run-name": Place("Name and archive", "run-settings", "run"),
@@ -60,11 +86,14 @@ PLACES = {
     "run-mapping": Place("Mapping", "run-settings", "run"),
     "dashboard": Place("Dashboard"),
     "reviewer-activity": Place(parent="dashboard", subject="reviewer"),
+    "workload": Place("Workload", "dashboard"),
     "decisions": Place("Decisions", "dashboard"),
     "spot-checks": Place("Spot checks", "dashboard"),
+    "known-answers": Place("Known answers", "run", "run"),
+    "known-answer-check": Place("Figures", "known-answers", "run"),
     "spot-check": Place(parent="spot-checks", subject="evaluation"),
+    "audit": Place("Audit log", "dashboard"),
     "inbox": Place("Inbox"),
-    "open-escalations": Place(parent="inbox", subject="run"),
     "palette": Place("Search"),
     "styleguide": Place("Style guide"),
     "my-activity": Place("My activity"),
@@ -75,15 +104,22 @@ PLACES = {
     "new-codes": Place("Recovery codes", "account"),
     "add-passkey": Place("Passkey", "account"),
     ADMIN: Place("Admin"),
+    "import-file": Place("Import", ADMIN),
     "people": Place("People", ADMIN),
     "person": Place(parent="people", subject="person"),
-    "invite": Place("Invitation link", "people"),
+    "invite": Place("Invitations", "people"),
     "password-link": Place("Password link", "people"),
+    "tokens": Place("Tokens", ADMIN),
+    "add-token": Place("New API token", "account"),
     "webhooks": Place("Webhooks", ADMIN),
     "webhook": Place(parent="webhooks", subject="webhook"),
     "add-webhook": Place("Webhook secret", "webhooks"),
+    "jobs": Place("Jobs", ADMIN),
+    "system": Place("System", ADMIN),
+    "gold-sets": Place("Gold sets", "dashboard"),
+    "gold-set": Place(parent="gold-sets", subject="gold_set"),
     "task-context": Place("Task context", ADMIN),
-    "mappings": Place("Other formats", ADMIN),
+    "mappings": Place("Mappings", ADMIN),
     "api": Place("API"),
 }
 # Rows -> the attribute with their name.
@@ -94,6 +130,7 @@ _NAMES: dict[type, str] = {
     Import: "file_name",
     Upload: "file_name",
     Webhook: "url",
+    GoldSet: "name",
 }
 # Pages on which somebody reviews records of a run.
 _REVIEWING = {"review", "evaluation", "record-history", "escalate", "claim-next", "claim", "revise"}

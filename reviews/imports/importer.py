@@ -24,18 +24,25 @@ from reviews.imports.bulk_update import apply_updates
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.parser_pool import ParsedLines, ParseRequest
 from reviews.imports.recognition import open_text
-from reviews.imports.reconcile import IncomingRecord, KnownRecord, Reconciled, find_known_records, reconcile
+from reviews.imports.reconcile import (
+    IncomingRecord,
+    KnownRecord,
+    Reconciled,
+    file_is_of_other_judge,
+    find_known_records,
+    reconcile,
+)
 from reviews.imports.rejection_limit import RejectionLimit, split_batches
 from reviews.imports.runs import check_open, get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
 from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.records.rubric import Rubric
 from reviews.records.shared_prefix import PrefixCounter, read_record_id
+from reviews.review.rubric_changes import change_rubric, follow_rubric
 from reviews.rubric import inference
 from reviews.rubric.run_rubric import run_rubric
 from reviews.sampling import draws
 from reviews.search import indexing
-from reviews.search.reindexing import change_rubric, index_again
 from reviews.storage import chunks, integrity, source_files
 from reviews.storage.chunks import BOM, OVERLONG, Chunk, ChunkLines, MeteredStream, split_lines
 from reviews.storage.copy_encoding import RowKeys
@@ -212,9 +219,7 @@ def clean_file_name(name: str) -> str:
 def _finish(done: Import, totals: ContentTotals, *, document_sha256: str = "") -> None:
     """Complete an import, or raise `NothingImported`."""
     accepted = done.lines - done.rejected - done.blank
-    # Its new records must not be mixed with those of the run's judge.
-    is_other_judges = done.of_other_judge and accepted == done.new
-    if not accepted or is_other_judges or (done.strict and done.rejected):
+    if not accepted or file_is_of_other_judge(done, accepted) or (done.strict and done.rejected):
         raise NothingImported(done, list(done.exceptions.order_by("line")), group_exceptions(done))
     _check_written(done)
     # A trigger assigns the import's place among the run's files. `Lock.IMPORT` keeps other imports waiting.
@@ -229,8 +234,7 @@ def _finish(done: Import, totals: ContentTotals, *, document_sha256: str = "") -
     before = run_rubric(done.target_run)
     inference.infer_rubric(done.target_run)
     indexing.index_import(done)
-    if not run_rubric(done.target_run).judges_like(before):
-        index_again(done.target_run, except_for=done)
+    follow_rubric(done.target_run, before, except_for=done)
     draws.draw_after_import(done)
 
 

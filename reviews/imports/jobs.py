@@ -231,7 +231,8 @@ def retry_import(import_id: int, actor: User) -> None:
     if not can_retry(failed):
         return
     failed.state, failed.error, failed.finished_at = Import.State.QUEUED, "", None
-    failed.save(update_fields=["state", "error", "finished_at"])
+    failed.dismissed_at = None
+    failed.save(update_fields=["state", "error", "finished_at", "dismissed_at"])
     failed_progress = {"bytes_done": 0, "counts": {}, "started_at": None, "reported_at": None}
     ImportProgress.objects.filter(source=failed).update(**failed_progress, cancelled_by=None)
     events.record("import retried", actor=actor, run=failed.run, source=failed)

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from reviews.imports.shipped_mappings import SHIPPED, ShippedMapping
+from reviews.models import Evaluation
 from reviews.records.mapping import FieldMapping, Outside
 from reviews.records.schema import LineError, Record, read_object
 from reviews.records.translation import read_line
@@ -148,11 +149,12 @@ def _preview(lines: bytes, mapping: FieldMapping, document: Any = None) -> list[
     rows: list[PreviewRow] = []
     for line in lines.lstrip().split(b"\n", _LOOKED_AT)[:_LOOKED_AT]:
         with suppress(LineError):
-            rows.append(_row(read_line(line, settings.LIMITS, bound)))
+            rows.append(preview_row(read_line(line, settings.LIMITS, bound)))
     return rows[:PREVIEWED]
 
 
-def _row(record: Record) -> PreviewRow:
+def preview_row(record: Record | Evaluation) -> PreviewRow:
+    """Return the beginning of a record."""
     scores = ", ".join(
         f"{name}: {_text(score.get('score'))}" for name, score in record.parsed_rubric_scores.items()
     )
@@ -173,7 +175,7 @@ def _prompt(context: dict[str, Any]) -> Any:
     return messages[-1].get("content")
 
 
-def _response(record: Record) -> Any:
+def _response(record: Record | Evaluation) -> Any:
     if record.structured_model_response is not None:
         return record.structured_model_response
     responses = (record.task_context or {}).get("responses", [])

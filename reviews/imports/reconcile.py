@@ -223,6 +223,17 @@ def _settle_changed(incoming: IncomingRecord, known: KnownRecord, changed: list[
     return Reconciled(number, Outcome.UPDATED, named, reason, known.pk, takes=incoming, **values)
 
 
+def file_is_of_other_judge(done: Import, accepted: int) -> bool:
+    """Whether all known records of a file are by another judge. New ones must not be mixed with the run's.
+
+    Lines with the same evidence as the run's look like those of a renamed judge.
+    """
+    if not done.of_other_judge:
+        return False
+    renamed = done.exceptions.filter(outcome=ImportLine.Outcome.UPDATED, field=_JUDGE)
+    return accepted == done.new + renamed.count()
+
+
 def _is_of_other_judge(incoming: IncomingRecord, before: Record, changed: list[str]) -> bool:
     """Whether a line is another judge's evaluation. The same evaluation by a renamed judge is an update."""
     has_other_evidence = any(name not in {*HUMAN_FIELDS, _JUDGE} for name in changed)

@@ -12,7 +12,7 @@ from reviews.records.schema import Limits, LineError
 from reviews.records.translation import read_line
 from reviews.storage.chunks import Chunk, ChunkLines, split_lines
 from reviews.storage.errors import ImportRefused
-from reviews.storage.file_formats import LOOKED_AT, describe_format
+from reviews.storage.file_formats import LOOKED_AT, describe_format, foreign_keys
 
 # The minimum share of good lines once the limit is reached.
 MIN_GOOD_SHARE = 0.01
@@ -75,13 +75,19 @@ class RejectionLimit:
     def _refuse_other_format(self) -> None:
         if self.good or not self.rejected:
             return
-        if not self._is_mapped and self._content == RECORDS and (known := recognise_tool(self._start)):
+        is_unmapped = not self._is_mapped and self._content == RECORDS
+        if is_unmapped and (known := recognise_tool(self._start)):
             raise known
         if name := describe_format(self._start, is_mapped=self._is_mapped):
             raise TooManyRejections(
                 f"This is not a file of {self._content}: it is {name}. "
                 "Import JSONL, with one record per line, or a JSON array of records. For a list in a JSON "
                 'document, name its path in a mapping: records = "path.of.the.list".'
+            )
+        if is_unmapped and (keys := foreign_keys(self._start)):
+            raise TooManyRejections(
+                f"This is not a file of {self._content}: the first line is JSON with the keys {keys}. "
+                "To import the file of another tool, write a mapping (docs/mapping.md)."
             )
 
     def _rejections(self) -> str:

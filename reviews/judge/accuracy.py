@@ -1,51 +1,66 @@
-"""Compare the judge with reviewers: scores and verdicts by judge model, prompt template and evaluated model.
+"""Compare the judge with reviewers: scores and verdicts over the whole run, by flag, judge, prompt and model.
 
-Counts current decisions for which the judge's scores are known. Blind and assisted reviews are separate,
-and so are flagged, sampled and picked records: a figure about one of these groups says nothing about the
-others.
+Figures from blind ratings estimate what an unaided reviewer would say about all records. Assisted figures
+describe the decisions of reviewers who saw the judge's scores, and nothing else.
 """
 
-import json
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from django.db.models import Sum
-
+from reviews.judge import after_reveal
+from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part, figure_title
+from reviews.judge.after_reveal import AfterReveal
+from reviews.judge.cells import Cell, CellRecords, load_cells
+from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.plain_json import members
+from reviews.judge.rated_run import RatedRun, combine, totals_of_ratings
+from reviews.judge.ratings import (
+    Basis,
+    RatingCounts,
+    RatingKind,
+    Ratings,
+    count_ratings,
+    list_kinds,
+    load_all_ratings,
+    load_ratings,
+)
 from reviews.judge.scales import ScoreCategories
 from reviews.judge.scope import JudgeScope
-from reviews.models import JudgedCount
+from reviews.judge.score_pairs import ScorePairs
 from reviews.records.rubric import Rubric
-from reviews.records.scores import criterion_title, is_score
-from reviews.rubric.overrides import is_same_score
 from reviews.rubric.run_rubric import run_rubric
-from reviews.statistics import agreement as coefficients
-from reviews.statistics.agreement import ConfusionMatrix
-from reviews.statistics.intervals import Estimate, wilson
-
-Basis = Literal["blind", "assisted"]
-Population = Literal["flagged", "sampled", "picked"]
+from reviews.search import strata
+from reviews.statistics import clusters, coefficients
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.totals import ClusterTotals
 
 BASES: dict[Basis, str] = {
-    "blind": "Blind: the reviewer scored before the judge's scores were shown.",
-    "assisted": "Assisted: the reviewer saw the judge's scores. Such reviews may overstate agreement, "
-    "because people tend to agree with a score they see.",
+    "blind": "Blind: the reviewer scored before the judge's scores were shown. Blind ratings stand for all "
+    "records of the run.",
+    "assisted": "Assisted: the reviewer saw the judge's scores. Such decisions may overstate the judge's "
+    "accuracy, because people tend to agree with a score they see. The figures describe them only.",
 }
-POPULATIONS: dict[Population, str] = {
+PARTS: dict[Part, str] = {
+    "run": "The whole run: flagged and unflagged records, weighted by their numbers.",
     "flagged": "Flagged records were marked for human review. They are harder than the rest, so the judge "
     "looks worse on them than on all records.",
-    "sampled": "Sampled records are a random sample of the unflagged ones.",
-    "picked": "Picked records are unflagged ones that were reviewed without being sampled. They represent no "
-    "other records.",
+    "unflagged": "Unflagged records, represented by a random sample of them.",
 }
 DEFINITIONS = coefficients.DEFINITIONS | {
-    "changed": "The share of blind scores that the reviewer changed after the judge's scores were shown. "
-    "Interval: Wilson 1927.",
+    "accuracy": "How often the judge's verdict, or its score of a criterion, is the one that a reviewer "
+    "gives without seeing it. It is high by itself if most records get the same verdict.\n\n"
+    "Over the whole run, flagged and unflagged records count by their numbers, whoever was asked about more "
+    "of them: clustered, stratified prediction-powered inference (Angelopoulos, Duchi & Zrnic 2023; Fisch et "
+    "al. 2024). Interval: Wilson at the effective sample size of the tasks (Korn & Graubard 1998).",
+    "changed": after_reveal.DEFINITION,
 }
-FIGURES = ("agreement", "kappa", "weighted_kappa", "ac1", "false_pass", "false_fail", "leniency")
+
+_NO_BLIND = "No blind scores were submitted yet."
+_Group = TypeVar("_Group", str, "JudgeGroup")
+GroupField = Literal["judge", "template", "model"]
 
 
 class JudgeGroup(NamedTuple):
@@ -58,265 +73,319 @@ class JudgeGroup(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AccuracyFigures:
-    """The figures of one criterion, or of the verdict, over one group or over all groups.
+class GroupAccuracy:
+    """The accuracy of a judge with one prompt on one model, from blind ratings."""
 
-    A pair of scores is counted in `table` if both scores are in its scale, otherwise in exactly one of the
-    counts below.
-    """
-
+    group: JudgeGroup
     #: None for the verdict.
     criterion: str | None
-    basis: Basis
-    population: Population
-    #: None for all groups together.
-    group: JudgeGroup | None
-    table: ConfusionMatrix
-    #: The human removed the criterion or came to no verdict.
-    judge_only: int
-    #: The judge gave no score.
-    human_only: int
-    #: A score has no place in the table.
-    out_of_scale: int
-
-    @property
-    def title(self) -> str:
-        return figure_title(self.criterion)
-
-    @property
-    def n(self) -> int:
-        """The number of pairs in the table."""
-        return self.table.n
-
-    @cached_property
-    def agreement(self) -> Estimate:
-        return coefficients.agreement(self.table)
-
-    @cached_property
-    def kappa(self) -> Estimate:
-        return coefficients.kappa(self.table)
-
-    @cached_property
-    def weighted_kappa(self) -> Estimate:
-        return coefficients.weighted_kappa(self.table)
-
-    @cached_property
-    def ac1(self) -> Estimate:
-        return coefficients.ac1(self.table)
-
-    @cached_property
-    def false_pass(self) -> Estimate:
-        return coefficients.false_pass(self.table)
-
-    @cached_property
-    def false_fail(self) -> Estimate:
-        return coefficients.false_fail(self.table)
-
-    @cached_property
-    def leniency(self) -> Estimate:
-        return coefficients.leniency(self.table)
-
-    def as_json(self) -> dict[str, Any]:
-        names = ("criterion", "basis", "population", "n", "judge_only", "human_only", "out_of_scale", "table")
-        return {"group": self.group and self.group._asdict()} | members(self, *names, *FIGURES)
-
-
-@dataclass(frozen=True)
-class AfterReveal:
-    """Changes of blind scores after the judge's scores were shown."""
-
-    #: None for the verdict.
-    criterion: str | None
-    population: Population
-    changed: Estimate
-    #: Changed scores that now equal the judge's.
-    towards_judge: int
-    #: Changed scores that used to equal the judge's.
-    away_from_judge: int
+    #: The records that it is about: the whole run, or the part of it that has ratings.
+    part: Part
+    accuracy: Estimate
 
     @property
     def title(self) -> str:
         return figure_title(self.criterion)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"changed": self.changed.as_json()}
+        return {"group": self.group._asdict()} | members(self, "criterion", "part", "accuracy")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JudgeVsHuman:
     """All figures of a scope.
 
-    The verdict comes first, then the criteria in the order of the rubric; blind before assisted, flagged
-    before sampled. Combinations without reviews are absent.
+    The verdict comes first, then the criteria in the order of the rubric; blind before assisted, the whole
+    run before its parts. Combinations without ratings are absent.
     """
 
     scope: JudgeScope
-    overall: tuple[AccuracyFigures, ...]
-    #: The same figures by judge model, prompt template and evaluated model.
-    groups: tuple[AccuracyFigures, ...]
-    after_reveal: tuple[AfterReveal, ...]
-    #: The number of decisions counted.
-    reviews: Mapping[tuple[Basis, Population], int]
+    #: The blind ratings, by criterion.
+    blind: "tuple[_Blind, ...]"
+    #: The number of records, by part; empty while they are being counted.
+    records: Mapping[Part, int]
+    #: Blind ratings of unflagged records that were not sampled. No figure about the run counts them.
+    unsampled: int = 0
+    #: Why figures about all records are undefined, while they are being counted.
+    unknown: str = ""
+    #: The records that no figure counts, as a sentence.
+    left_out: str = ""
+
+    @cached_property
+    def rated(self) -> tuple[tuple[Basis, Part], ...]:
+        """The bases and the parts that have ratings of the verdict: blind before assisted."""
+        blind: list[tuple[Basis, Part]] = [("blind", one.part) for one in _verdict_parts(self.blind)]
+        assisted = list_kinds(self.scope, basis="assisted")
+        found = [part for part, is_in in _IS_IN.items() if any(is_in(kind.cell) for kind in assisted)]
+        return (*blind, *(("assisted", part) for part in found))
+
+    @cached_property
+    def ratings(self) -> Mapping[tuple[Basis, Part], int]:
+        """The number of ratings of the verdict, by basis and part."""
+        return _numbers(self.blind, count_ratings(self.scope, basis="assisted"))
+
+    @cached_property
+    def overall(self) -> tuple[AccuracyFigures, ...]:
+        """All figures."""
+        found = (*self._blind_figures, *self._assisted_figures)
+        order = _in_order(self._rubric, {one.criterion for one in found})
+        return tuple(sorted(found, key=lambda one: order.index(one.criterion)))
+
+    @cached_property
+    def _blind_figures(self) -> tuple[AccuracyFigures, ...]:
+        return tuple(figures for one in self.blind for figures in one.parts())
+
+    @cached_property
+    def _assisted_figures(self) -> tuple[AccuracyFigures, ...]:
+        found = load_all_ratings(self.scope, basis="assisted")
+        names = _in_order(self._rubric, found)
+        return tuple(
+            figures
+            for name in names
+            for figures in _assisted(name, _scale(self._rubric, name, found[name]), found[name])
+        )
+
+    @property
+    def _rubric(self) -> Rubric:
+        return run_rubric(self.scope.run)
+
+    def of(self, basis: Basis, part: Part) -> list[AccuracyFigures]:
+        """Return the figures of the verdict and of each criterion that has ratings."""
+        found = self._blind_figures if basis == "blind" else self._assisted_figures
+        return [one for one in found if one.part == part]
+
+    @cached_property
+    def groups(self) -> tuple[GroupAccuracy, ...]:
+        """The accuracy by judge model, prompt template and evaluated model."""
+        return tuple(group for one in self.blind for group in one.groups)
+
+    def groups_of(self, criterion: str | None) -> list[GroupAccuracy]:
+        """Return the accuracy of a criterion, or of the verdict (None), by the same."""
+        return [group for one in self.blind if one.criterion == criterion for group in one.groups]
+
+    def accuracy_by(self, field: GroupField, criterion: str | None) -> list[tuple[str, Part, Estimate]]:
+        """Return the accuracy by one of judge, prompt and model: its name, the part and the estimate."""
+        blind = (one for one in self.blind if one.criterion == criterion)
+        return [found for one in blind for found in one.by(attrgetter(field))]
+
+    @cached_property
+    def after_reveal(self) -> tuple[AfterReveal, ...]:
+        """Changes of the verdict, then of the criteria, in the order of the figures."""
+        order = [one.criterion for one in self.blind]
+        found = after_reveal.measure_changes(self.scope)
+        return tuple(sorted(found, key=lambda one: order.index(one.criterion)))
+
+    @property
+    def headline(self) -> AccuracyFigures | None:
+        """The blind figures of the verdict over the whole run, if there are blind ratings."""
+        return self.find(None, "blind", "run")
+
+    def find(self, criterion: str | None, basis: Basis, part: Part) -> AccuracyFigures | None:
+        """Return the figures of a criterion, or of the verdict (None), if there are ratings."""
+        return next((one for one in self.of(basis, part) if one.criterion == criterion), None)
 
     def as_json(self) -> dict[str, Any]:
+        # Counts what it loads.
+        figures = members(self, "unsampled", "overall", "groups", "after_reveal", "unknown", "left_out")
         return {
             "scope": self.scope.as_json(),
             "bases": BASES,
-            "populations": POPULATIONS,
-            "reviews": [
-                {"basis": basis, "population": population, "reviews": reviews}
-                for (basis, population), reviews in self.reviews.items()
+            "parts": PARTS,
+            "ratings": [
+                {"basis": basis, "part": part, "ratings": ratings}
+                for (basis, part), ratings in self.ratings.items()
             ],
-        } | members(self, "overall", "groups", "after_reveal")
-
-
-def figure_title(criterion: str | None) -> str:
-    """Return the title of figures about a criterion, or about the verdict."""
-    return "Verdict" if criterion is None else criterion_title(criterion)
-
-
-class _Key(NamedTuple):
-    """The subject of a set of figures."""
-
-    criterion: str | None
-    basis: Basis
-    population: Population
-
-
-class _Row(NamedTuple):
-    """The number of decisions with the same judge, human and final score. Scores are JSON values."""
-
-    key: _Key
-    group: JudgeGroup
-    judge: Any
-    human: Any
-    final: Any
-    reviews: int
+            "records": dict(self.records),
+        } | figures
 
 
 def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
-    """Compute all figures of a scope. Takes two queries, whatever the size of the run."""
-    rows = _rows(scope)
-    rubric = run_rubric(scope.run)
-    scales = _scales(rubric, rows)
-    order = _order(rubric, scales)
-    together, apart = (
-        defaultdict[_Key, list[_Row]](list),
-        defaultdict[tuple[_Key, JudgeGroup], list[_Row]](list),
+    """Compute all figures of a scope."""
+    unknown = strata.why_not_counted(scope.run)
+    records = None if unknown else load_cells(scope)
+    blind, rubric = load_blind_ratings(scope), run_rubric(scope.run)
+    rated = tuple(
+        _rate(name, _scale(rubric, name, blind[name]), blind[name], records, unknown)
+        for name in _in_order(rubric, blind)
     )
-    for row in rows:
-        together[row.key].append(row)
-        apart[row.key, row.group].append(row)
-    keys = sorted(together, key=order)
     return JudgeVsHuman(
         scope=scope,
-        overall=tuple(_figures(key, None, scales[key.criterion], together[key]) for key in keys),
-        groups=tuple(
-            _figures(key, group, scales[key.criterion], apart[key, group])
-            for key, group in sorted(apart, key=lambda one: (order(one[0]), one[1]))
-        ),
-        after_reveal=tuple(_after_reveal(key, together[key]) for key in keys if key.basis == "blind"),
-        reviews={(key.basis, key.population): _total(together[key]) for key in keys if key.criterion is None},
+        blind=rated,
+        records={part: _size(records, is_in) for part, is_in in _IS_IN.items()} if records else {},
+        unsampled=_unsampled(blind.get(None)),
+        unknown=unknown,
+        left_out=records.sentence if records else "",
     )
 
 
-def _rows(scope: JudgeScope) -> list[_Row]:
-    strata = {stratum.pk: stratum for stratum in scope.strata()}
-    # Grouping by the key of the stratum is several times as fast as grouping by its columns.
-    counted = JudgedCount.objects.filter(stratum__in=[*strata])
-    if scope.reviewer:
-        counted = counted.filter(reviewer=scope.reviewer)
-    found = counted.values_list("stratum", "criterion", "is_blind", "is_sampled", "judge", "human", "final")
-    rows = []
-    for key, criterion, is_blind, is_sampled, *scores, reviews in (
-        found.annotate(Sum("reviews")).filter(reviews__sum__gt=0).order_by()
-    ):
-        stratum = strata[key]
-        basis: Basis = "blind" if is_blind else "assisted"
-        population: Population = "sampled" if is_sampled else "flagged" if stratum.is_flagged else "picked"
-        group = JudgeGroup(stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id)
-        judge, human, final = scores if criterion is None else map(read_score, scores)
-        rows.append(_Row(_Key(criterion, basis, population), group, judge, human, final, reviews))
-    return rows
+def estimate_accuracy(scope: JudgeScope) -> Estimate:
+    """Estimate the accuracy of the verdict over the whole run: the figure of the headline alone."""
+    unknown = strata.why_not_counted(scope.run)
+    records = None if unknown else load_cells(scope)
+    rated = _rate(None, ScoreCategories.of_verdicts(), load_ratings(scope), records, unknown)
+    return next((part.accuracy for part in rated.parts()), undefined(_NO_BLIND))
 
 
-@lru_cache(maxsize=1024)
-def read_score(text: str | None) -> Any:
-    """Parse a score from its JSON text. Returns the text itself if it was cut off."""
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+def _in_order(rubric: Rubric, found: Iterable[str | None]) -> list[str | None]:
+    """Return the verdict, the rubric's criteria, then other criteria by name: those that were found."""
+    given = {*found}
+    others = sorted({name for name in given if name is not None}.difference(rubric.names))
+    return [name for name in (None, *rubric.names, *others) if name in given]
 
 
-def _scales(rubric: Rubric, rows: Iterable[_Row]) -> dict[str | None, ScoreCategories]:
-    found: dict[str | None, list[Any]] = defaultdict(list)
-    for row in rows:
-        found[row.key.criterion] += (row.judge, row.human)
-    return {
-        name: ScoreCategories.of_verdicts()
-        if name is None
-        else ScoreCategories.from_scores(rubric, name, scores)
-        for name, scores in found.items()
+def _size(records: CellRecords, is_in: Callable[[Cell], bool]) -> int:
+    sizes = zip(records.cells, map(int, records.sizes), strict=True)
+    return sum(size for cell, size in sizes if is_in(cell))
+
+
+def _verdict_parts(blind: Iterable["_Blind"]) -> Iterator[AccuracyFigures]:
+    """Yield the blind figures of the verdict, by part."""
+    return (one for of in blind if of.criterion is None for one in of.parts())
+
+
+def _numbers(blind: Iterable["_Blind"], assisted: RatingCounts) -> dict[tuple[Basis, Part], int]:
+    """Return the numbers of ratings of the verdict."""
+    numbers: dict[tuple[Basis, Part], int] = {
+        ("blind", one.part): one.ratings for one in _verdict_parts(blind)
     }
+    for part, is_in in _IS_IN.items():
+        chosen = assisted.only(partial(_of_cell, is_in))
+        if chosen.kinds:
+            numbers["assisted", part] = ScorePairs(ScoreCategories.of_verdicts(), chosen).ratings
+    return numbers
 
 
-def _order(rubric: Rubric, found: Iterable[str | None]) -> Callable[[_Key], tuple[int, int, int]]:
-    """Return the sort key of figures: the verdict, the rubric's criteria, then other criteria by name."""
-    others = sorted({name for name in found if name is not None}.difference(rubric.names))
-    places = {name: place for place, name in enumerate((None, *rubric.names, *others))}
-    bases, populations = [*BASES], [*POPULATIONS]
-    return lambda key: (places[key.criterion], bases.index(key.basis), populations.index(key.population))
+def _unsampled(ratings: Ratings | None) -> int:
+    """Count the ratings of unflagged records that were not sampled."""
+    return len(ratings) - len(ratings.only(lambda kind: kind.is_representative)) if ratings else 0
 
 
-def _figures(
-    key: _Key, group: JudgeGroup | None, scale: ScoreCategories, rows: Iterable[_Row]
-) -> AccuracyFigures:
-    size = range(len(scale.categories))
-    counts = [[0 for _ in size] for _ in size]
-    left_out: Counter[str] = Counter()
-    for row in rows:
-        judge, human = scale.place(row.judge), scale.place(row.human)
-        if judge is not None and human is not None:
-            counts[judge][human] += row.reviews
-        else:
-            left_out[_why_left_out(row)] += row.reviews
-    return AccuracyFigures(
-        criterion=key.criterion,
-        basis=key.basis,
-        population=key.population,
-        group=group,
-        table=ConfusionMatrix(scale.categories, tuple(map(tuple, counts))),
-        judge_only=left_out["judge only"],
-        human_only=left_out["human only"],
-        out_of_scale=left_out["out of scale"],
+def _scale(rubric: Rubric, criterion: str | None, ratings: Ratings) -> ScoreCategories:
+    if criterion is None:
+        return ScoreCategories.of_verdicts()
+    return ScoreCategories.from_scores(
+        rubric, criterion, [score for kind in ratings.kinds for score in (kind.judge, kind.human)]
     )
 
 
-def _why_left_out(row: _Row) -> str:
-    match is_score(row.judge), is_score(row.human):
-        case True, True:
-            return "out of scale"
-        case True, False:
-            return "judge only"
-        case False, True:
-            return "human only"
-    return "neither"
-
-
-def _after_reveal(key: _Key, rows: Iterable[_Row]) -> AfterReveal:
-    scored = [row for row in rows if is_score(row.human)]
-    changed = [row for row in scored if not is_same_score(row.human, row.final)]
-    return AfterReveal(
-        key.criterion,
-        key.population,
-        wilson(_total(changed), _total(scored), "blind scores"),
-        towards_judge=_total(row for row in changed if is_same_score(row.final, row.judge)),
-        away_from_judge=_total(row for row in changed if is_same_score(row.human, row.judge)),
+def _rate(
+    criterion: str | None, scale: ScoreCategories, ratings: Ratings, records: CellRecords | None, unknown: str
+) -> "_Blind":
+    return _Blind(
+        criterion,
+        scale,
+        ratings.only(lambda kind: kind.is_representative),
+        None if records is None else combine(ratings, records),
+        unknown,
     )
 
 
-def _total(rows: Iterable[_Row]) -> int:
-    return sum(row.reviews for row in rows)
+@dataclass(frozen=True)
+class _Blind:
+    """The blind ratings of a criterion, or of the verdict."""
+
+    criterion: str | None
+    scale: ScoreCategories
+    #: Without those of unflagged records that were not sampled.
+    ratings: Ratings
+    #: None while the records are being counted.
+    rated: RatedRun | None
+    unknown: str
+
+    def parts(self) -> Iterator[AccuracyFigures]:
+        """Yield the figures of the whole run, and of its parts, if they have ratings."""
+        source = self.rated.ratings if self.rated else self.ratings
+        counts = RatingCounts(source.kinds, source.counts)
+        for part, is_in in _IS_IN.items():
+            pairs = ScorePairs(self.scale, counts.only(partial(_of_cell, is_in)))
+            figures = AccuracyFigures(
+                self.criterion, "blind", part, pairs, partial(self._measure, part, pairs)
+            )
+            if figures.ratings:
+                yield figures
+
+    def _measure(self, part: Part, pairs: ScorePairs) -> Measured:
+        if self.rated is None:
+            return Measured(None, self.unknown)
+        if part != "run":
+            return Measured(pairs.confusion(self._totals_by_flag, _BY_FLAG.index(part)))
+        why = _why_not_covered(self._totals_by_flag, self.rated.ratings)
+        whole = self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)
+        return Measured(None, why) if why else Measured(pairs.confusion(whole))
+
+    @cached_property
+    def _totals_by_flag(self) -> ClusterTotals:
+        """The pairs of scores of the parts `_BY_FLAG`. Ratings of one never represent records of another."""
+        assert self.rated
+        pairs = ScorePairs(self.scale, self.rated.ratings)
+        return self.rated.totals_of(pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
+
+    @cached_property
+    def groups(self) -> tuple[GroupAccuracy, ...]:
+        """The accuracy of each judge, prompt and model: over the run, or the part with ratings."""
+        return tuple(
+            GroupAccuracy(group, self.criterion, part, found) for group, part, found in self.by(_group_of)
+        )
+
+    def by(self, group_of: Callable[[Cell], _Group]) -> Iterator[tuple[_Group, Part, Estimate]]:
+        """Yield the accuracy of each group of cells that has ratings, with the part that it is about."""
+        if self.rated is None:
+            return
+        names = sorted({group_of(cell) for cell in self.rated.records.cells})
+        place_of = {name: place for place, name in enumerate(names)}
+        totals = self.rated.totals_of(
+            ScorePairs(self.scale, self.rated.ratings).right_and_all,
+            domain=lambda cell: place_of[group_of(cell)],
+        )
+        part = _covered_part(totals, self.rated.ratings)
+        for name, place in place_of.items():
+            found = clusters.ratio(totals, 2 * place, 2 * place + 1)
+            if found.n:
+                yield name, part, found
+
+
+_IS_IN: dict[Part, Callable[[Cell], bool]] = {
+    "run": lambda _cell: True,
+    "flagged": lambda cell: cell.is_flagged,
+    "unflagged": lambda cell: not cell.is_flagged,
+}
+_BY_FLAG: tuple[Part, ...] = ("flagged", "unflagged")
+
+
+def _of_cell(is_in: Callable[[Cell], bool], kind: RatingKind) -> bool:
+    return is_in(kind.cell)
+
+
+def _assisted(criterion: str | None, scale: ScoreCategories, ratings: Ratings) -> Iterator[AccuracyFigures]:
+    """Yield the figures of assisted ratings: of all, and of flagged and unflagged records."""
+    for part, is_in in _IS_IN.items():
+        chosen = ratings.only(partial(_of_cell, is_in))
+        if chosen.kinds:
+            pairs = ScorePairs(scale, chosen)
+            measure = partial(_measure_assisted, chosen, pairs)
+            yield AccuracyFigures(criterion, "assisted", part, pairs, measure)
+
+
+def _measure_assisted(ratings: Ratings, pairs: ScorePairs) -> Measured:
+    return Measured(pairs.confusion(totals_of_ratings(ratings, pairs.one_hot)))
+
+
+def _why_not_covered(totals: ClusterTotals, ratings: Ratings) -> str:
+    """Return why figures about all records of a part are undefined, or an empty string."""
+    if not totals.uncovered:
+        return ""
+    missing = "unflagged" if any(kind.cell.is_flagged for kind in ratings.kinds) else "flagged"
+    return (
+        f"No {missing} record has a blind rating, so nothing is known about {totals.uncovered:,} of "
+        f"{totals.uncovered + totals.records:,} records."
+    )
+
+
+def _covered_part(totals: ClusterTotals, ratings: Ratings) -> Part:
+    if not totals.uncovered:
+        return "run"
+    return "flagged" if any(kind.cell.is_flagged for kind in ratings.kinds) else "unflagged"
+
+
+def _group_of(cell: Cell) -> JudgeGroup:
+    return JudgeGroup(cell.judge, cell.template, cell.model)

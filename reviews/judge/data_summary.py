@@ -147,3 +147,8 @@ def percent(share: float) -> str:
 def counted(count: int, one: str, many: str = "") -> str:
     """Format a number of things: "1 record", "2 records"."""
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def quoted(name: str) -> str:
+    """Return a name within quotation marks, so that its commas do not read as the sentence's."""
+    return f"“{name}”"

@@ -1,30 +1,46 @@
-"""List the current decisions behind a count of the judge's accuracy."""
+"""List the ratings behind a count of the judge's figures, and the decisions that name a cause."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from typing import Any, Literal, Self
 
-from django.db import connection
-from django.db.models import F, Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q
 
 from reviews.database.pagination import Page, parse_key, split_page
-from reviews.judge.accuracy import Basis, Population, read_score
+from reviews.judge.ratings import Basis, read_score, read_verdict
 from reviews.judge.scope import JudgeScope
-from reviews.models import CauseMention, JudgedCount, Review
+from reviews.models import CauseMention, Escalation, Evaluation, Rating, RatingCell, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.queue import progress
-from reviews.records.scores import identity, is_score
+from reviews.records.scores import identity, is_score, score_of
+from reviews.records.status import QUEUE_STATUSES
+from reviews.rubric.overrides import is_same_score
 
 PAGE_SIZE = 50
-# A filter that matches fewer than one decision in this many is searched by index, not by scanning.
-_RARE = 200
 # No score (a removed criterion or no verdict), any score, and a human score that differs from the judge's.
 NO_SCORE, ANY_SCORE, OTHER_SCORE = "-", "*", "!"
 
+# Blind ratings of unflagged records that were not sampled are in no figure about the run.
+_PARTS = {
+    "": Q(),
+    "run": Q(is_blind=False) | Q(stratum__is_flagged=True) | Q(is_sampled=True),
+    "flagged": Q(stratum__is_flagged=True),
+    "unflagged": Q(stratum__is_flagged=False) & (Q(is_blind=False) | Q(is_sampled=True)),
+}
+_BASES = {"": Q(), "blind": Q(is_blind=True), "assisted": Q(is_blind=False)}
+# The changed ratings of each kind, by the judge's score, the locked-in one and the submitted one.
+_CHANGES: dict[str, Callable[[Any, Any, Any], bool]] = {
+    "": lambda _judge, _human, _final: True,
+    "any": lambda _judge, _human, _final: True,
+    "to judge": lambda judge, _human, final: is_same_score(final, judge),
+    "from judge": lambda judge, human, _final: is_same_score(human, judge),
+}
+_NEWEST = 2**63 - 1
+
 
 @dataclass(frozen=True)
-class DecisionFilter:
-    """The decisions to list, as query parameters. An empty field does not filter."""
+class RatingFilter:
+    """The ratings to list, as query parameters. An empty field does not filter."""
 
     #: Empty for the verdict.
     criterion: str = ""
@@ -33,19 +49,30 @@ class DecisionFilter:
     #: The same, or `OTHER_SCORE`.
     human_said: str = ""
     #: Whether the reviewer saw the judge's scores.
-    seen: Basis | Literal[""] = ""
-    #: How the record came to be reviewed.
-    drawn: Population | Literal[""] = ""
-    #: A cause of the run's rubric.
+    basis: Basis | Literal[""] = ""
+    #: The part of the run, as in `accuracy_figures.Part`.
+    part: Literal["run", "flagged", "unflagged", ""] = ""
+    #: Blind ratings that their reviewer changed after the reveal: all, or those that now equal the judge's
+    #: score, or those that used to.
+    changed: Literal["any", "to judge", "from judge", ""] = ""
+    #: Ratings of records that several reviewers scored blind.
+    shared: Literal["yes", ""] = ""
+    #: Ratings of records that were sent to a lead.
+    escalated: Literal["yes", ""] = ""
+    #: A family of flag reasons: ratings of the verdict whose record had one of its reasons.
+    reason: str = ""
+    #: A cause of the run's rubric: current decisions that name it are listed.
     cause: str = ""
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> Self:
         """Read the filter from query parameters. Raises `KeyError` for an impossible value."""
         said: dict[str, Any] = {field.name: query.get(field.name, "") for field in fields(cls)}
-        if said["seen"] not in _SEEN or said["drawn"] not in _SAMPLED or "\0" in "".join(said.values()):
+        if said["basis"] not in _BASES or said["part"] not in _PARTS or "\0" in "".join(said.values()):
             raise KeyError
-        if said["judge_said"] == OTHER_SCORE:
+        if said["judge_said"] == OTHER_SCORE or (said["reason"] and said["criterion"]):
+            raise KeyError
+        if said["changed"] not in _CHANGES or not {said["shared"], said["escalated"]} <= {"", "yes"}:
             raise KeyError
         return cls(**said)
 
@@ -55,139 +82,149 @@ class DecisionFilter:
         return {field.name: value for field in fields(self) if (value := getattr(self, field.name))}
 
 
-# Scores as the trigger `count_judged` counts them. A decision is current if its record points to it.
-_FIND = """
-    SELECT id FROM review
-    WHERE run_id = %(run)s AND id < %(after)s AND judged IS NOT NULL
-      AND stratum_id = ANY(%(stratum)s) AND reviewer_id = ANY(%(reviewer)s) AND {conditions}
-      AND EXISTS (SELECT FROM evaluation WHERE evaluation.review_id = review.id)
-    ORDER BY id DESC LIMIT %(most)s
-"""
-_JUDGE = "left((judged -> %(criterion)s)::text, 200)"
-_HUMAN = """
-    left((CASE WHEN blind_scores IS NULL THEN corrected_scores -> %(criterion)s -> 'score'
-               ELSE blind_scores -> %(criterion)s END)::text, 200)
-"""
-_JUDGE_VERDICT = "judged_verdict"
-_HUMAN_VERDICT = "CASE WHEN blind_scores IS NULL THEN verdict ELSE blind_verdict END"
-_SEEN = {"": "", "blind": "blind_scores IS NOT NULL", "assisted": "blind_scores IS NULL"}
-_DRAWN = {
-    "flagged": Q(stratum__is_flagged=True, is_sampled=False),
-    "sampled": Q(is_sampled=True),
-    "picked": Q(stratum__is_flagged=False, is_sampled=False),
-}
-_SAMPLED = {
-    "": "",
-    "flagged": "NOT is_sampled",
-    "sampled": "is_sampled",
-    "picked": "NOT is_sampled",
-}
-_NEWEST = 2**63 - 1
+@dataclass(frozen=True)
+class RatedRecord:
+    """A rating, or a decision, with its record. Scores are JSON values, verdicts words; None for none."""
+
+    evaluation: Evaluation
+    reviewer: User
+    at: datetime
+    basis: Basis
+    judge: Any
+    #: In a blind rating, the score before the judge's scores were shown.
+    human: Any
+    #: What the reviewer submitted; None also if a blind rating has no decision by its reviewer yet.
+    final: Any
+    #: Criterion -> cause that the current decision names.
+    causes: Mapping[str, str]
 
 
-def list_decisions(scope: JudgeScope, asked: DecisionFilter, *, after: str = "") -> Page[Review]:
-    """Return a page of current decisions, newest first. An invalid cursor gives the first page."""
+def list_ratings(scope: JudgeScope, asked: RatingFilter, *, after: str = "") -> Page[RatedRecord]:
+    """Return a page of ratings, newest first. An invalid cursor gives the first page.
+
+    Ratings of records in the queue are not listed: the reader may still have to score such a record blind.
+    """
     key = parse_key(after)
     start = _NEWEST if key is None else key
-    found = _mentioning(scope, asked, start) if asked.cause else _counted(scope, asked, start)
-    keys = split_page(found, PAGE_SIZE, str)
-    rows = Review.objects.filter(pk__in=keys.rows).order_by("-pk").select_related("reviewer", "evaluation")
-    rows = rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS))
-    return Page(list(rows), keys.next_after)
+    if asked.cause:
+        keys = split_page(_mentioning(scope, asked, start), PAGE_SIZE, str)
+        return Page(list(_decisions(keys.rows, asked.criterion)), keys.next_after)
+    keys = split_page(_counted(scope, asked, start), PAGE_SIZE, str)
+    return Page(list(_ratings(keys.rows)), keys.next_after)
 
 
-def _mentioning(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:
+def _mentioning(scope: JudgeScope, asked: RatingFilter, start: int) -> list[int]:
     """Find the decisions that name a cause. Only current decisions have mentions."""
-    mentions = CauseMention.objects.filter(scope.condition(), cause=asked.cause, review__lt=start)
+    mentions = CauseMention.objects.filter(
+        scope.condition(), scope.of_decisions(), cause=asked.cause, review__lt=start
+    )
     if asked.criterion:
         mentions = mentions.filter(criterion=asked.criterion)
-    if scope.reviewer:
-        mentions = mentions.filter(review__reviewer=scope.reviewer)
     keys = mentions.order_by("-review").values_list("review", flat=True).distinct()
     return list(keys[: PAGE_SIZE + 1])
 
 
-def _counted(scope: JudgeScope, asked: DecisionFilter, start: int) -> list[int]:
-    """Find the decisions that a count includes."""
-    counted = _cells(scope, asked)
-    is_common = _is_common(scope, counted)
-    values: dict[str, Any] = {
-        "run": scope.run.pk,
-        "criterion": asked.criterion,
-        "after": start,
-        "most": PAGE_SIZE + 1,
-        **{name: _spellings(counted, name) for name in ("judge", "human")},
-        **{name: sorted(counted.values_list(name, flat=True).distinct()) for name in ("stratum", "reviewer")},
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND.format(conditions=_conditions(asked, is_common=is_common)), values)
-        return [key for (key,) in cursor.fetchall()]
+def _decisions(keys: list[int], criterion: str) -> Iterator[RatedRecord]:
+    rows = Review.objects.filter(pk__in=keys).order_by("-pk").select_related("reviewer", "evaluation")
+    for review in rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS)):
+        is_blind = review.blind_scores is not None
+        if criterion:
+            judge = (review.judged or {}).get(criterion)
+            final = score_of((review.corrected_scores or {}).get(criterion))
+            human = (review.blind_scores or {}).get(criterion)
+        else:
+            judge, final, human = review.judged_verdict, review.verdict, review.blind_verdict
+        yield RatedRecord(
+            review.evaluation,
+            review.reviewer,
+            review.submitted_at,
+            "blind" if is_blind else "assisted",
+            judge,
+            human if is_blind else final,
+            final,
+            review.causes,
+        )
 
 
-def _cells(scope: JudgeScope, asked: DecisionFilter) -> QuerySet[JudgedCount]:
-    """Return the counts that include the decisions. They give the strata and reviewers to search."""
-    strata = list(scope.strata().values_list("pk", flat=True))
-    counted = JudgedCount.objects.filter(stratum__in=strata, reviews__gt=0, criterion=asked.criterion or None)
-    if scope.reviewer:
-        counted = counted.filter(reviewer=scope.reviewer)
-    if asked.seen:
-        counted = counted.filter(is_blind=asked.seen == "blind")
-    if asked.drawn:
-        counted = counted.filter(_DRAWN[asked.drawn])
-    for name, said in (("judge", asked.judge_said), ("human", asked.human_said)):
-        if said == OTHER_SCORE:
-            counted = counted.exclude(human=F("judge"))
-        elif said:
-            found = counted.values_list(name, flat=True).distinct()
-            matching = [score for score in found if _is_said(score, said)]
-            is_none = Q(**{f"{name}__isnull": True}) if None in matching else Q(pk__in=())
-            counted = counted.filter(is_none | Q(**{f"{name}__in": [score for score in matching if score]}))
-    return counted
+def _counted(scope: JudgeScope, asked: RatingFilter, start: int) -> list[int]:
+    """Find the ratings that a count includes, but those of records that somebody may still score blind."""
+    cells = _cells(scope, asked)
+    found = Rating.objects.filter(scope.of_ratings(), cell__in=[cell.pk for cell in cells], pk__lt=start)
+    if asked.changed:
+        found = found.filter(_changed(cells, asked))
+    if asked.shared:
+        found = found.filter(raters__gt=1)
+    if asked.escalated:
+        found = found.filter(Exists(Escalation.objects.filter(evaluation=OuterRef("evaluation"))))
+    if asked.reason:
+        found = found.filter(families__contains=[asked.reason])
+    found = found.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)
+    return list(found.order_by("-pk").values_list("pk", flat=True)[: PAGE_SIZE + 1])
 
 
-def _spellings(counted: QuerySet[JudgedCount], name: str) -> list[str]:
-    return [score for score in counted.values_list(name, flat=True).distinct() if score is not None]
+def _changed(cells: Sequence[RatingCell], asked: RatingFilter) -> Q:
+    """Return the condition on ratings that their reviewer changed after the reveal."""
+    found = Q(pk=None)
+    cell_of = {cell.pk: cell for cell in cells if cell.is_blind}
+    submitted = Rating.objects.filter(cell__in=[*cell_of], final__isnull=False)
+    read = read_score if asked.criterion else read_verdict
+    for key, final in submitted.order_by().values_list("cell", "final").distinct():
+        judge, human, last = map(read, (cell_of[key].judge, cell_of[key].human, final))
+        is_changed = is_score(human) and not is_same_score(human, last)
+        if is_changed and _CHANGES[asked.changed](judge, human, last):
+            found |= Q(cell=key, final=final)
+    return found
 
 
-def _is_common(scope: JudgeScope, counted: QuerySet[JudgedCount]) -> bool:
-    """Return whether scanning the run's decisions from the newest fills a page soonest."""
-    reviews = counted.aggregate(all=Sum("reviews", default=0))["all"]
-    return bool(reviews * _RARE > progress.run_progress(scope.run).done)
-
-
-def _conditions(asked: DecisionFilter, *, is_common: bool) -> str:
-    judge, human = (_JUDGE, _HUMAN) if asked.criterion else (_JUDGE_VERDICT, _HUMAN_VERDICT)
-    found = (
-        "judged ? %(criterion)s" if asked.criterion else "",
-        _SEEN[asked.seen],
-        _SAMPLED[asked.drawn],
-        _condition("judge", judge, asked.judge_said),
-        f"{human} IS DISTINCT FROM {judge}"
-        if asked.human_said == OTHER_SCORE
-        else _condition("human", human, asked.human_said),
+def _cells(scope: JudgeScope, asked: RatingFilter) -> list[RatingCell]:
+    """Return the cells whose ratings are asked for."""
+    cells = RatingCell.objects.filter(
+        _PARTS[asked.part],
+        _BASES[asked.basis],
+        stratum__in=[stratum.pk for stratum in scope.strata()],
+        criterion=asked.criterion or None,
     )
-    both = " AND ".join(filter(None, found)) or "true"
-    # PostgreSQL expects such a condition to match few rows, but half of all rows inside a CASE. The CASE
-    # makes it scan the newest decisions first.
-    return f"CASE WHEN {both} THEN true ELSE false END" if is_common else both
+    return [
+        cell
+        for cell in cells
+        if is_said(cell.judge, asked.judge_said)
+        and (
+            _identity(cell.judge) != _identity(cell.human)
+            if asked.human_said == OTHER_SCORE
+            else is_said(cell.human, asked.human_said)
+        )
+    ]
 
 
-def _condition(name: str, score: str, asked: str) -> str:
-    wanted = {"": "", NO_SCORE: f"coalesce({score}, 'null') = 'null'", ANY_SCORE: f"{score} <> 'null'"}
-    return wanted.get(asked, f"{score} = ANY(%({name})s)")
-
-
-def _is_said(counted: str | None, asked: str) -> bool:
+def is_said(counted: str | None, asked: str) -> bool:
     """Return whether a counted score is the requested one. 4 and 4.0 are the same score."""
     if not asked:
         return True
     is_none = counted in {None, "null"}
     if asked in {NO_SCORE, ANY_SCORE}:
         return is_none == (asked == NO_SCORE)
-    return not is_none and (counted == asked or _read(str(counted)) == _read(asked))
+    return not is_none and (counted == asked or _identity(counted) == _identity(asked))
 
 
-def _read(text: str) -> object:
+def _identity(text: str | None) -> object:
     """Return the identity of a score, a verdict or a cut-off score; otherwise the text."""
     value = read_score(text)
     return identity(value) if is_score(value) else text
+
+
+def _ratings(keys: list[int]) -> Iterator[RatedRecord]:
+    rows = Rating.objects.filter(pk__in=keys).order_by("-pk")
+    rows = rows.select_related("cell", "reviewer", "evaluation__review")
+    for one in rows.defer(*(f"evaluation__{column}" for column in LARGE_COLUMNS)):
+        read = read_verdict if one.cell.criterion is None else read_score
+        human = read(one.cell.human)
+        yield RatedRecord(
+            one.evaluation,
+            one.reviewer,
+            one.at,
+            "blind" if one.cell.is_blind else "assisted",
+            read(one.cell.judge),
+            human,
+            read(one.final) if one.cell.is_blind else human,
+            one.evaluation.review.causes if one.evaluation.review else {},
+        )

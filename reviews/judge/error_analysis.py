@@ -21,11 +21,12 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
 
 DEFINITIONS = {
-    "mentions": "How often reviewers named the cause in current decisions, once per criterion of a record. "
-    "Naming a cause is optional. Flagged records are reviewed more often than others, so the order shows "
-    "what to fix first, not how often the judge makes the error.",
-    "examples": "The newest decisions that name the cause, from different criteria first. The judge's "
-    "justification is omitted if the record has changed since.",
+    "mentions": "How often reviewers named the cause. The order shows what to fix first, not how often the "
+    "judge makes the error.\n\n"
+    "Current decisions that name the cause, once per criterion of a record. Naming a cause is optional, and "
+    "flagged records are reviewed more often than others.",
+    "examples": "The newest decisions that name the cause. They come from different criteria first.\n\n"
+    "The judge's justification is omitted if the record has changed since.",
 }
 # The characters that Markdown treats as markup.
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>#!|~$&])")
@@ -153,7 +154,11 @@ def find_mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
     named = CauseMention.objects.filter(run=scope.run, stratum__isnull=False)
     # Without a filter the index of mentions suffices, without a join to the strata.
     narrowed = scope.judge is not None or scope.template is not None or scope.model is not None
-    return named.filter(scope.condition()) if narrowed else named
+    return (
+        named.filter(scope.of_decisions(), scope.condition())
+        if narrowed
+        else named.filter(scope.of_decisions())
+    )
 
 
 def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:

@@ -1,49 +1,75 @@
-"""Measure flag precision: how often each flag reason leads to an error, and at what cost."""
+"""Measure flag reasons: how often each finds a wrong verdict, what it misses, and what it costs.
 
+All figures rest on blind ratings. A verdict is wrong if a blind rating has another one: the same event as in
+the miss rate.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from django.db.models import Sum
 
+from reviews.judge.cells import load_cells
 from reviews.judge.data_summary import percent
 from reviews.judge.plain_json import members
+from reviews.judge.rated_run import RatedRun, combine
+from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
-from reviews.models import FacetCount, ReasonCount, RunFacet
+from reviews.models import FacetCount, ReasonCount, Run, RunFacet
 from reviews.search import strata
-from reviews.statistics.intervals import Estimate, wilson
+from reviews.statistics import clusters
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.totals import ClusterTotals
 
 Advice = Literal["keep", "retire", "not enough data"]
 
-# A reason is worth a reviewer's time if at least this share of its records contains an error.
+# A reason is worth a reviewer's time if at least this share of its records have a wrong verdict.
 WORTH = 0.10
-# No advice is given on fewer reviews.
+# No advice is given on fewer ratings.
 FEWEST = 10
 
 RULE = (
     f"Keep: the 95% interval of the precision is above {percent(WORTH)}, so at least one in {1 / WORTH:.0f} "
-    f"records with the reason contains an error. Retire: the interval is below. Not enough data: the "
-    f"interval includes {percent(WORTH)}, or fewer than {FEWEST} records with the reason are reviewed. "
-    f"Before you retire a reason, compare its precision with the miss rate, which is the error rate of "
+    f"records with the reason has a wrong verdict. Retire: the interval is below. Not enough data: the "
+    f"interval includes {percent(WORTH)}, or there are fewer than {FEWEST} blind ratings of such records. "
+    f"Before you retire a reason, compare its precision with the miss rate, which is the same share among "
     f"unflagged records."
 )
 DEFINITIONS = {
-    "flagged": "Records of the run with a reason of the family in `review_reasons`. A record with reasons of "
-    "several families counts for each.",
-    "reviewed": "Flagged records with a current decision made here, for which the judge's scores are known.",
-    "changed": "Reviewed records in which a reviewer changed, added or removed the score of a criterion, or "
-    "named a cause.",
-    "verdict_changed": "Reviewed records whose verdict (Pass, Partial, Fail) differs from the judge's.",
-    "precision": "The share of reviewed records with a changed score (Wilson 1927, Journal of the American "
-    "Statistical Association 22:209). The records reviewed so far may differ from the other flagged ones. "
-    "Reviewers who see the judge's score change it less often.",
-    "verdict_precision": "The share of reviewed records with a changed verdict, among those with both "
-    "verdicts.",
-    "minutes_per_error": "The mean active minutes of a review divided by the precision: the cost of finding "
-    "one record with an error. Time is active while the page is visible and in use. A record with several "
-    "reasons counts its whole time for each.",
-    "advice": RULE,
+    "flagged": "How many records have the reason. This is the number of reviews that it asks for.\n\n"
+    "Records of the run with a reason of the family in `review_reasons`. A record with reasons of several "
+    "families counts for each.",
+    "ratings": "How many blind ratings the figures of this reason are based on. Below 10, they are no basis "
+    "for a decision.\n\n"
+    "Blind ratings of flagged records with the reason, with a verdict by the judge and by the reviewer.",
+    "wrong": "How many of these ratings show a wrong verdict. They lead to the errors that the reason "
+    "found.\n\n"
+    "Blind ratings whose verdict (Pass, Partial, Fail) differs from the judge's.",
+    "precision": "How many records with the reason have a wrong verdict. A reason with a low precision costs "
+    "reviews and finds little.\n\n"
+    "The share of records with the reason on which the judge's verdict is wrong. It is estimated from blind "
+    "ratings, weighted by the number of records that they represent; the interval is clustered by task.",
+    "recall": "How many of the judge's wrong verdicts are on records with the reason. The shares of several "
+    "reasons overlap.\n\n"
+    "Wrong verdicts on records with the reason, divided by all wrong verdicts of the run, flagged or not.",
+    "minutes_per_error": "How long reviewers work to find one wrong verdict with this reason. Use it to "
+    "compare reasons.\n\n"
+    "The mean active minutes of a review divided by the precision. Time is active while the page is visible "
+    "and in use. A record with several reasons counts its whole time for each.",
+    "advice": "Whether the reason is worth its reviews. Without enough ratings there is no advice.\n\n"
+    f"{RULE}",
 }
-_SUMS = ("reviews", "compared", "changed", "verdicts", "verdict_changed", "timed", "active_ms")
+_NONE_RATED = "No record with this reason has a blind rating."
+
+
+class ReviewTime(NamedTuple):
+    """The time that reviews of records with a reason took."""
+
+    #: The number of timed decisions.
+    timed: int = 0
+    active_minutes: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -54,51 +80,43 @@ class FlagReason:
     title: str
     #: None while the run's records are being counted.
     flagged: int | None
-    reviewed: int
-    changed: int
-    verdicts: int
-    verdict_changed: int
-    #: The number of decisions in `active_minutes`.
-    timed: int
-    active_minutes: float
-
-    @property
-    def precision(self) -> Estimate:
-        return wilson(self.changed, self.reviewed, "reviewed records")
-
-    @property
-    def verdict_precision(self) -> Estimate:
-        return wilson(self.verdict_changed, self.verdicts, "reviewed records with both verdicts")
+    ratings: int
+    wrong: int
+    precision: Estimate
+    recall: Estimate
+    time: ReviewTime
 
     @property
     def minutes_per_error(self) -> float | None:
-        if not (self.timed and self.changed):
+        if not (self.time.timed and self.precision.value):
             return None
-        return self.active_minutes / self.timed * self.reviewed / self.changed
+        return self.time.active_minutes / self.time.timed / self.precision.value
 
     @property
     def minutes_why(self) -> str:
         """Why `minutes_per_error` is undefined, or empty."""
-        if not self.timed:
+        if not self.time.timed:
             return "No review of a record with this reason was timed."
-        if not self.changed:
-            return f"No error found in {self.active_minutes:,.0f} active minutes."
+        if self.precision.value is None:
+            return self.precision.why
+        if not self.precision.value:
+            return f"No wrong verdict found in {self.time.active_minutes:,.0f} active minutes."
         return ""
 
     @property
     def advice(self) -> Advice:
         """Apply `RULE`."""
         low, high = self.precision.low, self.precision.high
-        if low is None or high is None or self.reviewed < FEWEST or low <= WORTH <= high:
+        if low is None or high is None or self.ratings < FEWEST or low <= WORTH <= high:
             return "not enough data"
         return "keep" if low > WORTH else "retire"
 
     @property
     def because(self) -> str:
         """The advice as a sentence."""
-        found = f"{self.changed:,} of {self.reviewed:,} reviewed records contained an error"
-        if not self.reviewed:
-            return "Not enough data: no record with this reason is reviewed yet."
+        if self.precision.value is None:
+            return f"Not enough data: {self.precision.why[:1].lower()}{self.precision.why[1:]}"
+        found = f"{self.wrong:,} of {self.ratings:,} blind ratings found a wrong verdict"
         low, high = self.precision.low or 0, self.precision.high or 0
         between = f"the share is between {percent(low)} and {percent(high)}"
         if self.advice == "keep":
@@ -108,12 +126,13 @@ class FlagReason:
         return f"Not enough data: {found}; {between}, which includes one in {1 / WORTH:.0f}."
 
     def as_json(self) -> dict[str, Any]:
-        counts = ("key", "title", "flagged", "reviewed", "changed", "verdicts", "verdict_changed", "timed")
-        figures = ("precision", "verdict_precision", "minutes_why", "advice", "because")
+        counts = ("key", "title", "flagged", "ratings", "wrong")
+        figures = ("precision", "recall", "minutes_why", "advice", "because")
         minutes = self.minutes_per_error
         return members(self, *counts, *figures) | {
-            "active_minutes": round(self.active_minutes, 1),
-            "minutes_per_error": None if minutes is None else round(minutes, 2),
+            "timed": self.time.timed,
+            "active_minutes": round(self.time.active_minutes, 1),
+            "minutes_per_error": None if minutes is None else round(minutes, 6),
         }
 
 
@@ -122,7 +141,7 @@ class FlagPrecision:
     """The families of a run, those with most flagged records first."""
 
     families: tuple[FlagReason, ...]
-    #: Why `flagged` is unknown, or empty. Families without a decision are absent then.
+    #: Why figures about all records are unknown, or empty.
     unknown: str = ""
 
     @property
@@ -134,38 +153,113 @@ class FlagPrecision:
 
 
 def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
-    """Measure every family of a run's flag reasons. A reviewer in the scope limits the decisions counted."""
+    """Measure every family of a run's flag reasons."""
     run = scope.run
-    unknown = strata.why_not_counted(run)
-    facets = RunFacet.objects.filter(run=run, name="reason").values_list("value", "title")
-    flagged = FacetCount.objects.filter(run=run, name="reason").values_list("value", "evaluations")
-    titles, sums = dict(facets), _sums(scope)
-    records = {} if unknown else dict(flagged)
-    keys = sorted({*records, *sums}, key=lambda key: (-records.get(key, 0), key))
+    titles, times = family_titles(run), _times(scope)
+    if unknown := strata.why_not_counted(run):
+        known = sorted({*titles, *times})
+        return FlagPrecision(
+            tuple(
+                _unknown(key, titles.get(key, key), unknown, times.get(key, ReviewTime())) for key in known
+            ),
+            unknown,
+        )
+    records = family_sizes(run)
+    keys = sorted({*records, *times}, key=lambda key: (-records.get(key, 0), key))
+    rated = load_rated_families(scope)
+    totals = _totals(rated, keys)
     return FlagPrecision(
         tuple(
-            _family(key, titles.get(key, key), None if unknown else records.get(key, 0), sums.get(key, {}))
-            for key in keys
-        ),
-        unknown,
+            _family(
+                _Counted(totals, place, rated),
+                key,
+                titles.get(key, key),
+                records.get(key, 0),
+                times.get(key, ReviewTime()),
+            )
+            for place, key in enumerate(keys)
+        )
     )
 
 
-def _sums(scope: JudgeScope) -> dict[str, dict[str, int]]:
-    counted = ReasonCount.objects.filter(run=scope.run)
-    if scope.reviewer:
-        counted = counted.filter(reviewer=scope.reviewer)
-    rows = counted.order_by("family").values_list("family").annotate(*(Sum(name) for name in _SUMS))
-    found = {family: dict(zip(_SUMS, map(int, sums), strict=True)) for family, *sums in rows}
-    return {family: sums for family, sums in found.items() if sums["reviews"] > 0}
+def load_rated_families(scope: JudgeScope) -> RatedRun:
+    """Load the blind ratings of verdicts with their flag reasons, and the records of a scope."""
+    return combine(load_ratings_by_families(scope), load_cells(scope))
 
 
-def _family(key: str, title: str, flagged: int | None, sums: dict[str, int]) -> FlagReason:
+def family_titles(run: Run) -> dict[str, str]:
+    """Return the titles of a run's families of flag reasons, by key."""
+    return dict(RunFacet.objects.filter(run=run, name="reason").values_list("value", "title"))
+
+
+def family_sizes(run: Run) -> dict[str, int]:
+    """Return the number of flagged records of each family, by key. The records must be counted."""
+    return dict(FacetCount.objects.filter(run=run, name="reason").values_list("value", "evaluations"))
+
+
+def is_flagged_by(kind: RatingKind, families: Iterable[str]) -> bool:
+    """Return whether the record was flagged for a reason of one of these families."""
+    return kind.cell.is_flagged and not {*families}.isdisjoint(kind.families)
+
+
+class _Counted(NamedTuple):
+    """The totals of all families: wrong verdicts of each, ratings of each, then all wrong verdicts."""
+
+    totals: ClusterTotals
+    #: The place of the family.
+    place: int
+    rated: RatedRun
+
+    @property
+    def families(self) -> int:
+        return (len(self.totals.sums) - 1) // 2
+
+    @property
+    def precision(self) -> Estimate:
+        return clusters.ratio(self.totals, self.place, self.families + self.place)
+
+    @property
+    def recall(self) -> Estimate:
+        if self.totals.uncovered:
+            return undefined("No unflagged record has a blind rating.")
+        return clusters.ratio(self.totals, self.place, 2 * self.families)
+
+
+def _totals(rated: RatedRun, families: Sequence[str]) -> ClusterTotals:
+    """Add up the ratings of all families at once."""
+    kinds = rated.ratings.kinds
+    is_of = np.array([[is_flagged_by(kind, [key]) for key in families] for kind in kinds], dtype=float)
+    is_of = is_of.reshape(len(kinds), len(families))
+    wrong = np.array([float(kind.is_wrong) for kind in kinds]).reshape(-1, 1)
+    known = np.array([float(kind.is_rated) for kind in kinds]).reshape(-1, 1)
+    return rated.totals_of(np.hstack([is_of * wrong, is_of * known, wrong]))
+
+
+def _family(counted: _Counted, key: str, title: str, flagged: int, time: ReviewTime) -> FlagReason:
+    ratings = counted.rated.count(lambda kind: kind.is_rated and is_flagged_by(kind, [key]))
+    wrong = counted.rated.count(lambda kind: kind.is_wrong and is_flagged_by(kind, [key]))
     return FlagReason(
         key=key,
         title=title,
         flagged=flagged,
-        reviewed=sums.get("compared", 0),
-        active_minutes=sums.get("active_ms", 0) / 60_000,
-        **{name: sums.get(name, 0) for name in ("changed", "verdicts", "verdict_changed", "timed")},
+        ratings=ratings,
+        wrong=wrong,
+        precision=counted.precision if ratings else undefined(_NONE_RATED),
+        recall=counted.recall if ratings else undefined(_NONE_RATED),
+        time=time,
     )
+
+
+def _unknown(key: str, title: str, why: str, time: ReviewTime) -> FlagReason:
+    return FlagReason(key, title, None, 0, 0, undefined(why), undefined(why), time)
+
+
+def _times(scope: JudgeScope) -> Mapping[str, ReviewTime]:
+    """Return the time of current decisions on records of each family."""
+    counted = ReasonCount.objects.filter(run=scope.run, reviews__gt=0)
+    if scope.reviewer:
+        counted = counted.filter(reviewer=scope.reviewer)
+    rows: Sequence[tuple[str, int, int]] = list(
+        counted.order_by("family").values_list("family").annotate(Sum("timed"), Sum("active_ms"))
+    )
+    return {family: ReviewTime(int(timed), int(active_ms) / 60_000) for family, timed, active_ms in rows}

@@ -1,43 +1,59 @@
-"""Rank the evaluated models by the judge's pass rates, and by pass rates corrected with human verdicts."""
+"""Rank the evaluated models by the judge's pass rates, and by those that reviewers would give."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from itertools import combinations
+from typing import Any
 
-from reviews.judge import population as judge_population
 from reviews.judge.data_summary import counted
 from reviews.judge.plain_json import members
-from reviews.judge.population import PopulationCell
+from reviews.judge.rated_run import RatedRun, load_rated_run
 from reviews.judge.scope import JudgeScope
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.search import strata
-from reviews.statistics import intervals
-from reviews.statistics.intervals import Estimate, StratumSample, stratified_share, undefined
+from reviews.statistics import clusters
+from reviews.statistics.intervals import SIGNIFICANT, Estimate, holm, undefined
+from reviews.statistics.totals import ClusterTotals
 
-EstimateBasis = Literal["measured", "assumed", "nothing"]
+# Models with fewer blind ratings are not ranked.
+FEWEST = 10
 
 _PASS = VERDICT_OF_LEVEL["yes"]
 DEFINITIONS = {
-    "judge_rate": "The share of the model's records with a verdict that the judge passes. It is a count, "
-    "not an estimate, so it has no interval.",
-    "estimate": "The share of the model's records that humans would pass. Reviewed records represent the "
-    "others with the same judge, prompt, verdict and flag, weighted by their number (post-stratification: "
-    "Cochran 1977, Sampling Techniques, chapter 5A). Unflagged records are represented by sampled ones "
-    "only. Records that no reviewed one represents keep the judge's verdict, and the note gives their "
-    "number. The interval applies to further records of the same kind, so it has a width even if all "
-    "records are reviewed.",
-    "rank": "The rank by pass rate. Equal rates share a rank.",
-    "ranking_disagreements": "Pairs of models that the judge and humans rank in opposite order. A "
-    "disagreement is significant at the 5% level, adjusted for all pairs of models (Holm 1979, Scandinavian "
-    "Journal of Statistics 6:65). The test treats models as if they had answered different tasks, so it may "
-    "miss real differences between models that answered the same ones.",
+    "judge_rate": "How many of the model's records the judge passes. It says nothing about whether the judge "
+    "is right.\n\n"
+    "The share of the model's records with a verdict that is Pass. It is a count of all records, not an "
+    "estimate, so it has no interval.",
+    "estimate": "How many of the model's records a reviewer would pass without seeing the judge's scores. "
+    "Compare models by this figure.\n\n"
+    "The judge's verdicts on all records predict the share, and blind ratings correct the prediction "
+    "(prediction-powered inference: Angelopoulos, Duchi & Zrnic 2023; stratified by judge, verdict and flag: "
+    "Fisch et al. 2024). The interval is clustered by task and applies to further tasks of the same kind.",
+    "judge_rank": "The place of the model if you believe the judge. Models with equal rates share a place. "
+    "\n\n"
+    "The rank by the judge's pass rate, from the highest to the lowest.",
+    "rank": "The places that the model may have among reviewers. A wide range means that more blind reviews "
+    "are needed.\n\n"
+    "A model is ranked above another one only if the difference of their pass rates by reviewers is "
+    "significant at the 5% level, adjusted for all pairs of models (Holm 1979, Scandinavian Journal of "
+    "Statistics 6:65).",
+    "difference": "How much better reviewers rate the model that the judge ranks lower. If the interval "
+    "includes 0, either model may be the better one.\n\n"
+    "The difference of the reviewers' pass rates over the same tasks, with its t-interval.",
+    "p": "How surprising the difference would be if both models were equal. Below 0.05, it is called "
+    "significant.\n\n"
+    "The p-value of a t-test over the tasks' differences, adjusted for all pairs of models (Holm 1979, "
+    "Scandinavian Journal of Statistics 6:65).",
+    "ranking_disagreements": "Pairs of models that the judge and reviewers rank in opposite order. Only a "
+    "significant one shows that the judge's ranking is wrong.\n\n"
+    "A disagreement is significant if a t-test over the tasks' differences, adjusted for all pairs of "
+    "models, rejects equal pass rates at the 5% level (Holm 1979, Scandinavian Journal of Statistics 6:65).",
 }
 
 
 @dataclass(frozen=True)
 class RankedModel:
-    """A model with its pass rates and ranks. Ranks start at 1. A model without a rate has no rank (None)."""
+    """A model with its pass rates and ranks, from 1. A model without an estimate has no rank (None)."""
 
     name: str
     records: int
@@ -45,18 +61,13 @@ class RankedModel:
     judged: int
     #: Judged records that pass.
     passes: int
-    #: Records with a verdict by a human.
-    reviewed: int
-    #: Records that are reviewed or represented by reviewed ones.
-    measured: int
-    #: Records for which the judge's verdict is assumed to be right.
-    assumed: int
-    assumed_not_flagged: int
-    #: Records without any verdict. The estimate omits them.
-    unknown: int
+    #: Blind ratings with a verdict.
+    ratings: int
     estimate: Estimate
     judge_rank: int | None = None
-    rank: int | None = None
+    #: The first and the last rank that the ratings leave possible.
+    best_rank: int | None = None
+    worst_rank: int | None = None
 
     @property
     def title(self) -> str:
@@ -66,37 +77,29 @@ class RankedModel:
     def judge_rate(self) -> float | None:
         return self.passes / self.judged if self.judged else None
 
-    @property
-    def basis(self) -> EstimateBasis:
-        if not self.reviewed:
-            return "nothing"
-        return "assumed" if self.assumed else "measured"
-
-    @property
-    def note(self) -> str:
-        """The assumptions and omissions of the estimate, or empty."""
-        return " ".join(_notes(self)) if self.reviewed else ""
-
     def as_json(self) -> dict[str, Any]:
-        counts = ("records", "judged", "passes", "reviewed", "measured", "assumed", "unknown")
-        figures = ("judge_rank", "estimate", "rank", "basis", "note")
+        counts = ("records", "judged", "passes", "ratings")
+        figures = ("judge_rank", "estimate", "best_rank", "worst_rank")
         rate = None if self.judge_rate is None else round(self.judge_rate, 6)
         return {"model": self.name, "judge_rate": rate} | members(self, *counts, *figures)
 
 
 @dataclass(frozen=True)
 class RankingDisagreement:
-    """A pair of models that the judge and humans rank in opposite order."""
+    """A pair of models that the judge and reviewers rank in opposite order."""
 
     #: The model that the judge ranks higher.
     ahead: str
-    #: The model that humans rank higher.
+    #: The model that reviewers rank higher.
     behind: str
-    #: The corrected rate of `behind` minus that of `ahead`.
+    #: The estimated rate of `behind` minus that of `ahead`.
     difference: Estimate
     #: Adjusted for all pairs (Holm 1979).
     p: float
-    is_significant: bool
+
+    @property
+    def is_significant(self) -> bool:
+        return self.p < SIGNIFICANT
 
     def as_json(self) -> dict[str, Any]:
         return members(self, "ahead", "behind", "difference", "is_significant") | {"p": round(self.p, 6)}
@@ -104,7 +107,7 @@ class RankingDisagreement:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The models by corrected pass rate. Models without an estimate come last, by the judge's rate."""
+    """The models by estimated pass rate. Models without an estimate come last, by the judge's rate."""
 
     scope: JudgeScope
     models: tuple[RankedModel, ...]
@@ -124,73 +127,103 @@ class Leaderboard:
         return members(self, "models", "ranking_disagreements", "pairs", "sentences")
 
 
-def rank_models(scope: JudgeScope) -> Leaderboard:
-    """Rank the models of a run by any reviewer's decisions.
+@dataclass(frozen=True)
+class _Pair:
+    """Two models that have estimates, by their places."""
 
-    The judge and prompt filters of the scope apply.
-    """
+    first: int
+    second: int
+    #: The first estimate minus the second.
+    difference: Estimate
+    #: Adjusted for all pairs.
+    p: float
+
+
+def rank_models(scope: JudgeScope) -> Leaderboard:
+    """Rank the models of a run by blind ratings. The filter by model does not apply."""
     if unknown := strata.why_not_counted(scope.run):
         return Leaderboard(scope, (), (), 0, unknown)
-    by_model: dict[str, list[PopulationCell]] = defaultdict(list)
-    population = judge_population.read_population(replace(scope, model=None))
-    for cell in population.cells:
-        by_model[cell.model].append(cell)
-    models = _ranked([_model(name, cells) for name, cells in by_model.items()])
-    compared = intervals.compare_pairs([model.estimate for model in models])
-    swaps = [swap for pair in compared if (swap := _swap(models[pair.first], models[pair.second], pair))]
+    rated = load_rated_run(replace(scope, model=None))
+    names = sorted({cell.model for cell in rated.records.cells})
+    place_of = {name: place for place, name in enumerate(names)}
+    totals = rated.totals(
+        lambda kind: kind.human == _PASS,
+        lambda kind: bool(kind.human),
+        domain=lambda cell: place_of[cell.model],
+    )
+    models = [_model(rated, name, _estimate(totals, place)) for place, name in enumerate(names)]
+    pairs = _compare(totals, [model.estimate.value is not None for model in models])
+    swaps = [swap for pair in pairs if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
-    return Leaderboard(scope, tuple(models), tuple(swaps), len(compared), left_out=population.sentence)
+    ranked = _ranked(models, pairs)
+    return Leaderboard(scope, tuple(ranked), tuple(swaps), len(pairs), left_out=rated.records.sentence)
 
 
-def _model(name: str, cells: Sequence[PopulationCell]) -> RankedModel:
-    measured = [cell for cell in cells if cell.reviewed]
-    assumed = [cell for cell in cells if not cell.reviewed and cell.verdict]
-    judged = [cell for cell in cells if cell.verdict]
-    reviewed = sum(cell.reviewed for cell in measured)
+def _columns(model: int) -> tuple[int, int]:
+    """Return the columns of a model: passes and ratings."""
+    return 2 * model, 2 * model + 1
+
+
+def _estimate(totals: ClusterTotals, model: int) -> Estimate:
+    if totals.uncovered:
+        return undefined(
+            f"No blind rating represents {counted(totals.uncovered, 'record')} of the run: either no flagged "
+            f"or no unflagged record is rated."
+        )
+    passes, ratings = _columns(model)
+    found = clusters.ratio(totals, passes, ratings)
+    if found.n < FEWEST:
+        return undefined(f"Fewer than {FEWEST} blind ratings.", found.n)
+    return found
+
+
+def _model(rated: RatedRun, name: str, estimate: Estimate) -> RankedModel:
+    records = rated.records.only(model=name)
+    sizes = [(cell.verdict, int(size)) for cell, size in zip(records.cells, records.sizes, strict=True)]
     return RankedModel(
         name=name,
-        records=_records(cells),
-        judged=_records(judged),
-        passes=_records(cell for cell in judged if cell.verdict == _PASS),
-        reviewed=reviewed,
-        measured=_records(measured),
-        assumed=_records(assumed),
-        assumed_not_flagged=_records(cell for cell in assumed if not cell.is_flagged),
-        unknown=_records(cell for cell in cells if not cell.reviewed and not cell.verdict),
-        estimate=_estimate(measured, assumed, reviewed),
+        records=sum(size for _, size in sizes),
+        judged=sum(size for verdict, size in sizes if verdict),
+        passes=sum(size for verdict, size in sizes if verdict == _PASS),
+        ratings=rated.count(lambda kind: kind.cell.model == name and bool(kind.human)),
+        estimate=estimate,
     )
 
 
-def _records(cells: Iterable[PopulationCell]) -> int:
-    return sum(cell.records for cell in cells)
-
-
-def _estimate(
-    measured: Sequence[PopulationCell], assumed: Sequence[PopulationCell], reviewed: int
-) -> Estimate:
-    if not reviewed:
-        return undefined("No record of this model is reviewed yet.")
-    parts = [
-        StratumSample(cell.records, cell.reviewed, cell.verdicts.get(_PASS, 0), cell.label)
-        for cell in measured
+def _compare(totals: ClusterTotals, is_estimated: Sequence[bool]) -> list[_Pair]:
+    """Compare all pairs of models that have estimates."""
+    places = list(combinations((place for place, known in enumerate(is_estimated) if known), 2))
+    found = [clusters.difference(totals, _columns(one), _columns(other)) for one, other in places]
+    adjusted = holm([each.p for each in found])
+    return [
+        _Pair(one, other, each.difference, p)
+        for (one, other), each, p in zip(places, found, adjusted, strict=True)
     ]
-    taken = [
-        StratumSample(cell.records, cell.records, cell.records * (cell.verdict == _PASS)) for cell in assumed
-    ]
-    return replace(stratified_share([*parts, *taken], finite=False).share, n=reviewed)
 
 
-def _ranked(models: Iterable[RankedModel]) -> list[RankedModel]:
-    """Order the models and set their ranks."""
-    found = list(models)
-    judged = _ranks([model.judge_rate for model in found])
-    estimated = _ranks([model.estimate.value for model in found])
+def _ranked(models: Sequence[RankedModel], pairs: Iterable[_Pair]) -> list[RankedModel]:
+    """Set the ranks of models, and order them."""
+    better, worse = [0] * len(models), [0] * len(models)
+    for pair in pairs:
+        if pair.p < SIGNIFICANT and pair.difference.value:
+            first_is_ahead = pair.difference.value > 0
+            ahead, behind = (pair.first, pair.second) if first_is_ahead else (pair.second, pair.first)
+            worse[ahead] += 1
+            better[behind] += 1
+    estimated = sum(model.estimate.value is not None for model in models)
+    by_judge = _ranks([model.judge_rate for model in models])
     ranked = [
-        replace(model, judge_rank=by_judge, rank=rank)
-        for model, by_judge, rank in zip(found, judged, estimated, strict=True)
+        replace(model, judge_rank=rank)
+        if model.estimate.value is None
+        else replace(model, judge_rank=rank, best_rank=better[place] + 1, worst_rank=estimated - worse[place])
+        for place, (model, rank) in enumerate(zip(models, by_judge, strict=True))
     ]
-    last = len(ranked) + 1
-    return sorted(ranked, key=lambda model: (model.rank or last, model.judge_rank or last, model.name))
+    return sorted(ranked, key=_best_first)
+
+
+def _best_first(model: RankedModel) -> tuple[bool, float, float, str]:
+    rate = model.estimate.value
+    return rate is None, -(rate or 0), -(model.judge_rate or 0), model.name
 
 
 def _ranks(rates: Sequence[float | None]) -> list[int | None]:
@@ -198,28 +231,24 @@ def _ranks(rates: Sequence[float | None]) -> list[int | None]:
     return [None if rate is None else known.index(rate) + 1 for rate in rates]
 
 
-def _swap(one: RankedModel, other: RankedModel, pair: intervals.PairComparison) -> RankingDisagreement | None:
+def _swap(one: RankedModel, other: RankedModel, pair: _Pair) -> RankingDisagreement | None:
     """Return the pair as a disagreement, if the judge ranks its models in opposite order."""
-    if one.judge_rate is None or other.judge_rate is None or pair.difference.value is None:
+    value = pair.difference.value
+    if one.judge_rate is None or other.judge_rate is None or value is None:
         return None
     by_judge = one.judge_rate - other.judge_rate
-    if by_judge * pair.difference.value >= 0:
+    if by_judge * value >= 0:
         return None
-    ahead, behind = (one, other) if by_judge > 0 else (other, one)
-    difference = intervals.difference(behind.estimate, ahead.estimate)
-    return RankingDisagreement(ahead.title, behind.title, difference, pair.p, pair.is_significant)
+    if by_judge > 0:
+        return RankingDisagreement(one.title, other.title, _negated(pair.difference), pair.p)
+    return RankingDisagreement(other.title, one.title, pair.difference, pair.p)
 
 
-def _notes(model: RankedModel) -> Iterator[str]:
-    if model.assumed_not_flagged:
-        others = counted(model.assumed_not_flagged, "unflagged record")
-        yield f"Assumes that the judge is right about {others}: none like them was sampled."
-    if flagged := model.assumed - model.assumed_not_flagged:
-        yield (
-            f"Keeps the judge's verdict on {counted(flagged, 'flagged record')}: none like them is reviewed."
-        )
-    if model.unknown:
-        yield f"Omits {counted(model.unknown, 'record')} without a verdict: none like them is reviewed."
+def _negated(estimate: Estimate) -> Estimate:
+    value, low, high = (
+        None if limit is None else -limit for limit in (estimate.value, estimate.low, estimate.high)
+    )
+    return replace(estimate, value=value, low=high, high=low)
 
 
 def _sentences(board: Leaderboard) -> Iterator[str]:
@@ -228,18 +257,17 @@ def _sentences(board: Leaderboard) -> Iterator[str]:
         return
     if board.left_out:
         yield board.left_out
-    estimated = [model for model in board.models if model.estimate.value is not None]
-    if not estimated:
-        yield "No record is reviewed yet. These are the judge's rates, without correction."
+    unranked = [model for model in board.models if model.estimate.value is None]
+    if len(unranked) == len(board.models):
+        yield "No model has an estimate yet. These are the judge's rates, without correction."
+        yield from dict.fromkeys(model.estimate.why for model in unranked)
         return
-    if left := len(board.models) - len(estimated):
-        yield f"{counted(left, 'model has', 'models have')} no reviewed record, and therefore no estimate."
-    if any(model.assumed_not_flagged for model in estimated):
+    if unranked:
         yield (
-            "Without sampled records, the estimate corrects the flagged part only. It assumes that the "
-            "judge is right about unflagged records."
+            f"{counted(len(unranked), 'model has', 'models have')} fewer than {FEWEST} blind ratings, and "
+            f"therefore no estimate and no rank."
         )
     if board.pairs:
         real = sum(swap.is_significant for swap in board.ranking_disagreements)
         swapped = f"{len(board.ranking_disagreements):,} of {counted(board.pairs, 'pair')} of models"
-        yield f"The judge and humans rank {swapped} in opposite order, {real:,} of them significantly."
+        yield f"The judge and reviewers rank {swapped} in opposite order, {real:,} of them significantly."

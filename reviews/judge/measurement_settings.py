@@ -1,4 +1,4 @@
-"""Configure how the judge of a run is measured: the shares of records for blind review, sampling and overlap.
+"""Configure how a run's judge and its reviewers are measured: the target, and the shares of records.
 
 A share selects records deterministically (`queue.allocation`). A change affects the records to be reviewed
 from then on, and no decision.
@@ -20,7 +20,7 @@ from reviews.queue import progress
 from reviews.records.conflicts import SettingsChanged
 from reviews.review import blind_scoring, independent_reviews
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.sampling import draws
+from reviews.sampling import draws, planned_shares
 from reviews.search import strata
 
 FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
@@ -28,13 +28,17 @@ FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
 
 @dataclass(frozen=True, slots=True)
 class MeasurementSettings:
-    """The shares, from 0 to 1, and the overlap of a run."""
+    """The shares, from 0 to 1, the overlap and the target of a run."""
 
     blind_share: float
     sample_share: float
     overlap_share: float
     #: The number of reviewers for each record of `overlap_share`.
     overlap: int
+    #: The blind accuracy that the judge should reach, between 0 and 1; None for no target.
+    accuracy_target: float | None = None
+    #: The share of decisions that a lead checks.
+    spot_check_share: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         """The settings by the columns of the run."""
@@ -49,10 +53,14 @@ class MeasurementSettings:
 def current_settings(run: Run) -> MeasurementSettings:
     """Return the settings of a run."""
     # A new run may have integers here, and 0 and 0.0 differ as JSON.
-    blind_share, sample_share, overlap_share = map(
-        float, (run.blind_share, run.sample_share, run.overlap_share)
+    return MeasurementSettings(
+        float(run.blind_share),
+        float(run.sample_share),
+        float(run.overlap_share),
+        run.overlap,
+        run.accuracy_target,
+        float(run.spot_check_share),
     )
-    return MeasurementSettings(blind_share, sample_share, overlap_share, run.overlap)
 
 
 @transaction.atomic
@@ -72,7 +80,10 @@ def configure(*, run_id: int, actor: User, measures: MeasurementSettings, seen: 
         blind_scoring.reveal_served(run.evaluations.all(), share=measures.blind_share)
     for name, value in measures.as_json().items():
         setattr(run, name, value)
-    run.save(update_fields=[*measures.as_json()])
+    if measures.sample_share != before.sample_share:
+        # The share replaces those of the plan.
+        planned_shares.end_plan(run)
+    run.save(update_fields=[*measures.as_json(), "review_plan"])
     events.record(
         "configure measures", actor=actor, run=run, before=before.as_json(), after=measures.as_json()
     )
@@ -83,11 +94,14 @@ def configure(*, run_id: int, actor: User, measures: MeasurementSettings, seen: 
 
 def _check(measures: MeasurementSettings) -> None:
     """Raise `InvalidSettings` with every problem."""
-    names = ("blind_share", "sample_share", "overlap_share")
+    names = ("blind_share", "sample_share", "overlap_share", "spot_check_share")
     wrong = {name: getattr(measures, name) for name in names if not 0 <= getattr(measures, name) <= 1}
     problems = {
         name: [f"Enter a share from 0 to 100%, not {share * 100:g}%."] for name, share in wrong.items()
     }
+    target = measures.accuracy_target
+    if target is not None and not 0 < target < 1:
+        problems["accuracy_target"] = [f"Enter a target between 0 and 100%, not {target * 100:g}%."]
     if not FEWEST_REVIEWERS <= measures.overlap <= MOST_REVIEWERS:
         problems["overlap"] = [f"Enter {FEWEST_REVIEWERS} to {MOST_REVIEWERS} reviewers per record."]
     if problems:

@@ -1,61 +1,57 @@
-"""Estimate missed errors: wrong verdicts among unflagged records, from a random sample of them.
+"""Estimate missed errors, wrong verdicts among unflagged records, from blind ratings of a random sample.
 
-A verdict is wrong if the current human verdict differs. `intervals.stratified_share` has the weights and
-intervals.
+A verdict is wrong if a blind rating has another one.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Sum
-
-from reviews.judge import population as judge_population
-from reviews.judge.accuracy import read_score
+from reviews.judge.cells import load_cells
+from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.data_summary import counted
 from reviews.judge.plain_json import members
-from reviews.judge.population import PopulationCell
+from reviews.judge.rated_run import RatedRun, combine
+from reviews.judge.ratings import NO_RATINGS, RatingKind, load_ratings
 from reviews.judge.scope import JudgeScope
-from reviews.models import JudgedCount
+from reviews.judge.sequences import share_of_columns
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.search import strata
-from reviews.statistics.intervals import (
-    Estimate,
-    StratifiedEstimate,
-    StratumSample,
-    scale,
-    share_of_sum,
-    stratified_share,
-    undefined,
-    wilson,
-)
+from reviews.statistics import clusters
+from reviews.statistics.intervals import Estimate, scale, undefined
+from reviews.statistics.totals import ClusterTotals
 
 DEFINITIONS = {
-    "miss_rate": "The share of unflagged records whose verdict a human changes. It is estimated from a "
-    "random sample, drawn within judge, prompt, model and verdict, and weighted by the number of records "
-    "(Cochran 1977, Sampling Techniques, chapter 5; interval: Wilson on the effective sample size, Kish "
-    "1965). It says nothing about single scores. Assisted reviews may bias it towards the judge.",
-    "flagged_error_rate": "The share of flagged records whose verdict a human changes. The records reviewed "
-    "so far are not a random sample: the others are assumed to be like those with the same judge, prompt, "
-    "model and verdict.",
-    "flag_recall": "The share of all wrong verdicts in the run that are flagged: the wrong verdicts among "
-    "flagged records divided by their sum with the missed ones, each estimated for all records (interval: "
-    "Donner & Zou 2012, Statistical Methods in Medical Research 21:347).",
-    "missed": "The estimated number of unflagged records with a wrong verdict: the miss rate times their "
-    "number.",
-    "criteria": "The share of sampled records with a judge's score for the criterion in which the current "
-    "human score differs or the criterion was removed. Not weighted. Interval: Wilson 1927.",
+    "miss_rate": "How many of the unflagged records have a wrong verdict that nobody would look at. It says "
+    "nothing about single scores.\n\n"
+    "The share of unflagged records on which a reviewer who does not see the judge's scores comes to another "
+    "verdict. It is estimated from blind ratings of a random sample, weighted by the number of records of "
+    "each judge, prompt, model and verdict.",
+    "flagged_error_rate": "How many of the flagged records have a wrong verdict. Flags are worth their "
+    "reviews if this is higher than the miss rate.\n\n"
+    "The share of flagged records with a wrong verdict, in the same sense as the miss rate. Flagged records "
+    "without a blind rating are taken to be like those with the same verdict, judge, prompt and model.",
+    "flag_recall": "How many of the judge's wrong verdicts the flags find. The rest stays unseen unless you "
+    "review unflagged records.\n\n"
+    "The estimated number of wrong verdicts among flagged records, divided by that among all records.",
+    "missed": "How many wrong verdicts are among the unflagged records. Nobody sees them unless unflagged "
+    "records are reviewed.\n\n"
+    "The miss rate times the number of unflagged records.",
+    "criteria": "How often a score of the criterion is wrong in unflagged records. The verdict may still be "
+    "right.\n\n"
+    "The share of unflagged records in which a reviewer who does not see the judge's score of the criterion "
+    "gives another one or removes the criterion. Only records with a score by the judge count.",
 }
 
-
-_NOTHING_TO_MISS = StratifiedEstimate(undefined("Every record with a verdict is flagged."), 0, 0, ())
+_ALL_FLAGGED = "Every record with a verdict is flagged."
+_NONE_SAMPLED = "No unflagged record has a blind rating."
+_NONE_FLAGGED = "No flagged record has a blind rating."
 
 
 @dataclass(frozen=True)
 class CriterionMissRate:
-    """How often the judge's score of a criterion was wrong in sampled records."""
+    """How often the judge's score of a criterion is wrong in unflagged records."""
 
     criterion: str
     miss_rate: Estimate
@@ -75,15 +71,17 @@ class MissedErrors:
     scope: JudgeScope
     #: Unflagged records with a verdict. None while the run's records are being counted.
     records: int | None
-    #: Sampled records with a verdict by a human.
-    reviewed: int
-    #: Reviewed records that were scored blind.
-    blind: int
-    #: Reviews of unflagged records that were not sampled. No figure counts them.
+    #: Blind ratings of sampled records with a verdict by the judge and by the reviewer.
+    ratings: int
+    #: Blind ratings of unflagged records that were not sampled. No figure counts them.
     unsampled: int
-    miss_rate: StratifiedEstimate
+    miss_rate: Estimate
     #: The error rate of flagged records.
-    flagged_error_rate: StratifiedEstimate
+    flagged_error_rate: Estimate
+    #: The share of all wrong verdicts that are flagged.
+    flag_recall: Estimate
+    #: The weighted ratings by task: see `_COLUMNS`. None while the records are unknown.
+    totals: ClusterTotals | None = field(repr=False, compare=False)
     criteria: tuple[CriterionMissRate, ...]
     #: Why no figure about all records is defined, or empty.
     unknown: str = ""
@@ -98,96 +96,113 @@ class MissedErrors:
     @property
     def missed(self) -> Estimate:
         """The estimated number of unflagged records with a wrong verdict."""
-        return scale(self.miss_rate.share, self.miss_rate.population)
-
-    @property
-    def flag_recall(self) -> Estimate:
-        """The share of all wrong verdicts that are flagged."""
-        return share_of_sum(
-            scale(self.flagged_error_rate.share, self.flagged_error_rate.population), self.missed
-        )
+        return scale(self.miss_rate, self.records or 0)
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The coverage and the assumptions of the figures, or why they are undefined."""
+        """The counted ratings in words, or why figures are undefined."""
         return tuple(_sentences(self))
 
+    def sequence(self, name: str) -> Estimate:
+        """Return the miss rate, the flagged error rate or the flag recall with its confidence sequence."""
+        return share_of_columns(getattr(self, name), self.totals, *_COLUMNS[name])
+
     def as_json(self) -> dict[str, Any]:
-        counts = ("share", "records", "reviewed", "blind", "unsampled")
+        counts = ("share", "records", "ratings", "unsampled")
         figures = ("miss_rate", "flagged_error_rate", "flag_recall", "missed", "criteria", "sentences")
-        found = members(self, *counts, *figures)
-        if self.unknown:
-            for name in ("miss_rate", "flagged_error_rate"):
-                found[name] |= {"population": None, "covered": None}
-        return found
+        return members(self, *counts, *figures)
 
 
 def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
-    """Estimate the missed errors of a scope from the decisions of all reviewers."""
+    """Estimate the missed errors of a scope from blind ratings."""
     if unknown := strata.why_not_counted(scope.run):
         return _unknown(scope, unknown)
-    population = judge_population.read_population(scope)
-    if population.withheld and not population.cells:
-        return _unknown(scope, population.sentence)
-    cells = [cell for cell in population.cells if cell.verdict]
-    others = [cell for cell in cells if not cell.is_flagged]
+    records = load_cells(scope)
+    if records.withheld and not records.cells:
+        return _unknown(scope, records.sentence)
+    by_criterion = load_blind_ratings(scope)
+    rated = combine(by_criterion.get(None, NO_RATINGS), records)
+    verdicts = rated.only(lambda cell: bool(cell.verdict))
+    unflagged = verdicts.records.only(is_flagged=False)
+    totals = verdicts.totals(*_CONDITIONS)
+    miss_rate, flagged_error_rate, flag_recall = _flag_figures(totals, is_all_flagged=not unflagged.cells)
     return MissedErrors(
         scope=scope,
-        records=sum(cell.records for cell in others),
-        reviewed=sum(cell.reviewed for cell in others),
-        blind=sum(cell.blind for cell in others),
-        unsampled=sum(cell.unsampled for cell in others),
-        miss_rate=stratified_share(_parts(others)) if others else _NOTHING_TO_MISS,
-        flagged_error_rate=stratified_share(_parts(cell for cell in cells if cell.is_flagged)),
-        criteria=tuple(_criteria(scope)),
-        left_out=population.sentence,
+        records=int(unflagged.sizes.sum()),
+        ratings=verdicts.count(lambda kind: not kind.cell.is_flagged and kind.is_rated),
+        unsampled=rated.unsampled,
+        miss_rate=miss_rate,
+        flagged_error_rate=flagged_error_rate,
+        flag_recall=flag_recall,
+        totals=totals,
+        criteria=tuple(
+            _by_criterion(
+                {name: combine(found, records) for name, found in by_criterion.items() if name is not None}
+            )
+        ),
+        left_out=records.sentence,
     )
 
 
 def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
-    """Count the decisions of a scope whose population is unknown."""
-    verdicts = JudgedCount.objects.filter(
-        scope.condition(), stratum__is_flagged=False, criterion=None, judge__isnull=False, final__isnull=False
-    )
-    rows = verdicts.values_list("is_sampled", "is_blind").annotate(Sum("reviews")).order_by()
-    reviews = {(is_sampled, is_blind): int(count) for is_sampled, is_blind, count in rows}
-    nothing = StratifiedEstimate(undefined(why), 0, 0, ())
+    """Count the ratings of a scope whose records are unknown."""
+    ratings = load_ratings(scope)
+    counts = list(zip(ratings.kinds, map(int, ratings.counts), strict=True))
+    unflagged = [(kind, count) for kind, count in counts if not kind.cell.is_flagged and kind.is_rated]
     return MissedErrors(
         scope=scope,
         records=None,
-        reviewed=reviews.get((True, True), 0) + reviews.get((True, False), 0),
-        blind=reviews.get((True, True), 0),
-        unsampled=reviews.get((False, True), 0) + reviews.get((False, False), 0),
-        miss_rate=nothing,
-        flagged_error_rate=nothing,
-        criteria=tuple(_criteria(scope)),
+        ratings=sum(count for kind, count in unflagged if kind.is_sampled),
+        unsampled=sum(count for kind, count in unflagged if not kind.is_sampled),
+        miss_rate=undefined(why),
+        flagged_error_rate=undefined(why),
+        flag_recall=undefined(why),
+        totals=None,
+        criteria=(),
         unknown=why,
     )
 
 
-def _parts(cells: Iterable[PopulationCell]) -> Iterator[StratumSample]:
-    for cell in cells:
-        yield StratumSample(cell.records, cell.reviewed, cell.wrong, cell.label)
+# The columns of the totals: wrong flagged, flagged, wrong unflagged and unflagged ratings.
+_CONDITIONS: tuple[Callable[[RatingKind], bool], ...] = (
+    lambda kind: kind.is_wrong and kind.cell.is_flagged,
+    lambda kind: kind.is_rated and kind.cell.is_flagged,
+    lambda kind: kind.is_wrong and not kind.cell.is_flagged,
+    lambda kind: kind.is_rated and not kind.cell.is_flagged,
+)
+# Numerator and denominator of each figure.
+_COLUMNS = {
+    "flagged_error_rate": ((0,), (1,)),
+    "miss_rate": ((2,), (3,)),
+    "flag_recall": ((0,), (0, 2)),
+}
 
 
-def _criteria(scope: JudgeScope) -> Iterator[CriterionMissRate]:
+def _flag_figures(totals: ClusterTotals, *, is_all_flagged: bool) -> tuple[Estimate, Estimate, Estimate]:
+    """Return the miss rate, the error rate of flagged records, and the flag recall."""
+    caught, missed, recall = (clusters.ratio(totals, *columns) for columns in _COLUMNS.values())
+    if caught.value is None:
+        caught = undefined(_NONE_FLAGGED)
+    if missed.value is None:
+        missed = undefined(_ALL_FLAGGED if is_all_flagged else _NONE_SAMPLED)
+    why = caught.why or missed.why
+    if why or recall.value is None:
+        recall = undefined(why) if why else undefined("No wrong verdict was found.", caught.n + missed.n)
+    return missed, caught, recall
+
+
+def _by_criterion(found: Mapping[str, RatedRun]) -> Iterator[CriterionMissRate]:
     """Yield the miss rate of each criterion, highest first."""
-    sampled = JudgedCount.objects.filter(
-        scope.condition(), stratum__is_flagged=False, is_sampled=True, criterion__isnull=False
-    )
-    rows = sampled.values_list("criterion", "judge", "final").annotate(Sum("reviews")).order_by()
-    scored: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    for criterion, judge, final, reviews in rows:
-        if is_score(said := read_score(judge)):
-            scored[criterion] += reviews
-            wrong[criterion] += 0 if is_same_score(said, read_score(final)) else reviews
-    found = [
-        CriterionMissRate(criterion, wilson(int(wrong[criterion]), int(reviews), "sampled records"))
-        for criterion, reviews in scored.items()
-        if reviews > 0
-    ]
-    yield from sorted(found, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
+    rates = []
+    for criterion, rated in found.items():
+        unflagged = rated.only(lambda cell: not cell.is_flagged)
+        if unflagged.count(lambda kind: is_score(kind.judge)):
+            totals = unflagged.totals(
+                lambda kind: is_score(kind.judge) and not is_same_score(kind.judge, kind.human),
+                lambda kind: is_score(kind.judge),
+            )
+            rates.append(CriterionMissRate(criterion, clusters.ratio(totals, 0, 1)))
+    yield from sorted(rates, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
 
 
 def _sentences(found: MissedErrors) -> Iterator[str]:
@@ -203,28 +218,17 @@ def _sentences_of(found: MissedErrors, records: int) -> Iterator[str]:
     others = counted(records, "unflagged record")
     if not records:
         yield "Every record with a verdict is flagged, so the flags cannot miss any."
-    elif found.reviewed:
-        yield f"{found.reviewed:,} of {others} are sampled and reviewed."
+    elif found.ratings:
+        yield f"{counted(found.ratings, 'blind rating')} of sampled records represent {others}."
     elif found.share:
-        yield f"None of {others} is sampled and reviewed yet. Their error rate is unknown."
+        yield f"None of {others} has a blind rating yet. Their error rate is unknown."
     else:
         yield (
             f"None of {others} is sampled. Their error rate is unknown. Set a share under “Sampling and "
             f"blind review”."
         )
-    if found.reviewed:
-        if found.reviewed > found.blind:
-            saw = counted(found.reviewed - found.blind, "of these reviews is", "of these reviews are")
-            yield f"{saw} assisted: the reviewer saw the judge's scores. This may bias the miss rate."
-        if found.miss_rate.note:
-            yield f"Unflagged: {found.miss_rate.note}"
-        left = found.flagged_error_rate.population - found.flagged_error_rate.share.n
-        if left > 0:
-            yield f"{counted(left, 'unreviewed flagged record')} are assumed to be like the reviewed ones."
-        if found.flagged_error_rate.note:
-            yield f"Flagged: {found.flagged_error_rate.note}"
     if found.unsampled:
         yield (
-            f"Not counted: {counted(found.unsampled, 'review')} of records that were neither flagged nor "
-            f"sampled."
+            f"Not counted: {counted(found.unsampled, 'blind rating')} of records that were neither flagged "
+            f"nor sampled."
         )

@@ -1,55 +1,49 @@
 """Check the figures of a report against required limits, for a pipeline that gates on the judge's quality.
 
-A requirement uses the report's own words: `blind flagged kappa of Clarity >= 0.6`. The interval of the figure
-is compared with the limit, not its value: see `GateOutcome`.
+A requirement uses the report's own words: `flagged kappa of Clarity >= 0.6`. The confidence sequence of the
+figure is compared with the limit, not its value: see `GateOutcome`. A judge exactly at the limit passes in at
+most 2.5% of all runs, however often the gate is asked while ratings come in.
 """
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, NamedTuple
 
-from reviews.judge import accuracy, reviewer_agreement
+from reviews.judge import accuracy_figures, reviewer_agreement
+from reviews.judge.accuracy_figures import Part
 from reviews.judge.flag_precision import FEWEST
+from reviews.judge.gold import gold_gates
+from reviews.judge.gold.gold_gates import GoldFigure
 from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.outcomes import GateOutcome, compare_with_limit
+from reviews.judge.ratings import Basis
 from reviews.judge.report import JudgeReport
+from reviews.judge.sequences import coefficient_sequence, figure_sequence
+from reviews.models import User
 from reviews.statistics.intervals import Estimate, undefined
 
-# Limits are compared after rounding, so that floating-point noise decides nothing.
-_DECIMALS = 9
-
-
-class GateOutcome(StrEnum):
-    """The outcome of a requirement, worst first. The worst outcome of several decides.
-
-    | Outcome     | Exit status | The figure's interval                                               |
-    |-------------|-------------|---------------------------------------------------------------------|
-    | missed      | 1           | lies entirely on the wrong side of the limit                        |
-    | cannot tell | 2           | includes the limit, is based on fewer than 10, or does not exist    |
-    | met         | 0           | lies entirely on the right side of the limit, or touches it         |
-    """
-
-    MISSED = "missed"
-    CANNOT_TELL = "cannot tell"
-    MET = "met"
-
-    @property
-    def status(self) -> int:
-        """The exit status of the command."""
-        return {GateOutcome.MISSED: 1, GateOutcome.CANNOT_TELL: 2, GateOutcome.MET: 0}[self]
-
-
+# The sequences of the figures about flags.
 FLAG_FIGURES: dict[str, Callable[[MissedErrors], Estimate]] = {
-    "miss_rate": lambda found: found.miss_rate.share,
-    "flag_recall": lambda found: found.flag_recall,
-    "flagged_error_rate": lambda found: found.flagged_error_rate.share,
+    "miss_rate": lambda found: found.sequence("miss_rate"),
+    "flag_recall": lambda found: found.sequence("flag_recall"),
+    "flag_precision": lambda found: found.sequence("flagged_error_rate"),
 }
 FORMS = (
-    f"{'|'.join(accuracy.BASES)} {'|'.join(accuracy.POPULATIONS)} {'|'.join(accuracy.FIGURES)}",
+    f"[assisted] [flagged|unflagged] {'|'.join(accuracy_figures.FIGURES)}",
     f"reviewers {'|'.join(reviewer_agreement.FIGURES)}",
     "|".join(FLAG_FIGURES),
+    gold_gates.FORM,
 )
+# The ratings that the words before a metric stand for.
+_KINDS: dict[tuple[str, ...], tuple[Basis, Part]] = {
+    (): ("blind", "run"),
+    ("flagged",): ("blind", "flagged"),
+    ("unflagged",): ("blind", "unflagged"),
+    ("assisted",): ("assisted", "run"),
+    ("assisted", "flagged"): ("assisted", "flagged"),
+    ("assisted", "unflagged"): ("assisted", "unflagged"),
+}
 _LIMIT = re.compile(r"-?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})", re.ASCII)
 _LONGEST = 60
 _MOST_NAMED = 10
@@ -71,6 +65,8 @@ class Requirement:
     criterion: str | None
     at_least: bool
     limit: float
+    #: The figure, if it is one of a gold set.
+    gold: GoldFigure | None = None
 
     @property
     def figure(self) -> str:
@@ -81,30 +77,25 @@ class Requirement:
 
 
 class GateResult(NamedTuple):
-    """A requirement and the estimate that the report has for it."""
+    """A requirement and the figure that the report has for it."""
 
     requirement: Requirement
+    #: With its confidence sequence.
     estimate: Estimate
 
     @property
     def outcome(self) -> GateOutcome:
-        """Compare the interval with the limit."""
-        low, high, n = self.estimate.low, self.estimate.high, self.estimate.n
-        if self.estimate.value is None or low is None or high is None or n < FEWEST:
-            return GateOutcome.CANNOT_TELL
-        limit, low, high = (round(number, _DECIMALS) for number in (self.requirement.limit, low, high))
-        is_met = low >= limit if self.requirement.at_least else high <= limit
-        is_missed = high < limit if self.requirement.at_least else low > limit
-        return GateOutcome.MET if is_met else GateOutcome.MISSED if is_missed else GateOutcome.CANNOT_TELL
+        """Compare the confidence sequence with the limit."""
+        return compare_with_limit(self.estimate, self.requirement.limit, at_least=self.requirement.at_least)
 
     @property
     def sentence(self) -> str:
-        """One line with the outcome, the figure, its interval and n, and the limit."""
+        """One line with the outcome, the figure, its sequence and n, and the limit."""
         value, low, high = self.estimate.value, self.estimate.low, self.estimate.high
         if value is None or low is None or high is None:
             found = self.estimate.why.rstrip(".")
         else:
-            found = f"{value:.3f}, 95% from {low:.3f} to {high:.3f}"
+            found = f"{value:.3f}, 95% at any time from {low:.3f} to {high:.3f}"
             if self.estimate.n < FEWEST:
                 found += f", of fewer than {FEWEST}"
         limit = f"{'at least' if self.requirement.at_least else 'at most'} {self.requirement.limit:g}"
@@ -130,41 +121,57 @@ def parse_requirement(text: str) -> Requirement:
         raise InvalidRequirement(f"“{shown}” is not of the form METRIC >= LIMIT or METRIC <= LIMIT.")
     named, _, about = text[:at].partition(" of ")
     words, criterion, limit = tuple(named.split()), about.strip() or None, text[at + 2 :].strip()
-    if not _is_figure(words) or (criterion and words[0] in FLAG_FIGURES):
+    gold = gold_gates.parse_figure(text[:at])
+    if gold:
+        basis = () if gold.basis == "blind" else (gold.basis,)
+        words, criterion = (*basis, "gold", gold.name, gold.figure), gold.criterion
+    elif not _is_figure(words) or (criterion and words[0] in FLAG_FIGURES):
         raise InvalidRequirement(f"“{shown}” names an unknown metric. Known metrics: {'; '.join(FORMS)}.")
     if not _LIMIT.fullmatch(limit) or abs(float(limit)) > 1:
         raise InvalidRequirement(f"“{shown}” has no limit from -1 to 1. Write 60% as 0.6.")
-    return Requirement(text, words, criterion, text[at] == ">", float(limit))
+    return Requirement(text, words, criterion, text[at] == ">", float(limit), gold)
 
 
 def _is_figure(words: tuple[str, ...]) -> bool:
     match words:
-        case (basis, population, figure):
-            known = basis in accuracy.BASES and population in accuracy.POPULATIONS
-            return known and figure in accuracy.FIGURES
         case ("reviewers", figure):
             return figure in reviewer_agreement.FIGURES
-        case (figure,):
-            return figure in FLAG_FIGURES
-    return False
+        case (figure,) if figure in FLAG_FIGURES:
+            return True
+    return bool(words) and words[-1] in accuracy_figures.FIGURES and words[:-1] in _KINDS
 
 
-def check_requirements(report: JudgeReport, required: Iterable[Requirement]) -> list[GateResult]:
-    """Check each requirement against the report, in the given order."""
-    return [GateResult(one, _estimate(report, one)) for one in required]
+def check_requirements(
+    report: JudgeReport, required: Iterable[Requirement], reader: User | None = None
+) -> list[GateResult]:
+    """Check each requirement against the report, in the given order.
+
+    `reader` is the person whose gold sets count, None for a command.
+    """
+    return [GateResult(one, _estimate(report, one, reader)) for one in required]
 
 
-def _estimate(report: JudgeReport, required: Requirement) -> Estimate:
-    """Return the named figure. It is undefined if no decision counts for it."""
+def _estimate(report: JudgeReport, required: Requirement, reader: User | None) -> Estimate:
+    """Return the named figure with its sequence. It is undefined if no rating counts for it."""
+    if required.gold:
+        return gold_gates.estimate(required.gold, report.scope, reader)
     kind, figure = required.words[:-1], required.words[-1]
-    if not kind:
+    if figure in FLAG_FIGURES:
         return FLAG_FIGURES[figure](report.missed_errors)
-    judged = (one for one in report.judge_vs_human.overall if (one.basis, one.population) == kind)
-    rows: Iterable[Any] = report.reviewers if kind == ("reviewers",) else judged
     # Requirements are stripped, so criteria are compared without surrounding spaces.
-    found = (row for row in rows if (row.criterion and row.criterion.strip()) == required.criterion)
-    row = next(found, None)
-    return getattr(row, figure) if row else undefined(_why_missing(report, required))
+    if kind == ("reviewers",):
+        for people in report.reviewers:
+            if _stripped(people.criterion) == required.criterion:
+                return coefficient_sequence(getattr(people, figure))
+    else:
+        for one in report.judge_vs_human.overall:
+            if (one.basis, one.part) == _KINDS[kind] and _stripped(one.criterion) == required.criterion:
+                return figure_sequence(figure, getattr(one, figure), one.confusion)
+    return undefined(_why_missing(report, required))
+
+
+def _stripped(criterion: str | None) -> str | None:
+    return criterion and criterion.strip()
 
 
 def _why_missing(report: JudgeReport, required: Requirement) -> str:
@@ -172,12 +179,12 @@ def _why_missing(report: JudgeReport, required: Requirement) -> str:
 
     For an unknown criterion, list the known ones: it may be misspelled.
     """
-    none = "There is no current decision of that kind."
+    none = "There is no rating of that kind."
     known = dict.fromkeys(one.criterion for one in report.judge_vs_human.overall if one.criterion)
     if not required.criterion or required.criterion in {name.strip() for name in known}:
         return none
     listed = ", ".join([*known][:_MOST_NAMED]) or "none"
-    return f"{none} Criteria with decisions: {listed}{', and more' if len(known) > _MOST_NAMED else ''}."
+    return f"{none} Criteria with ratings: {listed}{', and more' if len(known) > _MOST_NAMED else ''}."
 
 
 def as_json(report: JudgeReport, checked: Iterable[GateResult]) -> dict[str, Any]:

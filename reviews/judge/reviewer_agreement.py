@@ -1,16 +1,18 @@
-"""Measure agreement between reviewers on records that several reviewed independently."""
+"""Measure agreement between reviewers on records that several of them scored blind.
 
-from collections import Counter
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+Only scores that were locked in before the judge's scores were shown count: reviewers who see the judge's
+scores agree with each other more often than without them. Records are weighted by the inverse of their
+probability, so that figures are about all records: reviewers disagree more often about flagged ones.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from reviews.judge.accuracy import figure_title
+from reviews.judge.accuracy_figures import figure_title
+from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
 from reviews.judge.plain_json import members
-from reviews.judge.scales import ScoreCategories
-from reviews.models import Run
-from reviews.review import agreement_counts
-from reviews.rubric.run_rubric import run_rubric
+from reviews.judge.scope import JudgeScope
 from reviews.statistics import reliability as coefficients
 from reviews.statistics.intervals import Estimate
 
@@ -37,43 +39,31 @@ class ReviewerAgreement:
         return members(self, "criterion", *FIGURES)
 
 
-def measure_reviewer_agreement(run: Run) -> tuple[ReviewerAgreement, ...]:
+def measure_reviewer_agreement(scope: JudgeScope) -> tuple[ReviewerAgreement, ...]:
     """Return the agreement on the verdict, then on each criterion in the order of the rubric.
 
-    The result is empty without a second independent review.
+    The result is empty without a record that two reviewers scored blind. The filter by reviewer is ignored.
     """
-    rubric = run_rubric(run)
-    patterns = agreement_counts.load_patterns(run)
-    known = {name: place for place, name in enumerate(rubric.names)}
-    names = sorted(
-        patterns, key=lambda name: (name is not None, known.get(name or "", len(known)), name or "")
-    )
-    found = []
-    for name in names:
-        scores = [score for pattern in patterns[name] for score in pattern]
-        scale = (
-            ScoreCategories.of_verdicts()
-            if name is None
-            else ScoreCategories.from_scores(rubric, name, scores)
-        )
-        found.append(_figures(name, scale, patterns[name]))
-    return tuple(found)
+    found = load_joint_ratings(scope)
+    return tuple(_figures(criterion, ratings) for criterion, ratings in found.items())
 
 
-def _figures(
-    criterion: str | None, scale: ScoreCategories, patterns: Mapping[tuple[Any, ...], int]
-) -> ReviewerAgreement:
-    places, ranks = Counter[tuple[Hashable, ...]](), Counter[tuple[Hashable, ...]]()
-    for pattern, records in patterns.items():
-        found = [place for score in pattern if (place := scale.place(score)) is not None]
-        places[tuple(sorted(found))] += records
-        ranked = (scale.categories[place].rank for place in found)
-        ranks[tuple(sorted(rank for rank in ranked if rank is not None))] += records
-    order = sorted({category.rank for category in scale.categories if category.rank is not None})
+def _figures(criterion: str | None, ratings: JointRatings) -> ReviewerAgreement:
+    patterns = ratings.only(lambda kind: kind.is_representative).patterns()
+    ranks = [category.rank for category in ratings.scale.categories]
+    order = sorted({rank for rank in ranks if rank is not None})
+    place_of = [None if rank is None else order.index(rank) for rank in ranks]
+    ranked = replace(patterns, scores=tuple(_ranked(scores, place_of) for scores in patterns.scores))
+    counts, weighing = patterns.counts, patterns.weighing
     return ReviewerAgreement(
         criterion,
-        alpha=coefficients.alpha(places),
-        ordinal_alpha=coefficients.alpha(ranks, order=order),
-        fleiss_kappa=coefficients.fleiss_kappa(places),
-        unanimous=coefficients.unanimous(places),
+        alpha=coefficients.alpha(counts, weighing=weighing),
+        ordinal_alpha=coefficients.alpha(ranked.counts, order=range(len(order)), weighing=ranked.weighing),
+        fleiss_kappa=coefficients.fleiss_kappa(counts, weighing=weighing),
+        unanimous=coefficients.unanimous(counts, weighing=weighing),
     )
+
+
+def _ranked(scores: Iterable[int], place_of: Sequence[int | None]) -> tuple[int, ...]:
+    """Return the places of the scores that have one in the order, sorted."""
+    return tuple(sorted(place for score in scores if (place := place_of[score]) is not None))

@@ -1,26 +1,39 @@
-"""The filters of the judge's figures: judge model, prompt template, evaluated model and reviewer.
+"""The filters of the judge's figures: judge, prompt, evaluated model, reviewer, task and dates.
 
 Pages, the report, the API and the command line build a `JudgeScope` with `read_scope`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from reviews.models import JudgedCount, Run, Stratum, User
+from reviews.models import Evaluation, Rating, RatingCell, Run, Stratum, User
+from reviews.models.evaluations import EvaluationQuerySet
 
 #: The filters and their titles. Their names are those of query parameters and command-line options.
-FILTERS = {"judge": "Judge", "template": "Prompt", "model": "Model", "reviewer": "Reviewer"}
+FILTERS = {
+    "judge": "Judge",
+    "template": "Prompt",
+    "model": "Model",
+    "reviewer": "Reviewer",
+    "task": "Task",
+    "since": "From",
+    "until": "To",
+}
+DATES = ("since", "until")
 #: Stands for records without a model where "" means no filter.
 NO_MODEL = "-"
 _LONGEST = 60
+# The years of dates that people mean. Later ones have no next day in Python or PostgreSQL.
+_YEARS = range(1970, 9999)
 
 
 @dataclass(frozen=True)
 class JudgeScope:
-    """The decisions that figures count. None does not filter."""
+    """The ratings that figures count. None does not filter."""
 
     run: Run
     judge: str | None = None
@@ -28,14 +41,60 @@ class JudgeScope:
     #: "" for records without a model.
     model: str | None = None
     reviewer: User | None = None
+    task: str | None = None
+    #: The first and the last day (UTC) of the ratings.
+    since: date | None = None
+    until: date | None = None
 
     def strata(self) -> QuerySet[Stratum]:
-        """Return the strata of the scope. The reviewer filters decisions, not strata."""
+        """Return the strata of the scope. Other filters are about ratings."""
         return Stratum.objects.filter(**self._columns())
+
+    def records(self) -> EvaluationQuerySet:
+        """Return the records of the scope. The filters by reviewer and date are about ratings."""
+        columns = self._columns() | ({} if self.task is None else {"task_id": self.task})
+        model = columns.pop("model_id", None)
+        records: EvaluationQuerySet = Evaluation.objects.filter(**columns)
+        return records if model is None else records.filter(model_id=model or None)
 
     def condition(self, stratum: str = "stratum") -> Q:
         """Return the same condition for a query with a foreign key to the stratum."""
         return Q(**{f"{stratum}__{column}": value for column, value in self._columns().items()})
+
+    @property
+    def rating_conditions(self) -> tuple[str, dict[str, Any]]:
+        """The other filters, those of ratings, as SQL about `rating`, and its parameters."""
+        conditions: dict[str, tuple[str, Any]] = {
+            "reviewer": ("rating.reviewer_id = %(reviewer)s", self.reviewer and self.reviewer.pk),
+            "since": ("rating.at >= %(since)s", self.since and _midnight(self.since)),
+            "until": ("rating.at < %(until)s", self.until and _midnight(self.until + timedelta(days=1))),
+            "task": (
+                "EXISTS (SELECT FROM evaluation WHERE id = rating.evaluation_id AND task_id = %(task)s)",
+                self.task,
+            ),
+        }
+        given = {name: value for name, (_, value) in conditions.items() if value is not None}
+        return " AND ".join(conditions[name][0] for name in given) or "true", given | {"run": self.run.pk}
+
+    def of_ratings(self) -> Q:
+        """Return the same filters of ratings for a query of the ORM."""
+        conditions = {
+            "reviewer": self.reviewer,
+            "at__gte": self.since and _midnight(self.since),
+            "at__lt": self.until and _midnight(self.until + timedelta(days=1)),
+            "evaluation__task_id": self.task,
+        }
+        return Q(**{name: value for name, value in conditions.items() if value is not None})
+
+    def of_decisions(self) -> Q:
+        """Return the same filters for a query of causes, which decisions name."""
+        conditions = {
+            "review__reviewer": self.reviewer,
+            "review__submitted_at__gte": self.since and _midnight(self.since),
+            "review__submitted_at__lt": self.until and _midnight(self.until + timedelta(days=1)),
+            "review__evaluation__task_id": self.task,
+        }
+        return Q(**{name: value for name, value in conditions.items() if value is not None})
 
     def _columns(self) -> dict[str, Any]:
         columns = {
@@ -52,11 +111,14 @@ class JudgeScope:
             "template": self.template,
             "model": self.model,
             "reviewer": self.reviewer.username if self.reviewer else None,
+            "task": self.task,
+            "since": self.since and self.since.isoformat(),
+            "until": self.until and self.until.isoformat(),
         }
 
 
 class ScopeChoices(NamedTuple):
-    """The values of each filter that some decision of the run has."""
+    """The values of each filter that some rating of the run has."""
 
     judges: tuple[str, ...]
     templates: tuple[str, ...]
@@ -67,10 +129,13 @@ class ScopeChoices(NamedTuple):
 
 def scope_choices(run: Run) -> ScopeChoices:
     """List the filter values of a run."""
-    counted = JudgedCount.objects.filter(reviews__gt=0)
-    strata = Stratum.objects.filter(Exists(counted.filter(stratum=OuterRef("pk"))), run=run)
+    cells = RatingCell.objects.filter(Exists(Rating.objects.filter(cell=OuterRef("pk"))))
+    strata = list(Stratum.objects.filter(Exists(cells.filter(stratum=OuterRef("pk"))), run=run))
+    verdicts = RatingCell.objects.filter(stratum__in=strata, criterion=None)
     reviewers = User.objects.filter(
-        Exists(counted.filter(reviewer=OuterRef("pk"), stratum__in=[stratum.pk for stratum in strata]))
+        Exists(
+            Rating.objects.filter(reviewer=OuterRef("pk"), cell__in=[*verdicts.values_list("pk", flat=True)])
+        )
     )
     return ScopeChoices(
         tuple(sorted({stratum.judge_llm_model for stratum in strata})),
@@ -87,12 +152,15 @@ class ReadScope(NamedTuple):
     choices: ScopeChoices
     #: The known filter values, by filter name.
     chosen: dict[str, str]
-    #: A sentence for each value that no decision has. The scope ignores such a value.
+    #: A sentence for each value that is invalid or that no rating has. The scope ignores such a value.
     problems: tuple[str, ...]
 
 
 def read_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
-    """Build the scope of a run from the values of `FILTERS`; a reviewer is given by username."""
+    """Build the scope of a run from the values of `FILTERS`.
+
+    A reviewer is given by username, a date as year-month-day.
+    """
     choices = scope_choices(run)
     reviewers = {person.username: person for person in choices.reviewers}
     known = {
@@ -101,19 +169,59 @@ def read_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
         "model": {name or NO_MODEL for name in choices.models},
         "reviewer": {*reviewers},
     }
-    given = {name: value for name in FILTERS if (value := values.get(name))}
-    chosen = {name: value for name, value in given.items() if value in known[name]}
-    model, reviewer = chosen.get("model"), reviewers.get(chosen.get("reviewer", ""))
-    return ReadScope(
-        JudgeScope(
-            run, chosen.get("judge"), chosen.get("template"), "" if model == NO_MODEL else model, reviewer
-        ),
-        choices,
-        chosen,
-        tuple(_unknown(name, value) for name, value in given.items() if name not in chosen),
+    chosen: dict[str, str] = {}
+    problems: list[str] = []
+    dates: dict[str, date] = {}
+    for name, value in ((name, value) for name in FILTERS if (value := values.get(name))):
+        if name in DATES:
+            day = _read_day(value)
+            if day is None:
+                problems.append(f"{FILTERS[name]}: “{_short(value)}” is not a date such as 2026-01-31.")
+                continue
+            dates[name] = day
+            chosen[name] = day.isoformat()
+        elif name == "task":
+            if _has_task(run, value):
+                chosen[name] = value
+            else:
+                problems.append(f"No record of this run has the task “{_short(value)}”.")
+        elif value in known[name]:
+            chosen[name] = value
+        else:
+            problems.append(f"No rating has the {FILTERS[name].lower()} “{_short(value)}”.")
+    if len(dates) == len(DATES) and dates["since"] > dates["until"]:
+        problems.append(f"To: {dates.pop('until')} is before {dates['since']}.")
+        del chosen["until"]
+    model = chosen.get("model")
+    scope = JudgeScope(
+        run,
+        chosen.get("judge"),
+        chosen.get("template"),
+        "" if model == NO_MODEL else model,
+        reviewers.get(chosen.get("reviewer", "")),
+        chosen.get("task"),
+        **dates,
     )
+    return ReadScope(scope, choices, chosen, tuple(problems))
 
 
-def _unknown(name: str, value: str) -> str:
-    short = value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
-    return f"No current decision has the {FILTERS[name].lower()} “{short}”."
+def _read_day(text: str) -> date | None:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        return None
+    return day if day.year in _YEARS else None
+
+
+def _has_task(run: Run, task: str) -> bool:
+    # PostgreSQL stores no text with a zero byte.
+    return "\0" not in task and run.evaluations.filter(task_id=task).exists()
+
+
+def _short(value: str) -> str:
+    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
+
+
+def _midnight(day: date) -> datetime:
+    """Return the start of a day in UTC."""
+    return datetime.combine(day, time.min, UTC)

@@ -18,6 +18,7 @@ from django.utils import timezone
 from reviews.exports import jobs
 from reviews.imports import uploads
 from reviews.models import OneTimeLink
+from reviews.notifications import sending
 from reviews.webhooks import deliveries
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,9 @@ _REMOVE_JOBS = """
     WHERE status IN ('failed', 'cancelled', 'aborted', 'succeeded') AND NOT EXISTS (
         SELECT FROM procrastinate_events event WHERE event.job_id = job.id AND event.at >= %s
     )
+"""
+_REMOVE_ERRORS = """
+    DELETE FROM job_error WHERE NOT EXISTS (SELECT FROM procrastinate_jobs job WHERE job.id = job_id)
 """
 
 
@@ -71,9 +75,10 @@ def remove_links() -> None:
 
 
 def remove_jobs() -> None:
-    """Remove failed jobs. Workers remove successful jobs at once."""
+    """Remove failed jobs with their errors. Workers remove successful jobs at once."""
     with connection.cursor() as cursor:
         cursor.execute(_REMOVE_JOBS, [timezone.now() - settings.KEEP_JOBS])
+        cursor.execute(_REMOVE_ERRORS)
 
 
 def remove_cached() -> None:
@@ -86,6 +91,7 @@ RULES = (
     Rule("exports", "KEEP_EXPORTS", jobs.remove_expired),
     Rule("uploads", "KEEP_UPLOADS", uploads.remove_expired),
     Rule("messages to webhooks", "KEEP_MESSAGES", deliveries.remove_old_messages),
+    Rule("notifications", "KEEP_MESSAGES", sending.remove_old),
     Rule("jobs", "KEEP_JOBS", remove_jobs),
     Rule("sessions", "KEEP_SESSIONS", remove_sessions),
     Rule("one-time links", "KEEP_LINKS", remove_links),

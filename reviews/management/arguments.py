@@ -1,8 +1,10 @@
 """Arguments that several commands share: a run's name, an output file, a mapping or a rubric."""
 
 import argparse
+import difflib
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -11,10 +13,14 @@ from django.core.management.base import CommandError
 
 from reviews.imports.shipped_mappings import BY_NAME
 from reviews.management.errors import command_errors
-from reviews.models import Run
+from reviews.models import Run, User
 from reviews.records.mapping import FieldMapping, MappingError, parse_mapping
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import RubricError, parse_rubric
+
+# Names in an error about an unknown one.
+_MOST_NAMES = 10
+PORTS = (1, 65_535)
 
 
 def add_output(parser: argparse.ArgumentParser, more: str = "") -> None:
@@ -39,11 +45,47 @@ def open_input(name: str) -> Iterator[BinaryIO]:
 
 
 def find_run(name: str) -> Run:
-    """Return the run of that name. Raises `CommandError`."""
-    run = Run.objects.filter(name=name, deletion_requested_at=None).first()
+    """Return the run of that name. Raises `CommandError` with the names of runs."""
+    runs = Run.objects.filter(deletion_requested_at=None)
+    run = runs.filter(name=clean_name(name)).first()
     if run is None:
-        raise CommandError(f"There is no run named {name!r}.", returncode=2)
+        raise not_found("run", name, runs.order_by("-created_at", "-pk").values_list("name", flat=True))
     return run
+
+
+def find_person(name: str) -> User:
+    """Return the person with that username, in any case. Raises `CommandError` with usernames."""
+    person = User.objects.filter(username__iexact=clean_name(name)).first()
+    if person is None:
+        raise not_found("user", name, User.objects.order_by("username").values_list("username", flat=True))
+    return person
+
+
+def not_found(kind: str, name: str, known: Iterable[str]) -> CommandError:
+    """Return the error about an unknown name. It lists the most similar names first, then the others."""
+    names = list(known)
+    if not names:
+        return CommandError(f"No {kind} {name!r}. There are no {kind}s yet.", returncode=2)
+    near = difflib.get_close_matches(name, names, n=3)
+    shown = [*near, *(each for each in names if each not in near)][:_MOST_NAMES]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return CommandError(f"No {kind} {name!r}. {kind.capitalize()}s: {', '.join(shown)}{more}.", returncode=2)
+
+
+def clean_name(name: str) -> str:
+    """Return a name that PostgreSQL can look up. Arguments that are not UTF-8 contain surrogates."""
+    return name.encode("utf-8", "replace").decode().replace("\0", "")
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return the type of an argument that is a whole number in a range."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}.")
+        return int(text)
+
+    return parse
 
 
 def add_map(parser: argparse.ArgumentParser, help_text: str, *, required: bool = False) -> None:

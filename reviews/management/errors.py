@@ -12,5 +12,10 @@ def command_errors(*kinds: type[Exception], status: int = 2) -> Iterator[None]:
     try:
         yield
     except kinds as error:
-        said = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        raise CommandError(said, returncode=status) from error
+        file = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        raise CommandError(f"{file}{reason_of(error)}", returncode=status) from error
+
+
+def reason_of(error: Exception) -> str:
+    """Return the message of an error; of an `OSError` without its number and file."""
+    return f"{error.strerror}." if isinstance(error, OSError) and error.strerror else str(error)

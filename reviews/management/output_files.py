@@ -38,6 +38,8 @@ def write(name: str | None, blocks: Iterable[bytes]) -> None:
             written.result()
     except InvalidTarget as error:
         raise CommandError(str(error), returncode=2) from error
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise CommandError(f"{name or 'Standard output'}: {error.strerror}.", returncode=2) from error
     finally:

@@ -14,6 +14,8 @@ def read_password(*, stdin: bool) -> str:
     """Read a line of standard input, or ask twice on the terminal. Raises `CommandError`."""
     if stdin:
         return sys.stdin.readline().rstrip("\r\n")
+    if not sys.stdin.isatty():
+        raise CommandError("Standard input is no terminal. In a script, use --password-stdin.")
     try:
         password = getpass("Password: ")
         again = getpass("Repeat the password: ")

@@ -7,16 +7,26 @@ from rich.table import Table
 from rich.text import Text
 
 from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.accuracy_figures import Part
+from reviews.judge.alt_test import EPSILONS, JudgeAltTest
+from reviews.judge.comparison.drift import Drift
+from reviews.judge.comparison.history import History
+from reviews.judge.comparison.paired import PairedComparison
+from reviews.judge.comparison.position_bias import PositionBias
 from reviews.judge.data_summary import percent
 from reviews.judge.error_analysis import ErrorAnalysis
+from reviews.judge.flag_choice import FlagChoice
 from reviews.judge.flag_precision import FlagPrecision
-from reviews.judge.leaderboard import Leaderboard
+from reviews.judge.funnel import Funnel
+from reviews.judge.gold.measurement import GoldMeasurement
+from reviews.judge.leaderboard import Leaderboard, RankedModel
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.report import JudgeReport
 from reviews.judge.reviewer_agreement import ReviewerAgreement
 from reviews.statistics.intervals import Estimate
 
 NOTHING = "-"
+_PARTS: dict[Part, str] = {"run": "whole run", "flagged": "flagged", "unflagged": "unflagged"}
 
 
 def tables(report: JudgeReport) -> Iterator[RenderableType]:
@@ -25,10 +35,18 @@ def tables(report: JudgeReport) -> Iterator[RenderableType]:
     yield _sentences(
         [*report.data.sentences, f"{report.progress.done:,} of {report.progress.to_review:,} decided."]
     )
+    if report.target:
+        yield _sentences(filter(None, [f"{report.target.sentence}.", report.target.explanation]))
     yield from _judge(report.judge_vs_human)
+    yield from _funnel(report.funnel)
     if report.reviewers:
         yield from _reviewers(report.reviewers)
+    if report.alt_test:
+        yield from _alt_test(report.alt_test)
+    if report.position_bias:
+        yield from _position_bias(report.position_bias)
     yield from _flag_precision(report.flag_precision)
+    yield from _flag_choice(report.flag_choice)
     yield from _missed_errors(report.missed_errors)
     yield from _leaderboard(report.leaderboard)
     yield from _error_analysis(report.error_analysis)
@@ -37,20 +55,100 @@ def tables(report: JudgeReport) -> Iterator[RenderableType]:
     )
 
 
+def comparison_lines(found: PairedComparison) -> Iterator[str]:
+    """Yield a comparison of two runs as lines of text."""
+    yield f"Judge of {found.second!r} compared with {found.first!r}, on the same responses"
+    yield f"Accuracy in {found.first!r}: {_share(found.first_accuracy)}"
+    yield f"Accuracy in {found.second!r}: {_share(found.second_accuracy)}"
+    yield f"Difference: {_share(found.difference)} ({found.outcome})"
+    yield f"Responses: {found.responses:,}, of which {found.different:,} have different verdicts"
+    counts = found.counts
+    yield (
+        f"Both right: {counts['both']:,}; only {found.first!r}: {counts['first']:,}; only "
+        f"{found.second!r}: {counts['second']:,}; both wrong: {counts['neither']:,}"
+    )
+    for one in found.criteria:
+        yield f"{one.criterion}: {_share(one.difference)}, p = {one.p:.3f} adjusted for all criteria"
+    yield from (change.sentence for change in found.changes)
+    yield from (found.difference.why, *found.notes) if found.difference.why else found.notes
+
+
+def drift_lines(found: Drift) -> Iterator[str]:
+    """Yield the shift of a judge between two runs as lines of text."""
+    yield f"Shift of the judge from {found.first!r} to {found.second!r}, on the same responses"
+    yield f"Pass rate in {found.first!r}: {_share(found.first_rate)}"
+    yield f"Pass rate in {found.second!r}: {_share(found.second_rate)}"
+    yield f"Shift: {_share(found.shift)} ({found.outcome})"
+    yield f"Changed verdicts: {_share(found.changed)}"
+    for of in found.criteria:
+        means = f"mean {of.first_mean:.2f} → {of.second_mean:.2f}"
+        yield f"{_printable(of.title)}: {means}, shift {_number(of.shift)}"
+    for one in found.models:
+        names = f"{one.second_model} ({found.second}) minus {one.first_model} ({found.first})"
+        yield f"{_printable(names)}: {_share(one.raw)}, without the shift {_share(one.adjusted)}"
+    yield from (change.sentence for change in found.changes)
+    yield from (found.shift.why, *found.notes) if found.shift.why else found.notes
+
+
+def gold_tables(found: GoldMeasurement) -> Iterator[RenderableType]:
+    """Yield a judge against a gold set."""
+    yield _title(f"Judge of {found.scope.run.name!r} against the gold set {found.gold_set.name!r}")
+    rows = []
+    for basis, figures in found.figures.items():
+        for one in figures:
+            shares = (
+                _share(one.accuracy),
+                _number(one.kappa),
+                _share(one.false_pass),
+                _share(one.false_fail),
+            )
+            rows.append((one.title, basis, _count(one.n), *shares))
+    if rows:
+        yield _table(
+            ("Score", "Ratings", "n", "Accuracy", "Kappa", "False pass", "False fail"), rows, texts=2
+        )
+    yield _sentences(filter(None, [found.unknown, *found.notes]))
+
+
+def history_lines(found: History) -> Iterator[RenderableType]:
+    """Yield the accuracy over runs as a table."""
+    rows = [
+        (
+            f"{point.at:%Y-%m-%d}",
+            point.run.name,
+            ", ".join(point.judges),
+            ", ".join(point.templates),
+            _share(point.accuracy) if point.accuracy.value is not None else point.accuracy.why,
+            " ".join(change.sentence for change in point.changes),
+        )
+        for point in found.points
+    ]
+    yield _table(("Created", "Run", "Judge", "Prompt", "Accuracy", "Changed"), rows, texts=6)
+
+
 def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
     yield _title("Judge vs reviewers")
     if not judge.overall:
-        yield _sentences(["No decisions with judge scores yet."])
+        yield _sentences(["Nobody has scored a record with judge scores yet."])
         return
-    headings = ("Score", "Review", "Records", "n", "Agreement", "Kappa", "AC1", "False pass", "False fail")
+    headings = ("Score", "Ratings", "Records", "n", "Accuracy", "Kappa", "AC1", "False pass", "False fail")
     rows = []
     for one in judge.overall:
-        shares = (_share(one.agreement), _number(one.kappa), _number(one.ac1))
+        shares = (_share(one.accuracy), _number(one.kappa), _number(one.ac1))
         wrong = (_share(one.false_pass), _share(one.false_fail))
-        rows.append((one.title, one.basis, one.population, _count(one.n), *shares, *wrong))
+        rows.append((one.title, one.basis, _PARTS[one.part], _count(one.n), *shares, *wrong))
     yield _table(headings, rows, texts=3)
+    notes = [judge.unknown, judge.left_out]
+    if judge.headline:
+        notes.append(judge.headline.accuracy.why)
     if any(one.basis == "assisted" for one in judge.overall):
-        yield _sentences(["Assisted reviewers saw the judge's scores, which may overstate agreement."])
+        notes.append("Assisted reviewers saw the judge's scores, which may overstate its accuracy.")
+    yield _sentences(dict.fromkeys(filter(None, notes)))
+
+
+def _funnel(funnel: Funnel) -> Iterator[RenderableType]:
+    yield _title("Blind review")
+    yield _sentences(funnel.sentences)
 
 
 def _reviewers(reviewers: Iterable[ReviewerAgreement]) -> Iterator[RenderableType]:
@@ -62,27 +160,88 @@ def _reviewers(reviewers: Iterable[ReviewerAgreement]) -> Iterator[RenderableTyp
     yield _table(("Score", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
 
 
+def _alt_test(tests: Iterable[JudgeAltTest]) -> Iterator[RenderableType]:
+    yield _title("May the judge replace a reviewer?")
+    rows = []
+    for one in tests:
+        answers = [answer.outcome for answer in one.answers]
+        rows.append((one.judge, one.title, _count(one.records), _share(one.advantage), *answers))
+    epsilons = [f"epsilon {epsilon:g} ({suits})" for epsilon, suits in EPSILONS.items()]
+    yield _table(("Judge", "Score", "Records", "Advantage", *epsilons), rows, texts=2)
+    missing = {
+        f"{one.judge}, {one.title}, epsilon {answer.epsilon:g}: {answer.missing}"
+        for one in tests
+        for answer in one.answers[:1]
+        if one.criterion is None and answer.missing
+    }
+    yield _sentences(sorted(missing))
+
+
+def _position_bias(found: Iterable[PositionBias]) -> Iterator[RenderableType]:
+    yield _title("Order of two responses")
+    headings = (
+        "Criterion",
+        "Judge",
+        "Prompt",
+        "First chosen",
+        "Both orders",
+        "Changed",
+        "Right: first",
+        "Second",
+    )
+    rows = [
+        (
+            one.title,
+            one.judge,
+            one.template,
+            *map(_share, (one.first_share, one.balanced_share, one.changed)),
+            *map(_share, (one.accuracy_first, one.accuracy_second)),
+        )
+        for one in found
+    ]
+    yield _table(headings, rows, texts=3)
+    yield _sentences([note for one in found for note in one.notes])
+
+
 def _flag_precision(reasons: FlagPrecision) -> Iterator[RenderableType]:
     yield _title("Flag reasons")
     if not reasons.families:
         yield _sentences([reasons.unknown or "No record of the run has a flag reason."])
         return
-    headings = ("Reason", "Flagged", "Reviewed", "Changed", "Verdict too", "Precision", "Minutes per error")
+    headings = ("Reason", "Flagged", "Ratings", "Wrong", "Precision", "Recall", "Minutes per error")
     rows = []
     for one in reasons.families:
         flagged = NOTHING if one.flagged is None else _count(one.flagged)
-        counts = map(_count, (one.reviewed, one.changed, one.verdict_changed))
+        counts = map(_count, (one.ratings, one.wrong))
         minutes = NOTHING if one.minutes_per_error is None else f"{one.minutes_per_error:,.1f}"
-        rows.append((one.title, flagged, *counts, _share(one.precision), minutes, one.advice))
+        shares = (_share(one.precision), _share(one.recall))
+        rows.append((one.title, flagged, *counts, *shares, minutes, one.advice))
     yield _table((*headings, "Advice"), rows)
     yield _sentences(filter(None, [reasons.rule, reasons.unknown]))
+
+
+def _flag_choice(choice: FlagChoice) -> Iterator[RenderableType]:
+    yield _title("Flag reasons that can be dropped")
+    rows = [
+        (
+            step.dropped or "none",
+            _share(step.error_rate),
+            _count(step.flagged),
+            "yes" if step.is_shown else "not shown",
+        )
+        for step in choice.steps
+    ]
+    if rows:
+        limit = f"Below {percent(choice.limit)}?"
+        yield _table(("Dropped", "Error rate among unflagged", "Records to review", limit), rows)
+    yield _sentences([choice.sentence])
 
 
 def _missed_errors(missed: MissedErrors) -> Iterator[RenderableType]:
     yield _title("Missed errors")
     figures = {
-        "Miss rate": missed.miss_rate.share,
-        "Error rate among flagged": missed.flagged_error_rate.share,
+        "Miss rate": missed.miss_rate,
+        "Error rate among flagged": missed.flagged_error_rate,
         "Flag recall": missed.flag_recall,
     }
     rows = [(name, _share(figure), _count(figure.n)) for name, figure in figures.items()]
@@ -92,11 +251,11 @@ def _missed_errors(missed: MissedErrors) -> Iterator[RenderableType]:
 
 def _leaderboard(board: Leaderboard) -> Iterator[RenderableType]:
     yield _title("Models")
-    headings = ("Model", "Records", "Judge passes", "Rank", "Humans would pass", "Rank", "Reviewed", "Basis")
+    headings = ("Model", "Records", "Judge passes", "Rank", "Reviewers would pass", "Ranks", "Ratings")
     rows = []
     for one in board.models:
         by_judge = NOTHING if one.judge_rate is None else percent(one.judge_rate)
-        by_humans = (_share(one.estimate), _rank(one.rank), _count(one.reviewed), one.basis)
+        by_humans = (_share(one.estimate), _ranks(one), _count(one.ratings))
         rows.append((one.title, _count(one.records), by_judge, _rank(one.judge_rank), *by_humans))
     yield _table(headings, rows)
     disagreements = (
@@ -164,6 +323,13 @@ def _number(estimate: Estimate) -> str:
 
 def _count(count: int) -> str:
     return f"{count:,}"
+
+
+def _ranks(model: RankedModel) -> str:
+    first, last = model.best_rank, model.worst_rank
+    if first is None or last is None:
+        return NOTHING
+    return f"{first}" if first == last else f"{first} to {last}"
 
 
 def _rank(rank: int | None) -> str:

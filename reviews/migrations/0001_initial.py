@@ -1,5 +1,6 @@
 """The tables."""
 
+import datetime as dt
 import uuid
 from pathlib import Path
 
@@ -14,11 +15,14 @@ import django.utils.timezone
 from django.conf import settings
 from django.db import migrations, models
 
+import reviews.database
 import reviews.models.people
 import reviews.models.runs
 import reviews.models.search
+import reviews.models.webhooks
+from cognireview.postgres.created_tables import CreateTables
 
-_SQL = Path(__file__).with_name("0001_has_answer.sql")
+_SQL = Path(reviews.database.__path__[0], "sql")
 
 
 class Migration(migrations.Migration):
@@ -29,8 +33,9 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # The generated column evaluation.has_answer calls it.
-        migrations.RunSQL(_SQL.read_text(), "DROP FUNCTION has_any_answer, has_answer"),
+        # The generated columns of evaluation call them.
+        migrations.RunSQL((_SQL / "has_answer.sql").read_text(), "DROP FUNCTION has_any_answer, has_answer"),
+        migrations.RunSQL((_SQL / "share_position.sql").read_text(), "DROP FUNCTION share_position"),
         migrations.CreateModel(
             name="Evaluation",
             fields=[
@@ -92,6 +97,17 @@ class Migration(migrations.Migration):
                         output_field=models.BooleanField(),
                     ),
                 ),
+                (
+                    "blind_position",
+                    models.GeneratedField(
+                        db_persist=True,
+                        expression=models.Func(
+                            models.Value("blind"), models.F("evaluation_id"), function="share_position"
+                        ),
+                        help_text="The record's position for blind review: see `allocation.position`.",
+                        output_field=models.FloatField(),
+                    ),
+                ),
                 ("claimed_until", models.DateTimeField(null=True)),
                 (
                     "claim_is_prefetched",
@@ -105,6 +121,10 @@ class Migration(migrations.Migration):
                     models.SmallIntegerField(db_default=0, help_text="Higher priorities come first."),
                 ),
                 (
+                    "due_on",
+                    models.DateField(help_text="The due date. Null for that of the run.", null=True),
+                ),
+                (
                     "is_escalated",
                     models.BooleanField(db_default=False, help_text="Whether an escalation is open."),
                 ),
@@ -113,6 +133,13 @@ class Migration(migrations.Migration):
                     models.BooleanField(
                         db_default=False,
                         help_text="Whether the record is in the random sample of unflagged records.",
+                    ),
+                ),
+                (
+                    "sample_probability",
+                    models.FloatField(
+                        help_text="The probability, in (0, 1], of being drawn into the sample: see `sampling.draws`.",
+                        null=True,
                     ),
                 ),
                 (
@@ -155,13 +182,24 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        choices=[("unfinished", "Unfinished"), ("done", "Done"), ("failed", "Failed")],
+                        choices=[
+                            ("unfinished", "Unfinished"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
                         default="unfinished",
                         max_length=10,
                     ),
                 ),
                 ("error", models.TextField(blank=True, default="")),
                 ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "dismissed_at",
+                    models.DateTimeField(
+                        help_text="When its failure was dismissed from the inbox.", null=True
+                    ),
+                ),
                 ("size", models.BigIntegerField(default=0)),
                 ("sha256", models.CharField(blank=True, default="", max_length=64)),
                 ("lines", models.BigIntegerField(default=0)),
@@ -213,6 +251,12 @@ class Migration(migrations.Migration):
                 ("error", models.TextField(blank=True, default="")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "dismissed_at",
+                    models.DateTimeField(
+                        help_text="When its failure was dismissed from the inbox.", null=True
+                    ),
+                ),
                 (
                     "sequence",
                     models.BigIntegerField(
@@ -346,6 +390,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "notifications",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="Event -> when to be notified, where it differs from the default.",
+                    ),
+                ),
+                (
                     "groups",
                     models.ManyToManyField(
                         blank=True,
@@ -376,6 +428,46 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="Backup",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(),
+                        help_text="When it was complete.",
+                    ),
+                ),
+                ("target", models.TextField(help_text="The path of the file, or - for standard output.")),
+                ("size", models.BigIntegerField(help_text="In bytes.")),
+            ],
+            options={
+                "db_table": "backup",
+                "permissions": [("manage_site", "Can manage jobs and see the state of the site")],
+            },
+        ),
+        migrations.CreateModel(
+            name="JobError",
+            fields=[
+                (
+                    "job_id",
+                    models.BigIntegerField(
+                        help_text="Key in `procrastinate_jobs`.", primary_key=True, serialize=False
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("error", models.TextField(help_text="Without contents of records.")),
+            ],
+            options={
+                "db_table": "job_error",
+            },
+        ),
+        migrations.CreateModel(
             name="ApiToken",
             fields=[
                 (
@@ -384,6 +476,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("name", models.CharField(blank=True, help_text="What it is for.", max_length=100)),
                 (
                     "prefix",
                     models.CharField(
@@ -435,6 +528,13 @@ class Migration(migrations.Migration):
                 ),
                 ("detail", models.JSONField(default=dict)),
                 (
+                    "address",
+                    models.GenericIPAddressField(
+                        help_text="The client whose request caused the event. None for commands and jobs.",
+                        null=True,
+                    ),
+                ),
+                (
                     "actor",
                     models.ForeignKey(
                         db_index=False,
@@ -476,6 +576,48 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ChainCheck",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("events", models.BigIntegerField(default=0, help_text="Number of verified events.")),
+                (
+                    "head",
+                    models.TextField(blank=True, default="", help_text="The verified head of the chain."),
+                ),
+                ("differences", models.BigIntegerField(default=0)),
+                (
+                    "problems",
+                    models.JSONField(default=list, help_text="The first differences, as sentences."),
+                ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, default="", help_text="Why the verification did not finish."
+                    ),
+                ),
+                (
+                    "requested_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "chain_check",
+            },
+        ),
+        migrations.CreateModel(
             name="BulkChange",
             fields=[
                 (
@@ -487,12 +629,27 @@ class Migration(migrations.Migration):
                 (
                     "kind",
                     models.CharField(
-                        choices=[("assign", "Assign"), ("prioritise", "Prioritise"), ("release", "Release")],
+                        choices=[
+                            ("assign", "Assign"),
+                            ("split", "Split"),
+                            ("prioritise", "Prioritise"),
+                            ("due", "Due"),
+                            ("escalate", "Escalate"),
+                            ("release", "Release"),
+                        ],
                         max_length=10,
                     ),
                 ),
                 ("query", models.TextField(help_text="The list, as the query string of its page.")),
+                (
+                    "is_selection",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="Whether it changed selected records only, not all of the list.",
+                    ),
+                ),
                 ("priority", models.SmallIntegerField(null=True)),
+                ("due_on", models.DateField(null=True)),
                 ("evaluations", models.BigIntegerField(default=0, help_text="Number of records changed.")),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("undone_at", models.DateTimeField(null=True)),
@@ -541,6 +698,31 @@ class Migration(migrations.Migration):
                     "verdict_order",
                     models.SmallIntegerField(
                         db_default=3, help_text="The judge's verdict: 0 Fail, 1 Partial, 2 Pass, 3 none."
+                    ),
+                ),
+                (
+                    "is_flagged",
+                    models.BooleanField(db_default=False, help_text="`Evaluation.needs_human_review`."),
+                ),
+                (
+                    "response",
+                    models.BigIntegerField(
+                        null=True,
+                        help_text="The same for all records of one response: see `response_key.sql`.",
+                    ),
+                ),
+                (
+                    "pair",
+                    models.BigIntegerField(
+                        help_text="The same for both orders of two responses, but for the last bit: see "
+                        "`pair_key`.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "cluster",
+                    models.IntegerField(
+                        db_default=0, help_text="The cluster of the record: see `records.clusters`."
                     ),
                 ),
             ],
@@ -642,6 +824,18 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("priority", models.SmallIntegerField()),
+                ("due_on", models.DateField(null=True)),
+                (
+                    "given_to",
+                    models.ForeignKey(
+                        db_index=False,
+                        help_text="The person to whom a split assigned the record.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
                 (
                     "assigned_to",
                     models.ForeignKey(
@@ -975,6 +1169,33 @@ class Migration(migrations.Migration):
                 ),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
+                    "verdict",
+                    models.CharField(help_text="The verdict of these scores.", max_length=10, null=True),
+                ),
+                (
+                    "judged",
+                    models.JSONField(help_text="Criterion -> the judge's score, parsed or extracted."),
+                ),
+                ("judged_verdict", models.CharField(max_length=10, null=True)),
+                ("is_sampled", models.BooleanField(help_text="`Evaluation.is_sampled`.")),
+                (
+                    "probability",
+                    models.FloatField(
+                        help_text="The probability with which the record was drawn for review and scored "
+                        "blind, above 0."
+                    ),
+                ),
+                (
+                    "families",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), help_text="As `Review.families`.", size=None
+                    ),
+                ),
+                (
+                    "guideline_version",
+                    models.IntegerField(help_text="The version of the guideline.", null=True),
+                ),
+                (
                     "reviewer",
                     models.ForeignKey(
                         db_index=False,
@@ -1114,6 +1335,14 @@ class Migration(migrations.Migration):
                 (
                     "role",
                     models.CharField(blank=True, help_text="Role of the person who joins.", max_length=10),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        blank=True,
+                        help_text="Name of the person who joins, if the admin gave one.",
+                        max_length=150,
+                    ),
                 ),
                 (
                     "email",
@@ -1396,10 +1625,6 @@ class Migration(migrations.Migration):
                     models.BooleanField(default=True, help_text="Whether the record has no decision yet."),
                 ),
                 (
-                    "is_counted",
-                    models.BooleanField(default=False, help_text="Whether `AgreementPattern` has it."),
-                ),
-                (
                     "evaluation",
                     models.ForeignKey(
                         db_index=False,
@@ -1515,10 +1740,37 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "accuracy_target",
+                    models.FloatField(
+                        help_text="The blind accuracy that the judge should reach, from 0 to 1. Null for no target.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "spot_check_share",
+                    models.FloatField(
+                        default=0,
+                        help_text="Share of decisions that are drawn for a spot check, from 0 to 1.",
+                    ),
+                ),
+                (
+                    "review_plan",
+                    models.JSONField(
+                        help_text="The plan that the queue serves: see `planned_shares.ReviewPlan`. Null for none.",
+                        null=True,
+                    ),
+                ),
+                (
                     "claim_minutes",
                     models.PositiveSmallIntegerField(
                         null=True,
                         help_text="How long a claim lasts, in minutes. Null means the setting of the site.",
+                    ),
+                ),
+                (
+                    "due_on",
+                    models.DateField(
+                        help_text="The due date of records without one of their own.", null=True
                     ),
                 ),
                 (
@@ -1633,16 +1885,6 @@ class Migration(migrations.Migration):
                 ),
                 ("family", models.TextField(help_text="The key of `reasons.Family`.")),
                 ("reviews", models.BigIntegerField()),
-                (
-                    "compared",
-                    models.BigIntegerField(help_text="Reviews for which the judge's scores are known."),
-                ),
-                ("changed", models.BigIntegerField(help_text="Reviews that changed a criterion.")),
-                (
-                    "verdicts",
-                    models.BigIntegerField(help_text="Reviews with a verdict by the judge and by the human."),
-                ),
-                ("verdict_changed", models.BigIntegerField()),
                 ("timed", models.BigIntegerField()),
                 ("active_ms", models.BigIntegerField(help_text="Total over the timed reviews.")),
                 (
@@ -1690,32 +1932,6 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "queue_filled",
-            },
-        ),
-        migrations.CreateModel(
-            name="AgreementPattern",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("criterion", models.TextField(help_text="None for the verdict of the record.", null=True)),
-                ("pattern", models.TextField(help_text="A JSON array of the scores, sorted.")),
-                ("evaluations", models.BigIntegerField()),
-                (
-                    "run",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="reviews.run",
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "agreement_pattern",
             },
         ),
         migrations.AddField(
@@ -1831,6 +2047,12 @@ class Migration(migrations.Migration):
                 ("answer", models.TextField(blank=True, db_default="")),
                 ("resolved_at", models.DateTimeField(null=True)),
                 (
+                    "answer_read_at",
+                    models.DateTimeField(
+                        help_text="When the person who raised it read the answer.", null=True
+                    ),
+                ),
+                (
                     "raised_by",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.PROTECT,
@@ -1912,6 +2134,81 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ReviewerDay",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField(help_text="In UTC.")),
+                (
+                    "decisions",
+                    models.BigIntegerField(help_text="Revisions and independent reviews included."),
+                ),
+                (
+                    "changed",
+                    models.BigIntegerField(help_text="Decisions among them with `Review.changes` above 0."),
+                ),
+                (
+                    "reviewer",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="reviews.run",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "reviewer_day",
+            },
+        ),
+        migrations.CreateModel(
+            name="RecordDay",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("day", models.DateField(help_text="In UTC.")),
+                ("records", models.BigIntegerField()),
+                (
+                    "reviewer",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="reviews.run",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "record_day",
+            },
+        ),
+        migrations.CreateModel(
             name="ContextImport",
             fields=[
                 (
@@ -1969,6 +2266,7 @@ class Migration(migrations.Migration):
             name="run",
             field=models.ForeignKey(
                 db_constraint=False,
+                db_index=False,
                 null=True,
                 on_delete=django.db.models.deletion.DO_NOTHING,
                 related_name="+",
@@ -2190,7 +2488,12 @@ class Migration(migrations.Migration):
                 (
                     "outcome",
                     models.CharField(
-                        choices=[("open", "Open"), ("agreed", "Agreed"), ("reopened", "Reopened")],
+                        choices=[
+                            ("open", "Open"),
+                            ("agreed", "Agreed"),
+                            ("corrected", "Corrected"),
+                            ("reopened", "Reopened"),
+                        ],
                         db_default="open",
                         max_length=10,
                     ),
@@ -2201,9 +2504,21 @@ class Migration(migrations.Migration):
                     "drawn_by",
                     models.ForeignKey(
                         db_index=False,
+                        help_text="The lead who drew it, and checks it. None for the standing sample of the run.",
+                        null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "correction",
+                    models.OneToOneField(
+                        help_text="The version with the lead's scores, if the lead corrected the decision.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="corrects",
+                        to="reviews.review",
                     ),
                 ),
                 (
@@ -2287,63 +2602,6 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.CreateModel(
-            name="JudgedCount",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("criterion", models.TextField(help_text="None for the verdict of the record.", null=True)),
-                (
-                    "is_blind",
-                    models.BooleanField(
-                        help_text="Whether the human scored before the judge's scores were shown."
-                    ),
-                ),
-                (
-                    "is_sampled",
-                    models.BooleanField(
-                        help_text="Whether the record is in the random sample of unflagged records."
-                    ),
-                ),
-                ("judge", models.TextField(null=True)),
-                (
-                    "human",
-                    models.TextField(
-                        help_text="The human's score; in a blind review, the one locked in.", null=True
-                    ),
-                ),
-                (
-                    "final",
-                    models.TextField(help_text="The human's score in the current decision.", null=True),
-                ),
-                ("reviews", models.BigIntegerField()),
-                (
-                    "reviewer",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "stratum",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="reviews.stratum",
-                    ),
-                ),
-            ],
-            options={
-                "db_table": "judged_count",
-            },
-        ),
-        migrations.CreateModel(
             name="CauseMention",
             fields=[
                 (
@@ -2407,6 +2665,14 @@ class Migration(migrations.Migration):
                     "answered",
                     models.BigIntegerField(
                         db_default=0, help_text="Records among them that include the model's answer."
+                    ),
+                ),
+                (
+                    "clusters",
+                    models.BinaryField(
+                        db_default=b"",
+                        help_text="The cluster of each record (`records.clusters`) less 32,768, as big-endian "
+                        "16-bit integers.",
                     ),
                 ),
                 (
@@ -2560,6 +2826,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("url", models.CharField(max_length=2000)),
+                (
+                    "events",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        default=reviews.models.webhooks.every_run_reviewed,
+                        help_text="Names of the events that it is called about: see `notifications.event_types`.",
+                        size=None,
+                    ),
+                ),
                 ("secret", models.TextField(help_text="Encrypted: see `accounts.encryption`.")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("removed_at", models.DateTimeField(null=True)),
@@ -2614,6 +2889,12 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("next_attempt_at", models.DateTimeField(null=True)),
                 (
+                    "dismissed_at",
+                    models.DateTimeField(
+                        help_text="When its failure was dismissed from the inbox.", null=True
+                    ),
+                ),
+                (
                     "run",
                     models.ForeignKey(
                         db_index=False,
@@ -2634,6 +2915,13 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "webhook_delivery",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("dismissed_at", None), ("state", "given up")),
+                        fields=["webhook"],
+                        name="webhook_delivery_failed",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
@@ -2735,6 +3023,18 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("export", "kind", "number"), name="export_part_place"),
         ),
         migrations.AddField(
+            model_name="exportprogress",
+            name="cancelled_by",
+            field=models.ForeignKey(
+                db_index=False,
+                help_text="Who has asked the running job to stop.",
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
+        ),
+        migrations.AddField(
             model_name="importprogress",
             name="cancelled_by",
             field=models.ForeignKey(
@@ -2750,6 +3050,10 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 fields=("evaluation", "reviewer", "source_import", "source_line"), name="blind_scores_once"
             ),
+        ),
+        migrations.AddIndex(
+            model_name="blindscores",
+            index=models.Index(fields=["stratum", "is_sampled"], name="blind_scores_of_stratum"),
         ),
         migrations.AddIndex(
             model_name="importline",
@@ -2827,14 +3131,6 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=("run", "transaction"), name="queue_filled_once"),
         ),
         migrations.AddConstraint(
-            model_name="agreementpattern",
-            constraint=models.UniqueConstraint(
-                fields=("run", "criterion", "pattern"),
-                name="agreement_pattern_is_unique",
-                nulls_distinct=False,
-            ),
-        ),
-        migrations.AddConstraint(
             model_name="import",
             constraint=models.UniqueConstraint(fields=("run", "sequence"), name="import_sequence_is_unique"),
         ),
@@ -2871,6 +3167,9 @@ class Migration(migrations.Migration):
                 models.F("run"),
                 models.F("assigned_to"),
                 models.OrderBy(models.F("priority"), descending=True),
+                django.db.models.functions.comparison.Coalesce(
+                    "due_on", models.Value(dt.date(9999, 12, 31)), output_field=models.DateField()
+                ),
                 django.db.models.functions.text.Length("task_id"),
                 models.F("task_id"),
                 models.F("model_id"),
@@ -2972,7 +3271,48 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="evaluation",
             index=models.Index(
+                models.F("assigned_to"),
+                models.F("run"),
+                models.F("due_on"),
+                condition=models.Q(
+                    ("assigned_to__isnull", False),
+                    ("human_review_status__in", ("Needs Review", "Pending")),
+                    ("is_escalated", False),
+                ),
+                name="evaluation_workload",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="evaluation",
+            index=models.Index(
+                models.F("run"),
+                models.F("due_on"),
+                models.F("id"),
+                condition=models.Q(("due_on__isnull", False)),
+                name="evaluation_due",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="evaluation",
+            index=models.Index(
                 models.F("run"), condition=models.Q(("is_escalated", True)), name="evaluation_escalated"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="evaluation",
+            index=models.Index(
+                fields=["run", "has_answer", "blind_position"],
+                include=[
+                    "id",
+                    "needs_human_review",
+                    "judge_llm_model",
+                    "judge_prompt_template_path",
+                    "model_id",
+                ],
+                condition=models.Q(
+                    human_review_status__in=("Needs Review", "Pending"), review=None, was_shown=False
+                ),
+                name="evaluation_unseen",
             ),
         ),
         migrations.AddIndex(
@@ -3029,6 +3369,18 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
+            model_name="reviewerday",
+            constraint=models.UniqueConstraint(
+                fields=("day", "run", "reviewer"), name="reviewer_day_is_unique"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="recordday",
+            constraint=models.UniqueConstraint(
+                fields=("day", "run", "reviewer"), name="record_day_is_unique"
+            ),
+        ),
+        migrations.AddConstraint(
             model_name="criterionday",
             constraint=models.UniqueConstraint(
                 fields=("run", "reviewer", "day", "criterion"), name="criterion_day_is_unique"
@@ -3037,6 +3389,48 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="auditevent",
             index=models.Index(fields=["actor", "run", "id"], name="audit_event_of_person"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(fields=["at", "id"], name="audit_event_by_time"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(fields=["actor", "at", "id"], name="audit_event_by_actor"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(fields=["action", "at", "id"], name="audit_event_by_action"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(fields=["run", "at", "id"], name="audit_event_by_run"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(
+                condition=models.Q(("address__isnull", False)),
+                fields=["address", "at", "id"],
+                name="audit_event_by_address",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(
+                django.db.models.fields.json.KT("detail__username"),
+                models.F("at"),
+                models.F("id"),
+                condition=models.Q(("detail__has_key", "username")),
+                name="audit_event_about_person",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=django.contrib.postgres.indexes.HashIndex(
+                condition=models.Q(("record", ""), _negated=True),
+                fields=["record"],
+                name="audit_event_of_record",
+            ),
         ),
         migrations.AddIndex(
             model_name="auditevent",
@@ -3102,6 +3496,14 @@ class Migration(migrations.Migration):
                 name="review_figures",
             ),
         ),
+        migrations.AddIndex(
+            model_name="review",
+            index=models.Index(
+                condition=models.Q(("blind_scores__isnull", False), ("origin", "reviewer")),
+                fields=["reviewer", "id"],
+                name="review_blind",
+            ),
+        ),
         migrations.AddConstraint(
             model_name="review",
             constraint=models.UniqueConstraint(
@@ -3111,23 +3513,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="review",
             constraint=models.UniqueConstraint(fields=("submission",), name="review_submission_is_unique"),
-        ),
-        migrations.AddConstraint(
-            model_name="judgedcount",
-            constraint=models.UniqueConstraint(
-                fields=(
-                    "stratum",
-                    "reviewer",
-                    "criterion",
-                    "is_blind",
-                    "is_sampled",
-                    "judge",
-                    "human",
-                    "final",
-                ),
-                name="judged_count_is_unique",
-                nulls_distinct=False,
-            ),
         ),
         migrations.AddIndex(
             model_name="causemention",
@@ -3180,4 +3565,515 @@ class Migration(migrations.Migration):
                 name="evaluation_facets_verdict",
             ),
         ),
+        migrations.AddIndex(
+            model_name="evaluationfacets",
+            index=models.Index(
+                fields=["run", "response"],
+                include=["evaluation", "verdict_order", "is_flagged", "cluster"],
+                name="evaluation_facets_response",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="evaluationfacets",
+            index=models.Index(
+                condition=models.Q(("pair__isnull", False)),
+                fields=["run", "pair"],
+                name="evaluation_facets_pair",
+            ),
+        ),
+        migrations.AddField(
+            model_name="blindscores",
+            name="stratum",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="reviews.stratum",
+            ),
+        ),
+        migrations.CreateModel(
+            name="RatingCell",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("criterion", models.TextField(help_text="None for the verdict of the record.", null=True)),
+                (
+                    "verdict",
+                    models.TextField(help_text="The judge's verdict on the record, or empty."),
+                ),
+                (
+                    "is_blind",
+                    models.BooleanField(
+                        help_text="Whether the human scored before the judge's scores were shown."
+                    ),
+                ),
+                (
+                    "is_sampled",
+                    models.BooleanField(
+                        help_text="Whether the record is in the random sample of unflagged records."
+                    ),
+                ),
+                ("judge", models.TextField(help_text="None or null without a score.", null=True)),
+                (
+                    "human",
+                    models.TextField(
+                        help_text="The same; in a blind rating, the score that was locked in.", null=True
+                    ),
+                ),
+                (
+                    "stratum",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="reviews.stratum",
+                    ),
+                ),
+            ],
+            options={"db_table": "rating_cell"},
+        ),
+        migrations.CreateModel(
+            name="Rating",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "cluster",
+                    models.IntegerField(help_text="The cluster of the record: see `records.clusters`."),
+                ),
+                (
+                    "probability",
+                    models.FloatField(help_text="As `BlindScores.probability`; 1 for an assisted rating."),
+                ),
+                (
+                    "raters",
+                    models.SmallIntegerField(
+                        db_default=1,
+                        help_text="The number of blind ratings of the record. Each weighs 1 / raters.",
+                    ),
+                ),
+                (
+                    "final",
+                    models.TextField(
+                        help_text="What the reviewer of a blind rating submitted after the reveal. None until then; an empty verdict or the score null if that has none.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "families",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(),
+                        help_text="As `Review.families`, for the verdict only.",
+                        null=True,
+                        size=None,
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                (
+                    "blind_scores",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        help_text="The source of a blind rating.",
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="reviews.blindscores",
+                    ),
+                ),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="ratings",
+                        to="reviews.evaluation",
+                    ),
+                ),
+                (
+                    "review",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        help_text="The source of an assisted rating.",
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="reviews.review",
+                    ),
+                ),
+                (
+                    "reviewer",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "cell",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="ratings",
+                        to="reviews.ratingcell",
+                    ),
+                ),
+            ],
+            options={"db_table": "rating"},
+        ),
+        migrations.AddConstraint(
+            model_name="ratingcell",
+            constraint=models.UniqueConstraint(
+                fields=("stratum", "criterion", "verdict", "is_blind", "is_sampled", "judge", "human"),
+                name="rating_cell_is_unique",
+                nulls_distinct=False,
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="rating",
+            index=models.Index(
+                fields=["cell"],
+                include=("cluster", "probability", "raters", "reviewer", "at", "evaluation"),
+                name="rating_of_cell",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="rating",
+            index=models.Index(
+                condition=models.Q(("raters__gt", 1)),
+                fields=["cell"],
+                include=("evaluation", "reviewer", "cluster", "probability", "at"),
+                name="rating_of_several",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="rating",
+            index=models.Index(fields=["evaluation"], name="rating_of_record"),
+        ),
+        migrations.CreateModel(
+            name="GoldSet",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("run_name", models.CharField(help_text="The name of the run at the time.", max_length=200)),
+                (
+                    "is_restricted",
+                    models.BooleanField(
+                        db_default=False, help_text="Whether the run was restricted when it was deleted."
+                    ),
+                ),
+                (
+                    "filters",
+                    models.JSONField(
+                        help_text="The filters that chose its decisions: see `JudgeScope.as_json`."
+                    ),
+                ),
+                (
+                    "rubric",
+                    models.JSONField(help_text="The rubric of the run at the time: see `Rubric.as_json`."),
+                ),
+                ("frozen_by", models.TextField(help_text="The username; empty for a command on the server.")),
+                ("frozen_at", models.DateTimeField()),
+                (
+                    "is_imported",
+                    models.BooleanField(db_default=False, help_text="Whether it came with a file."),
+                ),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        help_text="None if the run was deleted or the set was imported.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="reviews.run",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "gold_set",
+            },
+        ),
+        migrations.CreateModel(
+            name="GoldRating",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "basis",
+                    models.CharField(
+                        choices=[
+                            ("blind", "scored before the judge's scores were shown"),
+                            ("adjudicated", "decided by a lead between reviewers who disagreed"),
+                        ],
+                        max_length=11,
+                    ),
+                ),
+                ("response", models.BigIntegerField(help_text="As `EvaluationFacets.response`.")),
+                ("evaluation_id", models.TextField(help_text="The record that was rated.")),
+                ("task_id", models.TextField(null=True)),
+                ("model_id", models.TextField(null=True)),
+                ("is_flagged", models.BooleanField(help_text="Whether the record was flagged.")),
+                ("scores", models.JSONField(help_text="Criterion -> score.")),
+                (
+                    "verdict",
+                    models.CharField(help_text="The verdict of these scores.", max_length=10, null=True),
+                ),
+                (
+                    "probability",
+                    models.FloatField(help_text="As `Rating.probability`; 1 for an adjudicated decision."),
+                ),
+                ("raters", models.SmallIntegerField(help_text="As `Rating.raters`.")),
+                ("reviewer", models.TextField(help_text="The username.")),
+                ("guideline_version", models.IntegerField(null=True)),
+                ("at", models.DateTimeField()),
+                (
+                    "gold_set",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="ratings",
+                        to="reviews.goldset",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "gold_rating",
+            },
+        ),
+        migrations.AddConstraint(
+            model_name="goldset",
+            constraint=models.UniqueConstraint(fields=("name",), name="gold_set_name_is_unique"),
+        ),
+        migrations.AddIndex(
+            model_name="goldrating",
+            index=models.Index(fields=["gold_set", "response"], name="gold_rating_of_response"),
+        ),
+        migrations.CreateModel(
+            name="Notification",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "event",
+                    models.CharField(help_text="A key of `notifications.event_types.EVENTS`.", max_length=40),
+                ),
+                ("text", models.TextField(help_text="The sentence.")),
+                ("path", models.TextField(help_text="The path of the page it is about.")),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "Waiting"), ("sent", "Sent"), ("failed", "Failed")],
+                        db_default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("due_at", models.DateTimeField(help_text="When to send it, or to attempt it again.")),
+                (
+                    "attempts",
+                    models.SmallIntegerField(db_default=0, help_text="Failed attempts to send it."),
+                ),
+                (
+                    "error",
+                    models.TextField(blank=True, db_default="", help_text="Why the last attempt failed."),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        help_text="Null for an import without a run.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reviews.run",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "notification",
+            },
+        ),
+        migrations.CreateModel(
+            name="NotifiedEvents",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "position",
+                    models.BigIntegerField(db_default=0, help_text="`AuditSeal.position` of the last event."),
+                ),
+            ],
+            options={
+                "db_table": "notified_events",
+            },
+        ),
+        migrations.AddIndex(
+            model_name="notification",
+            index=models.Index(
+                condition=models.Q(("state", "waiting")), fields=["due_at"], name="notification_waiting"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="notification",
+            index=models.Index(
+                condition=models.Q(("state", "failed")), fields=["person", "id"], name="notification_failed"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="escalation",
+            index=models.Index(
+                condition=models.Q(
+                    ("answer_read_at", None), ("outcome__in", ("returned", "decided", "closed", "upheld"))
+                ),
+                fields=["raised_by", "id"],
+                name="escalation_unread",
+            ),
+        ),
+        migrations.CreateModel(
+            name="KnownAnswerCheck",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("started_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("ended_at", models.DateTimeField(help_text="None while it is running.", null=True)),
+                (
+                    "ended_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="reviews.run",
+                    ),
+                ),
+                (
+                    "started_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        help_text="The lead whose reviews it uses.",
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "known_answer_check",
+            },
+        ),
+        migrations.CreateModel(
+            name="KnownAnswer",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="known_answers",
+                        to="reviews.evaluation",
+                    ),
+                ),
+                (
+                    "known_answer_check",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="answers",
+                        to="reviews.knownanswercheck",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "known_answer",
+            },
+        ),
+        migrations.AddIndex(
+            model_name="knownanswercheck",
+            index=models.Index(fields=["run", "id"], name="known_answer_check_of_run"),
+        ),
+        migrations.AddConstraint(
+            model_name="knownanswercheck",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("ended_at", None)), fields=("run",), name="known_answer_check_one_running"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="knownanswer",
+            index=models.Index(fields=["evaluation"], name="known_answer_evaluation"),
+        ),
+        migrations.AddConstraint(
+            model_name="knownanswer",
+            constraint=models.UniqueConstraint(
+                fields=("known_answer_check", "evaluation"), name="known_answer_is_unique"
+            ),
+        ),
     ]
+
+
+# Below the list, so that the list stays as `makemigrations` writes it.
+Migration.operations = [CreateTables(Migration.operations)]

@@ -3,25 +3,29 @@
 Models never write. `imports` writes what files bring, `queue` claims, and `review` decisions.
 """
 
-from reviews.models.audit import AuditEvent, AuditSeal
-from reviews.models.dashboard import CriterionDay, Overturn, SpotCheck
+from reviews.models.audit import AuditEvent, AuditSeal, ChainCheck
+from reviews.models.dashboard import CriterionDay, Overturn, RecordDay, ReviewerDay, SpotCheck
 from reviews.models.decisions import Draft, Escalation, FileConflict, Review, Withdrawal
 from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
+from reviews.models.gold import GoldRating, GoldSet
 from reviews.models.guidelines import Guideline
 from reviews.models.judge import (
-    AgreementPattern,
     BlindScores,
     CauseMention,
     FacetCount,
     IndependentReview,
-    JudgedCount,
+    Rating,
+    RatingCell,
     ReasonCount,
     Reveal,
     Stratum,
     StratumCount,
 )
+from reviews.models.known_answers import KnownAnswer, KnownAnswerCheck
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
+from reviews.models.notifications import Notification, NotifiedEvents
+from reviews.models.operations import Backup, JobError
 from reviews.models.people import ApiToken, OneTimeLink, User
 from reviews.models.runs import (
     RUN_NAME_LENGTH,

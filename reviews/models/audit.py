@@ -1,8 +1,10 @@
-"""Audit events, and the chain of seals that reveals altered, removed and inserted events."""
+"""Audit events, the chain of seals that reveals changed events, and the results of its verification."""
 
 from typing import ClassVar
 
+from django.contrib.postgres.indexes import HashIndex
 from django.db import models
+from django.db.models.fields.json import KT
 from django.db.models.functions import Now
 
 from reviews.models.evaluations import Evaluation
@@ -22,7 +24,12 @@ class AuditEvent(models.Model):
     actor = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     actor_name = models.CharField(max_length=150, default="", blank=True)
     action = models.CharField(max_length=40)
-    run = models.ForeignKey(Run, models.DO_NOTHING, null=True, related_name="+", db_constraint=False)
+    address = models.GenericIPAddressField(
+        null=True, help_text="The client whose request caused the event. None for commands and jobs."
+    )
+    run = models.ForeignKey(
+        Run, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
+    )
     run_name = models.TextField(default="", blank=True)
     source = models.ForeignKey(
         Import, models.DO_NOTHING, null=True, related_name="+", db_constraint=False, db_index=False
@@ -38,6 +45,24 @@ class AuditEvent(models.Model):
         ordering: ClassVar = ["-id"]
         indexes: ClassVar = [
             models.Index(fields=["actor", "run", "id"], name="audit_event_of_person"),
+            # The lists of the audit log: newest first, and each filter in that order.
+            models.Index(fields=["at", "id"], name="audit_event_by_time"),
+            models.Index(fields=["actor", "at", "id"], name="audit_event_by_actor"),
+            models.Index(fields=["action", "at", "id"], name="audit_event_by_action"),
+            models.Index(fields=["run", "at", "id"], name="audit_event_by_run"),
+            models.Index(
+                fields=["address", "at", "id"],
+                name="audit_event_by_address",
+                condition=models.Q(address__isnull=False),
+            ),
+            models.Index(
+                KT("detail__username"),
+                "at",
+                "id",
+                name="audit_event_about_person",
+                condition=models.Q(detail__has_key="username"),
+            ),
+            HashIndex(fields=["record"], name="audit_event_of_record", condition=~models.Q(record="")),
             models.Index(
                 fields=["at"], name="audit_event_put_off", condition=models.Q(action__in=("skip", "release"))
             ),
@@ -62,3 +87,19 @@ class AuditSeal(models.Model):
 
     class Meta:
         db_table = "audit_seal"
+
+
+class ChainCheck(models.Model):
+    """A verification of the audit log, and its result. A job writes it."""
+
+    requested_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+    finished_at = models.DateTimeField(null=True)
+    events = models.BigIntegerField(default=0, help_text="Number of verified events.")
+    head = models.TextField(default="", blank=True, help_text="The verified head of the chain.")
+    differences = models.BigIntegerField(default=0)
+    problems = models.JSONField(default=list, help_text="The first differences, as sentences.")
+    error = models.TextField(default="", blank=True, help_text="Why the verification did not finish.")
+
+    class Meta:
+        db_table = "chain_check"

@@ -35,6 +35,43 @@ class CriterionDay(models.Model):
         ]
 
 
+class ReviewerDay(models.Model):
+    """Decisions of one reviewer, on one day in one run. Triggers write it (`work_days.sql`).
+
+    Like `CriterionDay`, a row is the sum over the reviews of the day that are not undone.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField(help_text="In UTC.")
+    decisions = models.BigIntegerField(help_text="Revisions and independent reviews included.")
+    changed = models.BigIntegerField(help_text="Decisions among them with `Review.changes` above 0.")
+
+    class Meta:
+        db_table = "reviewer_day"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["day", "run", "reviewer"], name="reviewer_day_is_unique"),
+        ]
+
+
+class RecordDay(models.Model):
+    """Records of a run by the reviewer and the day of their current decision.
+
+    Triggers write it (`work_days.sql`). A record counts once. Decisions of files are not counted.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField(help_text="In UTC.")
+    records = models.BigIntegerField()
+
+    class Meta:
+        db_table = "record_day"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["day", "run", "reviewer"], name="record_day_is_unique"),
+        ]
+
+
 class Overturn(models.Model):
     """A decision that another person revised or reopened. Append-only."""
 
@@ -66,6 +103,7 @@ class SpotCheck(models.Model):
     class Outcome(models.TextChoices):
         OPEN = "open"
         AGREED = "agreed"
+        CORRECTED = "corrected"
         REOPENED = "reopened"
 
     review = models.OneToOneField(Review, models.PROTECT, related_name="spot_check")
@@ -73,12 +111,26 @@ class SpotCheck(models.Model):
     reviewer = models.ForeignKey(
         User, models.PROTECT, related_name="+", help_text="The reviewer who made the decision."
     )
-    drawn_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    drawn_by = models.ForeignKey(
+        User,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="The lead who drew it, and checks it. None for the standing sample of the run.",
+    )
     drawn_at = models.DateTimeField(db_default=Now())
     outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)
     note = models.TextField(blank=True, db_default="")
     resolved_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     resolved_at = models.DateTimeField(null=True)
+    correction = models.OneToOneField(
+        Review,
+        models.PROTECT,
+        null=True,
+        related_name="corrects",
+        help_text="The version with the lead's scores, if the lead corrected the decision.",
+    )
 
     class Meta:
         db_table = "spot_check"

@@ -148,6 +148,11 @@ class Review(models.Model):
                 name="review_figures",
                 condition=models.Q(origin="reviewer"),
             ),
+            models.Index(
+                fields=["reviewer", "id"],
+                name="review_blind",
+                condition=models.Q(origin="reviewer", blind_scores__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -214,6 +219,9 @@ class Escalation(models.Model):
     answer = models.TextField(blank=True, db_default="")
     resolved_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     resolved_at = models.DateTimeField(null=True)
+    answer_read_at = models.DateTimeField(
+        null=True, help_text="When the person who raised it read the answer."
+    )
 
     class Meta:
         db_table = "escalation"
@@ -225,4 +233,11 @@ class Escalation(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["evaluation"], name="escalation_evaluation"),
             models.Index(fields=["run", "id"], condition=models.Q(outcome="open"), name="escalation_open"),
+            models.Index(
+                fields=["raised_by", "id"],
+                condition=models.Q(
+                    answer_read_at=None, outcome__in=("returned", "decided", "closed", "upheld")
+                ),
+                name="escalation_unread",
+            ),
         ]

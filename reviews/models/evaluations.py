@@ -13,7 +13,7 @@ from django.utils import timezone
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
 from reviews.records.schema import HUMAN_FIELDS
-from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, QUEUE_STATUSES, keeps_line
+from reviews.records.status import DONE_STATUSES, NEEDS_REVIEW, NOT_REQUIRED, QUEUE_STATUSES, keeps_line
 
 # Sort expressions of lists. Never null, so that cursors can be compared; ordered by code point, so that
 # Python and PostgreSQL agree. Shorter task ids come first: 9 before 10.
@@ -28,12 +28,21 @@ _HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24,}$")
 
 # The states of a record, as conditions. `Evaluation` has properties for the same states.
 IN_QUEUE = Q(human_review_status__in=QUEUE_STATUSES)
-DONE = Q(human_review_status__in=DONE_STATUSES)
+# A random sample whose decision agrees with the judge keeps its status "Not Required".
+CONFIRMED = Q(human_review_status=NOT_REQUIRED, is_sampled=True, review__isnull=False)
+DONE = Q(human_review_status__in=DONE_STATUSES) | CONFIRMED
+NOT_FLAGGED = Q(human_review_status=NOT_REQUIRED) & ~CONFIRMED
+ESCALATED = IN_QUEUE & Q(is_escalated=True)
 CLAIMED = Q(claimed_by__isnull=False, claimed_until__gt=Now())
 UNCLAIMED = Q(claimed_until=None) | Q(claimed_until__lte=Now())
 # A prefetched record is claimed, but nobody works on it: lists and counts show it as waiting.
 IN_PROGRESS = CLAIMED & Q(claim_is_prefetched=False)
+CLAIMED_IN_QUEUE = IN_QUEUE & IN_PROGRESS & Q(is_escalated=False)
 WAITING = IN_QUEUE & Q(is_escalated=False) & (UNCLAIMED | Q(claim_is_prefetched=True))
+
+# The due date as the queue sorts by it. The last possible date stands for none: an index finds no nulls by
+# equality.
+QUEUE_DUE = Coalesce("due_on", Value(dt.date.max), output_field=models.DateField())
 
 # Lists and locks do not load these columns, which may have megabytes.
 LARGE_COLUMNS = (
@@ -116,7 +125,7 @@ class Evaluation(models.Model):
         help_text="Question and responses that a mapping takes from the line: see `records.task_context`.",
     )
 
-    # Computed by PostgreSQL, so that every INSERT fills it.
+    # Computed by PostgreSQL, so that every INSERT fills them.
     has_answer = models.GeneratedField(
         expression=models.Func(
             models.F("structured_model_response"), models.F("task_context"), function="has_any_answer"
@@ -124,6 +133,12 @@ class Evaluation(models.Model):
         output_field=models.BooleanField(),
         db_persist=True,
         help_text="Whether the record has an answer of a model: see `responses.has_answer`.",
+    )
+    blind_position = models.GeneratedField(
+        expression=models.Func(Value("blind"), models.F("evaluation_id"), function="share_position"),
+        output_field=models.FloatField(),
+        db_persist=True,
+        help_text="The record's position for blind review: see `allocation.position`.",
     )
 
     # The claim. On the row itself, so that one row lock decides who gets the record. Written by `queue` only.
@@ -135,9 +150,14 @@ class Evaluation(models.Model):
     # Set by leads. An escalated record is in nobody's queue.
     assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     priority = models.SmallIntegerField(db_default=0, help_text="Higher priorities come first.")
+    due_on = models.DateField(null=True, help_text="The due date. Null for that of the run.")
     is_escalated = models.BooleanField(db_default=False, help_text="Whether an escalation is open.")
     is_sampled = models.BooleanField(
         db_default=False, help_text="Whether the record is in the random sample of unflagged records."
+    )
+    sample_probability = models.FloatField(
+        null=True,
+        help_text="The probability, in (0, 1], of being drawn into the sample: see `sampling.draws`.",
     )
     version = models.IntegerField(db_default=1, help_text="Grows with every change of the record.")
     review = models.ForeignKey(
@@ -166,6 +186,7 @@ class Evaluation(models.Model):
                 "run",
                 "assigned_to",
                 models.F("priority").desc(),
+                QUEUE_DUE,
                 Length("task_id"),
                 "task_id",
                 "model_id",
@@ -213,7 +234,33 @@ class Evaluation(models.Model):
                 name="evaluation_assigned",
                 condition=models.Q(assigned_to__isnull=False),
             ),
+            # Counts of assigned and overdue records per person read this index alone.
+            models.Index(
+                "assigned_to",
+                "run",
+                "due_on",
+                name="evaluation_workload",
+                condition=models.Q(
+                    assigned_to__isnull=False, human_review_status__in=QUEUE_STATUSES, is_escalated=False
+                ),
+            ),
+            models.Index(
+                "run", "due_on", "id", name="evaluation_due", condition=models.Q(due_on__isnull=False)
+            ),
             models.Index("run", name="evaluation_escalated", condition=models.Q(is_escalated=True)),
+            # Counts of records to score blind read this index alone.
+            models.Index(
+                fields=["run", "has_answer", "blind_position"],
+                include=[
+                    "id",
+                    "needs_human_review",
+                    "judge_llm_model",
+                    "judge_prompt_template_path",
+                    "model_id",
+                ],
+                name="evaluation_unseen",
+                condition=models.Q(human_review_status__in=QUEUE_STATUSES, review=None, was_shown=False),
+            ),
             models.Index("run", name="evaluation_outdated", condition=models.Q(is_outdated=True)),
             models.Index("run", name="evaluation_sampled", condition=models.Q(is_sampled=True)),
             models.Index(
@@ -235,10 +282,9 @@ class Evaluation(models.Model):
         return f"{task} · {self.model_id}" if self.model_id else task
 
     @property
-    def response_names(self) -> tuple[str, ...]:
-        """The names, perhaps empty, of the two responses that the record compares; () for other records."""
-        given = (self.task_context or {}).get("responses", ())
-        return tuple(one["name"] for one in given) if len(given) > 1 else ()
+    def short_title(self) -> str:
+        """The title of the record in a list with a column for the model: its task, or else its id."""
+        return self.task_id or _HASH.sub(r"\1…", self.evaluation_id)
 
     @property
     def human(self) -> dict[str, Any]:
@@ -267,6 +313,15 @@ class Evaluation(models.Model):
     def is_in_progress(self) -> bool:
         """Whether it is claimed and not only prefetched."""
         return self.is_claimed and not self.claim_is_prefetched
+
+    @property
+    def due(self) -> dt.date | None:
+        """The due date of a record in the queue: its own, or that of its run."""
+        return (self.due_on or self.run.due_on) if self.in_queue else None
+
+    @property
+    def is_overdue(self) -> bool:
+        return self.due is not None and self.due < timezone.now().date()
 
     @property
     def is_done(self) -> bool:

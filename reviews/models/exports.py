@@ -10,12 +10,13 @@ from reviews.models.runs import Import, Run
 
 
 class Export(models.Model):
-    """An export requested in the browser, and its file."""
+    """A requested export, and its file."""
 
     class State(models.TextChoices):
         UNFINISHED = "unfinished"
         DONE = "done"
         FAILED = "failed"
+        CANCELLED = "cancelled"
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="exports")
     only = models.CharField(max_length=10)
@@ -29,6 +30,7 @@ class Export(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.UNFINISHED)
     error = models.TextField(default="", blank=True)
     finished_at = models.DateTimeField(null=True)
+    dismissed_at = models.DateTimeField(null=True, help_text="When its failure was dismissed from the inbox.")
 
     size = models.BigIntegerField(default=0)
     sha256 = models.CharField(max_length=64, default="", blank=True)
@@ -46,6 +48,14 @@ class ExportProgress(models.Model):
     export = models.OneToOneField(Export, models.CASCADE, primary_key=True, related_name="progress")
     bytes_read = models.BigIntegerField(default=0)
     bytes_to_read = models.BigIntegerField(help_text="Bytes of the source files.")
+    cancelled_by = models.ForeignKey(
+        User,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="Who has asked the running job to stop.",
+    )
 
     class Meta:
         db_table = "export_progress"

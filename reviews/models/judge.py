@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -41,6 +42,11 @@ class StratumCount(models.Model):
     answered = models.BigIntegerField(
         db_default=0, help_text="Records among them that include the model's answer."
     )
+    clusters = models.BinaryField(
+        db_default=b"",
+        help_text="The cluster of each record (`records.clusters`) less 32,768, as big-endian 16-bit "
+        "integers.",
+    )
 
     class Meta:
         db_table = "stratum_count"
@@ -66,56 +72,13 @@ class FacetCount(models.Model):
         ]
 
 
-class JudgedCount(models.Model):
-    """Number of current decisions with one combination of judge score and human score.
-
-    Triggers write it when `Evaluation.review` changes (`judge_counts.sql`). Rows are per reviewer, so that
-    reviewers never wait for each other. Scores are JSON text, verdicts plain words.
-    """
-
-    stratum = models.ForeignKey(Stratum, models.CASCADE, related_name="+", db_index=False)
-    reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
-    criterion = models.TextField(null=True, help_text="None for the verdict of the record.")
-    is_blind = models.BooleanField(help_text="Whether the human scored before the judge's scores were shown.")
-    is_sampled = models.BooleanField(
-        help_text="Whether the record is in the random sample of unflagged records."
-    )
-    judge = models.TextField(null=True)
-    human = models.TextField(null=True, help_text="The human's score; in a blind review, the one locked in.")
-    final = models.TextField(null=True, help_text="The human's score in the current decision.")
-    reviews = models.BigIntegerField()
-
-    class Meta:
-        db_table = "judged_count"
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=[
-                    "stratum",
-                    "reviewer",
-                    "criterion",
-                    "is_blind",
-                    "is_sampled",
-                    "judge",
-                    "human",
-                    "final",
-                ],
-                nulls_distinct=False,
-                name="judged_count_is_unique",
-            ),
-        ]
-
-
 class ReasonCount(models.Model):
-    """Sums over the current decisions on records with one family of flag reasons, by reviewer."""
+    """Time of the current decisions on records with one family of flag reasons, by reviewer."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
     family = models.TextField(help_text="The key of `reasons.Family`.")
     reviews = models.BigIntegerField()
-    compared = models.BigIntegerField(help_text="Reviews for which the judge's scores are known.")
-    changed = models.BigIntegerField(help_text="Reviews that changed a criterion.")
-    verdicts = models.BigIntegerField(help_text="Reviews with a verdict by the judge and by the human.")
-    verdict_changed = models.BigIntegerField()
     timed = models.BigIntegerField()
     active_ms = models.BigIntegerField(help_text="Total over the timed reviews.")
 
@@ -158,6 +121,18 @@ class BlindScores(models.Model):
     )
     scores = models.JSONField(help_text="Criterion -> score.")
     active_ms = models.IntegerField(null=True, help_text="Until lock-in, as `Review.active_ms`.")
+
+    # The measurement as it was at lock-in.
+    stratum = models.ForeignKey(Stratum, models.PROTECT, related_name="+", db_index=False)
+    verdict = models.CharField(max_length=10, null=True, help_text="The verdict of these scores.")
+    judged = models.JSONField(help_text="Criterion -> the judge's score, parsed or extracted.")
+    judged_verdict = models.CharField(max_length=10, null=True)
+    is_sampled = models.BooleanField(help_text="`Evaluation.is_sampled`.")
+    probability = models.FloatField(
+        help_text="The probability with which the record was drawn for review and scored blind, above 0."
+    )
+    families = ArrayField(models.TextField(), help_text="As `Review.families`.")
+    guideline_version = models.IntegerField(null=True, help_text="The version of the guideline.")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -166,6 +141,99 @@ class BlindScores(models.Model):
             models.UniqueConstraint(
                 fields=["evaluation", "reviewer", "source_import", "source_line"], name="blind_scores_once"
             ),
+        ]
+        indexes: ClassVar = [models.Index(fields=["stratum", "is_sampled"], name="blind_scores_of_stratum")]
+
+
+class RatingCell(models.Model):
+    """The subject and the scores of ratings. Written by triggers (`ratings.sql`).
+
+    Scores are JSON text, cut to 200 characters; verdicts are plain words.
+    """
+
+    stratum = models.ForeignKey(Stratum, models.CASCADE, related_name="+", db_index=False)
+    criterion = models.TextField(null=True, help_text="None for the verdict of the record.")
+    verdict = models.TextField(help_text="The judge's verdict on the record, or empty.")
+    is_blind = models.BooleanField(help_text="Whether the human scored before the judge's scores were shown.")
+    is_sampled = models.BooleanField(
+        help_text="Whether the record is in the random sample of unflagged records."
+    )
+    judge = models.TextField(null=True, help_text="None or null without a score.")
+    human = models.TextField(
+        null=True, help_text="The same; in a blind rating, the score that was locked in."
+    )
+
+    class Meta:
+        db_table = "rating_cell"
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["stratum", "criterion", "verdict", "is_blind", "is_sampled", "judge", "human"],
+                nulls_distinct=False,
+                name="rating_cell_is_unique",
+            ),
+        ]
+
+
+class Rating(models.Model):
+    """One person's score of a criterion, or their verdict, next to the judge's. Written by triggers.
+
+    A blind rating stays whatever becomes of its record, until a file changes what was rated. An assisted
+    rating is that of a current decision.
+    """
+
+    cell = models.ForeignKey(RatingCell, models.CASCADE, related_name="ratings", db_index=False)
+    evaluation = models.ForeignKey(Evaluation, models.CASCADE, related_name="ratings", db_index=False)
+    reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    blind_scores = models.ForeignKey(
+        BlindScores,
+        models.DO_NOTHING,
+        null=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+        help_text="The source of a blind rating.",
+    )
+    review = models.ForeignKey(
+        Review,
+        models.DO_NOTHING,
+        null=True,
+        related_name="+",
+        db_index=False,
+        db_constraint=False,
+        help_text="The source of an assisted rating.",
+    )
+    cluster = models.IntegerField(help_text="The cluster of the record: see `records.clusters`.")
+    probability = models.FloatField(help_text="As `BlindScores.probability`; 1 for an assisted rating.")
+    raters = models.SmallIntegerField(
+        db_default=1, help_text="The number of blind ratings of the record. Each weighs 1 / raters."
+    )
+    final = models.TextField(
+        null=True,
+        help_text="What the reviewer of a blind rating submitted after the reveal. None until then; an empty "
+        "verdict or the score null if that has none.",
+    )
+    families = ArrayField(
+        models.TextField(), null=True, help_text="As `Review.families`, for the verdict only."
+    )
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "rating"
+        indexes: ClassVar = [
+            # Figures read this index only.
+            models.Index(
+                fields=["cell"],
+                include=["cluster", "probability", "raters", "reviewer", "at", "evaluation"],
+                name="rating_of_cell",
+            ),
+            # Agreement among people reads this one.
+            models.Index(
+                fields=["cell"],
+                include=["evaluation", "reviewer", "cluster", "probability", "at"],
+                condition=models.Q(raters__gt=1),
+                name="rating_of_several",
+            ),
+            models.Index(fields=["evaluation"], name="rating_of_record"),
         ]
 
 
@@ -221,7 +289,6 @@ class IndependentReview(models.Model):
     )
     reviewer = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     is_open = models.BooleanField(default=True, help_text="Whether the record has no decision yet.")
-    is_counted = models.BooleanField(default=False, help_text="Whether `AgreementPattern` has it.")
 
     class Meta:
         db_table = "independent_review"
@@ -237,23 +304,4 @@ class IndependentReview(models.Model):
                 fields=["reviewer"], condition=models.Q(is_open=True), name="independent_review_given"
             ),
             models.Index(fields=["evaluation"], name="independent_review_evaluation"),
-        ]
-
-
-class AgreementPattern(models.Model):
-    """Number of records whose reviewers gave one combination of scores for a criterion, in any order."""
-
-    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
-    criterion = models.TextField(null=True, help_text="None for the verdict of the record.")
-    pattern = models.TextField(help_text="A JSON array of the scores, sorted.")
-    evaluations = models.BigIntegerField()
-
-    class Meta:
-        db_table = "agreement_pattern"
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["run", "criterion", "pattern"],
-                nulls_distinct=False,
-                name="agreement_pattern_is_unique",
-            ),
         ]

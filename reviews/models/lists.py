@@ -28,19 +28,26 @@ class SavedView(models.Model):
 
 
 class BulkChange(models.Model):
-    """A change that a lead made to all records of a list, and can undo."""
+    """A change that a lead made to the records of a list, and can undo."""
 
     class Kind(models.TextChoices):
         ASSIGN = "assign"
+        SPLIT = "split"
         PRIORITISE = "prioritise"
+        DUE = "due"
+        ESCALATE = "escalate"
         RELEASE = "release"
 
     run = models.ForeignKey(Run, models.PROTECT, related_name="bulk_changes")
     actor = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
     query = models.TextField(help_text="The list, as the query string of its page.")
+    is_selection = models.BooleanField(
+        db_default=False, help_text="Whether it changed selected records only, not all of the list."
+    )
     assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     priority = models.SmallIntegerField(null=True)
+    due_on = models.DateField(null=True)
     evaluations = models.BigIntegerField(default=0, help_text="Number of records changed.")
     at = models.DateTimeField(db_default=Now())
     undone_at = models.DateTimeField(null=True)
@@ -56,7 +63,16 @@ class BulkChangeItem(models.Model):
     evaluation = models.ForeignKey(Evaluation, models.PROTECT, related_name="+", db_index=False)
     assigned_to = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
     priority = models.SmallIntegerField()
+    due_on = models.DateField(null=True)
     claimed_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+", db_index=False)
+    given_to = models.ForeignKey(
+        User,
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="The person to whom a split assigned the record.",
+    )
 
     class Meta:
         db_table = "bulk_change_item"

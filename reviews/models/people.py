@@ -43,6 +43,9 @@ class User(AbstractUser):
     wants_key_hint = models.BooleanField(
         db_default=True, help_text="Whether the first records show a hint of three keys."
     )
+    notifications = models.JSONField(
+        default=dict, blank=True, help_text="Event -> when to be notified, where it differs from the default."
+    )
 
     class Meta:
         db_table = "person"
@@ -68,6 +71,9 @@ class OneTimeLink(models.Model):
     purpose = models.CharField(max_length=10, choices=Purpose)
     token_hash = models.CharField(max_length=64, unique=True)
     role = models.CharField(max_length=10, blank=True, help_text="Role of the person who joins.")
+    name = models.CharField(
+        max_length=150, blank=True, help_text="Name of the person who joins, if the admin gave one."
+    )
     email = models.EmailField(
         blank=True, help_text="Email address of the person who joins, if the admin gave one."
     )
@@ -96,6 +102,7 @@ class ApiToken(models.Model):
     """
 
     person = models.ForeignKey(User, models.PROTECT, related_name="api_tokens")
+    name = models.CharField(max_length=100, blank=True, help_text="What it is for.")
     prefix = models.CharField(max_length=12, help_text="Its first characters, which identify it for people.")
     token_hash = models.CharField(max_length=64, unique=True)
     scopes = ArrayField(models.TextField(), help_text="Keys of `api_tokens.SCOPES`.")

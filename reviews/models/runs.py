@@ -96,10 +96,21 @@ class Run(models.Model):
         default=0, help_text="Share of records that several people review, from 0 to 1."
     )
     overlap = models.SmallIntegerField(default=2, help_text="Number of people who review each of them.")
+    accuracy_target = models.FloatField(
+        null=True,
+        help_text="The blind accuracy that the judge should reach, from 0 to 1. Null for no target.",
+    )
+    spot_check_share = models.FloatField(
+        default=0, help_text="Share of decisions that are drawn for a spot check, from 0 to 1."
+    )
+    review_plan = models.JSONField(
+        null=True, help_text="The plan that the queue serves: see `planned_shares.ReviewPlan`. Null for none."
+    )
     claim_minutes = models.PositiveSmallIntegerField(
         null=True, help_text="How long a claim lasts, in minutes. Null means the setting of the site."
     )
 
+    due_on = models.DateField(null=True, help_text="The due date of records without one of their own.")
     is_restricted = models.BooleanField(
         default=are_new_runs_restricted, help_text="Whether only its members and admins may see the run."
     )
@@ -187,6 +198,7 @@ class Import(models.Model):
     created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
+    dismissed_at = models.DateTimeField(null=True, help_text="When its failure was dismissed from the inbox.")
     # Clocks cannot give this order: those of two workers differ, and a clock may be set back.
     sequence = models.BigIntegerField(
         null=True, help_text="Position among the run's finished imports, from 1. Set by a trigger."
@@ -302,7 +314,7 @@ class ImportProgress(models.Model):
 
 
 class RunCount(models.Model):
-    """Number of records of a run with one status, as the sum over several rows.
+    """Number of records of a run with one counted status (`counted_status`), as the sum over several rows.
 
     Triggers on `evaluation` write it (`run_counts.sql`), each in a row that nobody else has locked, so that
     reviewers wait neither for each other nor for an import.

@@ -46,7 +46,7 @@ class RunFacet(models.Model):
 
 
 class EvaluationFacets(models.Model):
-    """The facets of one record, as hashed keys, and its verdict. Rows are narrow, so a scan is fast."""
+    """The facets of one record, as hashed keys, and what comparisons read. Narrow rows scan fast."""
 
     evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="facets")
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
@@ -54,12 +54,32 @@ class EvaluationFacets(models.Model):
     verdict_order = models.SmallIntegerField(
         db_default=3, help_text="The judge's verdict: 0 Fail, 1 Partial, 2 Pass, 3 none."
     )
+    is_flagged = models.BooleanField(db_default=False, help_text="`Evaluation.needs_human_review`.")
+    response = models.BigIntegerField(
+        null=True, help_text="The same for all records of one response: see `response_key.sql`."
+    )
+    pair = models.BigIntegerField(
+        null=True,
+        help_text="The same for both orders of two responses, but for the last bit: see `pair_key`.",
+    )
+    cluster = models.IntegerField(
+        db_default=0, help_text="The cluster of the record: see `records.clusters`."
+    )
 
     class Meta:
         db_table = "evaluation_facets"
         indexes: ClassVar = [
             GinIndex(fields=["keys"], name="evaluation_facets_keys"),
             models.Index("run", "verdict_order", "evaluation", name="evaluation_facets_verdict"),
+            # Comparisons of judges read this index only.
+            models.Index(
+                fields=["run", "response"],
+                include=["evaluation", "verdict_order", "is_flagged", "cluster"],
+                name="evaluation_facets_response",
+            ),
+            models.Index(
+                fields=["run", "pair"], condition=models.Q(pair__isnull=False), name="evaluation_facets_pair"
+            ),
         ]
 
 

@@ -1,7 +1,8 @@
-"""Webhooks that are called when a run is reviewed, and their deliveries."""
+"""Webhooks that are called about events, and their deliveries."""
 
 from typing import ClassVar
 
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
@@ -26,11 +27,21 @@ class QueueFilled(models.Model):
         ]
 
 
+def every_run_reviewed() -> list[str]:
+    """Return the events of a webhook for which nobody chose any."""
+    return ["run.reviewed"]
+
+
 class Webhook(models.Model):
-    """A URL that is called when one run, or (None) any run, is reviewed. Rows of removed webhooks stay."""
+    """A URL that is called about events of one run, or (None) of any run. Rows of removed webhooks stay."""
 
     url = models.CharField(max_length=2000)
     run = models.ForeignKey(Run, models.PROTECT, null=True, related_name="+", db_index=False)
+    events = ArrayField(
+        models.TextField(),
+        default=every_run_reviewed,
+        help_text="Names of the events that it is called about: see `notifications.event_types`.",
+    )
     secret = models.TextField(help_text="Encrypted: see `accounts.encryption`.")
     created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(db_default=Now())
@@ -56,9 +67,17 @@ class WebhookDelivery(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     created_at = models.DateTimeField(db_default=Now())
     next_attempt_at = models.DateTimeField(null=True)
+    dismissed_at = models.DateTimeField(null=True, help_text="When its failure was dismissed from the inbox.")
 
     class Meta:
         db_table = "webhook_delivery"
+        indexes: ClassVar = [
+            models.Index(
+                fields=["webhook"],
+                condition=models.Q(state="given up", dismissed_at=None),
+                name="webhook_delivery_failed",
+            ),
+        ]
 
 
 class WebhookAttempt(models.Model):

@@ -8,9 +8,11 @@
 -- version of the row that it locks: two reviewers never get the same record. (A claim in a table of its own was
 -- tried, and handed out 381 of 1,600 records twice.)
 --
--- Records come task by task (shorter ids first, so 9 comes before 10), then by model. The index
--- evaluation_queue_order has this order and contains only records that nobody has claimed. PostgreSQL uses it only
--- if ORDER BY names all its columns, also those that WHERE fixes to one value.
+-- Records come by priority, then by due date, then task by task (shorter ids first, so 9 comes before 10), then by
+-- model. Those without a due date of their own come after the others: 9999-12-31 stands for none, because an index
+-- does not find nulls by equality. The index evaluation_queue_order has this order and contains only records that
+-- nobody has claimed. PostgreSQL uses it only if ORDER BY names all its columns, also those that WHERE fixes to one
+-- value.
 WITH excluded AS MATERIALIZED (
     SELECT evaluation_id FROM skip WHERE reviewer_id = %(reviewer)s
     UNION ALL SELECT evaluation_id FROM independent_review WHERE reviewer_id = %(reviewer)s AND is_open
@@ -48,19 +50,23 @@ claimed AS MATERIALIZED (
     LIMIT 1 FOR NO KEY UPDATE
 ),
 
--- The highest priority among the records assigned to the reviewer, and among those assigned to nobody. These rows
--- are not locked: otherwise others would find the last record but one locked, too.
-own_priority AS MATERIALIZED (
-    SELECT priority FROM evaluation
+-- The highest priority, and its earliest due date, among the records assigned to the reviewer, and among those
+-- assigned to nobody. These rows are not locked: otherwise others would find the last record but one locked, too.
+own_first AS MATERIALIZED (
+    SELECT priority, coalesce(due_on, '9999-12-31') AS due FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
       AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s AND id NOT IN (TABLE excluded) /* filter */
-    ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 1
+    ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+             length(task_id), task_id, model_id, id
+    LIMIT 1
 ),
-open_priority AS MATERIALIZED (
-    SELECT priority FROM evaluation
+open_first AS MATERIALIZED (
+    SELECT priority, coalesce(due_on, '9999-12-31') AS due FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
       AND claimed_by_id IS NULL AND assigned_to_id IS NULL AND id NOT IN (TABLE excluded) /* filter */
-    ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 1
+    ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+             length(task_id), task_id, model_id, id
+    LIMIT 1
 ),
 
 -- Each part is evaluated, and locks a row, only if the parts before it found nothing.
@@ -75,19 +81,22 @@ next AS MATERIALIZED (
               AND claimed_by_id IS NOT NULL AND claimed_until <= now()
               AND (assigned_to_id IS NULL OR assigned_to_id = %(reviewer)s)
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
 
-        -- Assigned to the reviewer, of the highest priority: a record of the task to continue.
+        -- Assigned to the reviewer, first by priority and due date: a record of the task to continue.
         (
             SELECT id FROM evaluation
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
-              AND priority = (TABLE own_priority)
+              AND priority = (SELECT priority FROM own_first)
+              AND coalesce(due_on, '9999-12-31') = (SELECT due FROM own_first)
               AND length(task_id) = (SELECT length(id) FROM task) AND task_id = (TABLE task)
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         -- Otherwise one of the next 500 records whose task nobody else is working on.
@@ -97,14 +106,18 @@ next AS MATERIALIZED (
                 SELECT id FROM evaluation
                 WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
                   AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
-                  AND priority = (TABLE own_priority)
+                  AND priority = (SELECT priority FROM own_first)
+                  AND coalesce(due_on, '9999-12-31') = (SELECT due FROM own_first)
                   AND id NOT IN (TABLE excluded) /* filter */
-                ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 500
+                ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                         length(task_id), task_id, model_id, id
+                LIMIT 500
             ))
               AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
               AND task_id NOT IN (TABLE busy)
-            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         -- Otherwise the first record that is assigned to the reviewer.
@@ -113,7 +126,8 @@ next AS MATERIALIZED (
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
 
@@ -122,10 +136,12 @@ next AS MATERIALIZED (
             SELECT id FROM evaluation
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id IS NULL
-              AND priority = (TABLE open_priority)
+              AND priority = (SELECT priority FROM open_first)
+              AND coalesce(due_on, '9999-12-31') = (SELECT due FROM open_first)
               AND length(task_id) = (SELECT length(id) FROM task) AND task_id = (TABLE task)
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         (
@@ -134,14 +150,18 @@ next AS MATERIALIZED (
                 SELECT id FROM evaluation
                 WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
                   AND claimed_by_id IS NULL AND assigned_to_id IS NULL
-                  AND priority = (TABLE open_priority)
+                  AND priority = (SELECT priority FROM open_first)
+                  AND coalesce(due_on, '9999-12-31') = (SELECT due FROM open_first)
                   AND id NOT IN (TABLE excluded) /* filter */
-                ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id LIMIT 500
+                ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                         length(task_id), task_id, model_id, id
+                LIMIT 500
             ))
               AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id IS NULL
               AND task_id NOT IN (TABLE busy)
-            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
         (
@@ -149,7 +169,8 @@ next AS MATERIALIZED (
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id IS NULL
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, length(task_id), task_id, model_id, id
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         )
     ) AS id

@@ -1,7 +1,8 @@
-"""Count the records of a run by state. All counts on pages and in the API come from here.
+"""Count the records of a run by state. All counts on pages, in the API, metrics and webhooks come from here.
 
-The cost does not depend on the size of a run: a trigger counts the statuses (`RunCount`), and claimed and
-escalated records are few and have indexes of their own.
+docs/lifecycle.md defines the states, and `models.evaluations` has them as conditions. The cost does not
+depend on the size of a run: a trigger counts the statuses (`RunCount`), and claimed, escalated and sampled
+records are few and have indexes of their own.
 """
 
 import datetime as dt
@@ -11,24 +12,28 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from reviews.models import Escalation, IndependentReview, Reveal, Run, User
-from reviews.models.runs import in_visible_runs
+from reviews.models import IndependentReview, Reveal, Run, User
 from reviews.queue.claims import EVERYTHING
-from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES
+from reviews.records.status import COUNTED_AS_DONE, NOT_REQUIRED, QUEUE_STATUSES
 
 
 class Progress(NamedTuple):
-    """Numbers of records in a run. Those in the queue are waiting, claimed or escalated.
+    """Numbers of records in a run. Each record is in one of the five states."""
 
-    A prefetched record counts as waiting.
-    """
-
+    #: All records: the sum of the five states.
     total: int
+    #: In the queue without a claim. A prefetched record counts as waiting.
     waiting: int
+    #: In the queue, and somebody works on them.
     claimed: int
+    #: In the queue, and a lead answers, also while the lead has claimed them.
     escalated: int
+    #: With a decision, also one that agrees with the judge about a random sample.
     done: int
+    #: Neither flagged nor in a random sample.
     not_required: int
+    #: Records of random samples. They are in the queue or done, so they are counted above, too.
+    sampled: int = 0
 
     @property
     def left(self) -> int:
@@ -44,7 +49,7 @@ class Progress(NamedTuple):
 _PROGRESS = """
     SELECT run.id, counted.total, counted.queue - claimed.count - escalated.count, claimed.count,
            escalated.count,
-           counted.done, counted.not_required
+           counted.done, counted.not_required, sampled.count
     FROM run
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(evaluations), 0)::bigint AS total,
@@ -59,9 +64,12 @@ _PROGRESS = """
           AND e.human_review_status = ANY(%(queue)s) AND NOT e.is_escalated AND NOT e.claim_is_prefetched
     ) claimed
     CROSS JOIN LATERAL (
-        SELECT count(*) FROM escalation x JOIN evaluation e ON e.id = x.evaluation_id
-        WHERE x.run_id = run.id AND x.outcome = 'open' AND e.human_review_status = ANY(%(queue)s)
+        SELECT count(*) FROM evaluation e
+        WHERE e.run_id = run.id AND e.is_escalated AND e.human_review_status = ANY(%(queue)s)
     ) escalated
+    CROSS JOIN LATERAL (
+        SELECT count(*) FROM evaluation e WHERE e.run_id = run.id AND e.is_sampled
+    ) sampled
     WHERE run.id = ANY(%(runs)s)
 """
 
@@ -81,7 +89,7 @@ def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
 def _progress(runs: list[int]) -> dict[int, Progress]:
     values: dict[str, Any] = {
         "queue": list(QUEUE_STATUSES),
-        "done": list(DONE_STATUSES),
+        "done": list(COUNTED_AS_DONE),
         "not_required": NOT_REQUIRED,
         "runs": runs,
     }
@@ -113,7 +121,7 @@ def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) ->
     """
     queue = run.evaluations.in_queue().filter(condition)
     in_queue = queue.count() if condition else run_progress(run).left
-    escalated = queue.filter(escalations__outcome=Escalation.Outcome.OPEN).count()
+    escalated = queue.filter(is_escalated=True).count()
     not_escalated = queue.filter(is_escalated=False)
     others = not_escalated.claimed().exclude(claimed_by=reviewer).order_by("claimed_until")
     expiries = list(others.values_list("claimed_until", flat=True))
@@ -134,7 +142,9 @@ def reviewer_progress(*, run: Run, reviewer: User, condition: Q = EVERYTHING) ->
     return ReviewerProgress(left, skipped, len(expiries), assigned, escalated, next_expiry_at, reviewed)
 
 
-def open_escalations(person: User) -> int:
-    """Count the open escalations of the runs that a person may see, without archived runs."""
-    rows = Escalation.objects.filter(in_visible_runs(person), outcome=Escalation.Outcome.OPEN)
-    return rows.filter(run__archived_at=None).count()
+def waiting_for_others(run: Run) -> int:
+    """Count the records that wait for further independent reviews."""
+    given = IndependentReview.objects.filter(
+        is_open=True, evaluation__run=run, evaluation__is_escalated=False
+    )
+    return given.values("evaluation").distinct().count()

@@ -233,7 +233,8 @@ class RangeScale:
         if is_score(like) and self._number(like) == number:
             return cast("Score", like)
         if isinstance(like, str):
-            return score if isinstance(score, str) else json.dumps(score)
+            shown = next((one for one in self.buttons if one == number), score)
+            return shown if isinstance(shown, str) else json.dumps(shown)
         if isinstance(like, float) or not (self.is_integer or isinstance(like, int)):
             return float(number)
         return int(number) if number == int(number) else number
@@ -281,12 +282,11 @@ class RangeScale:
 
     def _number(self, score: Any) -> float | None:
         """Return a score as a number in the range, or None."""
-        if isinstance(score, str) and _NUMBER.fullmatch(score.strip()):
-            score = json.loads(score) if _is_json(score) else float(score)
-        if not isinstance(score, int | float) or not is_number(score):
+        number = number_of(score)
+        if number is None or not self.minimum <= number <= self.maximum:
             return None
         # Zero is written without a sign.
-        return score + 0 if self.minimum <= score <= self.maximum else None
+        return number + 0
 
 
 @dataclass(frozen=True)
@@ -347,6 +347,13 @@ YES_PARTIAL_NO = ValueScale(("Yes", "Partial", "No"), "Yes", "Partial")
 
 def _given(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
+
+
+def number_of(score: Any) -> float | None:
+    """Return a finite number, which may be written as text; None for other scores."""
+    if isinstance(score, str) and _NUMBER.fullmatch(score.strip()):
+        score = json.loads(score) if _is_json(score) else float(score)
+    return score if isinstance(score, int | float) and is_number(score) else None
 
 
 def _is_value(value: Any) -> bool:

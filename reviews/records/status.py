@@ -7,6 +7,10 @@ COMPLETED = "Completed"
 QUEUE_STATUSES = (NEEDS_REVIEW, "Pending")
 #: A record with one of these statuses has a decision.
 DONE_STATUSES = (COMPLETED, "Reviewed")
+#: `run_counts.sql` counts a random sample that a decision left "Not Required" under this name.
+CONFIRMED = "Confirmed"
+#: The counted statuses of records that are done.
+COUNTED_AS_DONE = (*DONE_STATUSES, CONFIRMED)
 ALL_STATUSES = (*QUEUE_STATUSES, NOT_REQUIRED, *DONE_STATUSES)
 
 # (action, status before) -> status after. The state diagram in the docs is generated from this table.

@@ -2,13 +2,24 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reviews.models import IndependentReview, Review, User
 from reviews.records.rubric import Rubric
 from reviews.records.scores import format_score, justification_of, score_of
-from reviews.review.decision import EarlierScore, has_judges_text
+from reviews.review.decision import EarlierScore, has_judges_text, same_text, score_input
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
+
+
+class TakenValues(NamedTuple):
+    """Values for the form of a criterion when the lead takes a reviewer's score."""
+
+    #: The form value of the score; empty if the reviewer excluded the criterion.
+    score: str
+    cause: str
+    #: The reviewer's own words; empty for the judge's.
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +31,19 @@ class ReviewerScore:
     score: str
     #: The level of the score by the run's rule: yes, partial or no; empty without a level.
     counts: str
+    #: The title of the cause.
     cause: str
     text: str
     is_judges_text: bool
+    #: The values that the form takes over for the criterion.
+    taken: TakenValues
 
 
 @dataclass(frozen=True, slots=True)
 class CriterionComparison:
     """The scores of one criterion, in the order of the independent reviews."""
 
+    name: str
     title: str
     judge: str
     judge_counts: str
@@ -51,6 +66,8 @@ class ReviewComparison:
 
     reviewers: list[ReviewerSummary]
     criteria: list[CriterionComparison]
+    #: The judge's verdict; empty without one.
+    judged_verdict: str
     #: Whether one of the reviews is the reader's.
     is_own: bool
 
@@ -58,6 +75,10 @@ class ReviewComparison:
     def differing(self) -> int:
         """Number of criteria on which the reviews differ."""
         return sum(criterion.differs for criterion in self.criteria)
+
+    @property
+    def verdicts_differ(self) -> bool:
+        return len({one.verdict for one in self.reviewers}) > 1
 
     @property
     def sentence(self) -> str:
@@ -76,6 +97,7 @@ def compare_reviews(
     proposals: Sequence[Proposal],
     rubric: Rubric,
     reader: User,
+    judged_verdict: str = "",
 ) -> ReviewComparison:
     """Compare independent reviews with each other and with the judge's proposals."""
     reviews = [one.review for one in independent_reviews]
@@ -83,6 +105,7 @@ def compare_reviews(
     return ReviewComparison(
         [ReviewerSummary(one.reviewer.name, one.verdict or "", one.comments or "") for one in reviews],
         [_compare(name, reviews, proposed.get(name), rubric) for name in _criteria(reviews, proposed)],
+        judged_verdict,
         any(review.reviewer == reader for review in reviews),
     )
 
@@ -92,8 +115,8 @@ def agreed_scores(
 ) -> dict[str, EarlierScore]:
     """Return the scores to prefill the lead's form with, by criterion.
 
-    A criterion on which all reviews agree has the last review's entry. The others have no score and the
-    judge's text. Without independent reviews, the result is empty.
+    A criterion on which all reviews agree has the last review's entry, or is excluded. The others have no
+    score and the judge's text. Without independent reviews, the result is empty.
     """
     if not independent_reviews:
         return {}
@@ -102,8 +125,10 @@ def agreed_scores(
     last, found = reviews[-1], {}
     for name in _criteria(reviews, proposed):
         entry, proposal = (last.corrected_scores or {}).get(name), proposed.get(name)
-        if entry is None or _differ(name, reviews):
-            found[name] = EarlierScore(name, None, proposal.justification if proposal else "", "")
+        if entry is None or differs(name, reviews):
+            is_excluded = not differs(name, reviews)
+            judged = proposal.justification if proposal else ""
+            found[name] = EarlierScore(name, None, judged, "", is_excluded=is_excluded)
         else:
             is_judges = has_judges_text(entry, last.origins.get(name, ""))
             found[name] = EarlierScore(
@@ -111,8 +136,28 @@ def agreed_scores(
                 score_of(entry),
                 justification_of(entry),
                 last.causes.get(name, ""),
+                entry,
                 has_judges_text=is_judges,
             )
+    return found
+
+
+def agreed_comments(independent_reviews: Sequence[IndependentReview]) -> str:
+    """Return the comments that all reviews have in common; empty if they differ."""
+    comments = {one.review.comments or "" for one in independent_reviews}
+    return comments.pop() if len(comments) == 1 else ""
+
+
+def reviewers_words(
+    independent_reviews: Sequence[IndependentReview], proposals: Sequence[Proposal]
+) -> dict[str, dict[str, str]]:
+    """Return the justifications that reviewers wrote themselves: criterion -> reviewer -> text."""
+    proposed = {proposal.criterion: proposal for proposal in proposals}
+    found: dict[str, dict[str, str]] = {}
+    for review in (one.review for one in independent_reviews):
+        for name in review.corrected_scores or {}:
+            if words := _own_words(name, review, proposed.get(name)):
+                found.setdefault(name, {})[review.reviewer.name] = words
     return found
 
 
@@ -126,29 +171,43 @@ def _compare(
     name: str, reviews: Sequence[Review], proposal: Proposal | None, rubric: Rubric
 ) -> CriterionComparison:
     return CriterionComparison(
+        name=name,
         title=rubric.title(name),
         judge=proposal.word if proposal else "",
         judge_counts=(rubric.level(name, proposal.score) if proposal else None) or "",
         scores=[_reviewer_score(name, review, proposal, rubric) for review in reviews],
-        differs=_differ(name, reviews),
+        differs=differs(name, reviews),
     )
 
 
 def _reviewer_score(name: str, review: Review, proposal: Proposal | None, rubric: Rubric) -> ReviewerScore:
     entry = (review.corrected_scores or {}).get(name)
     text, cause = justification_of(entry), review.causes.get(name, "")
-    known = rubric.cause(cause)
+    known, words = rubric.cause(cause), _own_words(name, review, proposal)
+    value = score_input(rubric, name, proposal, None).encode(score_of(entry))
     return ReviewerScore(
         reviewer=review.reviewer.name,
         score=format_score(score_of(entry)),
         counts=rubric.level(name, score_of(entry)) or "",
         cause=known.title if known else cause,
         text=text,
-        is_judges_text=bool(text) and proposal is not None and text == proposal.justification,
+        is_judges_text=bool(text) and not words,
+        taken=TakenValues(value, cause, words),
     )
 
 
-def _differ(name: str, reviews: Sequence[Review]) -> bool:
+def _own_words(name: str, review: Review, proposal: Proposal | None) -> str:
+    """Return the justification in a review; empty if it is the judge's."""
+    entry = (review.corrected_scores or {}).get(name)
+    text = justification_of(entry)
+    is_judges = proposal is not None and (
+        same_text(text, proposal.justification) or has_judges_text(entry, review.origins.get(name, ""))
+    )
+    return "" if is_judges else text
+
+
+def differs(name: str, reviews: Sequence[Review]) -> bool:
+    """Return whether the reviews give a criterion different scores, or only some of them exclude it."""
     entries = [(review.corrected_scores or {}).get(name) for review in reviews]
     if None in entries:
         return any(entry is not None for entry in entries)

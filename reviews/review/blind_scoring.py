@@ -36,7 +36,7 @@ from reviews.queue.claims import check_claimed_by, format_time, lock_evaluation
 from reviews.records import responses
 from reviews.records.conflicts import Conflict
 from reviews.records.status import QUEUE_STATUSES
-from reviews.review import drafts
+from reviews.review import blind_score_rows, drafts
 from reviews.review.forms.fields import Fields
 from reviews.review.preconditions import check_version
 from reviews.search import strata
@@ -77,7 +77,12 @@ def has_answer(evaluation: Evaluation) -> bool:
 
 def find_locked_in(evaluation: Evaluation, reviewer: User) -> BlindScores | None:
     """Return the scores that the reviewer locked in on the record's current evidence."""
-    return BlindScores.objects.filter(**_on_evidence(evaluation, reviewer)).first()
+    return BlindScores.objects.filter(
+        evaluation=evaluation,
+        reviewer=reviewer,
+        source_import_id=evaluation.source_import_id,
+        source_line=evaluation.source_line,
+    ).first()
 
 
 def check_locked_in(evaluation: Evaluation, reviewer: User) -> None:
@@ -101,15 +106,6 @@ def reveal_served(records: QuerySet[Evaluation], *, share: float | None = None) 
         will_be_blind = place < (evaluation.run.blind_share if share is None else share)
         if will_be_blind and not is_hidden(evaluation, reader):
             reveals.record_reveal(evaluation, reader, reveals.How.SHOWN)
-
-
-def _on_evidence(evaluation: Evaluation, reviewer: User) -> dict[str, Any]:
-    return {
-        "evaluation": evaluation,
-        "reviewer": reviewer,
-        "source_import_id": evaluation.source_import_id,
-        "source_line": evaluation.source_line,
-    }
 
 
 @transaction.atomic
@@ -142,9 +138,7 @@ def lock_in(
     check_version(evaluation, version)
     if not is_hidden(evaluation, reviewer):
         raise Conflict("The judge's scores of this record are no longer hidden. Check yours and submit.")
-    given = BlindScores.objects.create(
-        **_on_evidence(evaluation, reviewer), scores=dict(scores), active_ms=active_ms
-    )
+    given = blind_score_rows.add(evaluation, reviewer, scores, active_ms=active_ms)
     drafts.replace(evaluation, reviewer, fields)
     reveals.record_reveal(evaluation, reviewer, reveals.How.LOCKED_IN)
     events.record("blind scores", actor=reviewer, evaluation=evaluation, scores=given.scores)

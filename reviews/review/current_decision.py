@@ -64,5 +64,5 @@ def save_decision(evaluation: Evaluation, claimed_by: User | None = None) -> Non
     """Save the columns that a decision changes in a locked record, and claim or release the record."""
     evaluation.version += 1
     claim = assign_claim(evaluation, start_claim(evaluation.run, claimed_by) if claimed_by else NO_CLAIM)
-    columns = ("review", "is_sampled", "is_outdated", "is_escalated", "version")
+    columns = ("review", "is_sampled", "sample_probability", "is_outdated", "is_escalated", "version")
     evaluation.save(update_fields=[*HUMAN_FIELDS, *columns, *claim])

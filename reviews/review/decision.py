@@ -56,6 +56,8 @@ class EarlierScore:
     is_in_file: bool = False
     #: Whether the justification is the judge's, perhaps that of an earlier import.
     has_judges_text: bool = False
+    #: Whether a new form excludes the criterion.
+    is_excluded: bool = False
 
     def own_words(self, judged: str) -> str:
         """Return the reviewer's own words; empty for the judge's, which are `judged` now."""

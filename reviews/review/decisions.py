@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_revise
 from reviews.audit import events
-from reviews.models import Evaluation, FileConflict, Review, Run, User, Withdrawal
+from reviews.models import Evaluation, FileConflict, Review, Run, SpotCheck, User, Withdrawal
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import TRANSITIONS
-from reviews.review import blind_scoring, drafts, independent_reviews, overturns
+from reviews.review import blind_scoring, drafts, independent_reviews, overturns, standing_sample
 from reviews.review import versions as review_versions
 from reviews.review.current_decision import human_changes, make_current, save_decision
 from reviews.review.decision import Decision
@@ -46,7 +46,9 @@ def submit(
     waiting = independent_reviews.open_keys(evaluation)
     if independent_reviews.are_wanted(evaluation, waiting):
         return independent_reviews.submit(evaluation, reviewer, submission, decision)
-    return _decide("submit", evaluation, reviewer, submission, waiting=waiting, **decision)
+    review = _decide("submit", evaluation, reviewer, submission, waiting=waiting, **decision)
+    standing_sample.draw(evaluation, review)
+    return review
 
 
 @transaction.atomic
@@ -60,7 +62,39 @@ def revise(
     """
     evaluation = claims.lock_evaluation(evaluation_id)
     sent_before = _sent_before(evaluation, reviewer, version, submission)
-    return sent_before or _decide("revise", evaluation, reviewer, submission, **decision)
+    if sent_before:
+        return sent_before
+    overturned = evaluation.review
+    review = _decide("revise", evaluation, reviewer, submission, **decision)
+    overturns.record_revision(overturned, by=review)
+    standing_sample.draw(evaluation, review)
+    return review
+
+
+@transaction.atomic
+def correct(
+    *,
+    evaluation_id: int,
+    reviewer: User,
+    version: int,
+    submission: UUID,
+    reason: str,
+    **decision: Unpack[Decision],
+) -> Review:
+    """Replace a decision in a spot check, as a lead. The reason goes to its reviewer.
+
+    The other arguments are those of `revise`. The correction is not drawn for a spot check itself.
+    """
+    check(reviewer, "lead_review")
+    evaluation = claims.lock_evaluation(evaluation_id)
+    sent_before = _sent_before(evaluation, reviewer, version, submission)
+    if sent_before:
+        return sent_before
+    corrected = evaluation.review
+    detail = {"reason": reason, "spot_check": True}
+    review = _decide("revise", evaluation, reviewer, submission, detail, **decision)
+    overturns.record_revision(corrected, by=review, reason=reason)
+    return review
 
 
 @transaction.atomic
@@ -77,10 +111,24 @@ def restore(
     if sent_before:
         return sent_before
     older, current = evaluation.reviews.get(version=restored), evaluation.review
-    place = (evaluation.source_import_id, evaluation.source_line)
     if older == current:
         raise Conflict("This version is already the current decision.")
-    decision: Decision = {
+    detail = {"restored": restored, "reason": reason}
+    review = _decide("restore", evaluation, actor, submission, detail, **_entries(older, evaluation))
+    overturns.record_overturn(current, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
+    return review
+
+
+def adopt(evaluation: Evaluation, answer: Review, actor: User) -> Review:
+    """Decide a locked record with the entries of an independent review, by the actor."""
+    detail = {"adopted": answer.version}
+    return _decide("submit", evaluation, actor, uuid4(), detail, **_entries(answer, evaluation))
+
+
+def _entries(older: Review, evaluation: Evaluation) -> Decision:
+    """Return the entries of an earlier version for a new one."""
+    place = (evaluation.source_import_id, evaluation.source_line)
+    return {
         "scores": older.corrected_scores or {},
         "comments": older.comments or "",
         "origins": older.origins,
@@ -88,10 +136,6 @@ def restore(
         "extractor": older.extractor,
         "judged": older.judged if (older.source_import_id, older.source_line) == place else None,
     }
-    detail = {"restored": restored, "reason": reason}
-    review = _decide("restore", evaluation, actor, submission, detail, **decision)
-    overturns.record_overturn(current, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
-    return review
 
 
 def _sent_before(evaluation: Evaluation, actor: User, version: int, submission: UUID) -> Review | None:
@@ -134,16 +178,21 @@ def _decide(
 
     `waiting` are the keys of the open independent reviews that it closes, if the caller has them.
     """
+    ended = decide_escalation(evaluation, actor=reviewer)
+    if ended is not None:
+        also = {**(also or {}), "escalation": ended}
+    closed = independent_reviews.close(evaluation, waiting)
+    if closed:
+        same = independent_reviews.same_scores(closed, decision["scores"])
+        also = {**(also or {}), "same_scores": same}
     review = review_versions.add(
         evaluation,
         reviewer,
         submission,
         decision,
-        escalation=decide_escalation(evaluation, actor=reviewer),
-        independent_reviews=independent_reviews.close(evaluation, waiting),
+        escalation=ended,
+        independent_reviews=closed,
     )
-    if action == "revise":
-        overturns.record_revision(evaluation.review, by=review)
     make_current(action, evaluation, review, also)
     return review
 
@@ -165,6 +214,7 @@ def undo(*, review: Review) -> Evaluation:
     Withdrawal.objects.create(review=review, actor=reviewer)
     before = evaluation.human
     _restore(evaluation, review)
+    _reopen_spot_check(review)
     save_decision(evaluation, claimed_by=reviewer if evaluation.in_queue else None)
     drafts.restore(review)
     events.record(
@@ -174,7 +224,6 @@ def undo(*, review: Review) -> Evaluation:
         version=review.version,
         human=human_changes(before, evaluation),
     )
-    independent_reviews.recount(evaluation, review)
     return evaluation
 
 
@@ -187,6 +236,13 @@ def _restore(evaluation: Evaluation, review: Review) -> None:
     if before["escalation"]:
         reopen_escalation(evaluation, before["escalation"])
     independent_reviews.reopen(review)
+
+
+def _reopen_spot_check(correction: Review) -> None:
+    """Reopen the spot check that an undone correction had completed."""
+    SpotCheck.objects.filter(correction=correction).update(
+        correction=None, outcome=SpotCheck.Outcome.OPEN, note="", resolved_by=None, resolved_at=None
+    )
 
 
 @transaction.atomic
@@ -261,6 +317,7 @@ def _adopt_file_decision(evaluation: Evaluation, conflict: FileConflict, actor: 
     overturns.record_overturn(overturned, overturns.Kind.FILE, actor=actor, by=evaluation.review)
     evaluation.human = conflict.human
     evaluation.is_outdated = evaluation.is_sampled = False
+    evaluation.sample_probability = None
     if evaluation.is_done:
         decide_escalation(evaluation, actor=actor)
         independent_reviews.close(evaluation)

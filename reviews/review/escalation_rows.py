@@ -41,12 +41,14 @@ def end_escalation(
     """End an escalation."""
     escalation.outcome, escalation.answer = outcome, answer
     escalation.resolved_by, escalation.resolved_at = actor, timezone.now()
-    escalation.save(update_fields=["outcome", "answer", "resolved_by", "resolved_at"])
+    # People need no notice of their own answer.
+    escalation.answer_read_at = escalation.resolved_at if actor == escalation.raised_by else None
+    escalation.save(update_fields=["outcome", "answer", "resolved_by", "resolved_at", "answer_read_at"])
     evaluation.is_escalated = False
 
 
 def reopen_escalation(evaluation: Evaluation, key: int) -> None:
     """Reopen an escalation that an undone decision had ended."""
     ended = Escalation.objects.filter(pk=key)
-    ended.update(outcome=Escalation.Outcome.OPEN, resolved_by=None, resolved_at=None)
+    ended.update(outcome=Escalation.Outcome.OPEN, resolved_by=None, resolved_at=None, answer_read_at=None)
     evaluation.is_escalated = True

@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import transaction
 
-from reviews.accounts.permissions import check, check_withdraw
-from reviews.audit import events
+from reviews.accounts.permissions import can, check, check_withdraw, people_in
+from reviews.audit import events, reveals
 from reviews.models import Escalation, Evaluation, User
 from reviews.queue import claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
@@ -71,6 +71,9 @@ def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> No
     A returned record is in the queue again; if independent reviews differ, it waits for one more. A closed
     record is completed without scores, with the reason and the answer as comments. An upheld decision stays
     current. Raises `Conflict` if the escalation is resolved, or if the record does not allow the outcome.
+
+    Leads see in lists how the independent reviews of such a record differ, so no lead can add one after it
+    is returned.
     """
     check(actor, "lead_review")
     escalation, evaluation = _open(escalation_id)
@@ -87,11 +90,33 @@ def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> No
         independent_reviews.close(evaluation)
     elif outcome != Outcome.RETURNED:
         raise ValueError(outcome)
-    elif evaluation.claimed_by_id == actor.pk:
-        claims.clear_claim(evaluation)
+    else:
+        _return_to_queue(escalation, evaluation, actor)
     end_escalation(escalation, evaluation, Outcome(outcome), actor=actor, answer=answer)
     evaluation.save(update_fields=["is_escalated"])
-    events.record("resolve escalation", actor=actor, evaluation=evaluation, outcome=outcome, answer=answer)
+    detail: dict[str, Any] = {"outcome": outcome, "answer": answer, "escalation": escalation_id}
+    events.record("resolve escalation", actor=actor, evaluation=evaluation, **detail)
+
+
+def _return_to_queue(escalation: Escalation, evaluation: Evaluation, actor: User) -> None:
+    if evaluation.claimed_by_id == actor.pk:
+        claims.clear_claim(evaluation)
+    if escalation.kind == Kind.DISAGREEMENT:
+        for lead in people_in(evaluation.run):
+            if can(lead, "lead_review"):
+                reveals.record_reveal(evaluation, lead, reveals.How.INDEPENDENT_REVIEWS)
+
+
+@transaction.atomic
+def cancel(*, escalation_id: int, actor: User) -> None:
+    """Withdraw anybody's question as a lead. The record is in the queue again. Raises `Conflict`."""
+    check(actor, "lead_review")
+    escalation, evaluation = _open(escalation_id)
+    end_escalation(escalation, evaluation, Outcome.WITHDRAWN, actor=actor)
+    evaluation.save(update_fields=["is_escalated"])
+    events.record(
+        "resolve escalation", actor=actor, evaluation=evaluation, outcome=Outcome.WITHDRAWN, answer=""
+    )
 
 
 def find_open(evaluation: Evaluation) -> Escalation | None:

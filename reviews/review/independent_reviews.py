@@ -2,25 +2,28 @@
 
 An independent review is a review version that is not the current decision. The record stays in the queue for
 other reviewers. Open independent reviews are visible to the adjudicating lead only. The last one that the run
-requires becomes the current decision if all scores agree. Otherwise the record goes to a lead.
+requires becomes the current decision if all scores agree. Otherwise the record goes to a lead. Records of a
+running check with known answers wait until the check ends.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Unpack
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Unpack
 from uuid import UUID
 
 from django.db import transaction
 
-from reviews.accounts.permissions import check, people_in
+from reviews.accounts.permissions import can, check, people_in
 from reviews.audit import events, reveals
 from reviews.models import Escalation, Evaluation, IndependentReview, Review, Run, User, Withdrawal
 from reviews.queue import allocation, claims
 from reviews.queue.claim_columns import NO_CLAIM, assign_claim, save_claim, start_claim
 from reviews.records.conflicts import Conflict
-from reviews.review import agreement_counts, drafts, versions
+from reviews.records.scores import identity, score_of
+from reviews.review import drafts, standing_sample, versions
 from reviews.review.current_decision import make_current
 from reviews.review.decision import Decision
 from reviews.review.escalation_rows import end_escalation, open_escalation
+from reviews.review.known_answer_rows import is_collecting
 from reviews.review.preconditions import check_decidable
 
 
@@ -52,6 +55,11 @@ def are_wanted(evaluation: Evaluation, waiting: Sequence[int]) -> bool:
     return wanted > 1 or bool(waiting)
 
 
+def are_collected(evaluation: Evaluation) -> bool:
+    """Return whether the record waits for independent reviews, and no lead decides between them yet."""
+    return evaluation.in_queue and are_wanted(evaluation, open_keys(evaluation))
+
+
 def open_reviews(evaluation: Evaluation) -> list[IndependentReview]:
     """Return the open independent reviews with their reviewers, the oldest first."""
     found = evaluation.independent_reviews.filter(is_open=True).select_related("review__reviewer", "reviewer")
@@ -67,12 +75,21 @@ def readable_by(evaluation: Evaluation, reader: User) -> list[IndependentReview]
     return open_reviews(evaluation) if is_over else []
 
 
+def readable_for_adjudication(evaluation: Evaluation, reader: User) -> list[IndependentReview]:
+    """Return the open independent reviews that the person adjudicates; empty on other records."""
+    may_adjudicate = evaluation.is_escalated and can(reader, "lead_review")
+    return readable_by(evaluation, reader) if may_adjudicate else []
+
+
 def review_progress(evaluation: Evaluation, user: User) -> ReviewProgress:
     """Count the independent reviews of a record that waits for its first decision; 0 for other records."""
     given = open_reviews(evaluation) if evaluation.in_queue and evaluation.review_id is None else []
     required = allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id)
     own = next((one for one in given if one.reviewer_id == user.pk), None)
-    return ReviewProgress(len(given), max(required, len(given) + 1), own)
+    count = len(given)
+    if count > 1 and count >= required and not evaluation.is_escalated and is_collecting(evaluation):
+        count = max(1, required - 1)  # as for other records that still wait
+    return ReviewProgress(count, max(required, count + 1), own)
 
 
 def reviewer_shortage(run: Run) -> str:
@@ -102,17 +119,32 @@ def submit(evaluation: Evaluation, reviewer: User, submission: UUID, decision: D
     evaluation.save(update_fields=["assigned_to", *assign_claim(evaluation, NO_CLAIM)])
     evaluation.skips.filter(reviewer=reviewer).delete()
     drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
-    if len(submitted) < allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id):
-        return review
-    if versions.have_same_scores(one.review for one in submitted):
-        close(evaluation)
-        numbers = [one.review.version for one in submitted]
-        make_current("resolve", evaluation, review, {"independent_reviews": numbers})
-    else:
-        _escalate_disagreement(evaluation, reviewer)
-    # Last: this locks rows that all reviewers of the run share.
-    agreement_counts.count(evaluation, submitted)
+    if _is_complete(evaluation, submitted) and not is_collecting(evaluation):
+        _settle(evaluation, submitted, reviewer)
     return review
+
+
+def settle(evaluation: Evaluation, actor: User) -> None:
+    """Settle a locked record that has as many independent reviews as the run requires."""
+    submitted = open_reviews(evaluation)
+    if submitted and _is_complete(evaluation, submitted):
+        _settle(evaluation, submitted, actor)
+
+
+def _is_complete(evaluation: Evaluation, submitted: Sequence[IndependentReview]) -> bool:
+    return len(submitted) >= allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id)
+
+
+def _settle(evaluation: Evaluation, submitted: Sequence[IndependentReview], actor: User) -> None:
+    """Make the last review the current decision if all agree. Otherwise send the record to a lead."""
+    if not versions.have_same_scores(one.review for one in submitted):
+        _escalate_disagreement(evaluation, actor)
+        return
+    review = submitted[-1].review
+    close(evaluation)
+    numbers = [one.review.version for one in submitted]
+    make_current("resolve", evaluation, review, {"independent_reviews": numbers})
+    standing_sample.draw(evaluation, review)
 
 
 @transaction.atomic
@@ -195,17 +227,31 @@ def close(evaluation: Evaluation, waiting: Sequence[int] | None = None) -> Seque
     return keys
 
 
+def same_scores(closed: Sequence[int], scores: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return for each criterion the reviewers who gave it the same score with the same words.
+
+    `closed` are the keys of the independent reviews. Criteria without such a reviewer are left out.
+    """
+    found = IndependentReview.objects.filter(pk__in=closed).order_by("review__version")
+    given = list(found.values_list("reviewer__username", "review__corrected_scores"))
+    taken = {
+        name: [who for who, theirs in given if _same_entry((theirs or {}).get(name), entry)]
+        for name, entry in scores.items()
+    }
+    return {name: people for name, people in taken.items() if people}
+
+
+def _same_entry(one: Mapping[str, Any] | None, other: Mapping[str, Any]) -> bool:
+    if one is None or one.get("justification") != other.get("justification"):
+        return False
+    return identity(score_of(one)) == identity(score_of(other))
+
+
 def reopen(review: Review) -> None:
     """Reopen the independent reviews that an undone decision had closed."""
     IndependentReview.objects.filter(pk__in=(review.before or {}).get("independent_reviews", [])).update(
         is_open=True
     )
-
-
-def recount(evaluation: Evaluation, undone: Review) -> None:
-    """Remove a record from the counts if the undone review was counted."""
-    if evaluation.independent_reviews.filter(review=undone, is_counted=True).exists():
-        agreement_counts.uncount(evaluation)
 
 
 def outdate(evaluations: Iterable[int]) -> None:
@@ -237,7 +283,6 @@ def withdraw(evaluation: Evaluation, review: Review) -> None:
         save_claim(evaluation, start_claim(evaluation.run, reviewer))
     drafts.restore(review)
     events.record("undo independent review", actor=reviewer, evaluation=evaluation, version=review.version)
-    recount(evaluation, review)
 
 
 def _create(evaluation: Evaluation, review: Review) -> IndependentReview:

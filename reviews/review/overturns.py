@@ -17,7 +17,7 @@ def record_overturn(
         Overturn.objects.create(review=review, kind=kind, reason=reason, actor=actor, by=by)
 
 
-def record_revision(review: Review | None, *, by: Review) -> None:
-    """Record an overturn if the scores of the newer version differ. Its comments are the reason."""
+def record_revision(review: Review | None, *, by: Review, reason: str = "") -> None:
+    """Record an overturn if the scores of the newer version differ. Without a reason, its comments are it."""
     if review and not have_same_scores([review, by]):
-        record_overturn(review, Kind.REVISED, actor=by.reviewer, reason=by.comments or "", by=by)
+        record_overturn(review, Kind.REVISED, actor=by.reviewer, reason=reason or by.comments or "", by=by)

@@ -41,16 +41,14 @@ class ReviewSheet:
     earlier: Mapping[str, EarlierScore]
     #: Where `earlier` is what independent reviews agree on.
     is_adjudication: bool
+    #: In an adjudication, the justifications that reviewers wrote: criterion -> reviewer -> text.
+    words: Mapping[str, Mapping[str, str]]
     #: Number of the judge's criteria beyond the limit.
     left_out: int
     #: The decision in the imported file, if none was made here.
     file_decision: FileDecision | None
-
-    @property
-    def comments(self) -> str:
-        """The comments of the decision so far, made here or in the file."""
-        review = self.evaluation.review
-        return (review.comments if review else self.evaluation.human_review_comments) or ""
+    #: The comments of the decision so far, made here or in the file; in an adjudication, those that agree.
+    comments: str
 
     def input(self, criterion: str) -> ScoreInput:
         """Return the scores that can be entered for a criterion."""
@@ -99,23 +97,37 @@ def load_sheet(
         judged_texts={one.criterion: one.justification for one in judged},
         earlier={}
         if is_blind
-        else _earlier_scores(evaluation, agreed or _blind_scores(blind_scores, judged)),
+        else agreed or _earlier_scores(evaluation, _blind_scores(blind_scores, judged), judged),
         is_adjudication=bool(agreed),
+        words=adjudication.reviewers_words(independent_reviews, judged),
         left_out=len(found) - len(judged),
         file_decision=None if is_blind else file_decisions.find_file_decision(evaluation),
+        comments=adjudication.agreed_comments(independent_reviews)
+        if independent_reviews
+        else _earlier_comments(evaluation),
     )
 
 
-def _earlier_scores(
-    evaluation: Evaluation, entered_here: Mapping[str, EarlierScore]
-) -> Mapping[str, EarlierScore]:
-    """Return the scores of the current decision, or else those entered here, or else the file's."""
+def _earlier_comments(evaluation: Evaluation) -> str:
     review = evaluation.review
-    if review is None and entered_here:
-        return entered_here
-    scores = review.corrected_scores if review else evaluation.human_corrected_scores
+    return (review.comments if review else evaluation.human_review_comments) or ""
+
+
+def _earlier_scores(
+    evaluation: Evaluation, locked_in: Mapping[str, EarlierScore], judged: Sequence[Proposal]
+) -> Mapping[str, EarlierScore]:
+    """Return the scores of the current decision, or else those locked in here, or else the file's.
+
+    A criterion that the judge scored and the decision left out is excluded.
+    """
+    review = evaluation.review
+    if review is None and locked_in:
+        return locked_in
+    scores = (review.corrected_scores if review else evaluation.human_corrected_scores) or {}
     causes, origins = (review.causes, review.origins) if review else ({}, {})
-    return {
+    known = (review.judged or {}) if review and scores else {}
+    excluded = [one.criterion for one in judged if one.criterion in known and one.criterion not in scores]
+    return {name: EarlierScore(name, None, "", "", is_excluded=True) for name in excluded} | {
         name: EarlierScore(
             name,
             score_of(entry),
@@ -125,7 +137,7 @@ def _earlier_scores(
             is_in_file=review is None,
             has_judges_text=has_judges_text(entry, origins.get(name, "")),
         )
-        for name, entry in (scores or {}).items()
+        for name, entry in scores.items()
     }
 
 

@@ -3,7 +3,7 @@
 `decisions` changes single records. No other package changes a status.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -16,10 +16,41 @@ from reviews.records.status import NOT_REQUIRED, TRANSITIONS
 
 _SAMPLED = TRANSITIONS["sample", NOT_REQUIRED]
 
-_SAMPLE = """
-    UPDATE evaluation SET is_sampled = true, human_review_status = %(sampled)s
-    WHERE id = ANY(%(keys)s) AND human_review_status = %(not_required)s AND review_id IS NULL
-"""
+_DRAWN = "unnest(%(keys)s::bigint[], %(probabilities)s::float8[]) AS drawn (key, probability)"
+_SAMPLE = f"""
+    UPDATE evaluation
+    SET is_sampled = true, human_review_status = %(sampled)s, sample_probability = probability
+    FROM {_DRAWN}
+    WHERE evaluation.id = key AND human_review_status = %(not_required)s AND review_id IS NULL
+"""  # noqa: S608 (a constant)
+#: SQL: whether nobody has worked on a record, claims and escalations aside.
+IS_UNTOUCHED = " AND ".join(
+    f"NOT EXISTS (SELECT FROM {table} WHERE {table}.evaluation_id = evaluation.id)"
+    for table in ("review", "blind_scores", "draft")
+)
+# Its blind ratings have the probability at lock-in, times the blind share.
+_RAISE_RATINGS = f"""
+    UPDATE rating
+    SET probability = least(1, rating.probability * drawn.probability / evaluation.sample_probability)
+    FROM {_DRAWN} JOIN evaluation ON evaluation.id = key
+    WHERE rating.evaluation_id = key AND blind_scores_id IS NOT NULL
+      AND sample_probability < drawn.probability
+"""  # noqa: S608 (a constant)
+# A record that was reached while the sample was larger was drawn with the larger probability.
+_CHANGE_PROBABILITIES = f"""
+    UPDATE evaluation SET sample_probability = probability
+    FROM {_DRAWN}
+    WHERE evaluation.id = key AND (
+        sample_probability < probability
+        OR (NOT is_escalated AND (claimed_until IS NULL OR claimed_until <= now()) AND {IS_UNTOUCHED})
+    )
+"""  # noqa: S608 (a constant)
+_REDUCE_RATINGS = f"""
+    UPDATE rating SET probability = rating.probability * drawn.probability / evaluation.sample_probability
+    FROM {_DRAWN} JOIN evaluation ON evaluation.id = key
+    WHERE rating.evaluation_id = key AND blind_scores_id IS NOT NULL
+"""  # noqa: S608 (a constant)
+_REDUCE = f"UPDATE evaluation SET sample_probability = probability FROM {_DRAWN} WHERE evaluation.id = key"  # noqa: S608
 # A record that somebody is working on stays in the queue.
 _LOCK_UNTOUCHED = """
     SELECT id FROM evaluation
@@ -28,13 +59,12 @@ _LOCK_UNTOUCHED = """
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 # A statement of its own: reviews and drafts that were saved before the lock was taken are visible to it.
-_UNSAMPLE = """
-    UPDATE evaluation SET is_sampled = false, human_review_status = %(not_required)s
-    WHERE id = ANY(%(keys)s)
-      AND NOT EXISTS (SELECT FROM review WHERE review.evaluation_id = evaluation.id)
-      AND NOT EXISTS (SELECT FROM draft WHERE draft.evaluation_id = evaluation.id)
+_UNSAMPLE = f"""
+    UPDATE evaluation
+    SET is_sampled = false, human_review_status = %(not_required)s, sample_probability = NULL
+    WHERE id = ANY(%(keys)s) AND {IS_UNTOUCHED}
     RETURNING id, claimed_by_id IS NOT NULL
-"""
+"""  # noqa: S608 (a constant)
 
 _TYPES = {
     "TextField": "text",
@@ -50,6 +80,10 @@ _COLUMN_TYPES = {name: _TYPES[Evaluation._meta.get_field(name).get_internal_type
 _UPDATE_RECORDS = f"""
     UPDATE evaluation SET
         source_import_id = %s, {", ".join(f"{name} = new.{name}" for name in _COLUMNS)},
+        sample_probability = CASE
+            WHEN new.is_sampled OR (evaluation.needs_human_review AND new.needs_human_review)
+            THEN sample_probability
+        END,
         version = version + 1, review_id = CASE WHEN new.keeps_review THEN review_id END
     FROM json_to_recordset(%s::json) AS new (
         id bigint, keeps_review boolean, {", ".join(f"{name} {kind}" for name, kind in _COLUMN_TYPES.items())}
@@ -58,11 +92,38 @@ _UPDATE_RECORDS = f"""
 """  # noqa: S608 (our own column names)
 
 
-def sample_records(keys: list[int]) -> int:
-    """Add unflagged records to the random sample and to the queue. Return how many were added."""
+def sample_records(probabilities: Mapping[int, float]) -> int:
+    """Add unflagged records to the random sample and to the queue. Return how many were added.
+
+    The probability, in (0, 1], is that of being drawn, by record.
+    """
+    values = _as_arrays(probabilities)
     with connection.cursor() as cursor:
-        cursor.execute(_SAMPLE, {"keys": keys, "sampled": _SAMPLED, "not_required": NOT_REQUIRED})
+        cursor.execute(_SAMPLE, values | {"sampled": _SAMPLED, "not_required": NOT_REQUIRED})
         return int(cursor.rowcount)
+
+
+def change_probabilities(probabilities: Mapping[int, float]) -> None:
+    """Change the probability of being drawn, by drawn record, and that of its blind ratings.
+
+    It never decreases for a record that somebody has worked on.
+    """
+    values = _as_arrays(probabilities)
+    with connection.cursor() as cursor:
+        cursor.execute(_RAISE_RATINGS, values)
+        cursor.execute(_CHANGE_PROBABILITIES, values)
+
+
+def reduce_probabilities(probabilities: Mapping[int, float]) -> None:
+    """Set the probability of being drawn, by drawn record, and that of its blind ratings in proportion."""
+    values = _as_arrays(probabilities)
+    with connection.cursor() as cursor:
+        cursor.execute(_REDUCE_RATINGS, values)
+        cursor.execute(_REDUCE, values)
+
+
+def _as_arrays(probabilities: Mapping[int, float]) -> dict[str, Any]:
+    return {"keys": [*probabilities], "probabilities": [*probabilities.values()]}
 
 
 def unsample_records(keys: list[int]) -> int:

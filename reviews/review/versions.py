@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records.conflicts import Conflict
-from reviews.records.reason_families import reason_family
 from reviews.records.scores import identity, is_score, score_of
+from reviews.review import blind_score_rows
 from reviews.review.decision import Decision
 from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
@@ -97,7 +97,7 @@ def add(
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
         stratum_id=basis.stratum,
-        families=sorted({reason_family(str(reason)).key for reason in evaluation.review_reasons}),
+        families=blind_score_rows.families(evaluation),
         is_sampled=evaluation.is_sampled,
         blind_scores=basis.blind_scores,
         blind_verdict=None if basis.blind_scores is None else rubric.aggregate(basis.blind_scores),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from reviews.records.scales import MAX_VALUES, YES_PARTIAL_NO, RangeScale, ValueScale
+from reviews.records.scales import MAX_VALUES, YES_PARTIAL_NO, PairwiseScale, RangeScale, ValueScale
 
 # Usual ranges, the narrowest first.
 _USUAL: Sequence[tuple[int, int]] = ((0, 1), (1, 3), (0, 3), (1, 5), (0, 5), (1, 10), (0, 10), (0, 100))
@@ -20,6 +20,10 @@ _RANKS = (
 )
 # The letters of Inspect: correct, partly correct and incorrect, and N for no answer.
 _LETTERS = ValueScale(("C", "P", "I"), "C", "P", ("N",))
+# Words for the better one of two responses, and for neither.
+_PAIRS = (("a", "b"), ("model_a", "model_b"), ("model_1", "model_2"), ("response_a", "response_b"))
+_TIES = ("tie", "draw", "equal")
+_BOTH_BAD = ("tie (bothbad)", "bothbad", "both bad", "neither")
 _RANK = {word: rank for rank, words in enumerate(_RANKS) for word in words}
 
 
@@ -45,6 +49,26 @@ def range_of_scores(scores: Sequence[float]) -> RangeScale:
     is_integer = all(isinstance(score, int) for score in ranked)
     step = 1 if not is_integer and all(float(score).is_integer() for score in ranked) else None
     return complete_range(min(ranked), max(ranked), is_integer=is_integer, step=step)
+
+
+def scale_of_preferences(texts: Iterable[str]) -> PairwiseScale | None:
+    """Return the scale of texts that name the better one of two responses; None for other texts.
+
+    The letters A and B alone may be grades.
+    """
+    words = {text.strip().casefold(): text for text in texts}
+    neither = [word for word in words if word in (*_TIES, *_BOTH_BAD)]
+    for a, b in _PAIRS:
+        chosen = {a, b} & {*words}
+        is_clear = len(a) > 1 and len(chosen) == 2
+        if chosen and (neither or is_clear) and {*words} == {*chosen, *neither}:
+            tie, both_bad = _first(_TIES, words), _first(_BOTH_BAD, words)
+            return PairwiseScale(words.get(a, a), words.get(b, b), tie or "tie", both_bad)
+    return None
+
+
+def _first(names: Iterable[str], words: dict[str, str]) -> str | None:
+    return next((words[name] for name in names if name in words), None)
 
 
 def scale_of_texts(texts: Iterable[str]) -> ValueScale | None:

@@ -35,11 +35,12 @@ def write_guideline(*, run_id: int, actor: User, text: str, seen: int | None) ->
     if run.guideline_version != seen:
         raise SettingsChanged
     known = current_guideline(run)
-    if text == (known.text if known else ""):
+    before = known.text if known else ""
+    if text == before:
         return run
     version = (run.guideline_version or 0) + 1
     Guideline.objects.create(run=run, version=version, text=text, created_by=actor)
     run.guideline_version = version
     run.save(update_fields=["guideline_version"])
-    events.record("write guideline", actor=actor, run=run, version=version, text=text)
+    events.record("write guideline", actor=actor, run=run, version=version, before=before, after=text)
     return run

@@ -9,10 +9,10 @@ from reviews.models import Evaluation, Run
 from reviews.records import extracted_scores
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.rubric_file import MAX_CRITERIA, MAX_NAME
-from reviews.records.scales import MAX_NUMBER, MAX_VALUE, YES_PARTIAL_NO, Scale, ValueScale
+from reviews.records.scales import MAX_NUMBER, MAX_VALUE, YES_PARTIAL_NO, Scale, ValueScale, number_of
 from reviews.records.scores import Score, identity, is_number, is_score, score_of
 from reviews.records.verdict import VerdictRule
-from reviews.rubric.completion import range_of_scores, scale_of_texts
+from reviews.rubric.completion import range_of_scores, scale_of_preferences, scale_of_texts
 from reviews.rubric.proposals import read_own_proposals
 from reviews.rubric.run_rubric import extend_rubric, run_rubric
 
@@ -79,7 +79,7 @@ def _own(scale: Scale | None, common: Scale) -> Scale | None:
 
 def _infer_scale(name: str, sample: list[_Read]) -> Scale | None:
     """Return the scale of a criterion's scores; None if they do not make one."""
-    counts = Counter(identity(read.scores[name]) for read in sample if name in read.scores)
+    counts = Counter(identity(_as_number(read.scores[name])) for read in sample if name in read.scores)
     frequent = [value for (_, value), count in counts.most_common() if 100 * count > len(sample)]
     # A scale with many scores has each of them rarely.
     found = frequent if len(frequent) > 1 else [value for (_, value), _ in counts.most_common()]
@@ -92,7 +92,7 @@ def _infer_scale(name: str, sample: list[_Read]) -> Scale | None:
     texts = [
         value for value in found if isinstance(value, str) and value.isprintable() and len(value) <= MAX_VALUE
     ]
-    return scale_of_texts(texts)
+    return scale_of_preferences(texts) or scale_of_texts(texts)
 
 
 def _sample(run: Run) -> list[Evaluation]:
@@ -137,6 +137,12 @@ def _criteria(run: Run, sample: list[_Read]) -> list[str]:
     in_order = [proposal.criterion for proposal in read_own_proposals(fullest.record)]
     ordered = [*(name for name in in_order if name in common), *sorted(common.difference(in_order))]
     return ordered[:MAX_CRITERIA]
+
+
+def _as_number(score: Score) -> Score:
+    """Return the number that a judge may have written as text, or else the score."""
+    number = number_of(score)
+    return score if number is None else number
 
 
 def _is_number(value: Score) -> TypeGuard[float]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.rubric_file import MAX_CRITERIA
-from reviews.records.scales import MAX_VALUES, RangeScale, Scale, ValueScale
+from reviews.records.scales import MAX_VALUES, PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.rubric.completion import complete_range, scale_of_texts
 
 
@@ -40,6 +40,8 @@ def merge_scales(known: Scale, found: Scale) -> Scale:
         )
     if isinstance(known, ValueScale) and isinstance(found, ValueScale):
         return _merge_values(known, found)
+    if isinstance(known, PairwiseScale) and isinstance(found, PairwiseScale) and not known.both_bad:
+        return replace(known, both_bad=found.both_bad)
     return known
 
 

@@ -40,7 +40,7 @@ def rename_run(*, run_id: int, actor: User | None, name: str) -> Run:
             run.save(update_fields=["name"])
     except IntegrityError as taken:
         raise InvalidSettings({"name": [f"There is another run named {name!r}."]}) from taken
-    events.record("rename run", actor=actor, run=run, before=before)
+    events.record("rename run", actor=actor, run=run, before=before, after=name)
     return run
 
 

@@ -40,7 +40,8 @@ _SET_ASIDE = (
     "SET CONSTRAINTS ALL DEFERRED",
     """
     CREATE TEMPORARY TABLE earlier_record ON COMMIT DROP AS
-    SELECT id, first_import_id, first_line, evaluation_id, version, was_shown, assigned_to_id, priority
+    SELECT id, first_import_id, first_line, evaluation_id, version, was_shown, assigned_to_id, priority,
+           due_on
     FROM evaluation WHERE run_id = %(run)s
     """,
     """
@@ -87,7 +88,8 @@ _RESTORE = (
     """
     UPDATE evaluation record SET
         id = earlier.id, version = earlier.version + 1, was_shown = earlier.was_shown,
-        assigned_to_id = earlier.assigned_to_id, priority = earlier.priority
+        assigned_to_id = earlier.assigned_to_id, priority = earlier.priority,
+        due_on = earlier.due_on
     FROM earlier_record earlier
     WHERE record.run_id = %(run)s AND record.first_import_id = earlier.first_import_id
       AND record.first_line = earlier.first_line

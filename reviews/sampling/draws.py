@@ -3,11 +3,19 @@
 In the queue, a sampled record looks like a flagged one. Even its version stays the same. Its line in the
 export is unchanged until somebody overrides a score.
 
-Each stratum and verdict contributes the same share, and at least one record. The draw is deterministic: a
-second draw adds nothing, a larger share adds records, and a smaller one removes records that nobody has
-worked on.
+A cell has the unflagged records with the same judge, prompt, model and verdict. The first import that brings
+records to a cell contributes a fixed share of them, and at least one. Later imports contribute every record
+whose position (`queue.allocation`) is below the share. So the records of a smaller share are always among
+those of a larger one, and the draw is deterministic: a second one adds nothing, a larger share adds records,
+and a smaller one removes records that nobody has worked on.
+
+Each sampled record has the probability of being drawn: that of the largest share since somebody first worked
+on it. Weighted by its inverse, the reviewed records represent all records that a draw could take, however
+often the share has changed. If a larger share is reduced before its records are reviewed, `reduced_shares`
+corrects the probabilities.
 """
 
+from math import sqrt
 from typing import NamedTuple
 
 from django.db import connection, transaction
@@ -21,26 +29,55 @@ from reviews.models import Import, Run, User
 from reviews.queue import allocation, progress
 from reviews.records.status import NOT_REQUIRED
 from reviews.review import status_changes
+from reviews.sampling import planned_shares, reduced_shares
 
 JOB = "reviews.tasks.draw_sample"
 # Larger runs are sampled by a job, others in the transaction of the caller.
 MAX_RECORDS_WITHOUT_JOB = 20_000
+# Smaller batches are sorted whole.
+_FEWEST_TO_PRESELECT = 1_000
 
-# Records to add to the sample or to remove from it. An unflagged record with another status than "Not
-# Required" in its file was reviewed before.
+# The differences between the sample and the wanted one: records to add, to remove, and with another
+# probability. Records above the bound `candidate` are not sorted: sorting a large run takes most of the time.
 _DIFFERING = f"""
-    SELECT id, is_sampled FROM (
-        SELECT id, is_sampled,
-               row_number() OVER (cell ORDER BY {allocation.POSITION_SQL}, id)
-               <= ceil(round((%(share)s::float8 * count(*) OVER cell)::numeric, 6)) AS is_wanted
+    WITH frame AS MATERIALIZED (
+        SELECT id, is_sampled, sample_probability, first_import_id, {allocation.POSITION_SQL} AS position,
+               {planned_shares.CELL_SQL} AS cell
         FROM evaluation
         WHERE run_id = %(run)s AND NOT needs_human_review
           AND (is_sampled OR (human_review_status = %(not_required)s AND review_id IS NULL))
-        WINDOW cell AS (PARTITION BY judge_llm_model, judge_prompt_template_path, coalesce(model_id, ''),
-                                     coalesce(aggregated_score, ''))
-    ) placed
-    WHERE is_wanted <> is_sampled
+    ), planned AS ({planned_shares.PLANNED_SQL}
+    ), batch AS (
+        SELECT cell, first_import_id, records, coalesce(share, %(share)s::float8) AS share,
+               coalesce(bound, %(bound)s) AS bound, coalesce(candidate, %(candidate)s) AS candidate,
+               row_number() OVER (PARTITION BY cell ORDER BY sequence) = 1 AS is_first
+        FROM (SELECT cell, first_import_id, count(*) AS records FROM frame GROUP BY 1, 2) AS counted
+        JOIN import ON import.id = first_import_id
+        LEFT JOIN planned USING (cell)
+    ), placed AS (
+        SELECT *, ceil(round((share * records)::numeric, 6)) AS wanted,
+               row_number() OVER (PARTITION BY cell, first_import_id ORDER BY position, id) AS place
+        FROM frame JOIN batch USING (cell, first_import_id)
+        WHERE is_sampled OR position < candidate OR records < {_FEWEST_TO_PRESELECT}
+    ), drawn AS (
+        SELECT id, is_sampled, sample_probability,
+               CASE WHEN is_first THEN place <= wanted ELSE position < bound END AS is_wanted,
+               CASE WHEN is_first THEN wanted / records ELSE share END::float8 AS probability
+        FROM placed
+    )
+    SELECT id, is_sampled, is_wanted, probability FROM drawn
+    WHERE is_wanted <> is_sampled OR (is_wanted AND sample_probability IS DISTINCT FROM probability)
 """  # noqa: S608 (a constant)
+
+
+class _Change(NamedTuple):
+    """A difference between the sample as it is and as it is wanted."""
+
+    record: int
+    is_sampled: bool
+    is_wanted: bool
+    #: The probability of being drawn now, in (0, 1] if it is wanted.
+    probability: float
 
 
 class DrawResult(NamedTuple):
@@ -69,10 +106,18 @@ def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
     run = Run.objects.select_for_update(no_key=True).filter(pk=run_id).first()
     if run is None:
         return DrawResult(0, 0)
-    wanted, unwanted = _differing(run)
+    planned_shares.order_flagged(run)
+    changes = _differing(run)
+    removed = {change.record: change.probability for change in changes if not change.is_wanted}
+    kept = {change.record: change.probability for change in changes if change.is_wanted and change.is_sampled}
+    added = {change.record: change.probability for change in changes if not change.is_sampled}
+    if removed:
+        reduced_shares.correct_probabilities(run, removed)
+    if kept:
+        status_changes.change_probabilities(kept)
     result = DrawResult(
-        status_changes.sample_records(wanted) if wanted else 0,
-        status_changes.unsample_records(unwanted) if unwanted else 0,
+        status_changes.sample_records(added) if added else 0,
+        status_changes.unsample_records([*removed]) if removed else 0,
     )
     if any(result):
         share = run.sample_share
@@ -80,25 +125,32 @@ def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
     return result
 
 
-def _differing(run: Run) -> tuple[list[int], list[int]]:
-    """Return the keys of the records to add to the sample, and of those to remove."""
+def _differing(run: Run) -> list[_Change]:
     if not _has_sample(run):
-        return [], []
-    values: dict[str, int | float | str] = {
+        return []
+    values = {
+        **planned_shares.planned_values(run, is_flagged=False, candidate=_preselected),
         "run": run.pk,
         "share": run.sample_share,
+        "bound": allocation.bound(run.sample_share),
+        "candidate": allocation.bound(_preselected(run.sample_share)),
         "purpose": allocation.SAMPLE,
         "not_required": NOT_REQUIRED,
     }
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERING, values)
-        rows = cursor.fetchall()
-    return [pk for pk, is_sampled in rows if not is_sampled], [pk for pk, is_sampled in rows if is_sampled]
+        return [_Change(*row) for row in cursor.fetchall()]
+
+
+def _preselected(share: float) -> float:
+    """Return a share that contains, but in one of 10^8 cases, the first `share` of a batch by position."""
+    expected = share * _FEWEST_TO_PRESELECT
+    return min(1.0, (expected + 6 * sqrt(expected) + 20) / _FEWEST_TO_PRESELECT)
 
 
 def request_draw(run: Run, actor: User | None = None) -> None:
     """Draw in the caller's transaction, or by a job for a large run or while an import is running."""
-    if not _has_sample(run):
+    if not (_has_sample(run) or planned_shares.has_order(run)):
         return
     if progress.run_progress(run).total <= MAX_RECORDS_WITHOUT_JOB and locks.try_acquire(Lock.IMPORT):
         draw_sample(run.pk, actor)

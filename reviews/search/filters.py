@@ -13,12 +13,12 @@ from typing import NamedTuple, Self
 
 from django.db.models import F, Q
 from django.http import QueryDict
+from django.utils import timezone
 from django.utils.http import urlencode
 
 from reviews.models import Run, User
-from reviews.models.evaluations import DONE, IN_PROGRESS, IN_QUEUE, WAITING
+from reviews.models.evaluations import CLAIMED_IN_QUEUE, DONE, ESCALATED, IN_QUEUE, NOT_FLAGGED, WAITING
 from reviews.records.schema import EARLIEST_YEAR, VERDICTS
-from reviews.records.status import NOT_REQUIRED
 from reviews.search import hidden_records, indexing, terms
 
 MAX_VALUES = 50
@@ -28,10 +28,10 @@ LIST_PARAMETERS = ("sort", "after")
 
 STATUSES = {
     "waiting": WAITING,
-    "claimed": IN_QUEUE & IN_PROGRESS & Q(is_escalated=False),
-    "escalated": IN_QUEUE & Q(is_escalated=True),
+    "claimed": CLAIMED_IN_QUEUE,
+    "escalated": ESCALATED,
     "done": DONE,
-    "not-required": Q(human_review_status=NOT_REQUIRED),
+    "not-required": NOT_FLAGGED,
     "outdated": Q(is_outdated=True),
 }
 
@@ -55,6 +55,12 @@ class Filter(NamedTuple):
     is_facet: bool = False
     #: Whether it finds records by the output of the judge or its verifier.
     reveals: bool = False
+    #: The condition for one canonical value, if it depends on the run.
+    in_run: Callable[[str, Run], Q] | None = None
+
+    @property
+    def is_facet_only(self) -> bool:
+        return not self.condition and not self.in_run
 
 
 def _equals(column: str) -> Callable[[str], Q]:
@@ -88,6 +94,34 @@ def _assigned_to(name: str) -> Q:
     return Q(assigned_to=None) if name == NOBODY else Q(assigned_to__username=name)
 
 
+def _due(word: str, run: Run) -> Q:
+    """The condition on the due date of records in the queue: their own, or that of the run."""
+    today = timezone.now().date()
+    if word == "none":
+        return Q(due_on=None) if run.due_on is None else Q(pk__in=())
+    first, end = dt.date.min, today  # the days from the first one until before the end
+    if word == "week":
+        end = today + dt.timedelta(days=7)
+    elif word != "overdue":
+        first = today + _DUE_DAYS[word] if word in _DUE_DAYS else dt.date.fromisoformat(word)
+        end = first + dt.timedelta(days=1)
+    is_due = Q(due_on__gte=first, due_on__lt=end)
+    if run.due_on and first <= run.due_on < end:
+        is_due |= Q(due_on=None)
+    return IN_QUEUE & is_due
+
+
+def _parse_due(text: str) -> str:
+    if text in DUE:
+        return text
+    try:
+        return _parse_day(text)
+    except _InvalidValue:
+        raise _InvalidValue(
+            f"“{_abbreviate(text)}” is neither a date nor one of: {', '.join(DUE)}."
+        ) from None
+
+
 def _verdict(word: str) -> Q:
     """The condition while some records are not indexed. Their extracted scores have no verdict yet."""
     read = Q(aggregated_score=None, facets__keys__contains=[indexing.facet_key("verdict", word)])
@@ -101,6 +135,14 @@ def _parse_search(text: str) -> str:
 
 
 _STATUS_TITLES = {name: name.replace("-", " ").capitalize() for name in STATUSES}
+DUE = {
+    "overdue": "overdue",
+    "today": "today",
+    "tomorrow": "tomorrow",
+    "week": "within 7 days",
+    "none": "no due date",
+}
+_DUE_DAYS = {"today": dt.timedelta(), "tomorrow": dt.timedelta(days=1)}
 _VERIFIED = {
     "yes": "matches",
     "no": "does not match",
@@ -140,6 +182,7 @@ FILTERS: dict[str, Filter] = {
     ),
     "decided-by": Filter("Decided by", _equals("human_reviewer_id")),
     "assigned-to": Filter("Assigned to", _assigned_to),
+    "due": Filter("Due", in_run=_due, parse=_parse_due),
     "claimed-by": Filter("Claimed by", lambda name: STATUSES["claimed"] & Q(claimed_by__username=name)),
     "created-from": _from("Created from", "created_at"),
     "created-until": _until("Created until", "created_at"),
@@ -187,7 +230,7 @@ class Filters:
         A filter by hidden values excludes the records that have them: see `hidden_records`. The condition is
         faster with `is_indexed`, if all records of the run are indexed.
         """
-        condition = self._matching(is_indexed=is_indexed)
+        condition = self._matching(run, is_indexed=is_indexed)
         if self.reveals_judge:
             condition &= ~hidden_records.hidden_from(reader, run)
         if self.reveals_reason:
@@ -207,11 +250,13 @@ class Filters:
         """Whether a filter finds records by their flag reasons."""
         return bool(self.values_of("reason"))
 
-    def _matching(self, *, is_indexed: bool) -> Q:
+    def _matching(self, run: Run, *, is_indexed: bool) -> Q:
         condition, all_of = Q(), []
         for name in dict(self.values):
             one, values = FILTERS[name], self.values_of(name)
-            if one.condition and not (one.is_facet and is_indexed):
+            if one.in_run:
+                condition &= reduce(or_, (one.in_run(value, run) for value in values))
+            elif one.condition and not (one.is_facet and is_indexed):
                 condition &= reduce(or_, map(one.condition, values))
             elif len(values) == 1:
                 all_of.append(indexing.facet_key(name, values[0]))
@@ -250,7 +295,7 @@ class Filters:
     @property
     def needs_index(self) -> bool:
         """Whether these filters miss records that are not indexed yet."""
-        return any(name in {"q", "verdict"} or not FILTERS[name].condition for name, _ in self.values)
+        return any(name in {"q", "verdict"} or FILTERS[name].is_facet_only for name, _ in self.values)
 
     def __bool__(self) -> bool:
         return bool(self.values)

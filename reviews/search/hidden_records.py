@@ -3,25 +3,12 @@
 Lists, filters, sort orders and search use them, so that they reveal no more than the page of a record.
 """
 
-from django.db.models import BooleanField, Exists, F, FloatField, Func, OuterRef, Q, Value
-from django.db.models.lookups import LessThan
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q
 
 from reviews.models import Reveal, Review, Run, User
 from reviews.models.evaluations import IN_QUEUE
-from reviews.queue import allocation
 
 _NO_RECORD = Q(pk__in=[])
-
-
-class _Share(Func):
-    """`allocation.share_of` in SQL, exact to the last bit."""
-
-    template = (
-        "(('x' || left(encode(sha256(convert_to(%(expressions)s, 'UTF8')), 'hex'), 12))::bit(48)::bigint"
-        " / 281474976710656.0::float8)"
-    )
-    arg_joiner = " || "
-    output_field = FloatField()
 
 
 class _AnswerInContext(Func):
@@ -36,16 +23,28 @@ def hidden_from(reader: User | None, run: Run) -> Q:
 
     The same rule as `blind_scoring.is_hidden`. Without a reader, for anybody who has not seen the output.
     """
+    hidden = _in_blind_share(run) & (Q(has_answer=True) | Q(_answer_in_context()))
+    return hidden if reader is None else hidden & ~_shown_to(reader, run)
+
+
+def hidden_from_all(run: Run) -> tuple[Q, Q]:
+    """Return `hidden_from(None, run)` in two parts: records with an answer, and with one in task context.
+
+    PostgreSQL counts the former by an index alone.
+    """
+    hidden = _in_blind_share(run)
+    return hidden & Q(has_answer=True), hidden & Q(has_answer=False) & Q(_answer_in_context())
+
+
+def _in_blind_share(run: Run) -> Q:
+    """Return the condition for records in the queue that nobody has seen. With an answer, they are hidden."""
     if not run.blind_share:
         return _NO_RECORD
-    answer = _AnswerInContext(F("run"), F("task_id"), F("model_id"), F("response_id"))
-    hidden = (
-        IN_QUEUE
-        & Q(review=None, was_shown=False)
-        & Q(LessThan(_Share(Value(f"{allocation.BLIND}:"), F("evaluation_id")), run.blind_share))
-        & (Q(has_answer=True) | Q(answer))
-    )
-    return hidden if reader is None else hidden & ~_shown_to(reader, run)
+    return IN_QUEUE & Q(review=None, was_shown=False, blind_position__lt=run.blind_share)
+
+
+def _answer_in_context() -> _AnswerInContext:
+    return _AnswerInContext(F("run"), F("task_id"), F("model_id"), F("response_id"))
 
 
 def _shown_to(reader: User, run: Run) -> Q:

@@ -39,7 +39,7 @@ MAX_RECORDS_COUNTED_INLINE = 20_000
 CHUNK_LINES = 1_000
 NO_VERDICT = "none"
 # In the order of a list that is sorted by verdict: `EvaluationFacets.verdict_order`.
-_VERDICT_ORDER = ("Fail", "Partial", "Pass", NO_VERDICT)
+VERDICT_ORDER = ("Fail", "Partial", "Pass", NO_VERDICT)
 MAX_VALUE_LENGTH = 512
 # Per record. Further criteria and reasons cannot be used in filters.
 MAX_FACETS = 500
@@ -169,11 +169,22 @@ def texts_of(record: Evaluation, judged: Iterable[JudgedCriterion]) -> Iterator[
 
 
 _PUT_FACETS = """
-    INSERT INTO evaluation_facets (evaluation_id, run_id, keys, verdict_order)
-    SELECT id, %s, keys, verdict
+    INSERT INTO evaluation_facets AS known (
+        evaluation_id, run_id, keys, verdict_order, is_flagged, response, cluster, pair
+    )
+    SELECT id, run_id, keys, verdict, needs_human_review,
+           response_key(
+               task_id, evaluation_id, model_id, own_answer(structured_model_response, task_context)
+           ),
+           task_cluster(task_id, evaluation_id),
+           pair_key(task_id, evaluation_id, task_context -> 'responses')
     FROM json_to_recordset(%s::json) AS new (id bigint, keys bigint[], verdict smallint)
-    ON CONFLICT (evaluation_id) DO UPDATE SET keys = excluded.keys, verdict_order = excluded.verdict_order
-    WHERE evaluation_facets.keys <> excluded.keys
+    JOIN evaluation USING (id)
+    ON CONFLICT (evaluation_id) DO UPDATE SET
+        keys = excluded.keys, verdict_order = excluded.verdict_order, is_flagged = excluded.is_flagged,
+        response = excluded.response, cluster = excluded.cluster, pair = excluded.pair
+    WHERE (known.keys, known.is_flagged, known.response, known.cluster, known.pair) IS DISTINCT FROM
+        (excluded.keys, excluded.is_flagged, excluded.response, excluded.cluster, excluded.pair)
 """
 _PUT_WORDS = """
     INSERT INTO evaluation_words (evaluation_id, words)
@@ -276,13 +287,13 @@ def _index_lines(source: Import, *, after: int, until: int) -> int:
         occurring |= {facet for facet in found if facet.name in FACETS_WITH_OPTIONS}
         keys = sorted(facet_key(facet.name, facet.value) for facet in found)
         verdict = next(facet.value for facet in found if facet.name == "verdict")
-        facets.append({"id": record.pk, "keys": keys, "verdict": _VERDICT_ORDER.index(verdict)})
+        facets.append({"id": record.pk, "keys": keys, "verdict": VERDICT_ORDER.index(verdict)})
         found_by = [*name_words(names_of(record)), *distinct_words(texts_of(record, judged))]
         words.append({"id": record.pk, "words": found_by})
     if not facets:
         return 0
     with connection.cursor() as cursor:
-        cursor.execute(_PUT_FACETS, [source.run_id, _json(facets)])
+        cursor.execute(_PUT_FACETS, [_json(facets)])
         cursor.execute(_PUT_WORDS, [_json(words)])
         cursor.execute(_ADD_CHOICES, [source.run_id, _json([asdict(facet) for facet in occurring])])
     return len(facets)

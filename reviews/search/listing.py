@@ -22,7 +22,7 @@ from psycopg.errors import QueryCanceled
 
 from reviews.database.pagination import split_page
 from reviews.models import Evaluation, Run, User
-from reviews.models.evaluations import LARGE_COLUMNS, TASK_ORDER
+from reviews.models.evaluations import IN_QUEUE, LARGE_COLUMNS, TASK_ORDER
 from reviews.queue.claims import EVERYTHING
 from reviews.search import indexing
 from reviews.search.filters import Filters
@@ -76,6 +76,14 @@ def _moment(value: Any) -> dt.datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
 
 
+def _isoformat(value: dt.date) -> str:
+    return value.isoformat()
+
+
+def _day(value: Any) -> dt.date:
+    return dt.date.fromisoformat(_text(value))
+
+
 @dataclass(frozen=True)
 class SortOrder:
     """A sort order."""
@@ -107,7 +115,7 @@ class SortOrder:
 
     def cursor(self, row: Evaluation) -> str:
         """Return the cursor of a row as text."""
-        return json.dumps([getattr(row, name) for name in self.places], default=dt.datetime.isoformat)
+        return json.dumps([getattr(row, name) for name in self.places], default=_isoformat)
 
     def after(self, cursor: Cursor) -> GreaterThan | LessThan:
         """Return the condition for rows after a cursor."""
@@ -134,6 +142,9 @@ SORTS = {
         needs_index=True,
     ),
     "newest": SortOrder("Newest", (F("created_at"), F("pk")), (_moment, _number), descends=True),
+    "due": SortOrder(
+        "Due date", (F("due_on"), F("pk")), (_day, _number), only=IN_QUEUE & Q(due_on__isnull=False)
+    ),
     "reviewed": SortOrder(
         "Recently reviewed",
         (F("human_review_timestamp"), F("pk")),
@@ -211,6 +222,8 @@ def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT)
         found.append("Records that you may still review blind are found only by ids and model.")
     if filters.reveals_reason and run.draws_samples:
         found.append("Records in the queue are not listed, to hide which ones are random samples.")
+    if sort == "due":
+        found.append("Only records in the queue with a due date of their own are listed.")
     return found
 
 

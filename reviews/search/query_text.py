@@ -9,6 +9,8 @@ from reviews.search.filters import FILTERS
 MAX_LENGTH = 2_000
 # Stands for the reader's own username in filters by person.
 ME = "me"
+# Shorter names of filters.
+_ALIASES = {"assigned": "assigned-to", "claimed": "claimed-by", "decided": "decided-by"}
 _BY_PERSON = ("assigned-to", "claimed-by", "decided-by")
 # A filter, or a word or quoted words to search for. A value may be quoted in part: score:"Final answer"=No.
 _TERM = re.compile(r'(?P<name>[^\s":]+):(?P<value>(?:"[^"]*"?|[^\s"])*)|(?P<text>"[^"]*"?|[^\s"]+)')
@@ -39,7 +41,8 @@ def parse(text: str, *, username: str, values_of: ValuesOf) -> QueryText:
         problems.append(f"Enter at most {MAX_LENGTH:,} characters.")
         text = ""
     for found in _TERM.finditer(text):
-        name, value = (found["name"] or "").lower(), (found["value"] or "").replace('"', "").strip()
+        name = (found["name"] or "").lower()
+        name, value = _ALIASES.get(name, name), (found["value"] or "").replace('"', "").strip()
         if not found["name"]:
             words.append(found["text"].strip('"'))
         elif name not in FILTERS:
@@ -60,11 +63,6 @@ def parse(text: str, *, username: str, values_of: ValuesOf) -> QueryText:
 def format_words(texts: Iterable[str]) -> str:
     """Return the text of the search field for searched words. `parse` gives back the same words."""
     return " ".join(f'"{text}"' if ":" in text else text for text in texts)
-
-
-def format_pair(name: str, value: str) -> str:
-    """Return a filter as it is written in the search field."""
-    return f'{name}:"{value}"' if re.search(r"\s", value) else f"{name}:{value}"
 
 
 def _unknown(name: str, term: str) -> str:

@@ -1,27 +1,10 @@
 """Index the records of a run again when its rubric changes, because the index has their verdicts."""
 
-from django.db import transaction
 from django.db.models import QuerySet, Sum
 from procrastinate.contrib.django import app as jobs
 
-from reviews.models import Import, Run, UnindexedImport, User
-from reviews.records.rubric import Rubric
-from reviews.rubric.run_rubric import declare_rubric, run_rubric
+from reviews.models import Import, Run, UnindexedImport
 from reviews.search import indexing
-
-
-@transaction.atomic
-def change_rubric(*, run_id: int, actor: User | None, rubric: Rubric, seen: str | None = None) -> Run:
-    """Declare the rubric of a run (`declare_rubric`), and index its records by the new rubric.
-
-    Raises `RubricError` and `SettingsChanged`.
-    """
-    indexing.lock_before_run()
-    before = run_rubric(Run.objects.select_for_update(no_key=True).get(pk=run_id))
-    run = declare_rubric(run_id=run_id, actor=actor, rubric=rubric, seen=seen)
-    if not rubric.judges_like(before):
-        index_again(run)
-    return run
 
 
 def index_again(run: Run, *, except_for: Import | None = None) -> None:

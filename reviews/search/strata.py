@@ -6,6 +6,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from reviews.models import Evaluation, Run, Stratum
+from reviews.records.status import NOT_REQUIRED
 
 NOT_COUNTED = (
     "The records of this run are not all counted yet, so figures about all of them are unknown. "
@@ -22,13 +23,16 @@ _ADD = """
 """
 _CLEAR_RECORDS = "DELETE FROM stratum_count USING stratum WHERE stratum.id = stratum_id AND run_id = %(run)s"
 _COUNT_RECORDS = """
-    INSERT INTO stratum_count (stratum_id, verdict, evaluations, answered)
+    INSERT INTO stratum_count (stratum_id, verdict, evaluations, answered, clusters)
     SELECT stratum.id, coalesce(aggregated_score, (
         SELECT facet.value FROM evaluation_facets
         JOIN unnest(%(keys)s::bigint[], %(names)s::text[], %(values)s::text[]) AS facet (key, name, value)
             ON facet.name = %(read)s AND facet.key = ANY(evaluation_facets.keys)
         WHERE evaluation_facets.evaluation_id = evaluation.id LIMIT 1
-    ), '') AS verdict, count(*), count(*) FILTER (WHERE has_answer)
+    ), '') AS verdict, count(*), count(*) FILTER (WHERE has_answer),
+        coalesce(string_agg(
+            int2send((task_cluster(evaluation.task_id, evaluation.evaluation_id) - 32768)::int2), ''
+        ) FILTER (WHERE needs_human_review OR is_sampled OR human_review_status = %(not_required)s), '')
     FROM evaluation JOIN stratum ON (
         stratum.run_id, stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id,
         stratum.is_flagged
@@ -88,6 +92,7 @@ def recount(run: Run, facets: Mapping[tuple[str, str], int]) -> None:
         "names": [name for name, _ in facets],
         "values": [value for _, value in facets],
         "read": READ_VERDICT,
+        "not_required": NOT_REQUIRED,
     }
     with connection.cursor() as cursor:
         # Two imports that end together take turns.

@@ -4,113 +4,216 @@ Every figure has a 95% interval, or a sentence that says why it is undefined.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any, NamedTuple
 
-from reviews.statistics.agreement import NEGLIGIBLE, chance_corrected
-from reviews.statistics.intervals import Estimate, undefined, wilson
+import numpy as np
+
+from reviews.statistics.intervals import Estimate, Z, undefined, wilson_limits
+from reviews.statistics.strata import IntArray
+from reviews.statistics.students_t import t_quantile
+from reviews.statistics.sums import FloatArray
 
 # Definitions for pages, by the names of the functions below. Alpha has two forms.
 DEFINITIONS = {
-    "alpha": "Krippendorff's alpha: agreement of any number of reviewers beyond chance. 1 is perfect "
-    "agreement, 0 is chance. Krippendorff 2011, Computing Krippendorff's alpha-reliability. Interval: "
-    "jackknife over the records (Efron & Tibshirani 1993, chapter 11).",
-    "ordinal_alpha": "Krippendorff's alpha (2011) for ordered scores: the difference of two scores is the "
-    "number of given scores between them. Only ranked scores count.",
-    "fleiss_kappa": "Fleiss' kappa: agreement of interchangeable reviewers beyond chance, each record "
-    "weighted equally. Fleiss 1971, Psychological Bulletin 76:378; for two reviewers it is Scott's pi. "
-    "Interval: jackknife.",
-    "unanimous": "The share of records with several scores that are all equal. Interval: Wilson 1927.",
+    "alpha": "How much better reviewers agree with each other than chance would. 1 is perfect, 0 is no "
+    "better than chance.\n\n"
+    "Krippendorff's alpha for any number of reviewers. Krippendorff 2011, Computing Krippendorff's "
+    "alpha-reliability. Interval: Dirichlet posterior at the "
+    "effective number of records.",
+    "ordinal_alpha": "Alpha for ordered scores: a near miss counts less than a far one. 1 is perfect, 0 is "
+    "no better than chance.\n\n"
+    "Krippendorff's alpha (2011), where the difference of two scores is the number of given scores between "
+    "them. Only ranked scores count.",
+    "fleiss_kappa": "How much better reviewers agree with each other than chance would. It usually is close "
+    "to alpha.\n\n"
+    "Fleiss' kappa of interchangeable reviewers, whatever the number of a record's scores. Fleiss 1971, "
+    "Psychological Bulletin 76:378; for two reviewers it is Scott's pi. Interval: Dirichlet posterior at the "
+    "effective number of records.",
+    "unanimous": "How often reviewers give the same score without seeing the judge's. A judge can hardly "
+    "agree with them more often than they do among each other.\n\n"
+    "The share of records with several blind scores that are all equal. Interval: Wilson 1927, Journal of "
+    "the American Statistical Association 22:209, at the effective number of records.",
 }
 
 # The scores of a record, in any order -> the number of records with these scores.
 Units = Mapping[tuple[Any, ...], int]
 
 
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """The records that each record represents."""
+
+    #: The total weight of the records with these scores, on any scale. The number of records if it is absent.
+    weights: Mapping[tuple[Any, ...], float] = field(default_factory=dict)
+    #: The records that are needed for one independent record of average weight.
+    design_effect: float = 1.0
+
+
+EVEN = Weighing()
+
+# Draws from the posterior.
+_DRAWS = 4_000
+_SEED = 17
+
+
 class _Parts(NamedTuple):
-    """The observed agreement of a coefficient, and the agreement expected by chance."""
+    """The observed agreement of a coefficient, and the agreement expected by chance, by draw."""
 
-    agreed: float
-    chance: float
-
-
-# Contributions of records to a coefficient.
-_Sums = dict[Any, float]
+    agreed: FloatArray
+    chance: FloatArray
 
 
-def alpha(units: Units, order: Sequence[Any] | None = None) -> Estimate:
+# The contributions of a record to a coefficient, and their sums by draw.
+_Added = dict[Any, float]
+_Sums = dict[Any, FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Patterns:
+    """The scores of records, as columns of equal length."""
+
+    #: The sorted categories (or places in an order) of the scores of each record.
+    scores: tuple[tuple[int, ...], ...]
+    #: The inverse of the probability of each record.
+    weight: FloatArray
+    cluster: IntArray
+
+    @property
+    def counts(self) -> Counter[tuple[int, ...]]:
+        """The number of records with the same scores."""
+        return Counter(self.scores)
+
+    @property
+    def weighing(self) -> Weighing:
+        """The weights of the scores, and the design effect of the share of unanimous records."""
+        weights: dict[tuple[int, ...], float] = defaultdict(float)
+        for scores, weight in zip(self.scores, self.weight.tolist(), strict=True):
+            weights[scores] += weight
+        return Weighing(weights, self._design_effect())
+
+    def _design_effect(self) -> float:
+        several = np.array([len(one) > 1 for one in self.scores], dtype=np.bool_)
+        if not several.any():
+            return 1.0
+        same = np.array([len({*one}) == 1 for one in self.scores], dtype=np.float64)[several]
+        weight = self.weight[several] / self.weight[several].sum()
+        of_weights = len(weight) * float(weight @ weight)
+        share = float(weight @ same)
+        _, place = np.unique(self.cluster[several], return_inverse=True)
+        sums = np.bincount(place, weight * (same - share))
+        of_clusters = len(weight) * float(sums @ sums) / max(1e-9, share * (1 - share))
+        return max(1.0, of_weights, of_clusters)
+
+
+class _Unit(NamedTuple):
+    """Records with the same scores."""
+
+    records: int
+    #: The number of records that they stand for. All of them together stand for themselves.
+    weight: float
+
+
+def alpha(units: Units, order: Sequence[Any] | None = None, *, weighing: Weighing = EVEN) -> Estimate:
     """Krippendorff's alpha (2011): ordinal if the `order` of the scores is given, nominal otherwise.
 
     Scores that are not in the order are dropped. `n` counts the records with two or more scores.
     """
-    if order is not None:
-        place = {score: position for position, score in enumerate(order)}
-        ordered: Counter[tuple[Any, ...]] = Counter()
-        for scores, count in units.items():
-            ordered[tuple(sorted(place[score] for score in scores if score in place))] += count
-        units = ordered
-    return _among(units, "alpha", _coincidences, partial(_alpha_parts, is_ordinal=order is not None))
+    place = {score: position for position, score in enumerate(order or ())}
+    paired = _paired(units, weighing, None if order is None else place)
+    parts_of = partial(_alpha_parts, is_ordinal=order is not None)
+    return _among(paired, weighing, "alpha", (_coincidences, parts_of))
 
 
-def fleiss_kappa(units: Units) -> Estimate:
+def fleiss_kappa(units: Units, *, weighing: Weighing = EVEN) -> Estimate:
     """Fleiss' kappa (1971). `n` counts the records with two or more scores.
 
     Records with different numbers of scores have equal weights (Gwet 2014, Handbook of Inter-Rater
     Reliability, chapter 2).
     """
-    return _among(units, "kappa", _shares, _fleiss_parts)
+    return _among(_paired(units, weighing), weighing, "kappa", (_shares, _fleiss_parts))
 
 
-def unanimous(units: Units) -> Estimate:
+def unanimous(units: Units, *, weighing: Weighing = EVEN) -> Estimate:
     """The share of records with several scores that are all equal. Interval: Wilson 1927."""
-    paired = _paired(units)
-    same = sum(count for scores, count in paired.items() if len(set(scores)) == 1)
-    return wilson(same, sum(paired.values()), "records with several scores")
+    paired = _paired(units, weighing)
+    n = sum(unit.records for unit in paired.values())
+    if not n:
+        return undefined("There are no records with several scores to count.")
+    share = min(1.0, sum(unit.weight for scores, unit in paired.items() if len(set(scores)) == 1) / n)
+    return Estimate(share, *wilson_limits(share, max(1.0, n / weighing.design_effect)), n)
 
 
-def _paired(units: Units) -> Units:
-    return {scores: count for scores, count in units.items() if len(scores) > 1 and count > 0}
+def _paired(
+    units: Units, weighing: Weighing, place: Mapping[Any, int] | None = None
+) -> dict[tuple[Any, ...], _Unit]:
+    """Return the records with several scores, by their scores: as places in an order, if one is given."""
+    found: dict[tuple[Any, ...], _Unit] = {}
+    for given, records in units.items():
+        kept = given if place is None else tuple(sorted(place[one] for one in given if one in place))
+        if len(kept) > 1 and records > 0:
+            known = found.get(kept, _Unit(0, 0.0))
+            weight = weighing.weights.get(given, float(records))
+            found[kept] = _Unit(known.records + records, known.weight + weight)
+    records = sum(unit.records for unit in found.values())
+    total = sum(unit.weight for unit in found.values())
+    return {scores: _Unit(unit.records, unit.weight * records / total) for scores, unit in found.items()}
 
 
 def _among(
-    units: Units,
+    paired: Mapping[tuple[Any, ...], _Unit],
+    weighing: Weighing,
     name: str,
-    added_by: Callable[[tuple[Any, ...]], _Sums],
-    parts_of: Callable[[_Sums], _Parts],
+    ways: tuple[Callable[[tuple[Any, ...]], _Added], Callable[[_Sums], _Parts]],
 ) -> Estimate:
-    """Compute a coefficient from sums over records, and its interval by the jackknife."""
-    paired = _paired(units)
-    n = sum(paired.values())
+    """Compute a coefficient from sums over records, and its interval from the posterior of their shares.
+
+    `ways` give the sums that a record adds to, and the parts of the coefficient from these sums.
+    """
+    added_by, parts_of = ways
+    n = sum(unit.records for unit in paired.values())
     if not n:
         return undefined("No record has two scores to compare.")
-    if len({score for scores in paired for score in scores}) == 1:
+    given = sorted({score for scores in paired for score in scores}, key=str)
+    if len(given) == 1:
         return undefined(f"All scores are the same: chance alone would agree, so {name} is undefined.", n)
-    amounts = {scores: added_by(scores) for scores in paired}
-    sums: _Sums = defaultdict(float)
-    for scores, count in paired.items():
-        for key, amount in amounts[scores].items():
-            sums[key] += count * amount
-    without_one = [
-        (parts_of({**sums, **{key: sums[key] - amount for key, amount in amounts[scores].items()}}), count)
-        for scores, count in paired.items()
-    ]
-    return chance_corrected(*parts_of(sums), n, _jackknife_variance(without_one, n))
+    # One more record, with any pair of scores (Perks 1947, Journal of the Institute of Actuaries 73:285).
+    kinds = {**dict.fromkeys(paired, 0.0)}
+    for pair in product(given, repeat=2):
+        kinds[pair] = kinds.get(pair, 0.0) + 1 / len(given) ** 2
+    amounts = [added_by(scores) for scores in kinds]
+    counts = np.array([paired[scores].weight if scores in paired else 0.0 for scores in kinds])
+    effective = n / weighing.design_effect
+    certain = effective * (Z / t_quantile(effective - 1)) ** 2
+    drawn = np.random.default_rng(_SEED).standard_gamma(
+        certain * counts / n + list(kinds.values()), (_DRAWS, len(kinds))
+    )
+    drawn *= n / drawn.sum(axis=1, keepdims=True)
+    value = float(_coefficient(parts_of(_sums(amounts, counts[None])))[0])
+    found = _coefficient(parts_of(_sums(amounts, drawn)))
+    low, high = np.quantile(found[np.isfinite(found)], [0.025, 0.975])
+    return Estimate(value, min(value, float(low)), max(value, float(high)), n)
 
 
-def _jackknife_variance(without_one: Iterable[tuple[_Parts, int]], n: int) -> float | None:
-    """Return the jackknife variance, or None if the coefficient is undefined without some record."""
-    found = []
-    for (agreed, chance), count in without_one:
-        if 1 - chance < NEGLIGIBLE:
-            return None
-        found.append(((agreed - chance) / (1 - chance), count))
-    mean = sum(value * count for value, count in found) / n
-    return (n - 1) / n * sum(count * (value - mean) ** 2 for value, count in found)
+def _sums(amounts: Sequence[_Added], weights: FloatArray) -> _Sums:
+    """Add up what each kind of record adds, for each row of weights."""
+    sums: _Sums = defaultdict(lambda: np.zeros(len(weights)))
+    for added, weight in zip(amounts, weights.T, strict=True):
+        for key, amount in added.items():
+            sums[key] = sums[key] + amount * weight
+    return sums
 
 
-def _coincidences(scores: tuple[Any, ...]) -> _Sums:
+def _coefficient(parts: _Parts) -> FloatArray:
+    """Correct the observed agreement for chance."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (parts.agreed - parts.chance) / (1 - parts.chance)
+
+
+def _coincidences(scores: tuple[Any, ...]) -> _Added:
     """Count the scores of a record, and its pairs of different scores."""
     counts = Counter(scores)
     pairs = {
@@ -125,33 +228,36 @@ def _alpha_parts(sums: _Sums, *, is_ordinal: bool) -> _Parts:
 
     Ordinal disagreement is the squared number of given scores between two scores.
     """
-    given = {key[0]: amount for key, amount in sums.items() if len(key) == 1 and amount}
-    total = sum(given.values())
-    if len(given) < 2:
-        return _Parts(1, 1)
-    pairs = [(key, amount) for key, amount in sums.items() if len(key) == 2 and amount]
+    given = {key[0]: amount for key, amount in sums.items() if len(key) == 1}
+    pairs = [(key, amount) for key, amount in sums.items() if len(key) == 2]
+    total = np.sum([*given.values()], axis=0)
     if not is_ordinal:
-        observed = sum(amount for _, amount in pairs)
-        expected = total**2 - sum(amount**2 for amount in given.values())
+        observed = np.sum([amount for _, amount in pairs], axis=0)
+        expected = total**2 - np.sum([amount**2 for amount in given.values()], axis=0)
     else:
         middle = _middles(given)
-        observed = sum(amount * (middle[one] - middle[other]) ** 2 for (one, other), amount in pairs)
-        first, second = (sum(given[one] * middle[one] ** power for one in given) for power in (1, 2))
+        observed = np.sum(
+            [amount * (middle[one] - middle[other]) ** 2 for (one, other), amount in pairs], axis=0
+        )
+        first, second = (
+            np.sum([given[one] * middle[one] ** power for one in given], axis=0) for power in (1, 2)
+        )
         expected = 2 * (total * second - first**2)
     return _Parts(1 - observed / total, 1 - expected / (total * (total - 1)))
 
 
-def _middles(given: Mapping[Any, float]) -> dict[Any, float]:
+def _middles(given: Mapping[Any, FloatArray]) -> dict[Any, FloatArray]:
     """Map each score to the number of lower scores plus half of its own, scaled to a range of 1."""
-    middles, below = {}, 0.0
+    below: FloatArray | float = 0.0
+    middles = {}
     for score in sorted(given):
         middles[score] = below + given[score] / 2
-        below += given[score]
-    widest = max(middles.values()) - min(middles.values())
-    return {score: middle / widest for score, middle in middles.items()}
+        below = below + given[score]
+    lowest, highest = middles[min(given)], middles[max(given)]
+    return {score: (middle - lowest) / (highest - lowest) for score, middle in middles.items()}
 
 
-def _shares(scores: tuple[Any, ...]) -> _Sums:
+def _shares(scores: tuple[Any, ...]) -> _Added:
     """Return a record's share of agreeing pairs, and the share of each score."""
     size, counts = len(scores), Counter(scores)
     agreed = sum(times * (times - 1) for times in counts.values()) / (size * (size - 1))
@@ -160,7 +266,5 @@ def _shares(scores: tuple[Any, ...]) -> _Sums:
 
 def _fleiss_parts(sums: _Sums) -> _Parts:
     n = sums["records"]
-    if not n:
-        return _Parts(1, 1)
-    chance = sum((amount / n) ** 2 for key, amount in sums.items() if isinstance(key, tuple))
+    chance = np.sum([(amount / n) ** 2 for key, amount in sums.items() if isinstance(key, tuple)], axis=0)
     return _Parts(sums["agreed"] / n, chance)

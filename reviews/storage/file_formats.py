@@ -35,6 +35,8 @@ _MAGIC = {
     b"\xfd7zXZ\0": "an xz file in a compressed file",
     b"BZh": "a bzip2 file in a compressed file",
 }
+# A record has these keys. Lines with none of them are those of another tool.
+_RECORD_KEYS = {"evaluation_id", "judge_llm_model", "judge_prompt_template_path"}
 _TAR_PLACE, _TAR = 257, b"ustar"
 # The name of an entry follows 26 bytes after the signature.
 _OFFICE = re.compile(rb"PK\x03\x04.{26}(?:(xl/)|(word/)|(ppt/))", re.DOTALL)
@@ -61,6 +63,14 @@ def describe_format(start: bytes, *, is_mapped: bool = False) -> str:
         or _json_document(start, is_mapped=is_mapped)
         or _table(start[:_TABLE_BYTES])
     )
+
+
+def foreign_keys(start: bytes) -> str:
+    """List the keys of a first line that is an object of another tool. "" for a record with an error."""
+    found = json_outline.outline(start[:LOOKED_AT])
+    if not found or not found.end or _RECORD_KEYS.intersection(found.keys):
+        return ""
+    return _named([key for key in found.keys if key.isprintable()])
 
 
 def office_format(start: bytes) -> str:
@@ -121,10 +131,15 @@ def _table(start: bytes) -> str:
     text = start.decode(errors="replace")
     for delimiter, name in _DELIMITERS.items():
         if columns := _columns(text, delimiter, is_cut=len(start) == _TABLE_BYTES):
-            named = ", ".join(columns[:_SHOWN_COLUMNS])
-            more = len(columns) - _SHOWN_COLUMNS
-            return f"a {name} file with the columns {named}{f' and {more:,} more' if more > 0 else ''}"
+            return f"a {name} file with the columns {_named(columns)}"
     return ""
+
+
+def _named(names: list[str]) -> str:
+    """List the first names of columns or keys."""
+    more = len(names) - _SHOWN_COLUMNS
+    shown = ", ".join(name[:_LONGEST_CELL] for name in names[:_SHOWN_COLUMNS])
+    return f"{shown}{f' and {more:,} more' if more > 0 else ''}"
 
 
 def _columns(text: str, delimiter: str, *, is_cut: bool) -> list[str]:

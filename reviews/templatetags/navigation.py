@@ -5,11 +5,14 @@ from typing import Any, NamedTuple
 from django import template
 from django.template.context import RequestContext
 from django.urls import reverse
+from django.utils.html import format_html
 
 from reviews.accounts import permissions
 from reviews.http import places
+from reviews.inbox.items import Inbox
+from reviews.inbox.place import place_of
 from reviews.models import User
-from reviews.queue.progress import open_escalations
+from reviews.review import answers
 
 register = template.Library()
 
@@ -58,15 +61,41 @@ def navigation(context: RequestContext) -> Navigation:
     if permissions.can(user, "review_evaluation"):
         queue = reverse("review", args=[run.pk]) if run else ""
         areas += [entry("start", "q", url=queue), entry("runs", "r")]
-        if run:
-            own.append(entry("recent", "h", url=reverse("recent", args=[run.pk])))
-        own.append(entry("my-activity", "" if run else "h"))
+        own.append(
+            entry("recent", "h", url=reverse("recent", args=[run.pk]) if run else reverse("my-reviews"))
+        )
+        own.append(entry("my-activity"))
     if permissions.can(user, "lead_review"):
-        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=open_escalations(user))]
+        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=Inbox(user).total)]
     if permissions.can(user, "manage_people"):
-        admin = [entry(name) for name in ("people", "webhooks", "task-context", "mappings", "api")]
+        admin = [entry(name) for name in places.ADMIN_PAGES]
     own += [entry("preferences"), entry("account")]
     return Navigation(areas, admin, own, area == places.ADMIN)
+
+
+@register.simple_tag(takes_context=True)
+def inbox_place(context: RequestContext) -> str:
+    """Return a hidden field with the place in the inbox; empty on pages that were not opened from there."""
+    place = place_of(context["request"])
+    return format_html('<input type="hidden" name="inbox" value="{}">', str(place)) if place else ""
+
+
+@register.inclusion_tag("includes/inbox_strip.html", takes_context=True)
+def inbox_strip(context: RequestContext) -> dict[str, Any]:
+    """Show links to the next item and to the inbox, on pages that were opened from there."""
+    return {"place": place_of(context["request"])}
+
+
+@register.inclusion_tag("includes/answers.html", takes_context=True)
+def unread_answers(context: RequestContext) -> dict[str, Any]:
+    """Show the answers of leads that the reader has not read yet (a query)."""
+    return {"answers": answers.unread_answers(context["request"].user), "csrf_token": context["csrf_token"]}
+
+
+@register.inclusion_tag("includes/own_questions.html", takes_context=True)
+def own_questions(context: RequestContext) -> dict[str, Any]:
+    """List the records that the reader sent to a lead, with the answers."""
+    return {"questions": answers.latest_questions(context["request"].user)}
 
 
 @register.inclusion_tag("includes/breadcrumb.html", takes_context=True)

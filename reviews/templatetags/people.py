@@ -17,8 +17,7 @@ def role_name(user: User) -> str:
 @register.filter
 def role(user: User) -> str:
     """Return the highest role of a user with prefetched groups (no query)."""
-    roles = {group.name for group in user.groups.all()}
-    return next((role for role in reversed(permissions.ROLES) if role in roles), "")
+    return permissions.loaded_role(user)
 
 
 @register.simple_tag

@@ -28,6 +28,18 @@ def clock(at: dt.datetime | None) -> SafeString | str:
 
 
 @register.filter
+def due(day: dt.date | None) -> str:
+    """Say when something is due, in UTC: "due tomorrow", "due Fri 2026-11-27", "overdue since 2026-11-20"."""
+    if not day:
+        return ""
+    left = (day - timezone.now().date()).days
+    if left < 0:
+        return f"overdue since {day}"
+    words = {0: "due today", 1: "due tomorrow"}
+    return words.get(left) or f"due {day:%a} {day}"
+
+
+@register.filter
 def with_times(sentence: str) -> SafeString:
     """Mark up the times in a sentence, as in "Claimed since 14:05 UTC"."""
     return format_html_join("", "{}", ((part,) for part in _parts(sentence)))

@@ -21,6 +21,7 @@ from reviews.models import (
     Evaluation,
     Export,
     Import,
+    KnownAnswerCheck,
     Run,
     SavedView,
     SpotCheck,
@@ -29,7 +30,9 @@ from reviews.models.runs import sees_every_run
 
 P = ParamSpec("P")
 View = Callable[Concatenate[Request, P], HttpResponse]
-Row = TypeVar("Row", BulkChange, Escalation, Evaluation, Export, Import, SavedView, SpotCheck)
+Row = TypeVar(
+    "Row", BulkChange, Escalation, Evaluation, Export, Import, KnownAnswerCheck, SavedView, SpotCheck
+)
 
 
 def load_run(request: Request, pk: int, permission: str = "review_evaluation") -> Run:

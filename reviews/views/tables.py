@@ -1,4 +1,4 @@
-"""Tables of figures, whose cells appear on a page, in its chart and in a CSV file."""
+"""Tables of figures, whose cells appear on a page and in a CSV file."""
 
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +26,6 @@ class Column(NamedTuple):
     #: The definition of the figures, shown behind a “?”.
     help: str = ""
     is_number: bool = True
-    #: The name of the column's series in the chart; empty if it is not in the chart.
-    series: str = ""
     #: The header of the cells' notes in a CSV file; empty if the file has no notes.
     notes: str = ""
     #: Whether the cells are buttons, which a CSV file does not have.
@@ -46,7 +44,7 @@ class Cell(NamedTuple):
 
     #: The text on a page.
     text: str
-    #: The value in a chart and in a CSV file.
+    #: The value in a CSV file.
     value: Value = None
     #: The target of a link.
     url: str = ""
@@ -77,10 +75,6 @@ class Table(NamedTuple):
     empty: str
     #: A sentence above the table.
     intro: str = ""
-    #: "bar", "line", or empty for no chart.
-    chart: str = ""
-    #: Whether the series of the chart are percentages.
-    is_percent: bool = False
     #: Whether more than `_MOST_UNFOLDED` rows are folded.
     folds: bool = False
 
@@ -121,7 +115,7 @@ class Tab(NamedTuple):
 
 
 def on_paper(table: Table, *left_out: str) -> Table:
-    """Return the table for print: without folding, chart, and the columns of these names."""
+    """Return the table for print: without folding, and the columns of these names."""
     places = [place for place, column in enumerate(table.columns) if column.name not in left_out]
     columns = [table.columns[place] for place in places]
     rows = [[row[place] for place in places] for row in table.rows]
@@ -156,13 +150,27 @@ def percent(part: int, whole: int, url: str = "") -> Cell:
 
 # The parts of an estimate in a CSV file.
 LIMITS = ("low", "high", "n")
+# The fewest cases of a large figure, and of a filled dot.
+FEWEST = 10
 _MANY = 200  # from this n on, shares have one decimal
 
 
 def share(estimate: Estimate, url: str = "", *, sign: str = "") -> Cell:
-    """Return a cell with an estimated share in percent. With `sign` "+", positive shares have a sign."""
+    """Return a cell with an estimated share in percent.
+
+    With `sign` "+", it is a difference of two shares, in percentage points.
+    """
     digits = 1 if estimate.n >= _MANY else 0
-    return _estimated(estimate, 100, f"{sign},.{digits}f", "%", url)
+    return _estimated(estimate, 100, f"{sign},.{digits}f", " points" if sign else "%", url)
+
+
+def prominent(cell: Cell) -> Cell:
+    """Return the cell of an estimate for a large figure: without its value below `FEWEST` cases."""
+    n = cell.parts[2] if len(cell.parts) == len(LIMITS) else None
+    if cell.value is None or not isinstance(n, int) or n >= FEWEST:
+        return cell
+    why = f"A figure needs {FEWEST} ratings or more. This one has {n:,}."
+    return Cell(NOTHING.text, note=f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{n:,}", why=why)
 
 
 def figure(estimate: Estimate, pattern: str = ",.2f", url: str = "") -> Cell:

@@ -1,4 +1,4 @@
-"""Notify webhooks when a run is reviewed, and retry each message for a day.
+"""Notify webhooks of events, and retry each message for a day.
 
 A run is reviewed when its queue has become empty: nothing is waiting, claimed or escalated. Triggers record
 in `QueueFilled` that a queue was filled, in the same transaction. A job finds filled runs with an empty
@@ -7,9 +7,10 @@ is notified once, and survives the death of a worker.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 from cryptography.fernet import InvalidToken
@@ -70,14 +71,22 @@ class NewWebhook(NamedTuple):
 
 
 @transaction.atomic
-def add_webhook(*, url: str, run: Run | None, actor: User) -> NewWebhook:
-    """Add a webhook for a run, or for every run. Raises `TargetNotAllowed`."""
+def add_webhook(*, url: str, run: Run | None, actor: User, events: Sequence[str] = (REVIEWED,)) -> NewWebhook:
+    """Add a webhook for events of a run, or of every run. Raises `TargetNotAllowed`."""
     target = allowlist.parse_target(url)
     secret = sender.new_secret()
     sealed = cipher(*PURPOSE).encrypt(secret.encode()).decode()
-    webhook = Webhook.objects.create(url=url, run=run, secret=sealed, created_by=actor)
+    webhook = Webhook.objects.create(url=url, run=run, events=list(events), secret=sealed, created_by=actor)
     # Not the whole URL: its path may be a secret.
-    audit_events.record("webhook added", actor=actor, run=run, webhook=webhook.pk, host=target.host)
+    audit_events.record(
+        "webhook added",
+        actor=actor,
+        run=run,
+        webhook=webhook.pk,
+        host=target.host,
+        before=None,
+        after={"events": webhook.events},
+    )
     return NewWebhook(webhook, secret)
 
 
@@ -86,8 +95,16 @@ def remove_webhook(*, webhook: Webhook, actor: User) -> None:
     """Remove a webhook and give up its waiting deliveries. Its past deliveries stay."""
     if active_webhooks().filter(pk=webhook.pk).update(removed_at=timezone.now()):
         waiting = webhook.deliveries.filter(state=State.WAITING)
-        waiting.update(state=State.GIVEN_UP, next_attempt_at=None)
-        audit_events.record("webhook removed", actor=actor, run=webhook.run, webhook=webhook.pk)
+        waiting.update(state=State.GIVEN_UP, next_attempt_at=None, dismissed_at=timezone.now())
+        audit_events.record(
+            "webhook removed",
+            actor=actor,
+            run=webhook.run,
+            webhook=webhook.pk,
+            host=urlsplit(webhook.url).hostname,
+            before={"events": webhook.events},
+            after=None,
+        )
 
 
 @transaction.atomic
@@ -104,19 +121,30 @@ def notify_reviewed_runs() -> int:
     with connection.cursor() as cursor:
         cursor.execute(_TAKE_FILLED, [list(QUEUE_STATUSES)])
         keys = [pk for (pk,) in cursor.fetchall()]
-    if not keys or not allowlist.is_enabled():
-        return 0
-    runs = Run.objects.filter(pk__in=keys, deletion_requested_at=None)
+    runs = Run.objects.filter(pk__in=keys, deletion_requested_at=None) if keys else Run.objects.none()
     return sum(len(_notify(run)) for run in runs)
 
 
 def _notify(run: Run) -> list[WebhookDelivery]:
-    webhooks = list(active_webhooks().filter(Q(run=None) | Q(run=run)))
-    if not webhooks:
+    # People are notified by this event: see `notifications.audit_walk`.
+    audit_events.record("run reviewed", actor=None, run=run)
+    if not _webhooks_for(REVIEWED, run):
         return []
     counted = dict(zip(Progress._fields, progress.run_progress(run), strict=True))
     data = {"run": run.name, "counts": counted, "completed_at": _stamp(_emptied_at(run))}
-    return [_enqueue(webhook, REVIEWED, run, data) for webhook in webhooks]
+    return enqueue_event(REVIEWED, run, data)
+
+
+def enqueue_event(event: str, run: Run | None, data: dict[str, Any]) -> list[WebhookDelivery]:
+    """Enqueue messages for the webhooks that are called about an event, in the caller's transaction."""
+    return [_enqueue(webhook, event, run, data) for webhook in _webhooks_for(event, run)]
+
+
+def _webhooks_for(event: str, run: Run | None) -> list[Webhook]:
+    if not allowlist.is_enabled():
+        return []
+    wanted = active_webhooks().filter(events__contains=[event])
+    return list(wanted.filter(Q(run=None) | Q(run=run) if run else Q(run=None)))
 
 
 def _emptied_at(run: Run) -> datetime:
@@ -188,6 +216,55 @@ def _record_attempt(delivery_id: int, attempt: int, answer: DeliveryResult) -> N
 
 def _made(delivery: WebhookDelivery) -> int:
     return delivery.attempts.count()
+
+
+@transaction.atomic
+def retry(*, delivery_id: int, actor: User) -> bool:
+    """Attempt a delivery again that was given up. Return False for any other, and for a removed webhook."""
+    delivery = _locked(delivery_id)
+    if delivery is None or delivery.state != State.GIVEN_UP or delivery.webhook.removed_at:
+        return False
+    delivery.state, delivery.next_attempt_at, delivery.dismissed_at = State.WAITING, timezone.now(), None
+    delivery.save(update_fields=["state", "next_attempt_at", "dismissed_at"])
+    jobs.configure_task(JOB).defer(delivery_id=delivery.pk, attempt=_made(delivery) + 1)
+    audit_events.record("message retried", actor=actor, run=delivery.run, webhook=delivery.webhook_id)
+    return True
+
+
+@transaction.atomic
+def give_up(*, delivery_id: int, actor: User) -> bool:
+    """Give up a waiting delivery. Return False for any other."""
+    delivery = _locked(delivery_id)
+    if delivery is None or delivery.state != State.WAITING:
+        return False
+    delivery.state, delivery.next_attempt_at, delivery.dismissed_at = State.GIVEN_UP, None, timezone.now()
+    delivery.save(update_fields=["state", "next_attempt_at", "dismissed_at"])
+    audit_events.record("message given up", actor=actor, run=delivery.run, webhook=delivery.webhook_id)
+    return True
+
+
+def failed_deliveries() -> QuerySet[WebhookDelivery]:
+    """Return the deliveries that failed for good, and that nobody dismissed."""
+    return WebhookDelivery.objects.filter(state=State.GIVEN_UP, dismissed_at=None)
+
+
+@transaction.atomic
+def retry_failed(*, webhook: Webhook, actor: User) -> None:
+    """Attempt the failed deliveries of a webhook again."""
+    for pk in failed_deliveries().filter(webhook=webhook).order_by("pk").values_list("pk", flat=True):
+        retry(delivery_id=pk, actor=actor)
+
+
+@transaction.atomic
+def dismiss_failed(*, webhook: Webhook, actor: User) -> None:
+    """Take the failed deliveries of a webhook out of the inbox."""
+    count = failed_deliveries().filter(webhook=webhook).update(dismissed_at=timezone.now())
+    audit_events.record("dismiss failure", actor=actor, run=webhook.run, webhook=webhook.pk, messages=count)
+
+
+def _locked(delivery_id: int) -> WebhookDelivery | None:
+    locked = WebhookDelivery.objects.select_for_update(of=["self"]).select_related("webhook", "run")
+    return locked.filter(pk=delivery_id).first()
 
 
 def remove_old_messages() -> None:

@@ -3,10 +3,12 @@
    A score key scores the current criterion and goes to the next. If it overrides the judge's score, the row opens its
    causes and waits for one more key: a digit picks the cause, 0 shows more, Esc skips the cause. All other keys keep their meaning, and a score key applies
    to the next row, so scoring four criteria by hand takes four keys, whatever the judge scored. No letter starts a text:
-   Enter opens the reviewer's reason. */
+   Enter opens the reviewer's reason. Where a lead adjudicates, a digit takes the score of that review, and with Shift all
+   of it. */
 
 import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";
+import { takeSide } from "./adjudication.js";
 import { showMore } from "./causes.js";
 import { showPane } from "./evidence.js";
 import { all, changed, currentIndex, form, go, isOverridden, missing, numberOf, one, rows, screenEvents } from "./form.js";
@@ -109,6 +111,11 @@ keys.before = (event, key) => {
   const isLevel = key.length === 1 && Boolean(one(`#criteria .level[data-key="${CSS.escape(key)}"]`));
   if (waiting() && !isLevel && answer(event, key)) return true;
   const digit = digitOf(event);
+  const side = !isLevel && /^(?:Digit|Numpad)([1-9])$/.exec(event.code)?.[1];
+  if (side && takeSide(side, event.shiftKey)) {
+    event.preventDefault();
+    return true;
+  }
   if (!isLevel && !(digit > 0)) return false;
   event.preventDefault();
   if (!isLevel) go(Number(digit) - 1);
@@ -202,7 +209,8 @@ function onKey(event) {
     event.preventDefault();
     submit();
   } else if (keys.isText(event.target)) {
-    // Enter in a name would press the first button of the form.
+    // Enter in a name or a reason would press the first button of the form.
+    if (event.key === "Enter" && event.target.matches("#check-reason")) { event.preventDefault(); submit(); }
     const isDone = event.key === "Escape" || (event.key === "Enter" && event.target.matches("#criteria input"));
     if (isDone) { event.preventDefault(); go(currentIndex()); }
   } else if (event.key === "Enter" && !event.altKey && !event.shiftKey && isFreeForEnter(event.target)) {

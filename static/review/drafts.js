@@ -62,16 +62,18 @@ class Draft {
   async send() {
     const body = new FormData(this.form);
     body.set("revision", this.revision);
+    const wasOnLine = navigator.onLine;
     let response;
     try {
       response = await fetch(this.url, { method: "POST", body, headers: { "HX-Request": "true" } });
     } catch {
       return this.retry("offline");
     }
-    await this.take(response);
+    // An answer that was under way when the connection was lost does not show that it is back.
+    await this.take(response, navigator.onLine || !wasOnLine);
   }
 
-  async take(response) {
+  async take(response, isReachable) {
     if (response.status >= 500 || response.status === 429) return this.retry("failing");
     if (response.status === 401) return this.pause(() => signedOut(this.isCopied));
     if (response.status === 403 && !this.isRejected) {
@@ -90,9 +92,9 @@ class Draft {
       });
     }
     this.savedAt = response.headers.get("X-Draft-Saved-At") || Date.now();
-    this.say("saved");
+    this.say(this.isSaved ? "saved" : "saving");
     if (this !== draft) return;
-    settle();
+    if (isReachable) settle();
     if (html) raiseFromServer(html);
   }
 

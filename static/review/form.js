@@ -67,7 +67,18 @@ export function direction(row) {
 
 const isInvalid = (row) => Boolean(numberOf(row) && !numberOf(row).validity.valid);
 
+/** The entries when the screen was shown, to find out in a spot check whether the lead changes the decision. */
+let entries = "";
+const snapshot = () => JSON.stringify([...new FormData(form())].filter(([name]) => /^(comments|criteria-)/.test(name)));
+
+/** Whether the form of a spot check is still equal to the decision, so that submitting it agrees. */
+function isUntouched() {
+  const submit = one("#submit[data-unchanged]:not([data-touched])");
+  return Boolean(submit) && snapshot() === entries;
+}
+
 export function missing() {
+  if (isUntouched()) return [];
   const kept = rows().filter((row) => !isRemoved(row));
   return kept.filter((row) => !score(row) && (isInvalid(row) || !("optional" in row.dataset)) && !(isBlank(row) && kept.length > 1));
 }
@@ -139,7 +150,7 @@ function labelSubmit() {
   const isOffered = one(".criterion[data-judged]:not([data-judged=''])", form());
   submit.setAttribute("aria-disabled", String(lacking > 0));
   one("span", submit).textContent = lacking ? `${counted(lacking, "score")} missing`
-    : submit.dataset.label || (!isOffered ? "Submit & next"
+    : isUntouched() ? submit.dataset.unchanged : submit.dataset.label || (!isOffered ? "Submit & next"
       : changes ? `Submit ${counted(changes, "change")}` : submit.dataset.agree);
 }
 
@@ -201,6 +212,7 @@ function begin() {
   const button = one("#show-keys");
   if (button) button.hidden = false;
   if (form()) {
+    entries = snapshot();
     mark();
     refresh();
   }
@@ -210,7 +222,7 @@ function begin() {
 }
 
 document.addEventListener("input", (event) => {
-  if (!event.target.form || event.target.form !== form()) return;
+  if (!event.target.form || event.target.form !== form() || event.target.id === "check-reason") return;
   synchronise(event.target);
   // A text that grows would grow below the bar.
   if (event.target.matches("textarea")) event.target.scrollIntoView({ block: "nearest" });

@@ -8,7 +8,7 @@ import { one, screenEvents } from "./form.js";
 
 const SIGN_MS = 2000;
 // Everything that scores, decides or undoes. The style sheet keeps the pointer off it while [data-fresh] is set.
-const DECIDES = "#screen :is(#scores, .actions, form, dialog), #messages form";
+const DECIDES = "#screen :is(#scores, #reviews, .actions, form, dialog), #messages form";
 const CONTROL = "button, a, label, input, select, summary";
 let visibleSince = Infinity;
 let droppedAt = -Infinity; // the last dropped key

@@ -32,7 +32,7 @@ function clean() {
 
 function wantsMore() {
   const screen = one("#screen");
-  return !sending && !asked && !isLeaving && Boolean(form() && one("#skip")) && isClaimed(screen) && prefetched().length < MOST;
+  return !sending && !asked && !isLeaving && Boolean(screen.dataset.prefetch && form() && one("#skip")) && isClaimed(screen) && prefetched().length < MOST;
 }
 
 /** Fetch the record after those on the page, then the one after it. */

@@ -8,6 +8,7 @@ import "./evidence.js";
 import "./reason.js";
 import "./causes.js";
 import "./guideline.js";
+import "./adjudication.js";
 import "./commands.js";
 import "./drafts.js";
 import "./next.js";

@@ -139,6 +139,7 @@ class TestCommand:
     def test_command_asks_for_password_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         answers = iter([PASSWORD, "something else entirely", PASSWORD, PASSWORD])
         monkeypatch.setattr("reviews.management.prompts.getpass", lambda _prompt: next(answers))
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True)
         with pytest.raises(CommandError, match="do not match"):
             call_command("add_user", "ana", "--role=reviewer")
         call_command("add_user", "ana", "--role=reviewer")
@@ -302,7 +303,7 @@ class TestPasswordReset:
     def test_password_by_command_requires_local_account(
         self, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with pytest.raises(CommandError, match="no user named 'bo'"):
+        with pytest.raises(CommandError, match="No user 'bo'"):
             call_command("changepassword", "bo", "--password-stdin")
         ana.set_unusable_password()
         ana.save()

@@ -17,7 +17,7 @@ from reviews.accounts.permissions import (
     check_withdraw,
     role_of,
 )
-from reviews.models import Run, User
+from reviews.models import Backup, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, UserFactory
@@ -37,6 +37,7 @@ MAY = {
     "import_context": {"max"},
     "manage_people": {"max"},
     "manage_webhooks": {"max"},
+    "manage_site": {"max"},
     "see_every_run": {"max"},
 }
 SENTENCES = {
@@ -51,6 +52,7 @@ SENTENCES = {
     "import_context": "Only an admin can import task context.",
     "manage_people": "Only an admin can manage accounts.",
     "manage_webhooks": "Only an admin can manage webhooks.",
+    "manage_site": "Only an admin can see jobs and the state of the site.",
     "see_every_run": "Only an admin can see every run.",
 }
 
@@ -109,7 +111,8 @@ class TestPermissions:
             assert denied.value.reason == SENTENCES[codename]
 
     def test_table_has_every_permission(self) -> None:
-        ours = {codename for codename, _ in Run._meta.permissions} | {"delete_run"}  # from Django
+        declared = [*Run._meta.permissions, *Backup._meta.permissions]
+        ours = {codename for codename, _ in declared} | {"delete_run"}  # from Django
         assert ours == set(MAY) == {codename for codenames in ROLES.values() for codename in codenames}
 
     def test_deactivated_person_has_no_permissions(self) -> None:

@@ -43,8 +43,8 @@ def program_of(person: User, *scopes: str) -> Program:
     """Return a program with a token of these scopes, or of all scopes that the person's role allows."""
     if not scopes:
         able = {
-            "reviewer": ("review", "read"),
-            "lead": ("export", "configure", "review", "read"),
+            "reviewer": ("review", "read", "tokens"),
+            "lead": ("export", "configure", "review", "read", "tokens"),
             "admin": ALL,
         }
         scopes = able[person.groups.get().name]
@@ -54,6 +54,11 @@ def program_of(person: User, *scopes: str) -> Program:
 @pytest.fixture
 def of_ana(ana: User) -> Program:
     return program_of(ana)
+
+
+@pytest.fixture
+def of_bo(bo: User) -> Program:
+    return program_of(bo)
 
 
 @pytest.fixture

@@ -4,14 +4,16 @@ import re
 from typing import Any
 
 import pytest
+from django.db import transaction
+from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
 from reviews.accounts import api_tokens, people
 from reviews.api.urls import api
-from reviews.models import ApiToken, Evaluation, User
+from reviews.models import ApiToken, BulkChange, Escalation, Evaluation, Export, SavedView, SpotCheck, User
 from tests.api.conftest import ALL, Program, program_of
-from tests.support.factories import EvaluationFactory
+from tests.support.factories import EvaluationFactory, GoldSetFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +31,21 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "GET /runs/{run}/rubric": ("read", 200, 200, 200),
     "PUT /runs/{run}/rubric": ("configure", None, 415, 415),
     "GET /runs/{run}/report": ("read", 403, 200, 200),
+    "GET /runs/{run}/comparison": ("read", 403, 422, 422),  # the run is compared with itself
+    "GET /runs/{run}/drift": ("read", 403, 422, 422),  # the run is compared with itself
+    "GET /runs/{run}/accuracy-over-runs": ("read", 403, 200, 200),
+    "GET /gold-sets": ("read", 403, 200, 200),
+    "POST /gold-sets": ("configure", None, 415, 415),  # nothing is sent
+    "GET /gold-sets/{name}": ("export", None, 200, 200),
+    "PATCH /gold-sets/{name}": ("configure", None, 422, 422),  # nothing is sent
+    "DELETE /gold-sets/{name}": ("configure", None, 204, 204),
+    "POST /runs/{run}/gold-sets": ("configure", None, 422, 422),  # nothing is sent
+    "GET /runs/{run}/gold-sets/{name}": ("read", 403, 200, 200),
+    "GET /runs/{run}/plan": ("read", 403, 200, 200),
+    "PUT /runs/{run}/plan": ("configure", None, 422, 422),
+    "DELETE /runs/{run}/plan": ("configure", None, 200, 200),
     "GET /runs/{run}/export": ("export", None, 200, 200),
+    "GET /runs/{run}/judge-data": ("export", None, 200, 200),
     "POST /runs/{run}/imports": ("import", None, None, 415),  # nothing is sent
     "PUT /runs/{run}/mapping": ("import", None, None, 415),  # nothing is sent
     "POST /runs/{run}/context": ("import", None, None, 415),  # nothing is sent
@@ -38,30 +54,193 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "GET /imports/{import_id}/rejects": ("import", None, None, 200),
     "GET /runs/{run}/evaluations": ("read", 200, 200, 200),
     "GET /runs/{run}/evaluations/{evaluation_id}": ("read", 200, 200, 200),
-    "POST /runs/{run}/claims": ("review", 200, 204, 204),  # the one record is ana's then
+    "POST /runs/{run}/claims": ("review", 200, 200, 200),
     "GET /runs/{run}/undo": ("review", 204, 204, 204),
     "POST /runs/{run}/undo": ("review", 409, 409, 409),
     "DELETE /runs/{run}/evaluations/{evaluation_id}/claim": ("review", 204, 204, 204),
     "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": ("review", 422, 422, 422),
     "PUT /runs/{run}/evaluations/{evaluation_id}/review": ("review", 422, 422, 422),
+    "POST /runs/{run}/evaluations/{evaluation_id}/claim": ("review", 200, 200, 200),
+    "PUT /runs/{run}/evaluations/{evaluation_id}/skip": ("review", 204, 204, 204),
+    "DELETE /runs/{run}/evaluations/{evaluation_id}/skip": ("review", 204, 204, 204),
+    "DELETE /runs/{run}/skips": ("review", 204, 204, 204),
+    "POST /runs/{run}/evaluations/{evaluation_id}/escalation": ("review", 422, 422, 422),  # nothing is sent
+    "POST /runs/{run}/evaluations/{evaluation_id}/reopening": ("review", 422, 422, 422),  # nothing is sent
+    "POST /runs/{run}/evaluations/{evaluation_id}/restoration": ("review", 422, 422, 422),  # nothing is sent
+    "PUT /runs/{run}/evaluations/{evaluation_id}/revision": ("review", 422, 422, 422),  # nothing is sent
+    "PUT /runs/{run}/evaluations/{evaluation_id}/independent-review": ("review", 422, 422, 422),
+    "POST /runs/{run}/evaluations/{evaluation_id}/adjudication": ("review", 403, 409, 409),  # no reviews
+    "GET /runs/{run}/independent-reviews/{evaluation_id}": ("review", 403, 200, 200),
+    "GET /runs/{run}/decisions/{evaluation_id}": ("read", 200, 200, 200),
+    "GET /escalations": ("read", 403, 200, 200),
+    "GET /escalations/own": ("read", 200, 200, 200),
+    "POST /escalations/{escalation_id}/resolve": ("review", 403, 404, 404),
+    "DELETE /escalations/{escalation_id}": ("review", 404, 404, 404),
+    "POST /escalations/{escalation_id}/read": ("review", 404, 404, 404),
+    "GET /inbox": ("read", 403, 200, 200),
+    "POST /inbox/failures/{place}/retry": ("configure", None, 403, 404),
+    "DELETE /inbox/failures/{place}": ("configure", None, 403, 404),
+    "GET /runs/{run}/bulk-changes": ("read", 403, 200, 200),
+    "POST /runs/{run}/bulk-changes": ("configure", None, 422, 422),  # nothing is sent
+    "POST /runs/{run}/bulk-changes/preview": ("configure", None, 422, 422),  # nothing is sent
+    "POST /bulk-changes/{change_id}/undo": ("configure", None, 404, 404),
+    "GET /spot-checks": ("read", 403, 200, 200),
+    "POST /spot-checks": ("review", 422, 422, 422),  # nothing is sent
+    "GET /spot-checks/{check_id}": ("read", 403, 404, 404),
+    "POST /spot-checks/{check_id}/agree": ("review", 403, 404, 404),
+    "POST /spot-checks/{check_id}/reopen": ("review", 403, 404, 404),
+    "POST /spot-checks/{check_id}/correct": ("review", 403, 404, 404),
+    "GET /runs/{run}/drafts/{evaluation_id}": ("review", 204, 204, 204),
+    "PUT /runs/{run}/drafts/{evaluation_id}": ("review", 422, 422, 422),  # nothing is sent
+    "DELETE /runs/{run}/drafts/{evaluation_id}": ("review", 204, 204, 204),
+    "GET /runs/{run}/settings": ("read", 403, 200, 200),
+    "PUT /runs/{run}/settings/queue": ("configure", None, 422, 422),  # nothing is sent
+    "PUT /runs/{run}/settings/sampling": ("configure", None, 422, 422),  # nothing is sent
+    "GET /runs/{run}/views": ("read", 200, 200, 200),
+    "POST /runs/{run}/views": ("review", 422, 422, 422),  # nothing is sent
+    "DELETE /runs/{run}/views/{view_id}": ("review", 404, 404, 404),
+    "GET /runs/{run}/conflicts": ("read", 403, 200, 200),
+    "POST /runs/{run}/conflicts/resolve": ("configure", None, 200, 200),
+    "GET /runs/{run}/imports": ("read", 200, 200, 200),
+    "GET /imports/{import_id}/exceptions": ("import", None, None, 200),
+    "POST /imports/{import_id}/cancel": ("import", None, None, 200),
+    "POST /imports/{import_id}/retry": ("import", None, None, 409),
+    "POST /imports/{import_id}/new-run": ("import", None, None, 422),  # nothing is sent
+    "GET /runs/{run}/exports": ("export", None, 200, 200),
+    "POST /runs/{run}/exports": ("export", None, 202, 202),
+    "GET /exports/{export_id}": ("export", None, 404, 404),
+    "POST /exports/{export_id}/cancel": ("export", None, 404, 404),
+    "GET /exports/{export_id}/file": ("export", None, 404, 404),
+    "GET /exports/{export_id}/receipt": ("export", None, 404, 404),
+    "GET /runs/{run}/independent-reviews": ("export", None, 200, 200),
+    "GET /runs/{run}/few-shot": ("export", None, 200, 200),
+    "GET /people": ("manage", None, None, 200),
+    "GET /people/{username}": ("manage", None, None, 404),
+    "PUT /people/{username}/role": ("manage", None, None, 422),  # nothing is sent
+    "POST /people/{username}/deactivate": ("manage", None, None, 404),
+    "POST /people/{username}/reactivate": ("manage", None, None, 404),
+    "GET /invitations": ("manage", None, None, 200),
+    "POST /invitations": ("manage", None, None, 422),  # nothing is sent
+    "POST /invitations/{link_id}/renew": ("manage", None, None, 404),
+    "DELETE /invitations/{link_id}": ("manage", None, None, 404),
+    "GET /tokens": ("tokens", 200, 200, 200),
+    "POST /tokens": ("tokens", 422, 422, 422),  # nothing is sent
+    "DELETE /tokens/{token_id}": ("tokens", 404, 404, 404),
+    "GET /webhooks": ("manage", None, None, 200),
+    "POST /webhooks": ("manage", None, None, 422),  # nothing is sent
+    "GET /webhooks/{webhook_id}/deliveries": ("manage", None, None, 404),
+    "POST /webhooks/{webhook_id}/test": ("manage", None, None, 404),
+    "DELETE /webhooks/{webhook_id}": ("manage", None, None, 404),
+    "GET /jobs": ("manage", None, None, 200),
+    "POST /jobs/{kind}/{job_id}/retry": ("manage", None, None, 409),
+    "POST /jobs/{kind}/{job_id}/cancel": ("manage", None, None, 409),
+    "GET /system": ("manage", None, None, 200),
+    "GET /workload": ("read", 403, 200, 200),
+    "GET /audit/chain": ("read", 403, 200, 200),
+    "POST /audit/chain/check": ("configure", None, 202, 202),
     "GET /audit": ("read", 403, 200, 200),
+    "GET /audit/events": ("read", 403, 200, 200),
+}
+# The key of no row.
+_UNKNOWN = 987_654_321
+# Bodies of operations whose answer depends on the role only if the body is valid.
+BODIES: dict[str, Any] = {
+    "POST /escalations/{escalation_id}/resolve": {"outcome": "returned", "answer": "Yes."},
+    "POST /spot-checks/{check_id}/reopen": {"reason": "Wrong."},
+    "POST /spot-checks/{check_id}/correct": {"corrected_scores": {}, "reason": "Wrong."},
+    "POST /runs/{run}/conflicts/resolve": {"keep": "ours", "conflicts": [{"id": 1, "version": 1}]},
+}
+# The first words of operation ids.
+VERBS = {
+    "add",
+    "adjudicate",
+    "agree",
+    "apply",
+    "cancel",
+    "change",
+    "check",
+    "claim",
+    "compare",
+    "correct",
+    "create",
+    "deactivate",
+    "delete",
+    "discard",
+    "dismiss",
+    "download",
+    "draw",
+    "escalate",
+    "export",
+    "freeze",
+    "get",
+    "import",
+    "invite",
+    "list",
+    "lock",
+    "mark",
+    "measure",
+    "preview",
+    "reactivate",
+    "read",
+    "release",
+    "remove",
+    "rename",
+    "renew",
+    "reopen",
+    "resolve",
+    "restore",
+    "retry",
+    "revise",
+    "revoke",
+    "save",
+    "send",
+    "serve",
+    "set",
+    "skip",
+    "stop",
+    "submit",
+    "undo",
+    "unskip",
+    "withdraw",
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
 @pytest.fixture
 def record() -> Evaluation:
-    return EvaluationFactory.create()
+    made = EvaluationFactory.create()
+    GoldSetFactory.create(run=made.run)
+    return made
+
+
+def path_values(record: Evaluation) -> dict[str, Any]:
+    """Return the values of paths: those of rows of the record's run, or of no row."""
+    run = record.run
+    rows: dict[str, QuerySet[Any]] = {
+        "escalation_id": Escalation.objects.filter(run=run),
+        "change_id": BulkChange.objects.filter(run=run),
+        "check_id": SpotCheck.objects.filter(run=run),
+        "view_id": SavedView.objects.filter(run=run),
+        "export_id": Export.objects.filter(run=run),
+    }
+    return {
+        "run": run.name,
+        "import_id": record.first_import_id,
+        "evaluation_id": record.evaluation_id,
+        "name": "gold",
+        "place": f"mail-{_UNKNOWN}",
+        "username": "nobody",
+        "kind": "export",
+        **dict.fromkeys(("link_id", "token_id", "webhook_id", "job_id"), _UNKNOWN),
+        **{name: found.values_list("pk", flat=True).first() or _UNKNOWN for name, found in rows.items()},
+    }
 
 
 def send(program: Program, name: str, record: Evaluation) -> Any:
     method, path = name.split(" /")
-    values = {
-        "run": record.run.name,
-        "import_id": record.first_import_id,
-        "evaluation_id": record.evaluation_id,
-    }
-    return program.ask(method, path.format(**values))
+    query = "?earlier={run}" if path.endswith(("/comparison", "/drift")) else ""
+    place = f"{path}{query}".format(**path_values(record))
+    return program.ask(method, place, BODIES.get(name), idempotency_key="one")
 
 
 def test_access_table_has_every_operation() -> None:
@@ -75,60 +254,91 @@ def test_access_table_has_every_operation() -> None:
     assert scopes == {name: line[0] for name, line in ACCESS.items()}
 
 
-@pytest.mark.parametrize("name", ACCESS)
-class TestOperation:
-    def test_operation_accepts_token_with_scope_and_role(
-        self, name: str, record: Evaluation, ana: User, lea: User, max: User
-    ) -> None:
-        scope, *statuses = ACCESS[name]
-        for person, status in zip((ana, lea, max), statuses, strict=True):
-            if status is None:
+def test_operation_ids_are_unique_and_begin_with_a_verb() -> None:
+    schema = api.get_openapi_schema()
+    ids = [one["operationId"] for methods in schema["paths"].values() for one in methods.values()]
+    assert len({*ids}) == len(ids)
+    assert [name for name in ids if not re.fullmatch("[a-z]+(_[a-z]+)+", name)] == []
+    assert {name.partition("_")[0] for name in ids} <= VERBS
+
+
+def statuses(program: Program, record: Evaluation) -> dict[str, int]:
+    """Return the status that each operation answers to a program."""
+    return {name: send(program, name, record).status_code for name in ACCESS}
+
+
+@pytest.mark.slow
+def test_operations_accept_tokens_with_scope_and_role(
+    record: Evaluation, ana: User, lea: User, max: User
+) -> None:
+    for column, person in enumerate((ana, lea, max), start=1):
+        programs: dict[str, Program] = {}
+        seen = {}
+        for name, line in ACCESS.items():
+            scope, wanted = str(line[0]), line[column]
+            if wanted is None:
                 with pytest.raises(api_tokens.TokenError, match=scope):
                     program_of(person, scope)
             else:
-                assert send(program_of(person, scope), name, record).status_code == status
+                program = programs.setdefault(scope, program_of(person, scope))
+                with transaction.atomic():
+                    seen[name] = send(program, name, record).status_code
+                    transaction.set_rollback(True)
+        assert seen == {name: line[column] for name, line in ACCESS.items() if line[column] is not None}
 
-    def test_operation_rejects_other_scopes(self, name: str, record: Evaluation, max: User) -> None:
-        others = [scope for scope in ALL if scope != ACCESS[name][0]]
-        answer = send(program_of(max, *others), name, record)
-        assert answer.status_code == 403
-        assert answer.json()["detail"] == f"This token does not have the scope {ACCESS[name][0]}."
 
-    def test_operation_rejects_token_after_role_is_lost(
-        self, name: str, record: Evaluation, max: User, lea: User
-    ) -> None:
-        program = program_of(lea if ACCESS[name][2] else max, ACCESS[name][0])
-        for person in (lea, max):
-            person.groups.clear()
-        assert send(program, name, record).status_code == 403
-
-    def test_operation_rejects_missing_and_invalid_tokens(
-        self, name: str, record: Evaluation, max: User
-    ) -> None:
-        revoked, expired, gone = (program_of(max, *ALL) for _ in range(3))
-        made = ApiToken.objects.order_by("pk")
-        api_tokens.revoke(token=made[0], actor=max)
-        ApiToken.objects.filter(pk=made[1].pk).update(expires_at=timezone.now())
-        User.objects.filter(pk=max.pk).update(is_active=False)
-        for program in (Program(), Program("cr_nothing"), Program("ä \x7f"), revoked, expired, gone):
+def test_operations_reject_other_scopes(record: Evaluation, max: User) -> None:
+    for scope in sorted({str(line[0]) for line in ACCESS.values()}):
+        program = program_of(max, *(other for other in ALL if other != scope))
+        for name in (name for name, line in ACCESS.items() if line[0] == scope):
             answer = send(program, name, record)
-            assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json")
-            assert answer["WWW-Authenticate"].startswith("Bearer")
+            assert answer.status_code == 403, name
+            assert answer.json()["detail"] == f"This token does not have the scope {scope}.", name
 
-    def test_operation_rejects_session(self, name: str, record: Evaluation, max: User) -> None:
-        program = Program()
-        program._client.force_login(max)
-        assert send(program, name, record).status_code == 401
 
-    def test_operation_rejects_other_methods(self, name: str, record: Evaluation, of_max: Program) -> None:
-        path = name.split(" ")[1]
+def test_operations_reject_tokens_after_the_role_is_lost(record: Evaluation, max: User, lea: User) -> None:
+    of_lea, of_max = (
+        {
+            scope: program_of(person, scope)
+            for scope in {str(line[0]) for line in ACCESS.values() if line[column]}
+        }
+        for column, person in ((2, lea), (3, max))
+    )
+    for person in (lea, max):
+        person.groups.clear()
+    for name, line in ACCESS.items():
+        program = (of_lea if line[2] else of_max)[str(line[0])]
+        assert send(program, name, record).status_code == 403, name
+
+
+def test_operations_reject_missing_and_invalid_tokens(record: Evaluation, max: User) -> None:
+    revoked, expired, gone = (program_of(max, *ALL) for _ in range(3))
+    made = ApiToken.objects.order_by("pk")
+    api_tokens.revoke(token=made[0], actor=max)
+    ApiToken.objects.filter(pk=made[1].pk).update(expires_at=timezone.now())
+    User.objects.filter(pk=max.pk).update(is_active=False)
+    for program in (Program(), Program("cr_nothing"), Program("ä \x7f"), revoked, expired, gone):
+        for name in ACCESS:
+            answer = send(program, name, record)
+            assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json"), name
+            assert answer["WWW-Authenticate"].startswith("Bearer"), name
+
+
+def test_operations_reject_sessions(record: Evaluation, max: User) -> None:
+    program = Program()
+    program._client.force_login(max)
+    assert statuses(program, record) == dict.fromkeys(ACCESS, 401)
+
+
+def test_operations_reject_other_methods(record: Evaluation, of_max: Program) -> None:
+    for path in sorted({name.split(" ")[1] for name in ACCESS}):
         taken = {one.split(" ")[0] for one in ACCESS if one.split(" ")[1] == path}
         if "{evaluation_id}" in path:
             taken.add("GET")  # of the record whose id ends like the path
         for other in set(METHODS) - taken:
             answer = send(of_max, f"{other} {path}", record)
-            assert answer.status_code == 405
-            assert set(re.split(", ?", answer["Allow"])) == taken
+            assert answer.status_code == 405, (other, path)
+            assert set(re.split(", ?", answer["Allow"])) == taken, (other, path)
             if other != "HEAD":
                 assert (answer.json()["status"], answer.json()["title"]) == (405, "Method Not Allowed")
 

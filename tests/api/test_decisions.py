@@ -9,7 +9,7 @@ import pytest
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.scales import YES_PARTIAL_NO
-from reviews.review import independent_reviews
+from reviews.review import independent_reviews, known_answers
 from tests.api.conftest import Program, path_of, program_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim
@@ -347,3 +347,20 @@ class TestUndo:
         said = f"Can't undo: skipped {record.title}. bo has been reviewing this since"
         assert refused.status_code == 409
         assert refused.json()["detail"].startswith(said)
+
+
+def test_independent_review_does_not_tell_how_many_there_are(
+    record: Evaluation, of_ana: Program, bo: User, lea: User
+) -> None:
+    Run.objects.update(overlap_share=1, overlap=2)
+    known_answers.start(run_id=record.run_id, actor=lea, count=1)
+    record.refresh_from_db()
+    for person in (bo, lea):
+        decide(record, person)
+    claim(of_ana, record.run)
+    saved = review(of_ana, record).json()
+    assert (saved["outcome"], saved["decision"]["version"]) == ("independent review", None)
+    [version] = of_ana.get(f"runs/{record.run.name}/decisions/{record.evaluation_id}").json()
+    assert (version["state"], version["version"]) == ("independent review", None)
+    undoable = of_ana.get(f"runs/{record.run.name}/undo").json()
+    assert (undoable["action"], undoable["decision_version"]) == ("independent review", None)

@@ -1,6 +1,7 @@
 """Lists of records and single records over the API."""
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -38,6 +39,16 @@ class TestList:
             after, pages = page["next"], pages + 1
         assert (pages, page["total"]) == (3, len(made))
         assert found == [each.evaluation_id for each in made]
+
+    def test_link_header_has_the_address_of_the_next_page(self, of_ana: Program) -> None:
+        run = RunFactory.create(name="één #1?")
+        evaluations(run, tasks=[str(n) for n in range(PAGE_SIZE + 1)])
+        first = of_ana.get(f"runs/{quote(run.name)}/evaluations?sort=task&model=openai%2Fgpt-4o")
+        address, relation = first["Link"].split("; ")
+        assert relation == 'rel="next"'
+        second = of_ana.get(address.strip("<>").removeprefix("/api/v1/"))
+        assert [len(page.json()["evaluations"]) for page in (first, second)] == [PAGE_SIZE, 1]
+        assert "Link" not in second
 
     def test_list_supports_the_filters_of_the_page(self, run: Run, ana: User, of_ana: Program) -> None:
         one, _other = (EvaluationFactory.create(run=run, model_id=model) for model in ("o1", "o2"))

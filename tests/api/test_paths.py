@@ -7,7 +7,7 @@ from reviews.queue import claims
 from tests.api.conftest import Program, path_of
 from tests.support.lines import file_of, import_data, line
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 IDS = (
     "a",

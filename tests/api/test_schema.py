@@ -22,14 +22,14 @@ from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks as found_by
 
 from reviews.api.urls import api
-from reviews.models import Evaluation, Import, User
+from reviews.models import Escalation, Evaluation, Import, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
 from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
 from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
-from tests.support.factories import SCORES, EvaluationFactory, RunFactory
+from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
@@ -38,8 +38,17 @@ pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 Case = AnyCase[Any]
 Operation = APIOperation[Any, Any, Any, Any]
 Known = list[dict[str, Any]]
-EXAMPLES = 10
+EXAMPLES = 5
 DECISION = {"corrected_scores": {name: {"score": "Yes"} for name in SCORES}, "comments": "So it is."}
+SAMPLING = {
+    "accuracy_target": None,
+    "blind_share": 0,
+    "sample_share": 0,
+    "overlap_share": 0,
+    "overlap": 2,
+    "spot_check_share": 0,
+    "seen": "another",
+}
 # Existing values, for parts of a request that random values would never match.
 RUNS = ("one", "blind", "empty")
 RECORDS = ("waiting", "decided", "held", "with a lead", "hidden")
@@ -49,8 +58,14 @@ QUERIES: dict[str, Known] = {
         {"status": ["done"], "verdict": ["Pass", "Fail"]},
     ],
     "GET /audit": [{"run": "one"}, {"after": 1}],
+    "GET /audit/events": [
+        {"run": "one", "person": "ana"},
+        {"action": "claim", "since": "2026-01-01T00:00:00Z"},
+    ],
     "DELETE /runs/{run}": [{"confirmation": "one"}],
-    "GET /runs/{run}/report": [{"require": ["blind flagged kappa >= 0.6"]}, {"require": ["kappa"]}],
+    "GET /runs/{run}/comparison": [{"earlier": "blind"}, {"earlier": "one"}],
+    "GET /runs/{run}/drift": [{"earlier": "blind"}, {"earlier": "one"}],
+    "GET /runs/{run}/report": [{"require": ["flagged kappa >= 0.6"]}, {"require": ["agreement"]}],
 }
 CONTEXTS = (file_of(json.dumps(task()).encode(), b"no task"), b"\x1f\x8b cut off")
 FILE_TAKERS = {
@@ -58,16 +73,44 @@ FILE_TAKERS = {
     "PUT /runs/{run}/mapping",
     "POST /runs/{run}/context",
     "POST /context",
+    "POST /gold-sets",
 }
 BODIES: dict[str, list[Any]] = {
     "POST /runs/{run}/claims": [{}, {"filters": {"verdict": ["Pass"]}}],
     "POST /runs/{run}/undo": [{}, {"event": 1}],
     "PUT /runs/{run}/evaluations/{evaluation_id}/review": [DECISION],
     "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": [{"scores": dict.fromkeys(SCORES, "Yes")}],
+    "PUT /runs/{run}/evaluations/{evaluation_id}/revision": [DECISION],
+    "PUT /runs/{run}/evaluations/{evaluation_id}/independent-review": [DECISION],
+    "POST /runs/{run}/evaluations/{evaluation_id}/claim": [{}, {"take_over": True}],
+    "POST /runs/{run}/evaluations/{evaluation_id}/escalation": [{"note": "Is it 2?"}],
+    "POST /runs/{run}/evaluations/{evaluation_id}/reopening": [{"reason": "A typo."}],
+    "POST /runs/{run}/evaluations/{evaluation_id}/restoration": [{"restored": 1, "reason": "A typo."}],
+    "POST /imports/{import_id}/new-run": [{"run": "another"}],
+    "POST /runs/{run}/exports": [{}, {"only": "reviewed", "compression": "gzip"}],
+    "PUT /people/{username}/role": [{"role": "lead"}, {"role": "admin"}],
+    "POST /invitations": [{"people": [{"name": "Eva Smith", "role": "reviewer"}]}],
+    "POST /tokens": [{"name": "Nightly", "scopes": ["read"]}],
+    "POST /webhooks": [{"url": "https://hooks.example.org/"}],
+    "POST /escalations/{escalation_id}/resolve": [{"outcome": "returned", "answer": "Yes."}],
+    "POST /runs/{run}/bulk-changes": [{"kind": "assign", "assigned_to": "ana"}, {"kind": "split"}],
+    "POST /runs/{run}/bulk-changes/preview": [{"kind": "split", "shares": [{"person": "ana"}]}],
+    "POST /spot-checks": [{"reviewer": "ana", "count": 1}],
+    "POST /spot-checks/{check_id}/agree": [{}, {"note": "Fine."}],
+    "POST /spot-checks/{check_id}/correct": [DECISION | {"reason": "A typo."}],
+    "POST /spot-checks/{check_id}/reopen": [{"reason": "A typo."}],
+    "PUT /runs/{run}/drafts/{evaluation_id}": [{"revision": 1, "entries": [{"criterion": "Clarity"}]}],
+    "PUT /runs/{run}/settings/queue": [{"claim_minutes": 5, "due_on": None}],
+    "PUT /runs/{run}/settings/sampling": [SAMPLING],
+    "POST /runs/{run}/views": [{"name": "All", "filters": {"verdict": ["Pass"]}}],
+    "POST /runs/{run}/conflicts/resolve": [{"keep": "ours", "conflicts": [{"id": 1, "version": 1}]}],
     "POST /runs/{run}/imports": [file_of(line("new"), line("waiting")), b"\x1f\x8b cut off"],
     "PUT /runs/{run}/mapping": [(MAPPINGS / "mt-bench.toml").read_bytes(), b"[fields]"],
     "POST /runs/{run}/context": [*CONTEXTS],
     "POST /context": [*CONTEXTS],
+    "POST /gold-sets": [b'{"gold_set": "gold"}', b"\x1f\x8b cut off"],
+    "PATCH /gold-sets/{name}": [{"name": "gold"}],
+    "POST /runs/{run}/gold-sets": [{"name": "silver"}],
 }
 # Statuses that requests with existing values must have reached, if not only 200.
 REACHED: dict[str, set[int]] = {
@@ -75,6 +118,51 @@ REACHED: dict[str, set[int]] = {
     "POST /runs/{run}/imports": {202},
     "DELETE /runs/{run}/evaluations/{evaluation_id}/claim": {204},
     "GET /runs/{run}/undo": {200, 204},
+    "POST /imports/{import_id}/retry": {409},
+    "POST /imports/{import_id}/new-run": {422},
+    "POST /runs/{run}/exports": {202},
+    "GET /exports/{export_id}": {404},
+    "POST /exports/{export_id}/cancel": {404},
+    "GET /exports/{export_id}/file": {404},
+    "GET /exports/{export_id}/receipt": {404},
+    "POST /invitations/{link_id}/renew": {404},
+    "DELETE /invitations/{link_id}": {404},
+    "DELETE /tokens/{token_id}": {404},
+    "GET /webhooks/{webhook_id}/deliveries": {404},
+    "POST /webhooks/{webhook_id}/test": {404},
+    "DELETE /webhooks/{webhook_id}": {404},
+    "PUT /people/{username}/role": {200, 403},
+    "POST /webhooks": {422},
+    "POST /jobs/{kind}/{job_id}/retry": {404},
+    "POST /jobs/{kind}/{job_id}/cancel": {404},
+    "POST /audit/chain/check": {202},
+    "DELETE /runs/{run}/skips": {204},
+    "DELETE /escalations/{escalation_id}": {403},
+    "POST /escalations/{escalation_id}/read": {403},
+    "POST /inbox/failures/{place}/retry": {404},
+    "DELETE /inbox/failures/{place}": {404},
+    "POST /bulk-changes/{change_id}/undo": {404},
+    "GET /spot-checks/{check_id}": {404},
+    "POST /spot-checks/{check_id}/agree": {404},
+    "POST /spot-checks/{check_id}/correct": {404},
+    "POST /spot-checks/{check_id}/reopen": {404},
+    "GET /runs/{run}/drafts/{evaluation_id}": {204},
+    "DELETE /runs/{run}/drafts/{evaluation_id}": {204},
+    "PUT /runs/{run}/drafts/{evaluation_id}": {409},
+    "PUT /runs/{run}/settings/sampling": {409},
+    "DELETE /runs/{run}/views/{view_id}": {404},
+    "DELETE /runs/{run}/evaluations/{evaluation_id}/skip": {204},
+    "PUT /runs/{run}/evaluations/{evaluation_id}/skip": {204, 409},
+    "PUT /runs/{run}/evaluations/{evaluation_id}/revision": {200, 409},
+    "PUT /runs/{run}/evaluations/{evaluation_id}/independent-review": {200, 409},
+    "POST /runs/{run}/evaluations/{evaluation_id}/claim": {200, 409},
+    "POST /runs/{run}/evaluations/{evaluation_id}/escalation": {200, 409},
+    "POST /runs/{run}/evaluations/{evaluation_id}/reopening": {200, 409},
+    "POST /runs/{run}/evaluations/{evaluation_id}/restoration": {409, 422},
+    "POST /runs/{run}/evaluations/{evaluation_id}/adjudication": {409},
+    "POST /gold-sets": {422},
+    "DELETE /gold-sets/{name}": {204},
+    "POST /runs/{run}/gold-sets": {422},
     "POST /runs/{run}/undo": {200, 409},
     "PUT /runs/{run}/evaluations/{evaluation_id}/blind-scores": {200, 409},
     "PUT /runs/{run}/evaluations/{evaluation_id}/review": {200, 409},
@@ -100,6 +188,7 @@ def operations(max: User, ana: User) -> dict[str, Operation]:
         run=blind, evaluation_id=RECORDS[-1], structured_model_response={"final_answer": "2"}
     )
     claims.claim(evaluation_id=hidden.pk, reviewer=max)
+    GoldSetFactory.create(run=Run.objects.get(name="one"))
     schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler())
     found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
     return {operation.label.replace("/api/v1", ""): operation for operation in found}
@@ -122,7 +211,14 @@ def requests(name: str, operation: Operation, mode: GenerationMode) -> list[st.S
     if "{evaluation_id}" in name:
         addresses = [{"run": "blind" if key == "hidden" else "one", "evaluation_id": key} for key in RECORDS]
     elif "{run}" in name:
-        addresses = [{"run": key} for key in RUNS]
+        of_set = {"name": "gold"} if "{name}" in name else {}
+        addresses = [{"run": key} | of_set for key in RUNS]
+    elif "{name}" in name:
+        addresses = [{"name": "gold"}]
+    elif "{username}" in name:
+        addresses = [{"username": "ana"}]
+    elif "{escalation_id}" in name:
+        addresses = [{"escalation_id": Escalation.objects.get().pk}]
     elif "{import_id}" in name:
         addresses = [{"import_id": Import.objects.get(run__name="imported").pk}]
     fixed: Known = [{"path_parameters": known} if known else {} for known in addresses]
@@ -140,7 +236,13 @@ def test_schema_has_no_dangling_references() -> None:
     assert named == set(schema["components"]["schemas"])
 
 
-@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        pytest.param(GenerationMode.POSITIVE, id="valid"),
+        pytest.param(GenerationMode.NEGATIVE, id="invalid", marks=pytest.mark.exhaustive),
+    ],
+)
 @pytest.mark.parametrize("name", ACCESS)
 def test_operation_conforms_to_schema(
     name: str, mode: GenerationMode, operations: dict[str, Operation], max: User

@@ -12,7 +12,7 @@ from reviews.accounts import api_tokens, one_time_links, people, sessions
 from reviews.audit import events
 from reviews.audit.events import NoTransaction
 from reviews.dashboard import bulk_changes, spot_checks
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.exports import jobs, output
 from reviews.imports import uploads
 from reviews.models import AuditEvent, AuditSeal, Evaluation, Review, Run, User

@@ -6,8 +6,16 @@ from statistics import median
 
 from django.contrib.auth.models import Group
 
-from reviews.dashboard import drilldown, presence, reviewer_activity, spot_checks
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard import (
+    daily_counts,
+    drilldown,
+    pace,
+    presence,
+    reviewer_activity,
+    reviewer_pairs,
+    spot_checks,
+)
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Run, User
 from tests.benchmarks import database, reviewing
 from tests.benchmarks.measuring import ROUNDS, Figure, seconds
@@ -42,6 +50,29 @@ _COUNTS = """
     FROM review, unnest(ARRAY['Rigor', 'Clarity', 'Results']) AS criterion
     GROUP BY 1, 2, 3, 4
 """
+_WORK_DAYS = """
+    INSERT INTO reviewer_day (run_id, reviewer_id, day, decisions, changed)
+    SELECT run_id, reviewer_id, (submitted_at AT TIME ZONE 'UTC')::date, count(*), sum(changes)
+    FROM review GROUP BY 1, 2, 3;
+    INSERT INTO record_day (run_id, reviewer_id, day, records)
+    SELECT run_id, reviewer_id, day, decisions FROM reviewer_day;
+"""
+# Every seventh record was scored blind, and every fifth of these by two people.
+_BLIND = """
+    INSERT INTO stratum (run_id, judge_llm_model, judge_prompt_template_path, model_id, is_flagged)
+    SELECT id, 'judge', 'prompt', 'model', true FROM run;
+    INSERT INTO rating_cell (stratum_id, criterion, verdict, is_blind, is_sampled, judge, human)
+    SELECT stratum.id, criterion, 'Fail', true, false, '"Yes"', human
+    FROM stratum, unnest(ARRAY['Rigor', 'Clarity', 'Results']) AS criterion,
+         unnest(ARRAY['"Yes"', '"No"']) AS human;
+    INSERT INTO rating (cell_id, evaluation_id, reviewer_id, cluster, probability, raters, at)
+    SELECT cell.id, evaluation_id, (%(people)s::bigint[])[1 + (review.id / 7 + rater) %% %(reviewers)s],
+           review.id %% 65536, 1, CASE WHEN review.id %% 35 = 0 THEN 2 ELSE 1 END, submitted_at
+    FROM review
+    CROSS JOIN generate_series(0, 1) AS rater
+    JOIN rating_cell AS cell ON (cell.human = '"No"') = ((review.id + rater) %% 13 = 0)
+    WHERE review.id %% 7 = 0 AND (rater = 0 OR review.id %% 35 = 0);
+"""
 _IN_FORCE = """
     UPDATE evaluation SET review_id = review.id, human_review_status = 'Completed'
     FROM review WHERE review.evaluation_id = evaluation.id
@@ -75,15 +106,18 @@ def reports(scale: float) -> Iterator[Figure]:
     ):
         for report, action in _reports(selection).items():
             yield _figure(f"{report}{name}", action)
+    yield _figure("pace of runs", lambda: pace.run_paces(Run.objects.all()))
     yield _figure("who is working", lambda: presence.active_reviewers(WorkSelection()))
 
 
 def _reports(selection: WorkSelection) -> dict[str, Callable[[], object]]:
     return {
         "reviewers": lambda: reviewer_activity.reviewer_figures(selection),
-        "criteria": lambda: reviewer_activity.criterion_overrides(selection),
-        "criteria by reviewer": lambda: reviewer_activity.criterion_overrides_by_reviewer(selection),
-        "days": lambda: reviewer_activity.day_figures(selection),
+        "criteria": lambda: daily_counts.criterion_overrides(selection),
+        "criteria by reviewer": lambda: daily_counts.criterion_overrides_by_reviewer(selection),
+        "days": lambda: daily_counts.day_figures(selection),
+        "pairs of reviewers": lambda: reviewer_pairs.pair_agreements(selection),
+        "blind agreement": lambda: reviewer_pairs.blind_agreement(selection),
         "fast decisions": lambda: drilldown.list_decisions(selection, signal="fast"),
         "overturned": lambda: drilldown.list_overturned(selection),
         "spot checks": lambda: spot_checks.completed_checks(selection),
@@ -103,7 +137,7 @@ def _filled(scale: float) -> tuple[Run, list[User]]:
     }
     # Skip the triggers, which would count the reviews one by one.
     database.execute("SET session_replication_role = replica")
-    for statement in (_REVIEWS, _COUNTS, _IN_FORCE, _EVENTS, _OVERTURNED):
+    for statement in (_REVIEWS, _COUNTS, _WORK_DAYS, _BLIND, _IN_FORCE, _EVENTS, _OVERTURNED):
         database.execute(statement, values)
     database.execute("RESET session_replication_role")
     database.execute("VACUUM ANALYZE")

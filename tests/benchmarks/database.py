@@ -8,7 +8,7 @@ from django.db import connection, transaction
 from psycopg import sql
 
 from reviews.imports import bulk_insert, importer
-from reviews.models import Import, User
+from reviews.models import Evaluation, Import, User
 from reviews.storage import chunks, copy_encoding
 
 RUN = "benchmark"
@@ -94,11 +94,8 @@ def copy_rows(path: Path) -> None:
 
 def multiply(copies: int) -> None:
     """Copy each record `copies` times, with new ids and positions."""
-    with connection.cursor() as cursor:
-        columns = [
-            column.name for column in connection.introspection.get_table_description(cursor, "evaluation")
-        ]
-    plain = [name for name in columns if name not in {"id", "evaluation_id", "first_line"}]
+    columns = [field.column for field in Evaluation._meta.concrete_fields if not field.generated]
+    plain = [name for name in columns if name and name not in {"id", "evaluation_id", "first_line"}]
     execute(_MULTIPLY.format(columns=", ".join(plain)), [copies])
     execute("VACUUM ANALYZE evaluation")
 

@@ -10,12 +10,16 @@ from reviews.judge import (
     data_summary,
     drilldown,
     error_analysis,
+    flag_choice,
     flag_precision,
+    funnel,
     leaderboard,
     missed_errors,
+    planning,
     report,
+    reviewer_agreement,
 )
-from reviews.judge.drilldown import DecisionFilter
+from reviews.judge.drilldown import RatingFilter
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from tests.benchmarks import database, reviewing
@@ -25,6 +29,7 @@ RECORDS, REVIEWS = 1_000_000, 300_000
 REVIEWERS = 20
 AIM = 300.0  # milliseconds
 ONE_JUDGE = "judge-1"
+BLIND_SHARE = 0.5
 
 # Two judges with two prompts each on ten models; a third of the records are flagged.
 _STRATA = """
@@ -34,9 +39,13 @@ _STRATA = """
          unnest(ARRAY[true, false]) AS flagged
 """
 _COUNTS = """
-    INSERT INTO stratum_count (stratum_id, verdict, evaluations, answered)
-    SELECT id, verdict, %(count)s * CASE WHEN is_flagged THEN 1 ELSE 2 END / 360, 0
-    FROM stratum, unnest(ARRAY['Pass', 'Partial', 'Fail']) AS verdict;
+    INSERT INTO stratum_count (stratum_id, verdict, evaluations, answered, clusters)
+    SELECT stratum.id, verdict, size, 0, (
+        SELECT string_agg(int2send(((number * 7919 + stratum.id * 31) %% 65536 - 32768)::int2), '')
+        FROM generate_series(1, size) AS number
+    )
+    FROM stratum, unnest(ARRAY['Pass', 'Partial', 'Fail']) AS verdict,
+         LATERAL (SELECT %(count)s * CASE WHEN is_flagged THEN 1 ELSE 2 END / 360 AS size) AS sized;
     INSERT INTO facet_count (run_id, name, value, evaluations)
     SELECT %(run)s, 'reason', 'family-' || number, 1000 * number FROM generate_series(1, 12) AS number;
     INSERT INTO run_facet (run_id, name, value, title)
@@ -47,8 +56,8 @@ _COUNTS = """
            (SELECT sum(evaluations) FROM stratum_count)
            - (SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %(run)s)
 """
-# Every eleventh review changes one of three criteria and says why, every seventh was blind, and every
-# tenth is of a sampled record.
+# The judge passes every fifth record. Every eleventh review changes one of three criteria and says why, every
+# third was blind, with a pass in every fourth, and every tenth is of a sampled record.
 _REVIEWS = """
     INSERT INTO review (evaluation_id, run_id, version, reviewer_id, submitted_at, corrected_scores, origins,
                         causes, submission, active_ms, words, judged, changes, judged_verdict, verdict,
@@ -61,12 +70,17 @@ _REVIEWS = """
            '{}',
            CASE number %% 11 WHEN 0 THEN jsonb_build_object('Rigor', 'cause ' || number %% 7) ELSE '{}' END,
            gen_random_uuid(), 5000 + number * 7919 %% 90000, 100 + number %% 300,
-           '{"Rigor": "No", "Clarity": "Yes", "Results": "Yes"}', (number %% 11 = 0)::int, 'Fail',
+           jsonb_build_object('Rigor', CASE number %% 5 WHEN 0 THEN 'Yes' ELSE 'No' END, 'Clarity',
+                              CASE number %% 7 WHEN 0 THEN 'No' ELSE 'Yes' END, 'Results', 'Yes'),
+           (number %% 11 = 0)::int, CASE number %% 5 WHEN 0 THEN 'Pass' ELSE 'Fail' END,
            CASE number %% 11 WHEN 0 THEN 'Pass' ELSE 'Fail' END, '{}',
            (CASE WHEN sampled THEN %(others)s::bigint[] ELSE %(flagged)s::bigint[] END)[1 + number %% 40],
            ARRAY['family-' || 1 + number %% 12], sampled,
-           CASE number %% 7 WHEN 0 THEN '{"Rigor": "No", "Clarity": "Yes", "Results": "No"}'::jsonb END,
-           CASE number %% 7 WHEN 0 THEN 'Fail' END, source_import_id, source_line
+           CASE number %% 3 WHEN 0 THEN jsonb_build_object(
+               'Rigor', CASE number %% 12 WHEN 0 THEN 'Yes' ELSE 'No' END, 'Clarity', 'Yes', 'Results', 'No'
+           ) END,
+           CASE number %% 3 WHEN 0 THEN CASE number %% 12 WHEN 0 THEN 'Pass' ELSE 'Fail' END END,
+           source_import_id, source_line
     FROM (
         SELECT evaluation.*, number, CASE number %% 11 WHEN 0 THEN 'Yes' ELSE 'No' END AS score,
                number / 40 %% 10 = 0 AS sampled
@@ -79,25 +93,51 @@ _IN_FORCE = """
     UPDATE evaluation SET review_id = review.id, human_review_status = 'Completed'
     FROM review WHERE review.evaluation_id = evaluation.id
 """
-# The result of the triggers, in one statement.
-_JUDGED = """
-    INSERT INTO judged_count
-        (stratum_id, reviewer_id, criterion, is_blind, is_sampled, judge, human, final, reviews)
-    SELECT stratum_id, reviewer_id, key, blind_scores IS NOT NULL, is_sampled, value::text,
-           (CASE WHEN blind_scores IS NULL THEN corrected_scores -> key -> 'score'
-                 ELSE blind_scores -> key END)::text,
-           (corrected_scores -> key -> 'score')::text, count(*)
-    FROM review CROSS JOIN LATERAL jsonb_each(judged) GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
-    UNION ALL
-    SELECT stratum_id, reviewer_id, NULL, blind_scores IS NOT NULL, is_sampled, judged_verdict,
-           CASE WHEN blind_scores IS NULL THEN verdict ELSE blind_verdict END, verdict, count(*)
-    FROM review GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
+# The rows that the triggers write, in a few statements. A third of the reviews were blind.
+_BLIND = """
+    INSERT INTO blind_scores (evaluation_id, reviewer_id, source_import_id, source_line, scores, at,
+                              stratum_id, verdict, judged, judged_verdict, is_sampled, probability, families)
+    SELECT evaluation_id, reviewer_id, source_import_id, source_line, blind_scores, submitted_at, stratum_id,
+           blind_verdict, judged, judged_verdict, is_sampled, CASE WHEN is_sampled THEN 0.05 ELSE 0.5 END,
+           families
+    FROM review WHERE blind_scores IS NOT NULL
+"""
+_PAIRS = """
+    CREATE TEMPORARY TABLE pair AS
+    SELECT stratum_id, evaluation_id, reviewer_id, blind_scores_id, review_id, pair.criterion,
+           coalesce(judged_verdict, '') AS verdict, is_sampled, pair.judge, pair.human, probability, final,
+           at, CASE WHEN pair.criterion IS NULL THEN families END AS families
+    FROM (
+        SELECT stratum_id, evaluation_id, reviewer_id, id AS blind_scores_id, NULL::bigint AS review_id,
+               judged, judged_verdict, scores, verdict, is_sampled, probability, verdict AS final, at,
+               families
+        FROM blind_scores
+        UNION ALL
+        SELECT stratum_id, evaluation_id, reviewer_id, NULL, id, judged, judged_verdict,
+               (SELECT jsonb_object_agg(key, value -> 'score') FROM jsonb_each(corrected_scores)), verdict,
+               is_sampled, 1, NULL, submitted_at, families
+        FROM review WHERE blind_scores IS NULL
+    ) AS given CROSS JOIN LATERAL score_pairs(judged, judged_verdict, scores, verdict) AS pair
+"""
+_CELLS = """
+    INSERT INTO rating_cell (stratum_id, criterion, verdict, is_blind, is_sampled, judge, human)
+    SELECT DISTINCT stratum_id, criterion, verdict, blind_scores_id IS NOT NULL, is_sampled, judge, human
+    FROM pair
+"""
+_RATINGS = """
+    INSERT INTO rating (cell_id, evaluation_id, reviewer_id, blind_scores_id, review_id, cluster, probability,
+                        final, families, at)
+    SELECT cell.id, pair.evaluation_id, reviewer_id, blind_scores_id, pair.review_id,
+           task_cluster(evaluation.task_id, evaluation.evaluation_id), probability, final, families, at
+    FROM pair JOIN evaluation ON evaluation.id = pair.evaluation_id
+    JOIN rating_cell AS cell ON cell.stratum_id = pair.stratum_id AND cell.verdict = pair.verdict
+        AND cell.criterion IS NOT DISTINCT FROM pair.criterion AND cell.is_sampled = pair.is_sampled
+        AND cell.is_blind = (blind_scores_id IS NOT NULL) AND cell.judge IS NOT DISTINCT FROM pair.judge
+        AND cell.human IS NOT DISTINCT FROM pair.human
 """
 _REASONS = """
-    INSERT INTO reason_count (run_id, reviewer_id, family, reviews, compared, changed, verdicts,
-                              verdict_changed, timed, active_ms)
-    SELECT run_id, reviewer_id, families[1], count(*), count(*), sum(changes), count(*), sum(changes),
-           count(*), sum(active_ms)
+    INSERT INTO reason_count (run_id, reviewer_id, family, reviews, timed, active_ms)
+    SELECT run_id, reviewer_id, families[1], count(*), count(*), sum(active_ms)
     FROM review GROUP BY 1, 2, 3
 """
 _CAUSES = """
@@ -115,15 +155,19 @@ def figures(scale: float) -> Iterator[Figure]:
 
 
 def _figures(scope: JudgeScope) -> dict[str, Callable[[], object]]:
-    changed = DecisionFilter(criterion="Rigor", judge_said='"No"', human_said='"Yes"')
+    changed = RatingFilter(criterion="Rigor", judge_said='"No"', human_said='"Yes"')
     return {
         "facts": lambda: data_summary.summarize_data(scope.run).as_json(),
-        "judge vs human": lambda: accuracy.compare_with_humans(scope).as_json(),
-        "reasons": lambda: flag_precision.measure_flag_precision(scope).as_json(),
-        "escapes": lambda: missed_errors.estimate_missed_errors(scope).as_json(),
-        "scoreboard": lambda: leaderboard.rank_models(scope).as_json(),
-        "defects with examples": lambda: error_analysis.analyse_errors(scope).as_json(),
-        "decisions behind a cell": lambda: drilldown.list_decisions(scope, changed),
+        "funnel": lambda: funnel.follow_records(scope, accuracy.compare_with_humans(scope)).as_json(),
+        "plan": lambda: planning.plan_reviews(scope.run).as_json(),
+        "flag choice": lambda: flag_choice.choose_flags(scope).as_json(),
+        "reviewers": lambda: [one.as_json() for one in reviewer_agreement.measure_reviewer_agreement(scope)],
+        "accuracy": lambda: accuracy.compare_with_humans(scope).as_json(),
+        "flag reasons": lambda: flag_precision.measure_flag_precision(scope).as_json(),
+        "missed errors": lambda: missed_errors.estimate_missed_errors(scope).as_json(),
+        "leaderboard": lambda: leaderboard.rank_models(scope).as_json(),
+        "error analysis": lambda: error_analysis.analyse_errors(scope).as_json(),
+        "ratings behind a cell": lambda: drilldown.list_ratings(scope, changed),
         "the whole report": lambda: report.build_report(scope).as_json(),
     }
 
@@ -131,6 +175,8 @@ def _figures(scope: JudgeScope) -> dict[str, Callable[[], object]]:
 def _filled(scale: float) -> Run:
     records = max(int(RECORDS * scale), 1_000)
     run = reviewing.filled(records)
+    run.blind_share = BLIND_SHARE
+    run.save()
     people = [User.objects.get_or_create(username=f"reviewer{number}")[0] for number in range(REVIEWERS)]
     for person in people:
         person.groups.add(Group.objects.get(name="reviewer"))
@@ -146,7 +192,7 @@ def _filled(scale: float) -> Run:
     # Skip the triggers, which would count the reviews one by one.
     database.execute("SET session_replication_role = replica")
     database.execute(_REVIEWS, values)
-    for statement in (_IN_FORCE, _JUDGED, _REASONS, _CAUSES):
+    for statement in (_IN_FORCE, _BLIND, _PAIRS, _CELLS, _RATINGS, _REASONS, _CAUSES):
         database.execute(statement)
     database.execute("RESET session_replication_role")
     database.execute("VACUUM ANALYZE")

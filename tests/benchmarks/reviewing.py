@@ -30,13 +30,14 @@ _FILL = """
     INSERT INTO evaluation (
         run_id, first_import_id, first_line, source_import_id, source_line, content_hash, evaluation_id,
         task_id, model_id, judge_llm_model, judge_prompt_template_path, raw_judge_output,
-        parsed_rubric_scores, aggregated_score, needs_human_review, review_reasons, human_review_status,
-        created_at, extra)
+        parsed_rubric_scores, structured_model_response, aggregated_score, needs_human_review, review_reasons,
+        human_review_status, created_at, extra)
     SELECT %(run)s, %(source)s, number, %(source)s, number, '', 'record-' || number,
            (number / 5)::text, 'model-' || number %% 5, 'judge-1', 'prompts/judge.txt',
            jsonb_build_object('raw_content', repeat('The judge wrote this. ', 40)),
            jsonb_build_object('Rigor', jsonb_build_object('score', 'No', 'justification', 'Skips a step.')),
-           'Fail', true, '["Final answer does not match."]', 'Needs Review', now(), '{}'
+           '{"final_answer": "1/2"}', 'Fail', true, '["Final answer does not match."]', 'Needs Review',
+           now(), '{}'
     FROM generate_series(1, %(count)s) AS number
 """
 # At the front of the queue, some records are claimed; half of the others are decided, half are assigned

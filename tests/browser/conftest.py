@@ -11,12 +11,17 @@ import pytest
 from django.conf import LazySettings, settings
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
 from tests.browser.screen import SCORES
 from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
+from tests.support.waiting import PATIENCE
+
+# Playwright waits for 5 seconds, which a busy machine exceeds.
+expect.set_options(timeout=PATIENCE * 1_000)
 
 # The headless shell does the same with half the work.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -42,9 +47,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Last, because Playwright's event loop stays in the main thread to the end of the session.
     """
     items.sort(key=is_browser_test)
+    is_ci = bool(os.environ.get("CI"))
     for item in filter(is_browser_test, items):
         item.add_marker(pytest.mark.slow)
-    if CHROMIUM or os.environ.get("CI"):
+    if CHROMIUM or is_ci:
         return
     skip = pytest.mark.skip(
         reason="no Chromium on this machine (Debian: apt-get install chromium-headless-shell)"
@@ -125,16 +131,14 @@ def checked(page: Page) -> Iterator[None]:
 
     page.on("console", on_console)
     page.on("pageerror", on_error)
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE * 1_000)
     yield
     saves_when_left = page.locator("#screen").count() > 0
     page.goto("about:blank")
     if saves_when_left:
         page.wait_for_timeout(100)
     # A request that runs while the tables are emptied would deadlock or fail.
-    for _ in range(100):
-        if not _busy_connections():
-            break
+    while _busy_connections():
         page.wait_for_timeout(20)
     page.remove_listener("console", on_console)
     page.remove_listener("pageerror", on_error)
@@ -151,12 +155,13 @@ def _busy_connections() -> int:
         return int(cursor.fetchone()[0])
 
 
-def start_session(page: Page, url: str, person: User) -> None:
-    """Log a person in without the login page."""
+def start_session(page: Page, url: str, person: User) -> Client:
+    """Log a person in without the login page. Return a client in the same session."""
     client = Client()
     client.force_login(person)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": url}])
+    return client
 
 
 def open_runs(page: Page, url: str, person: User) -> None:
@@ -197,8 +202,8 @@ def algebra(db: None) -> Run:
 
 @pytest.fixture
 def screen(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
-    """Ana at her first record."""
-    open_runs(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").first.click()
+    """Ana at her first record, as after "Start reviewing"."""
+    client = start_session(page, live_server.url, ana)
+    page.goto(live_server.url + client.post(reverse("claim-next", args=[algebra.pk]))["Location"])
     expect(page.get_by_role("heading", level=1)).to_be_focused()
     return page

@@ -20,18 +20,21 @@ from playwright.sync_api import Page, Route
 
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.dashboard import bulk_changes, spot_checks
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.exports import jobs, output
 from reviews.imports import jobs as import_jobs
 from reviews.imports import uploads
 from reviews.imports.runs import get_or_create_run
 from reviews.imports.shipped_mappings import BY_NAME
+from reviews.judge.gold import gold_sets
+from reviews.judge.scope import JudgeScope
 from reviews.models import (
-    BlindScores,
     Evaluation,
     Export,
+    GoldSet,
     Import,
     ImportProgress,
+    KnownAnswerCheck,
     Run,
     SpotCheck,
     User,
@@ -41,10 +44,11 @@ from reviews.queue import claims
 from reviews.queue.members import configure_members
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.scales import PairwiseScale, RangeScale, Scale, ValueScale
+from reviews.records.status import COMPLETED
 from reviews.records.verdict import VerdictRule
-from reviews.review import decisions, drafts, escalations, independent_reviews
+from reviews.review import decisions, drafts, escalations, independent_reviews, known_answers
 from reviews.runs.changes import archive_run
-from reviews.search import saved_views, strata
+from reviews.search import indexing, saved_views, strata
 from reviews.search.filters import Filters
 from tests.browser.screen import settle
 from tests.records.test_mapping import MT_BENCH
@@ -58,8 +62,9 @@ from tests.support.factories import (
 )
 from tests.support.lines import file_of, import_data, line
 from tests.support.questions import CONVERSATION, PASSAGES, import_question
+from tests.support.rubrics import rubric_data
 from tests.support.threads import together
-from tests.support.work import decide
+from tests.support.work import decide, evaluations, lock_in_scores
 
 LONG = "a_name_without_a_single_space_" * 6
 MODEL = "openai/o4-mini"
@@ -364,6 +369,17 @@ def escalations_in_two_runs() -> None:
     escalations.escalate(evaluation_id=other.pk, reviewer=ana, kind="question", reason="question", note="")
 
 
+def listed_disagreement() -> None:
+    """A disagreement in the inbox."""
+    independent_reviews_list()
+
+
+def failed_import() -> None:
+    """A failed import and a run whose inferred rubric is not confirmed."""
+    ImportFactory.create(run=RunFactory.create(name=LONG), state=Import.State.FAILED, error="It broke.")
+    Run.objects.update(rubric=rubric_data("Clarity"))
+
+
 def reviewed_runs() -> None:
     """Decisions of bo, one of them reopened by lea, and a record claimed by ana."""
     run()
@@ -386,7 +402,7 @@ def reviewer_without_decisions() -> int:
 
 def judged_run() -> int:
     """A run with decisions of every kind that the judge pages distinguish."""
-    made = RunFactory.create(name=f"Judged {LONG}")
+    made = RunFactory.create(name=f"Judged {LONG}", accuracy_target=0.8)
     ana, bo = the_person("ana"), the_person("bo")
     kinds: list[dict[str, Any]] = [
         {"model_id": LONG},
@@ -397,7 +413,7 @@ def judged_run() -> int:
     for number, (kind, is_blind) in enumerate(product(kinds, (True, False))):
         record = EvaluationFactory.create(run=made, **kind)
         if is_blind:
-            decided_blind(record, ana)
+            lock_in_scores(record, ana, {LONG: "Yes"})
         scores = {LONG: {"score": ("Yes", "No")[number % 2], "justification": rf"\(x\) {LONG}"}}
         judged, causes = {LONG: "No", "clarity": 3}, {LONG: "too strict"}
         decide(
@@ -412,16 +428,114 @@ def judged_run() -> int:
     return made.pk
 
 
-def decided_blind(record: Evaluation, person: User) -> None:
-    """Lock in blind scores of a person."""
-    of = {"source_import": record.source_import, "source_line": record.source_line}
-    BlindScores.objects.create(evaluation=record, reviewer=person, scores={LONG: "Yes"}, **of)
+_JUDGES = "?first=judge-1&second=judge-2"
+
+
+# The key of the run before the compared one, which queries name.
+_EARLIER = 900_000
+
+
+def _judge_responses(run: Run, judge: str, verdict: str) -> list[Evaluation]:
+    """Import the same two responses, as scored by a judge."""
+    records = [
+        record
+        for task in "12"
+        for record in evaluations(
+            run,
+            tasks=[task],
+            first_line=1,
+            judge_llm_model=judge,
+            aggregated_score=verdict,
+            structured_model_response={"response": f"{LONG} {task}"},
+        )
+    ]
+    for record in records:
+        record.first_import.lines = 1
+    indexing.index_at_once(run, [record.first_import for record in records])
+    return records
+
+
+def compared_run() -> int:
+    """A run in which two judges scored the same responses, one of which ana scored blind."""
+    made = RunFactory.create(name=f"Compared {LONG}", blind_share=0)
+    records = _judge_responses(made, "judge-1", "Pass")
+    _judge_responses(made, "judge-2", "Fail")
+    lock_in_scores(records[0], the_person("ana"), {"Clarity": "Yes"})
+    return made.pk
+
+
+def drifted_run() -> int:
+    """The same run, whose first judge gave other verdicts in an earlier run."""
+    _judge_responses(RunFactory.create(pk=_EARLIER, name=f"Earlier {LONG}", blind_share=0), "judge-1", "Fail")
+    return compared_run()
+
+
+def pairwise_run() -> int:
+    """A run whose judge chose the first of two responses in both orders."""
+    scale = {"kind": "pairwise", "a": "A", "b": "B"}
+    made = RunFactory.create(rubric={**rubric_data("Winner"), "scale": scale}, blind_share=0)
+    responses = [{"name": name, "response": f"{LONG} {name}"} for name in "xy"]
+    for order in (responses, responses[::-1]):
+        [record] = evaluations(
+            made,
+            tasks=["1"],
+            first_line=1,
+            structured_model_response=None,
+            task_context={"responses": order},
+            parsed_rubric_scores={"Winner": {"score": "A"}},
+        )
+        record.first_import.lines = 1
+        indexing.index_at_once(made, [record.first_import])
+    return made.pk
+
+
+def gold_run() -> int:
+    """The same run, whose rated record was decided, with a gold set."""
+    made = Run.objects.get(pk=compared_run())
+    rated = Evaluation.objects.filter(run=made, blind_scores__isnull=False)
+    rated.update(human_review_status=COMPLETED)
+    gold_sets.freeze(scope=JudgeScope(made), name="gold", actor=the_person("lea"))
+    return made.pk
+
+
+def gold_set() -> int:
+    gold_run()
+    return GoldSet.objects.get().pk
+
+
+def gold_set_list() -> None:
+    gold_set()
 
 
 def spot_checks_drawn() -> None:
     run()
     bo, lea = (User.objects.get(username=name) for name in ("bo", "lea"))
     spot_checks.draw(selection=WorkSelection(reviewer=bo), count=5, actor=lea)
+
+
+def overlapping_run() -> int:
+    """A run whose records are for two people each."""
+    made = RunFactory.create(overlap_share=1, overlap=2)
+    evaluations(made, tasks=["1", "2", "3", "4", "5", "6"])
+    return made.pk
+
+
+def running_check() -> int:
+    made = Run.objects.get(pk=overlapping_run())
+    bo, lea = (the_person(name) for name in ("bo", "lea"))
+    known_answers.start(run_id=made.pk, actor=lea, count=6)
+    for number, record in enumerate(made.evaluations.order_by("pk")[:5]):
+        decide(record, lea)
+        if number:
+            decide(record, bo)
+    return made.pk
+
+
+def ended_check() -> int:
+    running_check()
+    check = KnownAnswerCheck.objects.get()
+    known_answers.end(check_id=check.pk, actor=the_person("lea"))
+    return check.pk
 
 
 def mapped_run() -> None:
@@ -645,8 +759,31 @@ def create_codes(page: Page) -> None:
 
 
 def invite(page: Page) -> None:
-    page.get_by_role("button", name="Create invitation").click()
+    page.get_by_label("Names or e-mail addresses").fill(f"Bo, {LONG[:60]}@example.org\neve@example.org, lead")
+    page.get_by_role("button", name="Create invitations").click()
     confirm_identity(page)
+
+
+def invite_a_wrong_list(page: Page) -> None:
+    page.get_by_label("Names or e-mail addresses").fill("bo, owner\neve@")
+    page.get_by_role("button", name="Create invitations").click()
+    confirm_identity(page)
+
+
+def create_token(page: Page) -> None:
+    confirm_identity(page)
+    page.get_by_label("What it is for").fill("Nightly import")
+    page.get_by_role("button", name="Create token").click()
+
+
+def jobs_of_every_kind() -> None:
+    ExportFactory.create(state=Export.State.FAILED, error=f"The disk is full: {LONG}")
+    ImportFactory.create(file_name=f"{LONG}.jsonl", state=Import.State.QUEUED)
+    webhook()
+
+
+def press_revoke(page: Page) -> None:
+    page.get_by_role("button", name="Revoke").click()
 
 
 def choose_a_file_and_pause(page: Page) -> None:
@@ -728,6 +865,17 @@ def log_in_without_cookies(page: Page) -> None:
     page.get_by_role("heading", name="This form is out of date").wait_for()
 
 
+def assigned_records() -> None:
+    run = Run.objects.get(pk=bulk_changed_run())
+    run.evaluations.update(assigned_to=User.objects.get(username="bo"), due_on="2026-01-02")
+
+
+def select_rows(page: Page) -> None:
+    page.locator("[data-pick]").first.check()
+    page.keyboard.press("j")
+    page.keyboard.press("Shift+X")
+
+
 def open_help_of_search(page: Page) -> None:
     page.get_by_role("button", name="How to search").click()
 
@@ -737,6 +885,7 @@ def open_help_of_figure(page: Page) -> None:
 
 
 def open_help_of_kappa(page: Page) -> None:
+    open_everything(page)
     page.get_by_role("button", name="What is “Kappa”?").first.click()
 
 
@@ -783,7 +932,17 @@ SIGHTS = {
     "join, over": Sight("join", "nobody", lambda: "0" * 40),
     "new password": Sight("new-password", "nobody", new_password),
     "people": Sight("people", "max", all_people),
-    "people, invitation link": Sight("people", "max", then=invite),
+    "people, nobody found": Sight("people", "max", query="?q=nobody"),
+    "people, invitation links": Sight("people", "max", then=invite),
+    "people, invalid list": Sight("people", "max", then=invite_a_wrong_list),
+    "jobs": Sight("jobs", "max", jobs_of_every_kind),
+    "jobs, none": Sight("jobs", "max", query="?state=failed"),
+    "system": Sight("system", "max"),
+    "tokens": Sight("tokens", "max", token),
+    "tokens, question before revoking": Sight("tokens", "max", token, then=press_revoke),
+    "tokens, none": Sight("tokens", "max"),
+    "tokens, new": Sight("add-token", "max", then=confirm_identity),
+    "tokens, created": Sight("add-token", "ana", then=create_token),
     "person": Sight("person", "max", person),
     "webhooks, off": Sight("webhooks", "max"),
     "webhooks": Sight("webhooks", "max", all_webhooks),
@@ -797,8 +956,9 @@ SIGHTS = {
     "runs, none yet": Sight("runs", "ana"),
     "runs, none yet, for an admin": Sight("runs", "max"),
     "runs": Sight("runs", "max", runs),
-    "runs, uploading": Sight("runs", "max", then=choose_a_file_and_pause),
-    "runs, nothing chosen": Sight("runs", "max", then=submit_nothing),
+    "import a file": Sight("import-file", "max"),
+    "import a file, uploading": Sight("import-file", "max", then=choose_a_file_and_pause),
+    "import a file, nothing chosen": Sight("import-file", "max", then=submit_nothing),
     "run": Sight("run", "lea", run),
     "run, for a reviewer": Sight("run", "ana", run),
     "run, done": Sight("run", "ana", run, query="?status=done", then=open_help_of_search),
@@ -818,6 +978,11 @@ SIGHTS = {
     "run settings, every scale": Sight("run-settings", "lea", run_with_every_scale, then=open_everything),
     "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
     "claim length": Sight("run-claim-length", "lea", run),
+    "due date": Sight("run-due-date", "lea", run),
+    "bulk actions, split": Sight(
+        "bulk-change", "lea", bulk_changed_run, query="?kind=split&to=ana&to=bo&number:bo=1"
+    ),
+    "run, rows selected": Sight("run", "lea", run, then=select_rows),
     "guideline": Sight("run-guideline", "lea", run),
     "members": Sight("run-members", "lea", restricted_run),
     "name and archive": Sight("run-name", "lea", run),
@@ -850,6 +1015,7 @@ SIGHTS = {
     "exports": Sight("export", "lea", reviewed_run),
     "export, waiting": Sight("export-page", "lea", export()),
     "export, failed": Sight("export-page", "lea", export(state=Export.State.FAILED, error="It broke.")),
+    "export, cancelled": Sight("export-page", "lea", export(state=Export.State.CANCELLED)),
     "export, built": Sight("export-page", "lea", built_export),
     "review, some left": Sight("review", "ana", run),
     "review, none left": Sight("review", "ana", reviewed_run),
@@ -881,6 +1047,9 @@ SIGHTS = {
     "record history, nothing older": Sight("record-history", "ana", the(3), query="?after=0.0"),
     "record history, refused": Sight("record-history", "lea", eventful_record, then=restore_without_reason),
     "dashboard": Sight("dashboard", "lea", reviewed_runs),
+    "audit log": Sight("audit", "lea", reviewed_runs),
+    "audit log, nothing found": Sight("audit", "lea", query="?address=192.0.2.1"),
+    "audit log, invalid filters": Sight("audit", "lea", query="?person=nobody&since=yesterday"),
     "dashboard, nothing yet": Sight("dashboard", "lea"),
     "dashboard, help of a figure": Sight("dashboard", "lea", reviewed_runs, then=open_help_of_figure),
     "dashboard, invalid days": Sight("dashboard", "lea", query="?first=yesterday&run=0"),
@@ -891,24 +1060,55 @@ SIGHTS = {
     "decisions, none": Sight("decisions", "lea", query="?signal=fast"),
     "run, judge measured": Sight("run", "lea", judged_run),
     "judge": Sight("judge", "lea", judged_run, then=open_everything),
-    "judge, a criterion by model": Sight("judge", "lea", judged_run, query=f"?of={LONG}&model={MODEL}"),
+    "judge, a criterion by model": Sight(
+        "judge-errors", "lea", judged_run, query=f"?of={LONG}&model={MODEL}"
+    ),
     "judge, help of a figure": Sight("judge", "lea", judged_run, then=open_help_of_kappa),
     "judge, nothing yet": Sight("judge", "lea", empty_run, query="?model=nobody"),
-    "judge, flag reasons": Sight("judge-flag-precision", "lea", judged_run),
-    "judge, missed errors": Sight("judge-missed-errors", "lea", judged_run),
-    "judge, missed errors, nothing yet": Sight("judge-missed-errors", "lea", empty_run),
-    "judge, models": Sight("judge-leaderboard", "lea", judged_run),
-    "judge, failure modes": Sight("judge-error-analysis", "lea", judged_run, then=open_everything),
-    "judge, failure modes, none": Sight("judge-error-analysis", "lea", empty_run),
+    "judge, plan": Sight("judge-plan", "lea", judged_run, then=open_everything),
+    "judge, plan, refused": Sight("judge-plan", "lea", empty_run, query="?target=99"),
+    "judge, flags": Sight("judge-flags", "lea", judged_run, then=open_everything),
+    "judge, flags, nothing yet": Sight("judge-flags", "lea", empty_run),
+    "judge, models": Sight("judge-models", "lea", judged_run, then=open_everything),
+    "judge, errors": Sight("judge-errors", "lea", judged_run, then=open_everything),
+    "judge, errors, none": Sight("judge-errors", "lea", empty_run),
+    "judge, reviewers": Sight("judge-reviewers", "lea", judged_run, then=open_everything),
+    "judge, data": Sight("judge-data", "lea", judged_run),
     "judge, report": Sight("judge-report", "lea", judged_run),
     "judge, report, nothing yet": Sight("judge-report", "lea", empty_run),
+    "judge, compare": Sight(
+        "judge-compare", "lea", drifted_run, query=f"?with={_EARLIER}", then=open_everything
+    ),
+    "judge, gold set": Sight("judge-gold", "lea", gold_run, query="?set=gold", then=open_everything),
+    "judge, gold records": Sight(
+        "judge-gold-records", "lea", gold_run, query="?set=gold&basis=blind&judge_said=*&human_said=*"
+    ),
+    "judge, no gold sets": Sight("judge-gold", "lea", empty_run),
+    "gold sets": Sight("gold-sets", "lea", gold_set_list),
+    "gold set": Sight("gold-set", "lea", gold_set, then=open_everything),
+    "judge, compare, one judge": Sight("judge-compare", "lea", empty_run),
+    "judge, anchors": Sight(
+        "judge-anchors", "lea", drifted_run, query=f"?with={_EARLIER}&first=Fail&second=Pass"
+    ),
+    "judge, orders": Sight("judge-orders", "lea", pairwise_run, query="?of=Winner&figure=changed"),
+    "judge, over runs": Sight("judge-history", "lea", judged_run, then=open_everything),
+    "judge, pairs": Sight(
+        "judge-pairs", "lea", compared_run, query="?first=judge-1&second=judge-2&side=first"
+    ),
     "judge, decisions": Sight("judge-decisions", "lea", judged_run, query="?cause=too+strict"),
     "judge, decisions, none": Sight("judge-decisions", "lea", empty_run),
+    "judge, records to score blind": Sight("judge-blind-records", "lea", judged_run),
+    "judge, records closed, none": Sight("judge-blind-records", "lea", empty_run, query="?state=closed"),
     "spot checks": Sight("spot-checks", "lea", spot_checks_drawn),
     "spot checks, none": Sight("spot-checks", "lea"),
     "spot check": Sight("spot-check", "lea", spot_check),
     "spot check, no reason given": Sight("spot-check", "lea", spot_check, then=reopen_without_reason),
+    "known answers": Sight("known-answers", "lea", overlapping_run),
+    "known answers, no overlap": Sight("known-answers", "lea", run),
+    "known answers, running": Sight("known-answers", "lea", running_check),
+    "known answers, ended": Sight("known-answer-check", "lea", ended_check),
     "inbox, caught up": Sight("inbox", "lea"),
+    "workload": Sight("workload", "lea", assigned_records),
     "inbox": Sight("inbox", "lea", escalations_in_two_runs),
     "style guide": Sight("styleguide", "ana", in_debug_mode=True),
     "signed in": Sight("signed-in", "ana"),
@@ -917,10 +1117,9 @@ SIGHTS = {
     "palette": Sight("evaluation", "ana", own_record, then=open_palette),
     "menu of a person": Sight("my-activity", "ana", then=press("ana")),
     "menu of an admin": Sight("people", "max", then=press("Admin")),
-    "escalations": Sight("open-escalations", "lea", history),
-    "escalations, disagreement": Sight("open-escalations", "lea", independent_reviews_list),
-    "escalations, none": Sight("open-escalations", "lea", empty_run),
-    "escalations, nothing typed": Sight("open-escalations", "lea", history, then=answer_with_nothing),
+    "inbox, disagreement": Sight("inbox", "lea", listed_disagreement),
+    "inbox, nothing typed": Sight("inbox", "lea", escalations_in_two_runs, then=answer_with_nothing),
+    "inbox, failed import": Sight("inbox", "max", failed_import),
     "task context": Sight("task-context", "max"),
     "upload of a known tool": Sight("upload-mapping", "max", uploaded_file_of_a_tool),
     "mapping of a run": Sight("run-mapping", "max", run_to_read_again),
@@ -948,15 +1147,25 @@ SIGHTS = {
 }
 # They answer with a file, or redirect after a form.
 NO_PAGES = {
+    "audit-csv",
+    "audit-json",
+    "check-audit",
+    "dismiss-failure",
+    "inbox-next",
+    "read-answer",
+    "retry-failure",
     "add-webhook",
     "dismiss-key-hint",
     "remove-webhook",
     "test-webhook",
+    "cancel-export",
     "cancel-import",
     "confirm-rubric",
     "import-as-new-run",
     "retry-import",
     "archive-run",
+    "serve-plan",
+    "stop-plan",
     "unarchive-run",
     "change-role",
     "decisions-csv",
@@ -975,9 +1184,19 @@ NO_PAGES = {
     "import-exceptions",
     "import-rejected",
     "invite",
+    "judge-blind-records-csv",
     "judge-decisions-csv",
+    "judge-gold-records-csv",
+    "export-gold-set",
+    "delete-gold-set",
     "judge-error-analysis-markdown",
     "judge-few-shot",
+    "judge-pairs-csv",
+    "judge-history-csv",
+    "judge-orders-csv",
+    "judge-anchors-csv",
+    "judge-report-csv",
+    "judge-report-html",
     "judge-report-json",
     "judge-table",
     "line",
@@ -987,6 +1206,7 @@ NO_PAGES = {
     "look-previous",
     "new-codes",
     "independent-reviews",
+    "end-known-answers",
     "password-link",
     "peek",
     "preview",
@@ -1008,6 +1228,7 @@ NO_PAGES = {
     "remove-app",
     "remove-passkey",
     "reset-second-factor",
+    "my-reviews",
     "session",
     "single-sign-on",
     "start",
@@ -1023,5 +1244,8 @@ NO_PAGES = {
     "upload",
     "uploads",
     "withdraw-escalation",
+    "renew-link",
+    "retry-job",
+    "cancel-job",
     "withdraw-link",
 }

@@ -63,6 +63,11 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
+def press_and_confirm(page: Page, name: str) -> None:
+    press(page, name)
+    page.get_by_role("dialog").get_by_role("button", name=name).click()
+
+
 def prove(page: Page) -> None:
     """Confirm the identity with the password."""
     expect(page.get_by_role("heading", level=1)).to_have_text("Confirm your identity")
@@ -145,7 +150,7 @@ class TestAuthenticatorApp:
         log_in(page, url, ana)
         set_up_app(page, url)
         page.get_by_role("link", name="I saved them").click()
-        press(page, "Remove app")
+        press_and_confirm(page, "Remove app")
         expect(page.get_by_role("link", name="Set up app")).to_be_visible()
         assert not ana.authenticator_set.exists()
 
@@ -179,6 +184,7 @@ class TestPasskey:
         page.goto(f"{url}/account/")
         expect(page.get_by_text("My laptop").first).to_be_visible()
         press(page, "Remove My laptop")
+        page.get_by_role("dialog").get_by_role("button", name="Remove").click()
         prove(page)
         expect(page.get_by_text("Passkeys: none")).to_be_visible()
 
@@ -245,8 +251,9 @@ class TestAdmin:
         log_in(page, url, max)
         press(page, "Admin")
         page.get_by_role("link", name="People").click()
-        page.get_by_label("Role").select_option("lead")
-        press(page, "Create invitation")
+        page.get_by_label("Names or e-mail addresses").fill("Lea")
+        page.get_by_label("Their role").select_option("lead")
+        press(page, "Create invitations")
         prove(page)
         link = page.get_by_label("Link").input_value()
 
@@ -255,7 +262,7 @@ class TestAdmin:
         other.get_by_label("Password", exact=True).fill(GOOD)
         other.get_by_label("Repeat the password").fill(GOOD)
         press(other, "Join")
-        expect(other.get_by_text("Welcome, lea.")).to_be_visible()
+        expect(other.get_by_text("Welcome, Lea.")).to_be_visible()
         assert role_of(User.objects.get(username="lea")) == "lead"
 
         other.context.clear_cookies()
@@ -265,7 +272,8 @@ class TestAdmin:
     def test_invitation_can_be_withdrawn(self, page: Page, other: Page, url: str, max: User) -> None:
         log_in(page, url, max)
         page.goto(f"{url}/people/")
-        press(page, "Create invitation")
+        page.get_by_label("Names or e-mail addresses").fill("bo@example.org")
+        press(page, "Create invitations")
         prove(page)
         link = page.get_by_label("Link").input_value()
         page.get_by_role("link", name="Done").click()
@@ -310,7 +318,7 @@ class TestAdmin:
         log_out(other)
         log_in(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
-        press(page, "Reset second factor")
+        press_and_confirm(page, "Reset second factor")
         prove(page)
         expect(page.get_by_text("ana can sign in without a second factor")).to_be_visible()
         enter_password(other, url, ana)
@@ -329,7 +337,7 @@ class TestAdmin:
 
         log_in(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
-        press(page, "Deactivate")
+        press_and_confirm(page, "Deactivate")
         prove(page)
         expect(page.get_by_text("ana can no longer sign in")).to_be_visible()
         for browser_of_ana in (other, third):
@@ -348,7 +356,7 @@ class TestAdmin:
     def test_last_admin_cannot_be_deactivated(self, page: Page, url: str, max: User) -> None:
         log_in(page, url, max)
         page.goto(f"{url}/people/{max.pk}/")
-        press(page, "Deactivate")
+        press_and_confirm(page, "Deactivate")
         prove(page)
         expect(page.get_by_text("max is the only admin.")).to_be_visible()
         max.refresh_from_db()

@@ -1,11 +1,12 @@
-"""The dashboard in a browser: charts for keyboards and screen readers, help, spot checks."""
+"""The dashboard in a browser: refresh, paper, help, spot checks."""
 
 import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Review, Run, SpotCheck, User
+from reviews.models import Overturn, Run, SpotCheck, User
 from tests.browser.conftest import open_runs
+from tests.browser.screen import label, press, settle
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide
 
@@ -23,37 +24,33 @@ def dashboard(page: Page, live_server: LiveServer, lea: User, ana: User, bo: Use
     return page
 
 
-def test_chart_shows_the_values_of_its_table(dashboard: Page) -> None:
-    chart = dashboard.get_by_role("img", name="Reviewers as a chart")
-    expect(chart).to_be_visible()
-    drawn = """canvas => {
-        const { labels, datasets } = Chart.getChart(canvas).data;
-        return [labels, datasets.map(({ label, data }) => [label, data])];
-    }"""
-    assert chart.evaluate(drawn) == [["ana", "bo"], [["Done", [2, 1]]]]
-    expect(
-        dashboard.get_by_role("region", name="Reviewers", exact=True).get_by_role("row", name="ana")
-    ).to_contain_text("2")
+def test_refresh_keeps_what_the_reader_opened_and_focused(dashboard: Page) -> None:
+    dashboard.set_viewport_size({"width": 400, "height": 600})
+    dashboard.locator("summary", has_text="Day by day").click()
+    scrolled = dashboard.get_by_role("region", name="Reviewers, as a table")
+    link = scrolled.get_by_role("link", name="bo")
+    link.focus()
+    scrolled.evaluate("element => { element.scrollLeft = 30; }")
+    place = "element => element.getBoundingClientRect().top"
+    top = link.evaluate(place)
+    decide(EvaluationFactory.create(run=Run.objects.get()), User.objects.get(username="bo"))
+    with dashboard.expect_response("**/dashboard/"):
+        dashboard.evaluate("htmx.trigger('#live', 'refresh')")
+    expect(dashboard.locator("#figures-title + dl")).to_contain_text("4")
+    expect(link).to_be_focused()
+    expect(dashboard.locator("details.day-by-day")).to_have_attribute("open", "")
+    assert scrolled.evaluate("element => element.scrollLeft") == 30
+    assert abs(link.evaluate(place) - top) < 2
 
 
-def test_arrow_keys_announce_chart_values(dashboard: Page) -> None:
-    chart = dashboard.get_by_role("img", name="Reviewers as a chart")
-    said = dashboard.locator("[data-chart]", has=chart).get_by_role("status")
-    chart.focus()
-    for key, words in {"ArrowDown": "ana: Done 2", "End": "bo: Done 1", "ArrowUp": "ana: Done 2"}.items():
-        chart.press(key)
-        expect(said).to_have_text(words)
-    chart.press("Escape")
-    expect(said).to_be_empty()
-
-
-def test_chart_follows_the_colour_scheme(dashboard: Page) -> None:
-    colour = "canvas => Chart.getChart(canvas).data.datasets[0].backgroundColor"
-    chart = dashboard.get_by_role("img", name="Reviewers as a chart")
-    dashboard.emulate_media(color_scheme="light")
-    light = chart.evaluate(colour)
-    dashboard.emulate_media(color_scheme="dark")
-    dashboard.wait_for_function(f"light => ({colour})(document.querySelector('canvas')) !== light", arg=light)
+@pytest.mark.parametrize("landscape", [True, False])
+def test_printed_dashboard_is_as_wide_as_the_paper(dashboard: Page, landscape: bool) -> None:
+    dashboard.emulate_media(media="print")
+    dashboard.set_viewport_size({"width": 1047 if landscape else 718, "height": 800})
+    wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert dashboard.evaluate(wide) == 0
+    inside = "all => all.every((it) => it.getBoundingClientRect().right <= innerWidth)"
+    assert dashboard.locator("#live :is(th, td)").evaluate_all(inside)
 
 
 def test_question_mark_explains_a_figure(dashboard: Page) -> None:
@@ -65,18 +62,27 @@ def test_question_mark_explains_a_figure(dashboard: Page) -> None:
     expect(dashboard.get_by_text("words a minute")).to_be_hidden()
 
 
-def test_lead_draws_and_completes_spot_checks(dashboard: Page) -> None:
+def test_lead_draws_and_completes_spot_checks(dashboard: Page, ana: User) -> None:
+    decide(EvaluationFactory.create(run=Run.objects.get()), ana)
     dashboard.get_by_role("region", name="Reviewers", exact=True).get_by_role("link", name="ana").click()
-    dashboard.get_by_label("How many").fill("2")
+    dashboard.get_by_label("How many").fill("3")
     dashboard.get_by_role("button", name="Draw").click()
-    expect(dashboard.get_by_role("heading", level=1)).to_contain_text("Spot check")
-    dashboard.get_by_role("button", name="Agree").click()
-    expect(dashboard.get_by_text("1 pending")).to_be_visible()
-    dashboard.get_by_label("Note (required to reopen)").fill("Step 2 is wrong.")
+    expect(dashboard.get_by_text("3 pending")).to_be_visible()
+    label(dashboard, "Agree & next")
+    press(dashboard, "a")
+    expect(dashboard.get_by_text("2 pending")).to_be_visible()
+    settle(dashboard)
+    dashboard.get_by_label("Reason to correct or reopen").fill("Step 1 is missing.")
     dashboard.get_by_role("button", name="Reopen").click()
-    expect(dashboard.get_by_role("heading", name="Overturned decisions")).to_be_visible()
-    expect(dashboard.get_by_role("region", name="Overturned decisions", exact=True)).to_contain_text(
-        "Step 2 is wrong."
-    )
-    assert set(SpotCheck.objects.values_list("outcome", flat=True)) == {"agreed", "reopened"}
-    assert Review.objects.filter(evaluation__human_review_status="Needs Review").count() == 1
+    expect(dashboard.get_by_text("1 pending")).to_be_visible()
+    press(dashboard, "1", "p", "Escape")
+    label(dashboard, "Save correction")
+    press(dashboard, "a")
+    expect(dashboard.get_by_text("Enter the reason for the correction.")).to_be_visible()
+    dashboard.get_by_label("Reason to correct or reopen").fill("Step 2 is wrong.")
+    settle(dashboard)
+    dashboard.get_by_label("Reason to correct or reopen").press("Enter")
+    expect(dashboard.get_by_text("No pending spot checks.")).to_be_visible()
+    assert [one.outcome for one in SpotCheck.objects.order_by("pk")] == ["agreed", "reopened", "corrected"]
+    reasons = Overturn.objects.order_by("pk").values_list("reason", flat=True)
+    assert [*reasons] == ["Step 1 is missing.", "Step 2 is wrong."]

@@ -157,7 +157,7 @@ def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:
     Evaluation.objects.filter(model_id="a-model").update(claimed_until=soon)
     screen.reload()
     warning = screen.get_by_role("alert").filter(has_text="This record will be released at")
-    expect(warning).to_be_visible(timeout=10_000)
+    expect(warning).to_be_visible()
     warning.get_by_role("button", name="Keep working").click()
     expect(warning).to_have_count(0)
     until = record("a-model").claimed_until

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Escalation, Run, User
+from reviews.models import AuditEvent, Escalation, Run, User
 from reviews.queue import claims
 from tests.browser.conftest import log_out, open_runs
 from tests.browser.screen import SCORES, heading, label, press, record, words_of
@@ -34,21 +34,28 @@ def test_lead_adjudicates_disagreeing_reviews(
     heading(page, "b-model")
 
     log_in_instead(page, live_server, lea)
-    page.goto(f"{live_server.url}/runs/{independent_review.pk}/escalations/")
-    page.get_by_role("link", name="Compare reviews").click()
+    page.goto(f"{live_server.url}/inbox/")
+    page.get_by_role("link", name="Task 7 · a-model").click()
     page.get_by_role("button", name="Review this").click()
-    beside = page.get_by_role("region", name="Depth")
-    expect(beside).to_contain_text("differs")
+    beside = page.get_by_role("row", name="Depth differs")
     expect(beside).to_contain_text("It ends with")
     expect(beside.locator(".katex")).to_have_count(1)
     label(page, "1 score missing")
-    press(page, "1", "y")
+    press(page, "Shift+Digit2")
+    label(page, "Submit decision")  # ana agreed with the judge
+    press(page, "1")
+    take = beside.get_by_role("button", name="Take bo's score: Depth")
+    expect(take).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_text("Words of bo")).to_be_visible()
     label(page, "Submit 1 change")
-    press(page, "Escape", "a")
+    press(page, "a")
     expect(page.get_by_role("status")).to_contain_text("Task 7 · a-model submitted")
     review = record("a-model").review
     assert review
     assert (review.reviewer, words_of(review)) == (lea, ["Yes", "Yes", "Yes", "Yes"])
+    same = AuditEvent.objects.get(action="submit", evaluation=record("a-model")).detail["same_scores"]
+    assert (same["depth"], same["clarity"]) == (["bo"], ["bo", "ana"])
+    assert (review.corrected_scores or {})["depth"] == OTHER["depth"] | {"justification_by": "reviewer"}
 
 
 def test_late_submit_becomes_an_independent_review(screen: Page, bo: User) -> None:

@@ -25,6 +25,8 @@ def judged(page: Page, live_server: LiveServer, lea: User, ana: User) -> Page:
 
 def test_count_links_to_its_records(judged: Page) -> None:
     judged.get_by_role("link", name="View details").click()
+    judged.get_by_role("link", name="Errors").click()
+    judged.get_by_text("Confusion matrices of").click()
     judged.get_by_role("link", name="1 record: judge Yes, human No").click()
     expect(judged.get_by_role("heading", level=1)).to_have_text("Conclusion Accuracy: judge Yes, human No")
     expect(judged.get_by_role("rowheader", name="Task 7 · o1")).to_be_visible()
@@ -33,6 +35,7 @@ def test_count_links_to_its_records(judged: Page) -> None:
 def test_printed_report_explains_undefined_values(judged: Page) -> None:
     judged.get_by_role("link", name="Judge accuracy").click()
     judged.get_by_role("link", name="Report").click()
+    judged.locator("summary").filter(has_text="agreement").click()
     question = judged.get_by_role("button", name="What is “Kappa”?").first
     reason = judged.locator(".print-only").filter(has_text="Kappa of").first
     expect(question).to_be_visible()

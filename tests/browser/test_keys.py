@@ -40,18 +40,17 @@ def numbers(db: None) -> int:
 # Number of keys
 
 
-def test_agreeing_takes_one_key(screen: Page) -> None:
+def test_agreeing_takes_one_key_an_override_with_cause_four_and_scoring_all_no_two(screen: Page) -> None:
     assert press(screen, "a") == 1
     heading(screen, "b-model")
     assert saved(screen, "a-model").corrected_scores == SCORES
-
-
-def test_override_with_cause_takes_four_keys(screen: Page) -> None:
     assert press(screen, "2", "n", "2", "a") == 4
-    heading(screen, "b-model")
-    review = saved(screen, "a-model")
+    heading(screen, "c-model")
+    review = saved(screen, "b-model")
     assert words_of(review) == ["No", "No", "Yes", "Yes"]
     assert review.causes == {"rigour": "misread answer"}
+    assert press(screen, "Shift+N", "a") == 2
+    assert words_of(saved(screen, "c-model")) == ["No"] * 4
 
 
 @pytest.mark.parametrize("opener", ["e", "Enter"])
@@ -68,32 +67,28 @@ def test_override_with_typed_reason_takes_four_keys_and_the_text(screen: Page, o
     assert review.causes == {}
 
 
-def test_scoring_all_no_takes_two_keys(screen: Page) -> None:
-    assert press(screen, "Shift+N", "a") == 2
-    assert words_of(saved(screen, "a-model")) == ["No"] * 4
-
-
-def test_scoring_four_criteria_takes_five_keys(screen: Page) -> None:
+def test_scoring_four_criteria_takes_five_keys_and_a_comment_two(screen: Page) -> None:
     assert press(screen, "y", "n", "n", "y", "a") == 5
+    heading(screen, "b-model")
     review = saved(screen, "a-model")
     assert words_of(review) == ["Yes", "No", "No", "Yes"]
     assert review.causes == {}
+    keys = press(screen, "c")
+    screen.keyboard.type("Yes: assess again.")
+    assert keys + press(screen, "Control+Enter") == 2
+    heading(screen, "c-model")
+    assert saved(screen, "b-model").comments == "Yes: assess again."
 
 
-def test_scoring_four_criteria_without_judge_scores_takes_five_keys(screen: Page) -> None:
+def test_skipping_takes_one_key_and_scoring_four_criteria_without_judge_scores_five(screen: Page) -> None:
     Run.objects.update(rubric=rubric_data(*SCORES))
     Evaluation.objects.filter(model_id="b-model").update(parsed_rubric_scores={}, aggregated_score=None)
-    press(screen, "s")
-    heading(screen, "b-model")
-    label(screen, "4 scores missing")
-    assert press(screen, "y", "n", "n", "y", "a") == 5
-    assert words_of(saved(screen, "b-model")) == ["Yes", "No", "No", "Yes"]
-
-
-def test_skipping_takes_one_key(screen: Page) -> None:
     assert press(screen, "s") == 1
     heading(screen, "b-model")
     assert Skip.objects.get().evaluation == record("a-model")
+    label(screen, "4 scores missing")
+    assert press(screen, "y", "n", "n", "y", "a") == 5
+    assert words_of(saved(screen, "b-model")) == ["Yes", "No", "No", "Yes"]
 
 
 def test_undo_takes_one_key_and_restores_the_submitted_scores(screen: Page) -> None:
@@ -119,40 +114,24 @@ def test_undo_waits_for_a_running_submit(screen: Page) -> None:
     heading(screen, "a-model")
 
 
-def test_commenting_takes_two_keys_and_the_text(screen: Page) -> None:
-    keys = press(screen, "c")
-    screen.keyboard.type("Yes: assess again.")
-    assert keys + press(screen, "Control+Enter") == 2
-    assert saved(screen, "a-model").comments == "Yes: assess again."
-
-
 # After an override
 
 
-def test_escape_skips_the_cause_and_digits_select_criteria_again(screen: Page) -> None:
+def test_escape_moving_back_and_a_click_choose_the_cause_that_the_next_key_sets(screen: Page) -> None:
     press(screen, "2", "n", "Escape", "1", "y", "Escape", "a")
+    heading(screen, "b-model")
     review = saved(screen, "a-model")
     assert words_of(review) == ["Yes", "No", "Yes", "Yes"]
     assert review.causes == {}
-
-
-def test_moving_back_allows_correcting_the_last_score(screen: Page) -> None:
     press(screen, "2", "n", "k", "p", "1", "a")
-    review = saved(screen, "a-model")
+    heading(screen, "c-model")
+    review = saved(screen, "b-model")
     assert words_of(review) == ["No", "Partial", "Yes", "Yes"]
     assert review.causes == {"rigour": "too lenient"}
-
-
-def test_letters_after_an_override_start_no_text(screen: Page) -> None:
-    press(screen, "1", "p")
-    screen.keyboard.type("low tilt b q z")
-    expect(screen.locator("textarea:focus")).to_have_count(0)
-    press(screen, "a")
-    assert scores_of(saved(screen, "a-model"))["depth"] == {
-        "score": "Partial",
-        "justification": SCORES["depth"]["justification"],
-        "justification_by": "judge",
-    }
+    settle(screen)
+    screen.get_by_role("group", name="depth").get_by_role("radio", name="Yes").click()
+    press(screen, "6", "a")
+    assert saved(screen, "c-model").causes == {"depth": "reference wrong"}
 
 
 def test_cause_can_be_removed(screen: Page) -> None:
@@ -165,23 +144,26 @@ def test_cause_can_be_removed(screen: Page) -> None:
     assert saved(screen, "a-model").causes == {}
 
 
-def test_clicked_override_waits_for_a_cause(screen: Page) -> None:
-    settle(screen)
-    screen.get_by_role("group", name="depth").get_by_role("radio", name="Yes").click()
-    press(screen, "6", "a")
-    assert saved(screen, "a-model").causes == {"depth": "reference wrong"}
-
-
 # Keys while typing
 
 
-def test_letters_in_text_fields_are_not_commands(screen: Page) -> None:
+def test_letters_start_no_text_and_in_text_fields_no_command(screen: Page) -> None:
+    press(screen, "1", "p")
+    screen.keyboard.type("low tilt b q z")
+    expect(screen.locator("textarea:focus")).to_have_count(0)
+    press(screen, "a")
+    heading(screen, "b-model")
+    assert scores_of(saved(screen, "a-model"))["depth"] == {
+        "score": "Partial",
+        "justification": SCORES["depth"]["justification"],
+        "justification_by": "judge",
+    }
     press(screen, "c")
     screen.keyboard.type("skip, please")
-    heading(screen, "a-model")
+    heading(screen, "b-model")
     screen.keyboard.press("Escape")
     press(screen, "s")
-    heading(screen, "b-model")
+    heading(screen, "c-model")
     assert Draft.objects.get().fields[-1] == ["comments", "skip, please"]
 
 
@@ -203,27 +185,36 @@ def test_escalating_takes_three_keys_and_can_be_withdrawn(screen: Page, live_ser
     assert record("a-model").claimed_by == raised.raised_by
 
 
-def test_question_dialog_focuses_the_note(screen: Page) -> None:
+def test_dialogs_focus_the_note_and_require_a_reason(screen: Page) -> None:
     press(screen, "f")
     screen.keyboard.type("Is 1/2 the same as 0.5 here?")
     press(screen, "Control+Enter")
     heading(screen, "b-model")
     raised = Escalation.objects.get()
     assert (raised.kind, raised.note) == ("question", "Is 1/2 the same as 0.5 here?")
-
-
-def test_escalation_without_reason_shows_the_error_in_the_dialog(screen: Page) -> None:
     press(screen, "x", "Enter")
     expect(screen.get_by_role("dialog")).to_contain_text("Choose a reason, or write one.")
     press(screen, "2", "Enter")
-    heading(screen, "b-model")
-    assert Escalation.objects.get().reason == "no reference"
+    heading(screen, "c-model")
+    assert Escalation.objects.latest("pk").reason == "no reference"
 
 
 # Views
 
 
-def test_shift_j_and_k_view_neighbouring_records_without_submitting(screen: Page) -> None:
+def test_keys_toggle_formula_source_and_shortcuts_and_view_neighbouring_records(screen: Page) -> None:
+    first = screen.get_by_role("group", name="depth")
+    expect(first.locator(".katex math")).to_have_count(1)
+    press(screen, "m")
+    expect(first.locator(".katex")).to_have_count(0)
+    expect(first).to_contain_text(r"\frac{1}{2}")
+    press(screen, "m")
+    expect(first.locator(".katex math")).to_have_count(1)
+    press(screen, "?")
+    expect(screen.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
+    press(screen, "s", "Escape")
+    expect(screen.get_by_role("dialog")).to_have_count(0)
+    heading(screen, "a-model")
     press(screen, "Shift+J")
     heading(screen, "b-model")
     expect(screen.locator("#review-form")).to_have_count(0)
@@ -267,24 +258,6 @@ def test_keys_toggle_raw_output_differences_and_layout(screen: Page) -> None:
     assert screen.evaluate(width) > narrow
     screen.reload()
     assert screen.evaluate(width) > narrow
-
-
-def test_key_toggles_formula_source(screen: Page) -> None:
-    first = screen.get_by_role("group", name="depth")
-    expect(first.locator(".katex math")).to_have_count(1)
-    press(screen, "m")
-    expect(first.locator(".katex")).to_have_count(0)
-    expect(first).to_contain_text(r"\frac{1}{2}")
-    press(screen, "m")
-    expect(first.locator(".katex math")).to_have_count(1)
-
-
-def test_shortcut_sheet_opens_and_closes(screen: Page) -> None:
-    press(screen, "?")
-    expect(screen.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
-    press(screen, "s", "Escape")
-    expect(screen.get_by_role("dialog")).to_have_count(0)
-    heading(screen, "a-model")
 
 
 # Preferences

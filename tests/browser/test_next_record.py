@@ -129,9 +129,7 @@ def test_record_that_was_decided_while_it_was_prefetched_is_not_shown_again(scre
     screen.route("**/prefetch/", delay_the_first)
     screen.reload()
     settle(screen)
-    for _ in range(200):
-        if late:
-            break
+    while not late:
         screen.wait_for_timeout(50)
     for model, after in (("a-model", "b-model"), ("b-model", "c-model")):
         press(screen, "a")  # without a prefetched record: the response brings the next one

@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.sessions.models import Session
-from playwright.sync_api import FloatRect, Page, expect
+from playwright.sync_api import FloatRect, Page, Route, expect
 
 from reviews.models import Draft, Review, User
 from tests.browser.conftest import log_out
@@ -48,6 +48,25 @@ def test_offline_submit_is_kept_and_repeated_by_one_key(screen: Page) -> None:
     strip.get_by_role("button", name="Submit again").click()
     assert saved(screen, "a-model").comments == "Typed in a tunnel. More."
     expect(strip).to_have_count(0)
+
+
+def test_answer_under_way_when_the_connection_is_lost_leaves_the_warning(screen: Page) -> None:
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    screen.route("**/draft/", hold)
+    with screen.expect_request("**/draft/"):
+        press(screen, "y")
+    screen.wait_for_timeout(0)  # runs the handler of the route
+    answer = held[0].fetch()
+    screen.context.set_offline(True)
+    strip = screen.locator("#strip .strip")
+    expect(strip).to_contain_text("You're offline")
+    held[0].fulfill(response=answer)
+    draft_is(screen, "saved")
+    expect(strip).to_contain_text("You're offline")
 
 
 def test_session_is_renewed_in_another_tab_and_the_review_goes_on(screen: Page, ana: User, bo: User) -> None:

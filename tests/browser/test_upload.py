@@ -48,13 +48,13 @@ class Cable:
 
 
 def choose(page: Page, url: str, file: Path) -> None:
-    page.goto(url)
+    page.goto(f"{url}/import/")
     page.get_by_label("File", exact=True).set_input_files(file)
     page.get_by_role("button", name="Import", exact=True).click()
 
 
 def expect_import_of(page: Page, file: Path) -> None:
-    expect(page.get_by_role("heading", name=f"Import of {file.name}")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name=f"Import of {file.name}")).to_be_visible()
     upload = Import.objects.get()
     assert (upload.size, upload.sha256) == (
         file.stat().st_size,

@@ -21,6 +21,7 @@ from cognireview.environment import BASE_DIR
 from cognireview.postgres import embedded
 from cognireview.postgres.embedded import CannotStart
 from cognireview.postgres.server_account import server_account
+from reviews.management.output_files import write
 from tests.support.commands import manage_py
 from tests.support.data_folders import copy_data_folder
 from tests.support.lines import line
@@ -98,6 +99,21 @@ class TestOperatorError:
         with pytest.raises(CannotStart):
             command_line.run(raising(CannotStart("no")), needs_database=False)
 
+    def test_closed_reader_of_the_output_ends_the_command_quietly(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        try:
+            with pytest.raises(SystemExit) as end:
+                command_line.run(
+                    lambda: write(f"/dev/fd/{write_end}", [b"{}\n", b"{}\n"]), needs_database=False
+                )
+        finally:
+            os.close(write_end)
+        assert end.value.code == 128 + signal.SIGPIPE
+        assert capsys.readouterr().err == ""
+
     @pytest.mark.parametrize(
         "action", [raising(ValueError("ours")), raising(OperationalError("deadlock"), DeadlockDetected())]
     )
@@ -119,6 +135,7 @@ class TestEmbeddedServer:
     def test_embedded_server_does_not_run_for_other_commands(self, arguments: str) -> None:
         assert not command_line._needs_database(arguments.split())
 
+    @pytest.mark.slow
     def test_embedded_server_stops_when_command_is_terminated(self, tmp_path: Path) -> None:
         code = """
             import sys, time
@@ -160,6 +177,8 @@ def test_help_of_a_command_needs_no_database(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the `db` fixture, a query fails."""
+    # It would bind the log to the captured stream, which is closed after this test.
+    monkeypatch.setattr("django.setup", lambda: None)
     monkeypatch.setattr(sys, "argv", ["cognireview", name, "--help"])
     with pytest.raises(SystemExit) as ended:
         command_line.main()

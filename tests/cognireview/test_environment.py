@@ -7,6 +7,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from cognireview import environment
+from cognireview.client import settings as client_settings
 from cognireview.environment import BASE_DIR, Environment, read
 from cognireview.operations.secret_key import read_or_create
 
@@ -228,6 +229,13 @@ def test_unknown_setting_is_reported_with_a_suggestion(
         "COGNIREVIEW_SERVICE_HOST is not a setting.",
         "COGNIREVIEW_TRUST_PROXI is not a setting. Did you mean COGNIREVIEW_TRUST_PROXY?",
     ]
+
+
+def test_variables_of_the_client_are_no_unknown_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = environment.unknown_variables()
+    for name in (client_settings.URL, client_settings.TOKEN):
+        monkeypatch.setenv(name, "set")
+    assert environment.unknown_variables() == before
 
 
 class TestMetricsToken:

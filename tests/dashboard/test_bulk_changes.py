@@ -9,9 +9,11 @@ from django.utils import timezone
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind, UndoResult
-from reviews.models import AuditEvent, BulkChange, Evaluation, Run, User
+from reviews.dashboard.splitting import Share, Split, SplitRefused
+from reviews.models import AuditEvent, BulkChange, Escalation, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.queue.members import configure_members
+from reviews.review import escalations
 from reviews.search.filters import Filters
 from tests.support.factories import RunFactory
 from tests.support.threads import together
@@ -103,6 +105,104 @@ def test_bulk_release_clears_claims_only(run: Run, lea: User, ana: User) -> None
     assert bulk_changes.preview(order) == BulkPreview(1, 0)
     bulk_changes.apply(order, lea)
     assert not run.evaluations.exclude(claimed_by=None).exists()
+
+
+class TestSplit:
+    def test_split_is_one_change_that_is_undone_as_one(
+        self, run: Run, lea: User, ana: User, bo: User
+    ) -> None:
+        evaluations(run, tasks=["1"], assigned_to=bo)
+        evaluations(run, tasks=["2", "3", "4"])
+        order = everything(run, Kind.SPLIT, split=Split((Share(ana), Share(bo)), keeps_tasks=False))
+        change = bulk_changes.apply(order, lea)
+        assert assigned(run) == [ana, ana, bo, bo]
+        event = AuditEvent.objects.get(action="bulk split")
+        assert (event.detail["evaluations"], event.detail["given"]) == (4, {"ana": 2, "bo": 2})
+        run.evaluations.filter(task_id="4").update(assigned_to=ana)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(3, 1)
+        assert assigned(run) == [bo, None, None, ana]
+
+    def test_split_preview_counts_the_records_of_each_person(
+        self, run: Run, lea: User, ana: User, bo: User
+    ) -> None:
+        evaluations(run, tasks=["1", "1", "2"], assigned_to=bo)
+        evaluations(run, tasks=["3"], claimed_by=lea, claimed_until=SOON)
+        split = Split((Share(ana, 2), Share(bo, 0)))
+        found = bulk_changes.preview_split(everything(run, Kind.SPLIT, split=split))
+        assert (found.records, found.claimed, found.left) == (3, 1, 1)
+        assert (found.given, found.had) == ({ana: 2}, {bo.pk: 3})
+
+    def test_split_leaves_the_remainder_as_it_was(self, run: Run, lea: User, ana: User) -> None:
+        evaluations(run, tasks=["1", "2", "3"])
+        split = Split((Share(ana, 2),))
+        assert bulk_changes.apply(everything(run, Kind.SPLIT, split=split), lea).evaluations == 2
+        assert assigned(run) == [ana, ana, None]
+
+    def test_split_to_too_many_records_changes_nothing(self, run: Run, lea: User, ana: User) -> None:
+        evaluations(run, tasks=["1"])
+        with pytest.raises(SplitRefused):
+            bulk_changes.apply(everything(run, Kind.SPLIT, split=Split((Share(ana, 2),))), lea)
+        assert not BulkChange.objects.exists()
+
+    def test_split_refuses_people_without_access(self, run: Run, lea: User, ana: User, bo: User) -> None:
+        evaluations(run, tasks=["1", "2"])
+        configure_members(run_id=run.pk, actor=None, members=["ana", "lea"])
+        with pytest.raises(Denied, match="bo has no access"):
+            bulk_changes.apply(everything(run, Kind.SPLIT, split=Split((Share(ana), Share(bo)))), lea)
+
+
+class TestSelection:
+    def test_selection_limits_a_change_to_its_records(self, run: Run, lea: User, bo: User) -> None:
+        one, _, third = evaluations(run, tasks=["1", "2", "3"])
+        [elsewhere] = evaluations(RunFactory.create(), tasks=["1"])
+        selected = (one.pk, third.pk, elsewhere.pk)
+        order = everything(run, Kind.ASSIGN, assigned_to=bo, selected=selected)
+        assert bulk_changes.preview(order) == BulkPreview(2, 0)
+        change = bulk_changes.apply(order, lea)
+        assert change.is_selection
+        assert assigned(run) == [bo, None, bo]
+        elsewhere.refresh_from_db()
+        assert elsewhere.assigned_to is None
+
+    def test_empty_selection_changes_nothing(self, run: Run, lea: User, bo: User) -> None:
+        evaluations(run, tasks=["1"])
+        assert (
+            bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo, selected=()), lea).evaluations
+            == 0
+        )
+
+
+def test_due_dates_are_set_and_restored(run: Run, lea: User) -> None:
+    first, second = dt.date(2026, 3, 2), dt.date(2026, 3, 9)
+    evaluations(run, tasks=["1"], due_on=first)
+    evaluations(run, tasks=["2"])
+    evaluations(run, tasks=["3"], due_on=second)
+    order = everything(run, Kind.DUE, due_on=second)
+    assert bulk_changes.preview(order) == BulkPreview(2, 0)
+    change = bulk_changes.apply(order, lea)
+    assert set(run.evaluations.values_list("due_on", flat=True)) == {second}
+    assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(2, 0)
+    bulk_changes.apply(
+        everything(run, Kind.DUE, selected=tuple(run.evaluations.values_list("pk", flat=True))), lea
+    )
+    assert set(run.evaluations.values_list("due_on", flat=True)) == {None}
+
+
+class TestEscalate:
+    def test_escalated_records_leave_the_queue_until_the_undo(self, run: Run, lea: User, ana: User) -> None:
+        evaluations(run, tasks=["1", "2"])
+        evaluations(run, tasks=["3"], claimed_by=ana, claimed_until=SOON)
+        order = everything(run, Kind.ESCALATE, note="Which reference?")
+        assert bulk_changes.preview(order) == BulkPreview(2, 1)
+        change = bulk_changes.apply(order, lea)
+        assert set(Escalation.objects.values_list("note", "raised_by", "outcome")) == {
+            ("Which reference?", lea.pk, "open")
+        }
+        answered = Escalation.objects.get(evaluation__task_id="1")
+        escalations.resolve(escalation_id=answered.pk, actor=lea, outcome="returned", answer="The first.")
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
+        assert not run.evaluations.filter(is_escalated=True).exists()
+        assert run.evaluations.filter(task_id="2", claimed_by=None).exists()
 
 
 class TestRestrictedRun:
@@ -205,7 +305,9 @@ def test_bulk_event_has_kind_and_number_of_records(run: Run, lea: User, bo: User
         "query": "verdict=Fail",
         "assigned_to": "bo",
         "priority": None,
+        "due_on": None,
         "evaluations": 2,
+        "given": {},
     }
 
 

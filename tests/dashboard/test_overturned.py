@@ -3,7 +3,7 @@
 import pytest
 
 from reviews.dashboard.overturned import OverturnedDecision, describe_overturned
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, User
 from reviews.review import decisions
 from reviews.review.decisions import revise

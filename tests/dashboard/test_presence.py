@@ -2,10 +2,11 @@
 
 import pytest
 from django.conf import settings
+from django.test import Client
 from django.utils import timezone
 
 from reviews.dashboard.presence import RECENTLY, active_reviewers
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Draft, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.review import drafts
@@ -47,6 +48,24 @@ class TestActiveReviewers:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         end_claim(evaluation)
+        assert active_reviewers(WorkSelection()) == []
+
+    def test_prefetched_record_does_not_count_as_activity(self, run: Run, ana: User) -> None:
+        first, _ = evaluations(run, tasks=["1"] * 2)
+        claimed = claims.claim(evaluation_id=first.pk, reviewer=ana)
+        assert claims.prefetch_next(run=run, reviewer=ana, after=[first.pk])
+        [present] = active_reviewers(WorkSelection())
+        assert (present.claims, present.last_seen) == ([first], claim_expiry(claimed) - settings.CLAIM_LENGTH)
+        claims.release(evaluation_id=first.pk, actor=ana)
+        assert Evaluation.objects.get(claimed_by=ana).claim_is_prefetched
+        assert active_reviewers(WorkSelection()) == []
+
+    def test_log_in_without_work_does_not_count_as_activity(
+        self, run: Run, as_ana: Client, ana: User
+    ) -> None:
+        evaluations(run, tasks=["1"])
+        assert as_ana.get("/").status_code == 200
+        User.objects.filter(pk=ana.pk).update(last_login=timezone.now())
         assert active_reviewers(WorkSelection()) == []
 
     def test_presence_can_be_limited_to_a_run(self, run: Run, ana: User, bo: User) -> None:

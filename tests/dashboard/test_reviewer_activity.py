@@ -11,18 +11,16 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.accounts.permissions import Denied
-from reviews.dashboard import reviewer_activity, spot_checks
-from reviews.dashboard.reviewer_activity import (
-    DEFINITIONS,
-    CriterionOverrides,
-    ReviewerFigures,
-    WorkSelection,
-)
+from reviews.dashboard import daily_counts, drilldown, reviewer_activity, spot_checks
+from reviews.dashboard.daily_counts import CriterionOverrides
+from reviews.dashboard.reviewer_activity import DEFINITIONS, ReviewerFigures
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import AuditEvent, CriterionDay, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.scores import score_of
 from reviews.review import decisions, escalations, undo
+from tests.load import recounts
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide, evaluations, restore_version
@@ -173,6 +171,8 @@ class TestReviewerFigures:
         spot_checks.reopen(check_id=reopened.pk, actor=lea, reason="Step two.")
         figures = figures_of(ana)
         assert (figures.checked, figures.upheld, figures.agreement_rate) == (2, 1, 0.5)
+        listed = drilldown.list_decisions(WorkSelection(run, reviewer=ana), signal="checked")
+        assert set(listed.rows) == {upheld.review, reopened.review}
         assert figures.overturned == 1
 
     def test_figures_can_be_limited_to_a_run_and_to_days(self, run: Run, ana: User) -> None:
@@ -197,7 +197,7 @@ class TestReviewerFigures:
 
     def test_every_figure_has_a_definition(self) -> None:
         counts = {"reviewer", "timed", "compared", "changed", "verdicts", "verdict_changes", "read", "fast"}
-        counts |= {"judged", "overridden", "checked", "upheld"}
+        counts |= {"slower", "judged", "overridden", "checked", "upheld"}
         rates = {name for name in vars(ReviewerFigures) if name.endswith("_rate")}
         assert {*ReviewerFigures._fields, *rates} - counts == {*DEFINITIONS}
 
@@ -208,14 +208,14 @@ class TestCriterionOverrides:
     ) -> None:
         for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 4), (ana, ana, bo, bo), strict=True):
             (agree if reviewer == bo else change)(evaluation, reviewer)
-        assert reviewer_activity.criterion_overrides(WorkSelection(run)) == [
+        assert daily_counts.criterion_overrides(WorkSelection(run)) == [
             CriterionOverrides("Rigor", 4, 2),
             CriterionOverrides("Clarity", 4, 0),
             CriterionOverrides("Results", 4, 0),
         ]
         rigor = [
             one
-            for one in reviewer_activity.criterion_overrides_by_reviewer(WorkSelection(run))
+            for one in daily_counts.criterion_overrides_by_reviewer(WorkSelection(run))
             if one.criterion == "Rigor"
         ]
         assert [(one.reviewer, one.override_rate) for one in rigor] == [(ana, 1.0), (bo, 0.0)]
@@ -230,7 +230,7 @@ class TestCriterionOverrides:
         [evaluation] = evaluations(run, tasks=["1"])
         scores = {"Rigor": {"score": human, "justification": ""}}
         review = decide(evaluation, ana, scores=scores, judged={"Rigor": judge})
-        assert reviewer_activity.criterion_overrides(WorkSelection(run)) == [
+        assert daily_counts.criterion_overrides(WorkSelection(run)) == [
             CriterionOverrides("Rigor", 1, overridden)
         ]
         assert review.changes == overridden
@@ -240,7 +240,7 @@ class TestCriterionOverrides:
         judged = {"ж" * 5_000: "Yes", "ж" * 5_001: "No", "": "No"}
         decide(evaluation, ana, judged=judged)
         assert {
-            (one.criterion, one.judged) for one in reviewer_activity.criterion_overrides(WorkSelection(run))
+            (one.criterion, one.judged) for one in daily_counts.criterion_overrides(WorkSelection(run))
         } == {
             ("ж" * 200, 2),
             ("", 1),
@@ -250,7 +250,7 @@ class TestCriterionOverrides:
         [evaluation] = evaluations(run, tasks=["1"])
         change(evaluation, ana)
         undo.undo(run=run, actor=ana)
-        assert reviewer_activity.criterion_overrides(WorkSelection(run)) == []
+        assert daily_counts.criterion_overrides(WorkSelection(run)) == []
 
 
 class TestDayFigures:
@@ -258,7 +258,7 @@ class TestDayFigures:
         for evaluation, reviewer in zip(evaluations(run, tasks=["1"] * 3), (ana, ana, bo), strict=True):
             change(evaluation, reviewer)
         today = timezone.now().date()
-        found = reviewer_activity.day_figures(WorkSelection(run))
+        found = daily_counts.day_figures(WorkSelection(run))
         assert sorted((one.day, one.reviewer.username, one.done, one.changed) for one in found) == [
             (today, "ana", 2, 2),
             (today, "bo", 1, 1),
@@ -340,6 +340,7 @@ def recounted() -> dict[tuple[Any, ...], list[int]]:
 
 
 class TestDailySums:
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(2))
     def test_daily_sums_match_the_reviews_for_any_history(
         self, seed: int, ana: User, bo: User, lea: User
@@ -353,6 +354,7 @@ class TestDailySums:
             if one.judged
         }
         assert kept == recounted() != {}
+        assert [wrong for wrong in recounts.check_counts() if "by day" in wrong] == []
         assert Review.objects.filter(withdrawal__isnull=False).exists()
         assert AuditEvent.objects.filter(action="restore").exists()
 
@@ -363,8 +365,8 @@ class TestDailySums:
         by_all, by_each = (
             read(WorkSelection())
             for read in (
-                reviewer_activity.criterion_overrides,
-                reviewer_activity.criterion_overrides_by_reviewer,
+                daily_counts.criterion_overrides,
+                daily_counts.criterion_overrides_by_reviewer,
             )
         )
         people = reviewer_activity.reviewer_figures(WorkSelection())
@@ -372,5 +374,5 @@ class TestDailySums:
             assert sum(one.judged for one in sums) == sum(judged for judged, _ in recounted().values())
             assert sum(one.overridden for one in sums) == sum(other for _, other in recounted().values())
         assert sum(one.done for one in people) == sum(
-            one.done for one in reviewer_activity.day_figures(WorkSelection())
+            one.done for one in daily_counts.day_figures(WorkSelection())
         )

@@ -1,15 +1,20 @@
 """Spot checks: drawing decisions and settling them."""
 
+from typing import Any
+from uuid import uuid4
+
 import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import spot_checks
-from reviews.dashboard.reviewer_activity import WorkSelection
-from reviews.models import AuditEvent, Evaluation, Run, SpotCheck, User
+from reviews.dashboard.reviewer_activity import reviewer_figures
+from reviews.dashboard.selection import WorkSelection
+from reviews.models import AuditEvent, Evaluation, Overturn, Run, SpotCheck, User
+from reviews.queue import allocation
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import decide, evaluations
+from tests.support.work import ORIGINS, SCORES, decide, evaluations
 
 pytestmark = pytest.mark.django_db
 
@@ -68,12 +73,111 @@ class TestOpenChecks:
             decide(evaluation, ana)
         mine = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=2, actor=lea)
         theirs = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=2, actor=max)
-        assert spot_checks.open_checks(lea) == mine
-        assert spot_checks.open_checks(max) == theirs
+        assert list(spot_checks.open_checks(lea)) == mine
+        assert list(spot_checks.open_checks(max)) == theirs
 
     def test_open_checks_omit_replaced_decisions(self, drawn: SpotCheck, ana: User, lea: User) -> None:
         decisions.reopen(evaluation_id=drawn.review.evaluation_id, actor=ana, reason="Again.")
-        assert spot_checks.open_checks(lea) == []
+        assert list(spot_checks.open_checks(lea)) == []
+
+
+class TestStandingSample:
+    def test_standing_sample_has_decisions_independent_of_the_order(
+        self, run: Run, ana: User, bo: User, lea: User, max: User
+    ) -> None:
+        Run.objects.update(spot_check_share=0.5)
+        records = evaluations(Run.objects.get(), tasks=["1"] * 12)
+        for place, evaluation in enumerate(records):
+            decide(evaluation, (ana, bo, lea)[place % 3])
+        expected = {
+            one.pk for one in records if allocation.is_spot_checked(Run.objects.get(), one.evaluation_id, 1)
+        }
+        drawn = {one.review.evaluation_id: one.reviewer for one in SpotCheck.objects.filter(drawn_by=None)}
+        assert set(drawn) == expected
+        assert 0 < len(expected) < len(records)
+        assert {one.review.evaluation_id for one in spot_checks.open_checks(max)} == expected
+        # Nobody checks their own decisions.
+        assert {one.reviewer for one in spot_checks.open_checks(lea)} <= {ana, bo}
+
+    def test_larger_share_has_all_of_a_smaller_one(self, run: Run) -> None:
+        ids = [f"record-{number}" for number in range(200)]
+
+        def drawn(share: float) -> set[str]:
+            run.spot_check_share = share
+            return {each for each in ids if allocation.is_spot_checked(run, each, 1)}
+
+        assert drawn(0) == set()
+        assert drawn(0.1) < drawn(0.4)
+        assert drawn(1) == set(ids)
+
+    def test_agreed_independent_reviews_and_revisions_are_drawn(self, run: Run, ana: User, bo: User) -> None:
+        Run.objects.update(spot_check_share=1, overlap_share=1)
+        [record] = evaluations(Run.objects.get(), tasks=["1"])
+        decide(record, ana)
+        assert not SpotCheck.objects.exists()
+        decide(record, bo)
+        decide(Evaluation.objects.get(), bo, by=decisions.revise)
+        assert list(
+            SpotCheck.objects.values_list("reviewer__username", "review__version").order_by("pk")
+        ) == [
+            ("bo", 2),
+            ("bo", 3),
+        ]
+
+    def test_undone_decision_leaves_the_standing_sample(self, run: Run, ana: User, lea: User) -> None:
+        Run.objects.update(spot_check_share=1)
+        [record] = evaluations(Run.objects.get(), tasks=["1"])
+        decisions.undo(review=decide(record, ana))
+        assert list(spot_checks.open_checks(lea)) == []
+
+    def test_own_decision_cannot_be_checked(self, run: Run, lea: User) -> None:
+        Run.objects.update(spot_check_share=1)
+        [record] = evaluations(Run.objects.get(), tasks=["1"])
+        decide(record, lea)
+        with pytest.raises(Denied):
+            spot_checks.agree(check_id=SpotCheck.objects.get().pk, actor=lea)
+
+
+def correct(check: SpotCheck, lead: User, score: str = "Yes", **other: Any) -> SpotCheck:
+    scores = SCORES | {"Conclusion Accuracy": {"score": score, "justification": "It is right."}}
+    said: dict[str, Any] = {"scores": scores, "comments": "", "origins": ORIGINS, "reason": "Half is right."}
+    version = Evaluation.objects.get(pk=check.review.evaluation_id).version
+    return spot_checks.correct(
+        check_id=check.pk, actor=lead, version=version, submission=uuid4(), **(said | other)
+    )
+
+
+class TestCorrection:
+    def test_correction_overturns_the_decision_and_is_not_drawn(self, drawn: SpotCheck, lea: User) -> None:
+        Run.objects.update(spot_check_share=1)
+        done = correct(drawn, lea)
+        assert (done.outcome, done.note) == ("corrected", "Half is right.")
+        record = Evaluation.objects.get(pk=drawn.review.evaluation_id)
+        assert (record.review, record.human_reviewer_id) == (done.correction, "lea")
+        assert Overturn.objects.get().review == drawn.review
+        assert SpotCheck.objects.count() == 1
+        assert AuditEvent.objects.get(action="revise").detail["reason"] == "Half is right."
+
+    def test_correction_of_texts_only_agrees_with_the_scores(self, drawn: SpotCheck, lea: User) -> None:
+        assert correct(drawn, lea, score="No").outcome == "agreed"
+        assert not Overturn.objects.exists()
+
+    def test_undone_correction_reopens_the_check(self, drawn: SpotCheck, lea: User) -> None:
+        correction = correct(drawn, lea).correction
+        assert correction
+        decisions.undo(review=correction)
+        assert list(spot_checks.open_checks(lea)) == [drawn]
+        assert reviewer_figures(WorkSelection(drawn.run))[0].checked == 0
+
+    def test_correction_counts_against_the_reviewer(self, drawn: SpotCheck, lea: User) -> None:
+        correct(drawn, lea)
+        figures = next(one for one in reviewer_figures(WorkSelection(drawn.run)) if one.checked)
+        assert (figures.reviewer.username, figures.checked, figures.upheld) == ("ana", 1, 0)
+
+    def test_correction_is_for_leads(self, drawn: SpotCheck, ana: User, bo: User) -> None:
+        for person in (ana, bo):
+            with pytest.raises(Denied):
+                correct(drawn, person)
 
 
 class TestOutcomes:
@@ -82,7 +186,7 @@ class TestOutcomes:
         [completed] = spot_checks.completed_checks(WorkSelection(drawn.run))
         assert (completed.outcome, completed.note, completed.resolved_by) == ("agreed", "Well argued.", lea)
         assert completed.review.evaluation.is_done
-        assert spot_checks.open_checks(lea) == []
+        assert list(spot_checks.open_checks(lea)) == []
 
     def test_reopened_record_returns_to_the_queue_with_a_reason(self, drawn: SpotCheck, lea: User) -> None:
         spot_checks.reopen(check_id=drawn.pk, actor=lea, reason="Step two.")

@@ -131,6 +131,7 @@ def generators_in_atomic(source: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_generators_use_no_other_kind_of_transaction() -> None:
     files = [path for folder in ("reviews", "cognireview") for path in (BASE_DIR / folder).rglob("*.py")]
     assert {path.name: found for path in files if (found := generators_in_atomic(path.read_text()))} == {}

@@ -42,7 +42,7 @@ def drop_all() -> None:
     with connection.cursor() as cursor:
         for name in definitions(TRIGGERS):
             cursor.execute(f"DROP TRIGGER {name}")
-        cursor.execute("ALTER TABLE evaluation DROP COLUMN has_answer")
+        cursor.execute("ALTER TABLE evaluation DROP COLUMN has_answer, DROP COLUMN blind_position")
         for name in definitions(FUNCTIONS):
             cursor.execute(f"DROP FUNCTION IF EXISTS {name} CASCADE")
         cursor.execute("DROP TABLE cache")
@@ -59,8 +59,8 @@ def test_migrated_database_equals_the_sql_files() -> None:
         for path in sorted(FILES, key=lambda path: path.stem != "has_answer"):
             cursor.execute(path.read_text())
     made = definitions(FUNCTIONS, TRIGGERS, STORAGE)
-    # The generated column was dropped with its function.
-    del migrated["evaluation.has_answer"]
+    # The generated columns were dropped with their functions.
+    del migrated["evaluation.has_answer"], migrated["evaluation.blind_position"]
     assert made == migrated
 
 

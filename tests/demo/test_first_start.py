@@ -1,20 +1,37 @@
 """The first start of an installation: its setup link and, with `--demo`, sample people and a sample run."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.test import override_settings
+from django.utils import timezone
 
 from reviews.accounts import people
 from reviews.accounts.permissions import role_of
 from reviews.demo import first_start
-from reviews.demo.reviews import REVIEWED_RUN
+from reviews.demo.reviews import REJUDGED_RUN, REVIEWED_RUN
 from reviews.demo.run import DEMO_RUN, demo_lines
 from reviews.exports import jsonl
-from reviews.models import Evaluation, IndependentReview, Review, Run, TaskContext, User
+from reviews.judge.gold import measurement
+from reviews.judge.scope import JudgeScope
+from reviews.models import (
+    AuditEvent,
+    Evaluation,
+    FileConflict,
+    GoldSet,
+    IndependentReview,
+    Overturn,
+    Review,
+    Run,
+    SpotCheck,
+    TaskContext,
+    User,
+)
+from reviews.queue.progress import run_progress
 from tests.support.factories import UserFactory
+from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -32,12 +49,11 @@ class TestStartMessage:
 @pytest.fixture(scope="class")
 def said(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[str]]:
     """The output of creating the demo. Creation takes seconds, so one class shares the result."""
-    usual = override_settings(BLIND_SHARE=0, RESTRICT_NEW_RUNS=True)
-    with django_db_blocker.unblock(), transaction.atomic(), usual:
+    with shared_world(django_db_blocker), override_settings(RESTRICT_NEW_RUNS=True):
         yield first_start.create_demo()
-        transaction.set_rollback(True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("said")
 class TestDemo:
     def test_demo_has_a_run_and_people_who_can_log_in(self, said: list[str]) -> None:
@@ -49,7 +65,7 @@ class TestDemo:
         assert TaskContext.objects.filter(run__name=DEMO_RUN).count() == 40
 
     def test_demo_runs_are_open_even_if_new_runs_are_restricted(self) -> None:
-        assert [run.is_restricted for run in Run.objects.all()] == [False, False]
+        assert [run.is_restricted for run in Run.objects.all()] == [False, False, False]
 
     def test_demo_is_created_only_once(self) -> None:
         before = list(User.objects.values())
@@ -65,6 +81,48 @@ class TestDemo:
         assert decided.filter(is_sampled=True).exists()
         assert IndependentReview.objects.filter(review__run=run).exists()
         assert decided.filter(reviewer__username="lea").exists()
+
+    def test_demo_decisions_are_dated_on_several_days_up_to_now(self) -> None:
+        reviews = Review.objects.by_reviewers()
+        days = set(reviews.values_list("submitted_at__date", flat=True))
+        assert len(days) >= 6
+        assert max(days) == timezone.now().date()
+        assert all(day.weekday() < 5 for day in days - {max(days)})
+        assert not reviews.filter(submitted_at__gt=timezone.now()).exists()
+        events = AuditEvent.objects.filter(action="submit", run__name=REVIEWED_RUN)
+        assert set(events.values_list("at", flat=True)) <= set(reviews.values_list("submitted_at", flat=True))
+
+    def test_demo_shows_what_waits_for_a_lead(self) -> None:
+        run = Run.objects.get(name=REJUDGED_RUN)
+        waiting = Counter(run.escalations.filter(outcome="open").values_list("kind", flat=True))
+        assert (waiting["question"], waiting["disagreement"]) == (3, 2)
+        assert run.escalations.filter(outcome="returned").exclude(answer="").count() == 1
+        assert FileConflict.objects.filter(run=run, resolved_at=None).count() == 2
+        assert run_progress(run).waiting > 0
+        checks = Counter(SpotCheck.objects.values_list("outcome", flat=True))
+        assert set(checks) == {"open", "agreed", "corrected", "reopened"}
+        kinds = Counter(Overturn.objects.values_list("kind", flat=True))
+        assert kinds["revised"] > 0
+        assert kinds["reopened"] > 0
+
+    def test_new_prompt_of_the_demo_judges_the_same_responses(self) -> None:
+        before, after = (
+            Run.objects.get(name=name).evaluations.order_by("first_line")
+            for name in (REVIEWED_RUN, REJUDGED_RUN)
+        )
+        response = ("task_id", "model_id", "structured_model_response")
+        assert [*before.values_list(*response)] == [*after.values_list(*response)]
+        prompts = after.values_list("judge_prompt_template_path", flat=True)
+        assert all(path.endswith("-v2.0.txt") for path in prompts)
+        assert (
+            0 < after.filter(needs_human_review=True).count() < before.filter(needs_human_review=True).count()
+        )
+
+    def test_gold_set_of_the_demo_measures_the_new_prompt(self) -> None:
+        run = Run.objects.get(name=REJUDGED_RUN)
+        headline = measurement.measure(GoldSet.objects.get(), JudgeScope(run)).headline
+        assert headline
+        assert headline.accuracy.n > 30
 
     def test_reviewed_demo_run_exports_its_file_with_decisions_only(self) -> None:
         run = Run.objects.get(name=REVIEWED_RUN)

@@ -168,6 +168,7 @@ class TestExport:
         assert b'"eval-1/a"' in row
         assert b'"gpt-4.1"' in row
 
+    @pytest.mark.slow
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
     @given(
         values=st.lists(json_texts, max_size=4),

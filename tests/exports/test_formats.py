@@ -170,6 +170,12 @@ class TestParquet:
             ("Brevity", None, None, "odd", None),
         ]
 
+    def test_parquet_has_scores_that_are_extracted_from_raw_output(self) -> None:
+        [row] = parquet_table(file_of(line(parsed_rubric_scores={}))).to_pylist()
+        [score] = row["scores"]
+        assert (score["criterion"], score["judge"], score["human"]) == ("Clarity", "Yes", None)
+        assert row["parsed_rubric_scores"] == "{}"
+
     def test_parquet_keeps_the_order_across_row_groups(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(formats, "ROW_GROUP_BYTES", 2500)
         ids = [f"eval_{number}" for number in range(9)]

@@ -16,6 +16,7 @@ from reviews.exports import jobs, jsonl, output, stored_files
 from reviews.exports.documents import InvalidExport
 from reviews.exports.output import ExportOptions
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
+from reviews.storage import progress_connection
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
@@ -291,3 +292,42 @@ class TestConcurrency:
             jobs.build(export.pk)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
+
+
+class TestCancelling:
+    def test_cancelled_waiting_export_is_not_built(self, run: Run, lea: User) -> None:
+        export = jobs.enqueue(ExportOptions(run), lea)
+        assert jobs.cancel(export_id=export.pk, actor=lea)
+        assert not jobs.cancel(export_id=export.pk, actor=lea)
+        jobs.build(export.pk)
+        export.refresh_from_db()
+        assert (export.state, export.parts.count()) == (Export.State.CANCELLED, 0)
+        assert export.finished_at
+
+    def test_finished_export_is_not_cancelled(self, run: Run, lea: User) -> None:
+        export = built(ExportOptions(run), lea)
+        assert not jobs.cancel(export_id=export.pk, actor=lea)
+        export.refresh_from_db()
+        assert export.state == Export.State.DONE
+
+    @pytest.mark.django_db(transaction=True)
+    def test_running_export_stops_when_it_is_cancelled(
+        self, lea: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        run = import_data(FILE).target_run
+        export = jobs.enqueue(ExportOptions(run), lea)
+        monkeypatch.setattr(stored_files, "PART_SIZE", 10)
+        monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)
+
+        def cancel() -> None:
+            [was_running] = together(lambda: jobs.cancel(export_id=export.pk, actor=lea))
+            assert was_running
+
+        jobs.build(export.pk, cancel)
+        export.refresh_from_db()
+        assert (export.state, export.parts.count()) == (Export.State.CANCELLED, 0)
+        events = AuditEvent.objects.filter(action__contains="cancel").order_by("pk")
+        assert list(events.values_list("action", "actor_name")) == [
+            ("cancel export", "lea"),
+            ("export cancelled", "lea"),
+        ]

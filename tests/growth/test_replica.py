@@ -310,10 +310,10 @@ class TestUnfitReplica:
 class TestReport:
     PAGES = (
         "judge",
-        "judge-flag-precision",
-        "judge-missed-errors",
-        "judge-leaderboard",
-        "judge-error-analysis",
+        "judge-errors",
+        "judge-flags",
+        "judge-models",
+        "judge-reviewers",
         "judge-report",
     )
 

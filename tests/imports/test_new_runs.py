@@ -159,11 +159,10 @@ class TestReportOfAFailedImport:
         [listed] = streamed(as_max, "import-exceptions", source)
         assert json.loads(listed)["line"] == 2
 
-    def test_run_list_links_to_the_import(self, as_max: Client, max: User) -> None:
+    def test_import_page_links_to_the_failed_import(self, as_max: Client, max: User) -> None:
         source = imported(REJECTED, max)
-        page = text(as_max.get(reverse("runs")))
-        assert "No runs yet" in page
-        assert reverse("import", args=[source.pk]) in page
+        assert "No runs yet" in text(as_max.get(reverse("runs")))
+        assert reverse("import", args=[source.pk]) in text(as_max.get(reverse("import-file")))
 
     def test_run_list_shows_reviewers_no_failed_import(self, as_ana: Client, max: User) -> None:
         source = imported(REJECTED, max)

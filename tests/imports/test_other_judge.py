@@ -86,6 +86,15 @@ class TestInTheSameRun:
         assert (done.updated, done.unchanged, done.of_other_judge) == (1, 2, 0)
         assert Evaluation.objects.get(evaluation_id="a").judge_llm_model == "judge-1-2025"
 
+    def test_file_of_another_judge_with_some_equal_scores_changes_nothing(self, ana: User) -> None:
+        import_data(FIRST)
+        decide(Evaluation.objects.get(evaluation_id="a"), ana)
+        before = values()
+        equal = line("a", judge_llm_model="second")
+        with pytest.raises(NothingImported, match="1 of 3 lines are another judge's"):
+            import_data(file_of(equal, judged("b"), judged("new")))
+        assert values() == before
+
     def test_many_lines_of_another_judge_are_no_other_format(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 2
         import_data(FIRST)

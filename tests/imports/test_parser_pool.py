@@ -18,8 +18,8 @@ from reviews.records.schema import Limits
 from reviews.storage import copy_encoding
 from reviews.storage.copy_encoding import RowKeys
 from tests.support.lines import file_of, line
+from tests.support.waiting import PATIENCE
 
-PATIENCE = 30
 TARGET = RowKeys(1, 2)
 MANY = parser_pool.CHUNKS_WITHOUT_POOL + 12
 
@@ -142,6 +142,7 @@ class TestProcess:
         done = subprocess.run([sys.executable, "-c", program], input=half, capture_output=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
+    @pytest.mark.slow
     def test_parser_process_ends_with_its_parent(self) -> None:
         program = "from reviews.imports.parser_pool import _Process; one = _Process(); print(one.pid, flush=True); input()"  # noqa: E501
         with subprocess.Popen(

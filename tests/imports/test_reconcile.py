@@ -321,6 +321,7 @@ class TestGrownFile:
         assert import_data(after).new == 0
         assert export_data() == after
 
+    @pytest.mark.slow
     @examples(max_examples=10, deadline=None)
     @given(
         lines=st.lists(

@@ -170,6 +170,7 @@ class TestOtherFormats:
         kept.refresh_from_db()
         assert (kept.state, kept.new, kept.rejected) == ("done", 1, 2)
 
+    @pytest.mark.slow
     def test_format_is_found_in_the_first_mebibyte(self, max: User) -> None:
         document = b'{"results": [%b{}]}' % (b"{}," * 3_000_000)
         with pytest.raises(TooManyRejections, match=r"list of at least 349,5.. objects at `results`"):

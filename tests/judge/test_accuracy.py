@@ -7,24 +7,17 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reviews.judge.accuracy import (
-    BASES,
-    DEFINITIONS,
-    FIGURES,
-    POPULATIONS,
-    AccuracyFigures,
-    JudgeGroup,
-    Population,
-    compare_with_humans,
-)
+from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, JudgeGroup, compare_with_humans
+from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures, Part
 from reviews.judge.scope import JudgeScope, scope_choices
-from reviews.models import BlindScores, Evaluation, Run, User
+from reviews.models import Evaluation, Run, RunCount, User
 from reviews.records.scales import RangeScale
 from reviews.review import decisions, undo
-from reviews.statistics.intervals import wilson
+from reviews.search import strata
 from tests.support.factories import RunFactory
+from tests.support.population import count_records, rated, stratum
 from tests.support.rubrics import rubric_data
-from tests.support.work import decide, evaluations
+from tests.support.work import decide, evaluations, lock_in_scores
 
 pytestmark = pytest.mark.django_db
 
@@ -50,20 +43,14 @@ def review(
     """Create a decided record. `human`, `judge` and `blind` map criteria to scores."""
     [evaluation] = evaluations(run, tasks=["1"], aggregated_score=verdict, **record)
     if blind is not None:
-        BlindScores.objects.create(
-            evaluation=evaluation,
-            reviewer=reviewer,
-            source_import=evaluation.source_import,
-            source_line=evaluation.source_line,
-            scores=blind,
-        )
+        lock_in_scores(evaluation, reviewer, blind, judged=judge)
     scores = {name: {"score": score, "justification": ""} for name, score in human.items()}
     decide(evaluation, reviewer, scores=scores, origins=dict.fromkeys(scores, "human"), judged=judge)
     return evaluation
 
 
 def only(found: tuple[AccuracyFigures, ...], criterion: str | None = CLARITY) -> AccuracyFigures:
-    [figures] = [one for one in found if one.criterion == criterion]
+    [figures] = [one for one in found if (one.criterion, one.part) == (criterion, "run")]
     return figures
 
 
@@ -76,22 +63,17 @@ class TestConfusionMatrix:
         figures = only(compare_with_humans(JudgeScope(run)).overall)
         assert [category.label for category in figures.table.categories] == ["Yes", "Partial", "No"]
         assert figures.table.counts == ((2, 0, 1), (0, 0, 0), (0, 1, 0))
-        assert (figures.n, figures.title, figures.basis, figures.population) == (
-            4,
-            "Clarity",
-            "assisted",
-            "flagged",
-        )
-        assert figures.agreement == wilson(2, 4)
-        assert figures.false_pass == wilson(1, 1)
+        assert (figures.n, figures.title, figures.basis) == (4, "Clarity", "assisted")
+        assert (figures.accuracy.value, figures.accuracy.n) == (0.5, 4)
+        assert (figures.false_pass.value, figures.false_pass.n) == (1, 1)
         assert figures.leniency.value == 0
 
     def test_verdict_figures_come_first(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No", "Depth": "Yes"}, judge={CLARITY: "Yes", "Depth": "Yes"})
         found = compare_with_humans(JudgeScope(run)).overall
-        assert [figures.title for figures in found] == ["Verdict", "Clarity", "Depth"]
+        assert [one.title for one in found if one.part == "run"] == ["Verdict", "Clarity", "Depth"]
         assert found[0].table.counts == ((0, 0, 1), (0, 0, 0), (0, 0, 0))
-        assert found[0].false_pass == wilson(1, 1)
+        assert (found[0].false_pass.value, found[0].false_pass.n) == (1, 1)
 
     def test_confusion_matrix_counts_current_decisions(self, run: Run, ana: User, lea: User) -> None:
         evaluation = review(run, ana, {CLARITY: "No"})
@@ -99,9 +81,9 @@ class TestConfusionMatrix:
         decided = Evaluation.objects.get(pk=evaluation.pk)
         right = {CLARITY: {"score": "Yes", "justification": ""}}
         decide(decided, lea, by=decisions.revise, scores=right, origins={CLARITY: "human"}, judged=JUDGED)
-        assert only(compare_with_humans(JudgeScope(run)).overall).agreement == wilson(1, 1)
+        assert only(compare_with_humans(JudgeScope(run)).overall).accuracy.value == 1
         undo.undo(run=run, actor=lea)
-        assert only(compare_with_humans(JudgeScope(run)).overall).agreement == wilson(0, 1)
+        assert only(compare_with_humans(JudgeScope(run)).overall).accuracy.value == 0
         undo.undo(run=run, actor=ana)
         assert compare_with_humans(JudgeScope(run)).overall == ()
 
@@ -125,7 +107,7 @@ class TestConfusionMatrix:
         figures = only(compare_with_humans(JudgeScope(run)).overall)
         labels = {category.label for category in figures.table.categories}
         assert {"Yes", "Partial", "No", "mostly, but…", "4", "true"} < labels
-        assert (figures.n, figures.agreement.value, figures.human_only) == (3, 0, 1)
+        assert (figures.n, figures.accuracy.value, figures.human_only) == (3, 0, 1)
         assert figures.false_pass.value is None
         assert figures.as_json()
 
@@ -144,37 +126,51 @@ class TestConfusionMatrix:
         assert figures.out_of_scale == 1
 
 
-class TestStrata:
-    def test_blind_and_assisted_reviews_are_counted_separately(self, run: Run, ana: User) -> None:
+class TestParts:
+    def test_blind_and_assisted_ratings_are_counted_separately(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"})
         review(run, ana, {CLARITY: "Yes"}, blind={CLARITY: "No"})
-        found = [one for one in compare_with_humans(JudgeScope(run)).overall if one.criterion == CLARITY]
-        assert [(one.basis, one.agreement.value) for one in found] == [("blind", 0), ("assisted", 1)]
+        strata.recount(run, {})
+        found = [
+            one
+            for one in compare_with_humans(JudgeScope(run)).overall
+            if (one.criterion, one.part) == (CLARITY, "run")
+        ]
+        assert [(one.basis, one.accuracy.value) for one in found] == [("blind", 0), ("assisted", 1)]
 
     def test_blind_verdict_comes_from_blind_scores(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "Yes"}, blind={CLARITY: "No"})
+        strata.recount(run, {})
         assert only(compare_with_humans(JudgeScope(run)).overall, None).table.counts[0] == (0, 0, 1)
 
     @pytest.mark.parametrize(
-        ("record", "population"),
+        ("record", "parts"),
         [
-            ({}, "flagged"),
-            ({"needs_human_review": False, "is_sampled": True}, "sampled"),
-            ({"needs_human_review": False}, "picked"),
+            ({}, ["run", "flagged"]),
+            ({"needs_human_review": False, "is_sampled": True}, ["run", "unflagged"]),
+            ({"needs_human_review": False}, ["run", "unflagged"]),
         ],
     )
-    def test_flagged_sampled_and_picked_records_are_counted_separately(
-        self, run: Run, ana: User, record: dict[str, Any], population: Population
+    def test_flagged_and_unflagged_records_are_counted_separately(
+        self, run: Run, ana: User, record: dict[str, Any], parts: list[Part]
     ) -> None:
         review(run, ana, {CLARITY: "No"}, **record)
         found = compare_with_humans(JudgeScope(run))
-        assert {one.population for one in found.overall} == {population}
-        assert found.reviews == {("assisted", population): 1}
+        assert [one.part for one in found.overall if one.criterion is None] == parts
+        assert dict(found.ratings) == {("assisted", part): 1 for part in parts}
+
+    def test_blind_ratings_of_unflagged_records_that_were_not_sampled_do_not_count(
+        self, run: Run, ana: User
+    ) -> None:
+        review(run, ana, {CLARITY: "No"}, blind={CLARITY: "No"}, needs_human_review=False)
+        strata.recount(run, {})
+        found = compare_with_humans(JudgeScope(run))
+        assert (found.overall, found.unsampled) == ((), 1)
 
     def test_judges_templates_and_models_are_counted_separately(self, run: Run, ana: User) -> None:
-        review(run, ana, {CLARITY: "Yes"}, model_id="b")
-        review(run, ana, {CLARITY: "No"}, model_id="a")
-        review(run, ana, {CLARITY: "No"}, model_id=None)
+        for model, score in (("b", "Yes"), ("a", "No"), (None, "No")):
+            review(run, ana, {CLARITY: score}, blind={CLARITY: score}, model_id=model)
+        strata.recount(run, {})
         found = compare_with_humans(JudgeScope(run))
         usual = ("judge-1", "prompts/judge.txt")
         groups = [one for one in found.groups if one.criterion == CLARITY]
@@ -183,8 +179,78 @@ class TestStrata:
             JudgeGroup(*usual, "a"),
             JudgeGroup(*usual, "b"),
         ]
-        assert [one.agreement.value for one in groups] == [0, 0, 1]
-        assert only(found.overall).agreement == wilson(1, 3)
+        assert [one.accuracy.n for one in groups] == [1, 1, 1]
+
+
+class TestWholeRun:
+    """Accuracy over all records, from blind ratings."""
+
+    def test_flagged_and_unflagged_records_count_by_their_numbers(self, run: Run, ana: User) -> None:
+        flagged, others = (
+            stratum(run, {"Pass": 100}),
+            stratum(run, {"Pass": 800, "Fail": 100}, is_flagged=False),
+        )
+        rated(flagged, ana, "Pass", "Fail", 30)
+        rated(flagged, ana, "Pass", "Pass", 20)
+        rated(others, ana, "Pass", "Pass", 18)
+        rated(others, ana, "Pass", "Fail", 2)
+        rated(others, ana, "Fail", "Fail", 10)
+        found = compare_with_humans(JudgeScope(run))
+        assert found.headline
+        assert found.headline.accuracy.value == pytest.approx((100 * 0.4 + 800 * 0.9 + 100) / 1000)
+        assert found.headline.accuracy.n == found.headline.n == 80
+        assert found.headline.shares
+        assert found.headline.shares[0][0] == pytest.approx((100 * 0.4 + 800 * 0.9) / 1000)
+        assert found.headline.false_pass.value == pytest.approx((60 + 80) / (60 + 80 + 100))
+        parts = {one.part: one.accuracy.value for one in found.overall}
+        assert parts == {
+            "run": found.headline.accuracy.value,
+            "flagged": pytest.approx(0.4),
+            "unflagged": pytest.approx(820 / 900),
+        }
+
+    def test_ratings_with_a_smaller_probability_weigh_more(self, run: Run, ana: User) -> None:
+        flagged = stratum(run, {"Pass": 100})
+        rated(flagged, ana, "Pass", "Pass", 10, probability=0.1)
+        rated(flagged, ana, "Pass", "Fail", 10, probability=0.5)
+        assert compare_with_humans(JudgeScope(run)).overall[0].accuracy.value == pytest.approx(100 / 120)
+
+    def test_accuracy_is_unknown_without_ratings_of_unflagged_records(self, run: Run, ana: User) -> None:
+        rated(stratum(run, {"Pass": 100}), ana, "Pass", "Pass", 20)
+        stratum(run, {"Pass": 300}, is_flagged=False)
+        found = compare_with_humans(JudgeScope(run))
+        assert found.headline
+        assert found.headline.accuracy.why == (
+            "No unflagged record has a blind rating, so nothing is known about 300 of 400 records."
+        )
+        assert found.overall[1].accuracy.value == 1
+        assert [one.part for one in found.groups] == ["flagged"]
+
+    def test_interval_is_wider_if_the_ratings_of_a_task_are_alike(self, run: Run, ana: User) -> None:
+        tasks = [task for task in range(40) for _ in range(5)]
+        apart, together = (RunFactory.create() for _ in range(2))
+        widths = []
+        for one, clusters in ((apart, range(200)), (together, tasks)):
+            of = stratum(one, {})
+            count_records(of, "Pass", [*clusters])
+            RunCount.objects.create(run=one, status="Needs Review", evaluations=200)
+            rated(of, ana, "Pass", "Fail", 100, clusters=[*clusters][:100])
+            rated(of, ana, "Pass", "Pass", 100, clusters=[*clusters][100:])
+            accuracy = compare_with_humans(JudgeScope(one)).overall[0].accuracy
+            assert accuracy.low is not None
+            assert accuracy.high is not None
+            widths.append(accuracy.high - accuracy.low)
+        assert 1.8 < widths[1] / widths[0] < 2.6
+
+    def test_assisted_ratings_do_not_change_the_blind_figures(self, run: Run, ana: User) -> None:
+        of = stratum(run, {"Pass": 100})
+        rated(of, ana, "Pass", "Fail", 20)
+        before = compare_with_humans(JudgeScope(run)).headline
+        rated(of, ana, "Pass", "Pass", 50, is_blind=False)
+        after = compare_with_humans(JudgeScope(run)).headline
+        assert before
+        assert after
+        assert before.accuracy == after.accuracy
 
 
 class TestScope:
@@ -228,16 +294,15 @@ class TestAfterReveal:
             review(run, ana, {CLARITY: after}, blind={CLARITY: before})
         review(run, ana, {CLARITY: "No"})
         [verdict, clarity] = compare_with_humans(JudgeScope(run)).after_reveal
-        assert (clarity.title, clarity.population) == ("Clarity", "flagged")
-        assert clarity.changed == wilson(3, 5)
+        assert (clarity.title, clarity.changed.value, clarity.changed.n) == ("Clarity", 0.6, 5)
         assert (clarity.towards_judge, clarity.away_from_judge) == (1, 1)
-        assert (verdict.title, verdict.changed) == ("Verdict", wilson(3, 5))
+        assert (verdict.title, verdict.changed.value) == ("Verdict", 0.6)
 
     def test_criterion_removed_after_reveal_counts_as_changed(self, run: Run, ana: User) -> None:
         judged = {CLARITY: "Yes", "Depth": "Yes"}
         review(run, ana, {CLARITY: "Yes"}, judge=judged, blind=judged)
         depth = compare_with_humans(JudgeScope(run)).after_reveal[-1]
-        assert (depth.criterion, depth.changed, depth.away_from_judge) == ("Depth", wilson(1, 1), 1)
+        assert (depth.criterion, depth.changed.value, depth.away_from_judge) == ("Depth", 1, 1)
 
     def test_after_reveal_is_empty_without_blind_reviews(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"})
@@ -248,37 +313,42 @@ class TestAsJson:
     def test_accuracy_json_has_every_figure_with_its_subject(self, run: Run, ana: User) -> None:
         review(run, ana, {CLARITY: "No"}, blind={CLARITY: "Partial"})
         review(run, ana, {CLARITY: "No"})
+        strata.recount(run, {})
         answer = json.loads(json.dumps(compare_with_humans(JudgeScope(run)).as_json(), allow_nan=False))
-        assert answer["reviews"] == [
-            {"basis": "blind", "population": "flagged", "reviews": 1},
-            {"basis": "assisted", "population": "flagged", "reviews": 1},
+        assert answer["ratings"] == [
+            {"basis": basis, "part": part, "ratings": 1}
+            for basis in ("blind", "assisted")
+            for part in ("run", "flagged")
         ]
-        assert [one["criterion"] for one in answer["overall"]] == [None, None, CLARITY, CLARITY]
-        assert answer["overall"][2]["group"] is None
+        assert [one["criterion"] for one in answer["overall"]] == [None] * 4 + [CLARITY] * 4
         assert answer["groups"][0]["group"]["judge"] == "judge-1"
         assert answer["overall"][0]["kappa"]["why"].startswith("There is only one pair")
         assert answer["after_reveal"][0]["changed"]["value"] == 1
 
     def test_accuracy_json_names_the_biases(self) -> None:
-        assert "may overstate agreement" in BASES["assisted"]
-        assert {*POPULATIONS} == {"flagged", "sampled", "picked"}
+        assert "may overstate" in BASES["assisted"]
+        assert {*PARTS} == {"run", "flagged", "unflagged"}
 
 
 def test_every_accuracy_figure_has_a_definition() -> None:
     assert {*FIGURES, "changed"} <= {*DEFINITIONS}
 
 
-def test_accuracy_takes_two_queries_for_any_number_of_decisions(
-    run: Run, ana: User, django_assert_num_queries: DjangoAssertNumQueries
+def test_accuracy_takes_a_constant_number_of_queries(
+    run: Run, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     review(run, ana, {CLARITY: "Yes"})
-    with django_assert_num_queries(2):
+    strata.recount(run, {})
+    with django_assert_max_num_queries(9):
         compare_with_humans(JudgeScope(run))
     for score in ("No", "Partial"):
         review(run, ana, {CLARITY: score}, model_id=score, blind=JUDGED)
-    with django_assert_num_queries(2):
+    strata.recount(run, {})
+    run.blind_share = 0
+    # Two more load the assisted ratings, which only their estimates need.
+    with django_assert_max_num_queries(11):
         compare_with_humans(JudgeScope(run)).as_json()
-    with django_assert_num_queries(2):
+    with django_assert_max_num_queries(3):
         scope_choices(run)
 
 
@@ -288,7 +358,21 @@ def test_weighted_kappa_uses_distances_of_numeric_scores(run: Run, ana: User) ->
     for judge, human in [(5, 4), (4, 4.0), (1, 2), (3, 3), (2, 2), (5, 5)]:
         review(run, ana, {CLARITY: human}, judge={CLARITY: judge})
     figures = only(compare_with_humans(JudgeScope(run)).overall)
-    assert figures.agreement == wilson(4, 6)
+    assert figures.accuracy.value == pytest.approx(4 / 6)
     assert figures.weighted_kappa.value is not None
     assert figures.kappa.value is not None
     assert figures.weighted_kappa.value > figures.kappa.value
+
+
+def test_criterion_that_some_records_lack_has_the_weight_of_its_part(run: Run, ana: User) -> None:
+    flagged, other = stratum(run, {"Pass": 40}), stratum(run, {"Pass": 100}, is_flagged=False)
+    for of in (flagged, other):
+        rated(of, ana, "Pass", "Pass", 20)
+    rated(flagged, ana, '"Yes"', '"No"', 20, criterion=CLARITY, verdict="Pass")
+    rated(other, ana, '"Yes"', '"Yes"', 4, criterion=CLARITY, verdict="Pass")
+    found = compare_with_humans(JudgeScope(run)).find(CLARITY, "blind", "run")
+    assert found
+    # All 40 flagged records have the criterion, and a fifth of the 100 others.
+    assert found.accuracy.value == pytest.approx(20 / 60)
+    assert found.n == found.accuracy.n == 24
+    assert found.judge_only == found.human_only == found.out_of_scale == 0

@@ -38,8 +38,10 @@ def configure(run: Run, actor: User, **changes: Any) -> Run:
 
 class TestConfigure:
     def test_configure_changes_the_shares_and_records_an_event(self, run: Run, lea: User) -> None:
-        configure(run, lea, blind_share=0.3, overlap=3)
-        assert measurement_settings.current_settings(Run.objects.get()) == MeasurementSettings(0.3, 0, 0, 3)
+        configure(run, lea, blind_share=0.3, overlap=3, accuracy_target=0.8)
+        assert measurement_settings.current_settings(Run.objects.get()) == MeasurementSettings(
+            0.3, 0, 0, 3, 0.8
+        )
         event = AuditEvent.objects.get(action="configure measures")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail["before"] == {
@@ -47,12 +49,16 @@ class TestConfigure:
             "sample_share": 0,
             "overlap_share": 0,
             "overlap": 2,
+            "accuracy_target": None,
+            "spot_check_share": 0,
         }
         assert event.detail["after"] == {
             "blind_share": 0.3,
             "sample_share": 0,
             "overlap_share": 0,
             "overlap": 3,
+            "accuracy_target": 0.8,
+            "spot_check_share": 0,
         }
 
     def test_configure_draws_a_changed_sample(self, run: Run, lea: User) -> None:
@@ -79,6 +85,8 @@ class TestConfigure:
             ({"blind_share": 1.01}, "Enter a share from 0 to 100%, not 101%."),
             ({"sample_share": -0.1}, "Enter a share from 0 to 100%, not -10%."),
             ({"overlap_share": float("nan")}, "Enter a share from 0 to 100%, not nan%."),
+            ({"accuracy_target": 1}, "Enter a target between 0 and 100%, not 100%."),
+            ({"accuracy_target": float("nan")}, "Enter a target between 0 and 100%, not nan%."),
             ({"overlap": 1}, "Enter 2 to 9 reviewers per record."),
             ({"overlap": 10}, "Enter 2 to 9 reviewers per record."),
         ],

@@ -10,15 +10,19 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from tests.support.commands import manage
 from tests.support.lines import file_of, import_data, line
-from tests.support.population import decided, stratum
+from tests.support.population import rated, stratum
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 PARTS = (
     "data",
     "judge_vs_human",
+    "funnel",
     "reviewers",
+    "alt_test",
+    "position_bias",
     "flag_precision",
+    "flag_choice",
     "missed_errors",
     "leaderboard",
     "error_analysis",
@@ -49,6 +53,26 @@ class TestReport:
         assert found["progress"]["done"] == 1
         assert found["error_analysis"]["templates"][0]["causes"][0]["cause"] == "too lenient"
 
+    def test_report_command_counts_chosen_ratings_and_refuses_invalid_filters(
+        self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        name = reviewed(ana).name
+        found = json.loads(manage(capfdbinary, "judge_report", name, "--json", "--until", "2000-01-01").out)
+        assert found["judge_vs_human"]["overall"] == []
+        wrong = manage(capfdbinary, "judge_report", name, "--since", "May")
+        assert (wrong.status, wrong.err) == (2, "From: “May” is not a date such as 2026-01-31.")
+
+    def test_report_compares_the_accuracy_with_the_target_of_the_run(
+        self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        run = Run.objects.create(name="algebra", accuracy_target=0.8)
+        assert report.build_report(JudgeScope(run)).as_json()["target"]["outcome"] == "not shown yet"
+        rated(stratum(run, {"Pass": 1_000}), ana, "Pass", "Fail", 30)
+        found = report.build_report(JudgeScope(run)).as_json()["target"]
+        assert (found["target"], found["outcome"], found["accuracy"]["n"]) == (0.8, "shown worse", 30)
+        assert b"Target 80%: not met." in manage(capfdbinary, "judge_report", "algebra").out
+        assert report.build_report(JudgeScope(run, reviewer=ana)).as_json()["target"] is None
+
     def test_report_of_an_empty_run_gives_reasons(self) -> None:
         found = report.build_report(JudgeScope(Run.objects.create(name="empty"))).as_json()
         assert found["missed_errors"]["miss_rate"]["value"] is None
@@ -59,7 +83,7 @@ class TestReport:
         self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
         run = reviewed(ana)
-        with django_assert_max_num_queries(30):
+        with django_assert_max_num_queries(60):
             report.build_report(JudgeScope(run)).as_json()
 
     def test_report_of_the_sample_admits_thin_data(self, sample: bytes) -> None:
@@ -70,7 +94,7 @@ class TestReport:
         assert len(found.flag_precision.families) == 2
         assert {family.advice for family in found.flag_precision.families} == {"not enough data"}
         assert not found.data.blind.is_possible
-        assert [model.basis for model in found.leaderboard.models] == ["nothing"] * 5
+        assert [model.ratings for model in found.leaderboard.models] == [0] * 5
         assert sum(model.passes for model in found.leaderboard.models) == 13
         assert found.missed_errors.sentences[0].startswith("Every record with a verdict is flagged")
 
@@ -104,29 +128,29 @@ class TestCommand:
     ) -> None:
         done = manage(capfdbinary, "judge_report", "nothing")
         assert (done.status, done.out) == (2, b"")
-        assert "There is no run named 'nothing'." in done.err
+        assert "No run 'nothing'. " in done.err
 
 
 class TestRequirements:
     @pytest.fixture
     def run(self, ana: User) -> Run:
-        """Create 40 blind decisions, 38 equal to the judge's verdict. Other figures are undefined."""
+        """Create 80 blind ratings, 76 equal to the judge's verdict. Other figures are undefined."""
         run = Run.objects.create(name="nightly")
         flagged = stratum(run, {"Pass": 200})
-        decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
-        decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
+        rated(flagged, ana, "Pass", "Pass", 76)
+        rated(flagged, ana, "Pass", "Fail", 4)
         return run
 
     @pytest.mark.parametrize(
         ("required", "status", "begins"),
         [
-            (["blind flagged agreement >= 0.8"], 0, "met: blind flagged agreement of the verdict: 0.950"),
-            (["blind flagged agreement >= 0.9"], 2, "cannot tell: "),
-            (["blind flagged agreement >= 0.99"], 1, "missed: "),
-            (["blind flagged agreement <= 0.8"], 1, "missed: "),
-            (["blind sampled agreement >= 0.9"], 2, "cannot tell: "),
-            (["blind flagged agreement >= 0.8", "miss_rate <= 0.1"], 2, "met: "),
-            (["blind flagged agreement >= 0.99", "miss_rate <= 0.1"], 1, "missed: "),
+            (["accuracy >= 0.8"], 0, "met: accuracy of the verdict: 0.950"),
+            (["accuracy >= 0.9"], 2, "not shown yet: "),
+            (["accuracy >= 0.999"], 1, "shown worse: "),
+            (["flagged accuracy <= 0.8"], 1, "shown worse: "),
+            (["unflagged accuracy >= 0.9"], 2, "not shown yet: "),
+            (["accuracy >= 0.8", "miss_rate <= 0.1"], 2, "met: "),
+            (["accuracy >= 0.999", "miss_rate <= 0.1"], 1, "shown worse: "),
         ],
     )
     def test_requirements_set_the_exit_status_and_print_a_line_each(
@@ -145,13 +169,20 @@ class TestRequirements:
     def test_report_json_has_the_requirements(
         self, run: Run, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        text = "blind flagged agreement >= 0.99"
+        text = "accuracy >= 0.999"
         done = manage(capfdbinary, "judge_report", "nightly", "--json", "--require", text)
         [found] = json.loads(done.out)["requirements"]
-        assert (done.status, found["require"], found["outcome"], found["limit"]) == (1, text, "missed", 0.99)
-        assert found["estimate"] == json.loads(done.out)["judge_vs_human"]["overall"][0]["agreement"]
+        assert (done.status, found["require"], found["outcome"], found["limit"]) == (
+            1,
+            text,
+            "shown worse",
+            0.999,
+        )
+        shown = json.loads(done.out)["judge_vs_human"]["overall"][0]["accuracy"]
+        assert found["estimate"]["value"] == shown["value"]
+        assert found["estimate"]["low"] < shown["low"] < shown["high"] < found["estimate"]["high"]
 
     def test_invalid_requirement_exits_with_2(self, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-        done = manage(capfdbinary, "judge_report", "nightly", "--require", "kappa >= 0.6")
+        done = manage(capfdbinary, "judge_report", "nightly", "--require", "blind kappa >= 0.6")
         assert (done.status, done.out) == (2, b"")
         assert "names an unknown metric" in done.err

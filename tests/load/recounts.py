@@ -23,36 +23,56 @@ _SUMS = {
         GROUP BY 1, 2, 3, 4
         """,
     ),
-    "decisions against the judge's verdicts": (
+    "decisions by day": (
         """
-        SELECT stratum_id, reviewer_id, is_blind, is_sampled, judge, final, sum(reviews) FROM judged_count
-        WHERE criterion IS NULL GROUP BY 1, 2, 3, 4, 5, 6 HAVING sum(reviews) <> 0
+        SELECT run_id, reviewer_id, day, decisions, changed FROM reviewer_day WHERE decisions <> 0
         """,
         """
-        SELECT stratum_id, reviewer_id, blind_scores IS NOT NULL, review.is_sampled, judged_verdict, verdict,
-               count(*)
-        FROM review JOIN evaluation ON evaluation.review_id = review.id
-        WHERE judged IS NOT NULL AND stratum_id IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6
+        SELECT run_id, reviewer_id, (submitted_at AT TIME ZONE 'UTC')::date, count(*),
+               count(*) FILTER (WHERE changes > 0)
+        FROM review
+        WHERE origin = 'reviewer'
+          AND NOT EXISTS (SELECT FROM withdrawal WHERE withdrawal.review_id = review.id)
+        GROUP BY 1, 2, 3
         """,
     ),
-    "decisions against the judge's scores": (
+    "records by day": (
+        "SELECT run_id, reviewer_id, day, records FROM record_day WHERE records <> 0",
         """
-        SELECT stratum_id, reviewer_id, criterion, sum(reviews) FROM judged_count
-        WHERE criterion IS NOT NULL GROUP BY 1, 2, 3 HAVING sum(reviews) <> 0
+        SELECT review.run_id, reviewer_id, (submitted_at AT TIME ZONE 'UTC')::date, count(*)
+        FROM review JOIN evaluation ON evaluation.review_id = review.id
+        WHERE origin = 'reviewer' GROUP BY 1, 2, 3
+        """,
+    ),
+    "assisted ratings": (
+        """
+        SELECT review_id, evaluation_id, reviewer_id, stratum_id, criterion, is_sampled
+        FROM rating JOIN rating_cell ON rating_cell.id = cell_id WHERE NOT is_blind
         """,
         """
-        SELECT stratum_id, reviewer_id, left(key, 200), count(*)
-        FROM review JOIN evaluation ON evaluation.review_id = review.id CROSS JOIN LATERAL jsonb_each(judged)
-        WHERE stratum_id IS NOT NULL GROUP BY 1, 2, 3
+        SELECT review.id, review.evaluation_id, reviewer_id, stratum_id, criterion, review.is_sampled
+        FROM review JOIN evaluation ON evaluation.review_id = review.id
+        CROSS JOIN LATERAL score_pairs(judged, NULL, NULL, NULL)
+        WHERE judged IS NOT NULL AND stratum_id IS NOT NULL AND blind_scores IS NULL
+        """,
+    ),
+    "blind ratings": (
+        """
+        SELECT blind_scores_id, evaluation_id, reviewer_id, stratum_id, criterion, judge, human
+        FROM rating JOIN rating_cell ON rating_cell.id = cell_id WHERE is_blind
+        """,
+        """
+        SELECT id, evaluation_id, reviewer_id, stratum_id, criterion, judge, human
+        FROM blind_scores CROSS JOIN LATERAL score_pairs(judged, judged_verdict, scores, verdict)
+        WHERE id IN (SELECT blind_scores_id FROM rating)
         """,
     ),
     "decisions by reason": (
         """
-        SELECT run_id, reviewer_id, family, reviews, compared, changed FROM reason_count WHERE reviews <> 0
+        SELECT run_id, reviewer_id, family, reviews, timed, active_ms FROM reason_count WHERE reviews <> 0
         """,
         """
-        SELECT review.run_id, reviewer_id, family, count(*), count(changes),
-               count(*) FILTER (WHERE changes > 0)
+        SELECT review.run_id, reviewer_id, family, count(*), count(active_ms), coalesce(sum(active_ms), 0)
         FROM review JOIN evaluation ON evaluation.review_id = review.id
         CROSS JOIN LATERAL unnest(families) AS found (family) GROUP BY 1, 2, 3
         """,

@@ -90,7 +90,14 @@ class Reviewer:
         if answer.status == CONFLICT:
             # The scores were locked in, but the answer was lost: other scores are refused.
             answer = self.client.ask_until_answered("read", "GET", _address(record))
+        if answer.status == INVALID and (current := self._with_other_criteria(record)):
+            return self._committed(current)
         return self._expect(answer, OK) or record
+
+    def _with_other_criteria(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the record as it is now if a file that was imported meanwhile has extended the rubric."""
+        current = self.client.ask_until_answered("read", "GET", _address(record)).body
+        return current if _criteria(current) != _criteria(record) else None
 
     def _decide(self, record: dict[str, Any]) -> None:
         key = f"{self.name}-{self.chance.getrandbits(64):016x}"
@@ -103,12 +110,9 @@ class Reviewer:
         if answer.status == CONFLICT:
             self.refused += 1
             return
-        if answer.status == INVALID:
-            # A file that was imported meanwhile may have added a criterion to the rubric of the run.
-            current = self.client.ask_until_answered("read", "GET", _address(record)).body
-            if _criteria(current) > _criteria(record):
-                self._decide(current)
-                return
+        if answer.status == INVALID and (current := self._with_other_criteria(record)):
+            self._decide(current)
+            return
         saved = self._expect(answer, OK)
         if saved is None:
             return

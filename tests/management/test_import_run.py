@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from reviews.management.commands import import_run
 from reviews.models import AuditEvent, Evaluation, Import, Run
+from tests.support import judge_files
 from tests.support.commands import Finished, manage
 from tests.support.lines import file_of, line
 
@@ -177,6 +179,29 @@ class TestDryRun:
 
     def test_dry_run_reports_that_nothing_was_written(self, good: str, capsysbinary: Capture) -> None:
         assert b"(run 'good', nothing written)" in manage(capsysbinary, "import_run", good, "--dry-run").out
+
+    def test_dry_run_with_a_mapping_shows_the_first_records(
+        self, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        path = tmp_path / "gpt-4_single.jsonl"
+        path.write_bytes(judge_files.mt_bench_lines())
+        shown = manage(capsysbinary, "import_run", str(path), "--map", "mt-bench", "--dry-run").out.decode()
+        _, _, records = shown.partition("The first records:\n")
+        assert len(re.findall(r"^  \S", records, re.MULTILINE)) == 3
+        assert "    scores: Rating: " in records
+        assert not Evaluation.objects.exists()
+
+
+class TestUnknownTool:
+    def test_lines_of_an_unknown_tool_are_described_by_their_keys(
+        self, tmp_path: Path, capsysbinary: Capture
+    ) -> None:
+        path = tmp_path / "tool.json"
+        path.write_text('[{"uid": 1, "score": 5}, {"uid": 2}]')
+        refused = manage(capsysbinary, "import_run", str(path))
+        assert (refused.status, refused.out) == (2, b"")
+        assert "with the keys uid, score. " in refused.err
+        assert "write a mapping" in refused.err
 
 
 class TestStrict:

@@ -5,8 +5,9 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from reviews.models import Run
+from reviews.models import Evaluation, Run
 from reviews.queue import allocation
+from tests.support.factories import EvaluationFactory
 
 IDS = [str(uuid4()) for _ in range(4_000)]
 
@@ -46,6 +47,15 @@ class TestPosition:
             cursor.execute(query, {"ids": ids, "purpose": allocation.SAMPLE})
             ordered = [evaluation_id for (evaluation_id,) in cursor.fetchall()]
         assert ordered == sorted(ids, key=lambda one: allocation.position(allocation.SAMPLE, one))
+
+    @pytest.mark.django_db
+    def test_position_is_stored_with_each_record(self) -> None:
+        ids = [*IDS[:5], "é", "eval 1", "\N{SNOWMAN}"]
+        for evaluation_id in ids:
+            EvaluationFactory.create(evaluation_id=evaluation_id)
+        assert dict(Evaluation.objects.values_list("evaluation_id", "blind_position")) == {
+            evaluation_id: allocation.position(allocation.BLIND, evaluation_id) for evaluation_id in ids
+        }
 
 
 class TestShares:

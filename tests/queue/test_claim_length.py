@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import presence
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import AuditEvent, Run, User
 from reviews.queue import claims
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length, renewal_interval

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from reviews.accounts.permissions import Denied
 from reviews.dashboard.presence import active_reviewers
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import AuditEvent, Evaluation, Run, Skip, User
 from reviews.queue import claims, progress
 from reviews.records.conflicts import RecordUnavailable
@@ -510,3 +510,23 @@ def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User) -> No
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
         [[[plan]]] = cursor.fetchall()
     assert rows_read(plan["Plan"]) < 10
+
+
+def test_records_come_by_priority_then_by_due_date(run: Run, ana: User) -> None:
+    soon, later = dt.date(2026, 3, 2), dt.date(2026, 3, 9)
+    orders: dict[str, dict[str, Any]] = {
+        "1": {},
+        "2": {"due_on": later},
+        "3": {"due_on": soon},
+        "4": {"priority": 1},
+        "5": {"priority": 1, "due_on": later},
+    }
+    for task, values in orders.items():
+        evaluations(run, tasks=[task], **values)
+    assert [record.task_id for record in decide_all(run, ana)] == ["5", "4", "3", "2", "1"]
+
+
+def test_earlier_due_dates_come_before_the_task_to_continue(run: Run, ana: User) -> None:
+    evaluations(run, tasks=["1", "2"], due_on=dt.date(2026, 3, 2))
+    evaluations(run, tasks=["1"])
+    assert [record.task_id for record in decide_all(run, ana)] == ["1", "2", "1"]

@@ -24,6 +24,7 @@ from reviews.models import Evaluation
 from reviews.records.schema import FIELDS
 from tests.support.factories import UserFactory
 from tests.support.lines import export_data, file_of, import_data, line
+from tests.support.samples import CRITERIA, generated
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +38,7 @@ Exports = dict[str, Path]
 Load = Callable[[str], ModuleType]
 
 # For each criterion: the agreement of judge and human, and the number of pairs.
-AGREEMENT = {"Clarity": (0.5, 2), "Depth": (1.0, 1)}
+AGREEMENT = {"Clarity": (0.5, 2), "Depth": (1.0, 1), "Safety": (None, 0)}
 JUDGED = {"Clarity": {"score": "Yes", "justification": "It is."}, "Depth": {"score": 3}}
 
 
@@ -49,7 +50,13 @@ LINES = file_of(
     line("disagreed", parsed_rubric_scores=JUDGED, task_id=5500, structured_model_response="-1"),
     line("agreed", parsed_rubric_scores={"Clarity": {"score": "Yes"}}, task_id="0550"),
     line("other criteria", parsed_rubric_scores={"Safety": {"score": True}}, task_id=None),
-    line("no criteria", parsed_rubric_scores={}, task_id=..., structured_model_response=...),
+    line(
+        "no criteria",
+        parsed_rubric_scores={},
+        raw_judge_output={},
+        task_id=...,
+        structured_model_response=...,
+    ),
     b"",
     line("20250412", task_id=b"12345678901234567890123", model_id="NA", final_answer_verified=None),
     # After the first lines, from which libraries infer types.
@@ -194,7 +201,9 @@ class TestLibrary:
 
     def test_run_without_scores_has_no_score_rows(self, library: str, load: Load, tmp_path: Path) -> None:
         recipe, path = load(f"with_{library}"), tmp_path / "none.parquet"
-        path.write_bytes(b"".join(formats.convert([line(parsed_rubric_scores={})], "parquet")))
+        path.write_bytes(
+            b"".join(formats.convert([line(parsed_rubric_scores={}, raw_judge_output={})], "parquet"))
+        )
         assert len(recipe.scores(recipe.from_parquet(path))) == 0
 
     def test_recipe_runs_unchanged(self, library: str, load: Load, exports: Exports, tmp_path: Path) -> None:
@@ -210,6 +219,15 @@ def test_jsonl_is_read_with_declared_types(library: str, load: Load, exports: Ex
     assert ROWS[library](table) == expected
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_recipe_shows_scores_extracted_from_raw_output(library: str, load: Load, tmp_path: Path) -> None:
+    load(f"with_{library}")
+    path = tmp_path / "sample.parquet"
+    path.write_bytes(b"".join(formats.convert([generated()], "parquet")))
+    printed = run(f"with_{library}", path)
+    assert [name for name in CRITERIA if name[:20] not in printed] == []
+
+
 class TestPandas:
     def test_pandas_reads_jsonl_values_unchanged(self, load: Load, exports: Exports) -> None:
         table = load("with_pandas").from_jsonl(exports["jsonl"])
@@ -222,14 +240,18 @@ class TestPandas:
     def test_pandas_recipe_computes_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_pandas")
         found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
-        assert {name: tuple(row) for name, row in found.iterrows()} == AGREEMENT
+        isna = importlib.import_module("pandas").isna
+        rows = {
+            name: (None if isna(row["mean"]) else row["mean"], row["count"]) for name, row in found.iterrows()
+        }
+        assert rows == AGREEMENT
 
 
 class TestPolars:
     def test_polars_recipe_computes_agreement(self, load: Load, exports: Exports) -> None:
         recipe = load("with_polars")
         found = recipe.agreement(recipe.scores(recipe.from_parquet(exports["parquet"])))
-        assert {name: (mean, size) for name, mean, size in found.iter_rows()} == AGREEMENT
+        assert {name: (mean, count) for name, mean, count in found.iter_rows()} == AGREEMENT
 
 
 class TestDatasets:

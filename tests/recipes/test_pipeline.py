@@ -2,16 +2,17 @@
 
 import gzip
 import os
+import re
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable
+import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
-from django.core.management import call_command
+from packaging.requirements import Requirement
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.environment import BASE_DIR
@@ -19,7 +20,8 @@ from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User
 from tests.support.commands import manage
 from tests.support.lines import export_data, file_of, import_data, line
-from tests.support.population import decided, stratum
+from tests.support.population import rated, stratum
+from tests.support.programs import finish
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -29,11 +31,13 @@ needs_shell_tools = pytest.mark.skipif(
     not HAS_SHELL_TOOLS, reason="no curl or no jq on this machine (Debian: apt-get install curl jq)"
 )
 LANGUAGES = [
-    pytest.param((sys.executable, ".py"), id="python"),
-    pytest.param(("sh", ".sh"), id="shell", marks=needs_shell_tools),
+    pytest.param("client", id="client"),
+    pytest.param("shell", id="shell", marks=needs_shell_tools),
 ]
+CLIENT = (sys.executable, "-m", "cognireview.client")
+COMMANDS = {"push_run": (*CLIENT, "push"), "judge_gate": (*CLIENT, "gate")}
 RUN = "every night"
-AGREEMENT = "blind flagged agreement"
+ACCURACY = "flagged accuracy"
 Recipe = Callable[..., subprocess.CompletedProcess[str]]
 
 
@@ -46,41 +50,15 @@ def surroundings(live_server: LiveServer, max: User) -> dict[str, str]:
 
 @pytest.fixture(params=LANGUAGES)
 def recipe(request: pytest.FixtureRequest, surroundings: dict[str, str]) -> Recipe:
-    """Run a recipe by its name without extension, while a worker runs its jobs."""
-    program, ending = request.param
+    """Run a recipe, or the command of the client that does the same, while a worker runs its jobs."""
 
     def run(
         name: str, *arguments: object, is_worked: bool = True, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        command = [program, RECIPES / f"{name}{ending}", *arguments]
-        return finish(command, surroundings | variables, is_worked=is_worked)
+        command = [*COMMANDS[name]] if request.param == "client" else ["sh", RECIPES / f"{name}.sh"]
+        return finish([*command, *arguments], surroundings | variables, is_worked=is_worked)
 
     return run
-
-
-def finish(
-    arguments: Iterable[object], variables: dict[str, str], cwd: Path | None = None, *, is_worked: bool = True
-) -> subprocess.CompletedProcess[str]:
-    """Run a process, and a worker for its jobs, for at most 30 seconds."""
-    end = time.monotonic() + 30
-    command = list(map(str, arguments))
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env={"PATH": os.environ["PATH"], **variables},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        while process.poll() is None and time.monotonic() < end:
-            if is_worked and Import.objects.filter(state=Import.State.QUEUED).exists():
-                call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
-            time.sleep(0.02)
-    finally:
-        process.kill()
-        out, err = process.communicate()
-    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 class TestPush:
@@ -130,18 +108,18 @@ class TestPush:
 class TestGate:
     @pytest.fixture(autouse=True)
     def _run(self, ana: User) -> None:
-        """Create 40 blind decisions, 38 of which agree with the judge's verdict."""
+        """Create 80 blind ratings, 76 of which equal the judge's verdict."""
         flagged = stratum(import_data(file_of(line()), run=RUN).target_run, {"Pass": 200})
-        decided(flagged, ana, "Pass", "Pass", 38, is_blind=True)
-        decided(flagged, ana, "Pass", "Fail", 2, is_blind=True)
+        rated(flagged, ana, "Pass", "Pass", 76)
+        rated(flagged, ana, "Pass", "Fail", 4)
 
     @pytest.mark.parametrize(
         ("required", "says"),
         [
-            (f"{AGREEMENT} >= 0.8", (0, "met")),
-            (f"{AGREEMENT} >= 0.99", (1, "missed")),
-            (f"{AGREEMENT} >= 0.9", (2, "cannot tell")),
-            ("blind flagged kappa >= 0.2", (2, "cannot tell")),
+            (f"{ACCURACY} >= 0.8", (0, "met")),
+            (f"{ACCURACY} >= 0.999", (1, "shown worse")),
+            (f"{ACCURACY} >= 0.9", (2, "not shown yet")),
+            ("flagged kappa >= 0.2", (2, "not shown yet")),
         ],
     )
     def test_gate_prints_and_ends_as_the_command_does(
@@ -154,10 +132,10 @@ class TestGate:
 
     def test_gate_ends_with_2_without_an_answer(self, recipe: Recipe) -> None:
         for arguments, variables, sentence in (
-            ((RUN, "kappa >= 0.6"), {}, "names an unknown metric"),
-            (("none", f"{AGREEMENT} >= 0.8"), {}, "There is no run with this name"),
-            ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_URL": "http://127.0.0.1:9"}, ""),
-            ((RUN, f"{AGREEMENT} >= 0.8"), {"COGNIREVIEW_TOKEN": ""}, ""),
+            ((RUN, "blind kappa >= 0.6"), {}, "names an unknown metric"),
+            (("none", f"{ACCURACY} >= 0.8"), {}, "There is no run with this name"),
+            ((RUN, f"{ACCURACY} >= 0.8"), {"COGNIREVIEW_URL": "http://127.0.0.1:9"}, ""),
+            ((RUN, f"{ACCURACY} >= 0.8"), {"COGNIREVIEW_TOKEN": ""}, ""),
             ((RUN,), {}, ""),
         ):
             done = recipe("judge_gate", *arguments, **variables)
@@ -166,12 +144,12 @@ class TestGate:
             assert sentence in done.stderr
 
     def test_gate_prints_the_result_of_each_requirement(self, surroundings: dict[str, str]) -> None:
-        several = [f"{AGREEMENT} >= 0.8", f"{AGREEMENT} >= 0.99", "miss_rate <= 0.1"]
-        done = finish([sys.executable, RECIPES / "judge_gate.py", RUN, *several], surroundings)
+        several = [f"{ACCURACY} >= 0.8", f"{ACCURACY} >= 0.999", "miss_rate <= 0.1"]
+        done = finish([*CLIENT, "gate", RUN, *several], surroundings)
         assert [said.partition(":")[0] for said in done.stdout.splitlines()] == [
             "met",
-            "missed",
-            "cannot tell",
+            "shown worse",
+            "not shown yet",
         ]
         assert done.returncode == 1
 
@@ -179,30 +157,67 @@ class TestGate:
 @needs_shell_tools
 class TestPipeline:
     @pytest.fixture
-    def steps(self) -> dict[str, str]:
-        """Return the commands of the steps by name, except for the evaluation itself."""
+    def steps(self, surroundings: dict[str, str]) -> list[tuple[str, dict[str, str]]]:
+        """Return the commands of the steps with their variables, without the evaluation and installations."""
         [job] = yaml.safe_load((RECIPES / "pipeline.yml").read_text())["jobs"].values()
         assert {*job["env"]} == {"COGNIREVIEW_URL", "COGNIREVIEW_TOKEN"}
-        named = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
-        return {name: run for name, run in named.items() if not run.startswith("make ")}
+        found = []
+        for step in job["steps"]:
+            if step.get("uses") == "./recipes":
+                found += composite(step["with"], surroundings)
+            elif "run" in step and not step["run"].startswith("make "):
+                found.append((step["run"], surroundings))
+        return found
 
     def test_pipeline_stops_until_the_judge_is_good_enough(
-        self, steps: dict[str, str], surroundings: dict[str, str], ana: User, tmp_path: Path
+        self, steps: list[tuple[str, dict[str, str]]], ana: User, tmp_path: Path
     ) -> None:
         (tmp_path / "recipes").symlink_to(RECIPES)
         (tmp_path / "evaluations.jsonl").write_bytes(file_of(line()))
+        summary = tmp_path / "summary.md"
 
         def go() -> list[int]:
-            shell = ["bash", "-e", "-c"]
-            return [finish([*shell, run], surroundings, tmp_path).returncode for run in steps.values()]
+            shell = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"]
+            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            more = {"GITHUB_STEP_SUMMARY": str(summary), "PATH": path}
+            return [finish([*shell, run], names | more, tmp_path).returncode for run, names in steps]
 
         assert go() == [0, 2]
-        flagged = stratum(Run.objects.get(name="nightly"), {"Pass": 200, "Fail": 200}, model_id="o2")
-        decided(flagged, ana, "Pass", "Pass", 20, is_blind=True)
-        decided(flagged, ana, "Fail", "Pass", 20, is_blind=True)
-        decided(flagged, ana, "Fail", "Fail", 20, is_blind=True)
+        flagged = stratum(Run.objects.get(name="nightly"), {"Pass": 50, "Fail": 400}, model_id="o2")
+        rated(flagged, ana, "Pass", "Pass", 20)
+        rated(flagged, ana, "Fail", "Pass", 40)
+        rated(flagged, ana, "Fail", "Fail", 20)
         assert go() == [0, 1]
-        others = stratum(Run.objects.get(name="nightly"), {"Pass": 400, "Fail": 400}, model_id="o3")
-        decided(others, ana, "Pass", "Pass", 400, is_blind=True)
-        decided(others, ana, "Fail", "Fail", 400, is_blind=True)
+        others = stratum(Run.objects.get(name="nightly"), {"Pass": 4000, "Fail": 4000}, model_id="o3")
+        rated(others, ana, "Pass", "Pass", 400)
+        rated(others, ana, "Fail", "Fail", 400)
+        unflagged = stratum(Run.objects.get(name="nightly"), {"Pass": 500}, is_flagged=False)
+        rated(unflagged, ana, "Pass", "Pass", 300, is_sampled=True)
         assert go() == [0, 0]
+        assert len(re.findall("^met: ", summary.read_text(), re.MULTILINE)) == 2
+
+    def test_action_installs_what_the_client_needs(self) -> None:
+        action = yaml.safe_load((RECIPES / "action.yml").read_text())
+        project = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]
+        needed = [Requirement(one).name for one in project["optional-dependencies"]["client"]]
+        install = action["runs"]["steps"][0]["run"]
+        assert action["inputs"]["package"]["default"] == project["name"]
+        assert re.findall(r"install --quiet ([\w-]+)$", install, re.MULTILINE) == needed
+
+
+def composite(given: dict[str, str], surroundings: dict[str, str]) -> list[tuple[str, dict[str, str]]]:
+    """Return the commands and variables of the action's steps, except the installation."""
+    action = yaml.safe_load((RECIPES / "action.yml").read_text())
+    required = {name for name, one in action["inputs"].items() if one.get("required")}
+    assert required <= set(given) <= set(action["inputs"])
+    values = {name: expanded(value, "env", surroundings) for name, value in given.items()}
+    return [
+        (step["run"], {name: expanded(value, "inputs", values) for name, value in step["env"].items()})
+        for step in action["runs"]["steps"]
+        if "pip install" not in step["run"]
+    ]
+
+
+def expanded(text: str, context: str, values: dict[str, str]) -> str:
+    """Replace the expressions of GitHub Actions such as `${{ env.COGNIREVIEW_URL }}`."""
+    return re.sub(rf"\$\{{\{{ {context}\.(\w+) \}}\}}", lambda found: values[found[1]], text)

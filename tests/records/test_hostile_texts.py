@@ -143,6 +143,7 @@ def too_costly(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_reading_any_text_costs_no_more_than_its_length(reader: str) -> None:
     assert too_costly(READERS[reader]) == {}

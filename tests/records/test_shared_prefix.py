@@ -75,6 +75,7 @@ class TestPrefixCounter:
 
 @pytest.mark.django_db
 class TestExport:
+    @pytest.mark.slow
     @examples(max_examples=20)
     @given(
         st.lists(

@@ -242,6 +242,9 @@ REFUSED = {
     "is a file of a [known tool](mapping.md#shipped-mappings), and its run has no mapping": [
         (MT_BENCH, "It needs the mapping 'mt-bench'."),
     ],
+    "has JSON lines with the keys of another tool, and its run has no mapping": [
+        (b'{"uid": 1, "score": 5}\n{"uid": 2}\n', "the first line is JSON with the keys uid, score."),
+    ],
     "is HTML or XML": [(b"<!DOCTYPE html>\n<p>", "it is an HTML page.")],
     "is one JSON document with its records in a list": [
         (b'{"results": {"results": [{}, {}]}}', "with a list of 2 objects at `results.results`."),
@@ -264,53 +267,44 @@ def outcome(done: Import) -> dict[str, int]:
     return {name: count for name, count in done.counts.items() if count}
 
 
-@pytest.mark.parametrize("trap", cases(REJECTED))
-def test_rejected_line_is_listed_and_other_lines_can_be_reviewed(trap: Rejected, ana: User) -> None:
-    data = file_of(BEFORE, trap.text, AFTER)
+@pytest.mark.parametrize("kind", REJECTED)
+def test_rejected_lines_are_listed_and_other_lines_can_be_reviewed(kind: str, ana: User) -> None:
+    traps = REJECTED[kind]
+    data = file_of(BEFORE, *(trap.text for trap in traps), AFTER)
     done = import_data(data)
-    assert outcome(done) == {"lines": 3, "new": 2, "rejected": 1}
-    [exception] = done.listed_exceptions()
-    assert (exception["line"], exception["outcome"], exception["field"]) == (2, "rejected", trap.field)
-    assert exception["reason"].startswith(trap.reason)
+    assert outcome(done) == {"lines": 2 + len(traps), "new": 2, "rejected": len(traps)}
+    for number, (exception, trap) in enumerate(zip(done.listed_exceptions(), traps, strict=True), 2):
+        listed = (exception["line"], exception["outcome"], exception["field"])
+        assert listed == (number, "rejected", trap.field)
+        assert exception["reason"].startswith(trap.reason)
     assert export_data() == file_of(BEFORE, AFTER)
     assert export_data(with_rejected=True) == data
     decide(Evaluation.objects.get(evaluation_id="eval_after"), ana)
     result = compare([lambda: BytesIO(data)], BytesIO(export_data()))
-    assert (result.problems, result.identical, result.changed, result.left_out) == ([], 1, 1, 1)
+    found = (result.problems, result.identical, result.changed, result.left_out)
+    assert found == ([], 1, 1, len(traps))
 
 
 @pytest.mark.parametrize("text", cases(ACCEPTED))
-class TestAccepted:
-    @pytest.fixture
-    def evaluation(self, text: bytes) -> Evaluation:
-        """The record of the odd line, imported between two others."""
-        done = import_data(file_of(BEFORE, text, AFTER))
-        assert outcome(done) == {"lines": 3, "new": 3}
-        return Evaluation.objects.get(first_line=2)
-
-    def test_accepted_line_is_exported_unchanged_until_reviewed(
-        self, text: bytes, evaluation: Evaluation, ana: User
-    ) -> None:
-        assert export_data() == file_of(BEFORE, text, AFTER)
-        review = decide(evaluation, ana, comments="\u2028 \\frac")
-        exported = export_data()
-        result = compare([lambda: BytesIO(file_of(BEFORE, text, AFTER))], BytesIO(exported))
-        assert (result.problems, result.identical, result.changed) == ([], 2, 1)
-        decided = as_spelled(exported.split(b"\n")[1])
-        assert decided["human_corrected_scores"] == review.corrected_scores
-        assert {name: value for name, value in decided.items() if name not in HUMAN_FIELDS} == {
-            name: value for name, value in as_spelled(text).items() if name not in HUMAN_FIELDS
-        }
-
-    def test_reimported_line_is_unchanged_before_and_after_a_review(
-        self, text: bytes, evaluation: Evaluation, ana: User
-    ) -> None:
-        assert import_data(file_of(BEFORE, text, AFTER)).unchanged == 3
-        decide(evaluation, ana)
-        exported = export_data()
-        for data in (file_of(BEFORE, text, AFTER), exported):
-            assert import_data(data).unchanged == 3
-        assert export_data() == exported
+def test_accepted_line_is_exported_unchanged_until_reviewed_and_reimported_without_a_change(
+    text: bytes, ana: User
+) -> None:
+    original = file_of(BEFORE, text, AFTER)
+    assert outcome(import_data(original)) == {"lines": 3, "new": 3}
+    assert export_data() == original
+    assert import_data(original).unchanged == 3
+    review = decide(Evaluation.objects.get(first_line=2), ana, comments="\u2028 \\frac")
+    exported = export_data()
+    result = compare([lambda: BytesIO(original)], BytesIO(exported))
+    assert (result.problems, result.identical, result.changed) == ([], 2, 1)
+    decided = as_spelled(exported.split(b"\n")[1])
+    assert decided["human_corrected_scores"] == review.corrected_scores
+    assert {name: value for name, value in decided.items() if name not in HUMAN_FIELDS} == {
+        name: value for name, value in as_spelled(text).items() if name not in HUMAN_FIELDS
+    }
+    for data in (original, exported):
+        assert import_data(data).unchanged == 3
+    assert export_data() == exported
 
 
 def as_spelled(text: bytes) -> Any:

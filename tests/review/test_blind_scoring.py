@@ -15,7 +15,7 @@ from reviews.models import (
     Draft,
     Escalation,
     Evaluation,
-    JudgedCount,
+    Rating,
     Reveal,
     Review,
     Run,
@@ -315,10 +315,9 @@ class TestBlindDecision:
         review = decide(claimed, ana, judged=JUDGED)
         assert review.blind_scores == GIVEN
         assert (review.blind_verdict, review.verdict) == ("Pass", "Fail")
-        counts = JudgedCount.objects.filter(criterion="Conclusion Accuracy")
-        assert [(one.is_blind, one.judge, one.human, one.final) for one in counts] == [
-            (True, '"No"', '"Yes"', '"No"')
-        ]
+        [rating] = Rating.objects.filter(cell__criterion="Conclusion Accuracy")
+        cell = rating.cell
+        assert (cell.is_blind, cell.judge, cell.human, rating.final) == (True, '"No"', '"Yes"', '"No"')
 
     def test_decision_without_lock_in_is_refused(self, record: Evaluation, bo: User) -> None:
         with pytest.raises(Conflict, match="lock in your scores first"):

@@ -9,8 +9,8 @@ from django.db.models import Q
 from django.utils import timezone
 
 from reviews.accounts.permissions import Denied
-from reviews.dashboard import drilldown, reviewer_activity
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard import daily_counts, drilldown, reviewer_activity
+from reviews.dashboard.selection import WorkSelection
 from reviews.exports import independent_reviews as exports_independent_reviews
 from reviews.history import recent, timeline, versions
 from reviews.models import (
@@ -18,7 +18,7 @@ from reviews.models import (
     Escalation,
     Evaluation,
     IndependentReview,
-    JudgedCount,
+    Rating,
     Review,
     Run,
     User,
@@ -27,7 +27,6 @@ from reviews.queue import claims, progress
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import (
     adjudication,
-    agreement_counts,
     decisions,
     drafts,
     escalations,
@@ -91,7 +90,7 @@ class TestFirstReview:
         after = now(evaluation)
         assert (after.review, after.human, after.version) == (None, before, evaluation.version)
         assert (review.version, review.independent_review.is_open) == (1, True)
-        assert not JudgedCount.objects.exists()
+        assert not Rating.objects.exists()
 
     def test_first_review_releases_the_record_and_deletes_the_draft(
         self, evaluation: Evaluation, ana: User
@@ -150,14 +149,14 @@ class TestFirstReview:
         def figures() -> list[Any]:
             selection = WorkSelection(run=evaluation.run)
             by_criterion = (
-                reviewer_activity.criterion_overrides(selection),
-                reviewer_activity.criterion_overrides_by_reviewer(selection),
+                daily_counts.criterion_overrides(selection),
+                daily_counts.criterion_overrides_by_reviewer(selection),
             )
             worked = [
                 (one.compared, one.judged, one.longest_agreement)
                 for one in reviewer_activity.reviewer_figures(selection)
             ]
-            return [*by_criterion, worked, [one.changed for one in reviewer_activity.day_figures(selection)]]
+            return [*by_criterion, worked, [one.changed for one in daily_counts.day_figures(selection)]]
 
         judged = {"Clarity": "No", "Conclusion Accuracy": "No"}
         decide(evaluation, ana, judged=judged)
@@ -423,6 +422,17 @@ class TestTakeOver:
         assert now(evaluation).review == review
         assert actions(evaluation) == ["independent review", "adjudicate", "reveal", "submit"]
 
+    def test_decision_of_a_lead_records_whose_scores_and_words_it_has(
+        self, evaluation: Evaluation, ana: User, lea: User
+    ) -> None:
+        own = {"Clarity": {"score": "No", "justification": "It jumps."}}
+        decide(evaluation, ana, scores=SCORES | own)
+        independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
+        other = {"Clarity": {"score": "No", "justification": "It jumps a step."}}
+        decide(now(evaluation), lea, scores=SCORES | other)
+        event = AuditEvent.objects.get(action="submit", evaluation=evaluation)
+        assert event.detail["same_scores"] == {name: ["ana"] for name in SCORES if name != "Clarity"}
+
     def test_lead_may_return_a_record_after_taking_over(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -597,12 +607,20 @@ class TestVisibility:
             [],
         ]
 
-    def test_history_mentions_open_reviews(self, evaluation: Evaluation, ana: User, bo: User) -> None:
-        decide(evaluation, ana)
-        page = timeline.load_page(now(evaluation), reader=bo)
-        assert [(entry.who, entry.what) for entry in page.entries[:1]] == [
-            ("ana", "submitted an independent review: version 1")
-        ]
+    def test_history_of_a_waiting_record_hides_who_reviews_it(
+        self, evaluation: Evaluation, ana: User, bo: User, lea: User
+    ) -> None:
+        claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
+        decide(now(evaluation), ana)
+
+        def seen(reader: User) -> list[str]:
+            page = timeline.load_page(now(evaluation), reader=reader)
+            return [entry.what for entry in page.entries if entry.who == "ana"]
+
+        submitted = ["submitted an independent review", "claimed it"]
+        assert [seen(reader) for reader in (ana, bo, lea)] == [submitted, [], []]
+        decide(now(evaluation), bo)
+        assert seen(bo) == seen(lea) == submitted
 
     def test_metrics_do_not_reveal_open_reviews(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         review = decide(evaluation, ana)
@@ -667,91 +685,6 @@ class TestNewEvidence:
         assert len(independent_reviews.open_reviews(record)) == 1
 
 
-class TestAgreementPatterns:
-    def pattern(self, run: Run, criterion: str | None = "Conclusion Accuracy") -> dict[tuple[Any, ...], int]:
-        return agreement_counts.load_patterns(run).get(criterion, {})
-
-    def test_pattern_has_the_scores_of_all_reviewers(self, run: Run, ana: User, bo: User) -> None:
-        for scores in (SCORES, OTHER, OTHER):
-            record = EvaluationFactory.create(run=run)
-            decide(record, ana)
-            decide(record, bo, scores=scores)
-        assert self.pattern(run) == {("No", "No"): 1, ("No", "Yes"): 2}
-        assert self.pattern(run, "Clarity") == {("Yes", "Yes"): 3}
-        assert self.pattern(run, None) == {("Fail", "Fail"): 1, ("Fail", "Pass"): 2}
-
-    def test_pattern_does_not_depend_on_order(self, run: Run, ana: User, bo: User) -> None:
-        for first, second in ((SCORES, OTHER), (OTHER, SCORES)):
-            record = EvaluationFactory.create(run=run)
-            decide(record, ana, scores=first)
-            decide(record, bo, scores=second)
-        assert self.pattern(run) == {("No", "Yes"): 2}
-
-    def test_pattern_is_counted_when_all_reviews_are_submitted(
-        self, run: Run, evaluation: Evaluation, ana: User
-    ) -> None:
-        decide(evaluation, ana)
-        assert agreement_counts.load_patterns(run) == {}
-
-    def test_criterion_with_one_score_has_no_pattern(
-        self, run: Run, evaluation: Evaluation, ana: User, bo: User
-    ) -> None:
-        decide(evaluation, ana)
-        decide(evaluation, bo, scores={"Clarity": SCORES["Clarity"]})
-        assert self.pattern(run) == {}
-        assert self.pattern(run, "Clarity") == {("Yes", "Yes"): 1}
-
-    # (What agrees is decided: then it is too late for the first.)
-    @pytest.mark.parametrize(("scores", "who"), [(SCORES, "bo"), (OTHER, "bo"), (OTHER, "ana")])
-    def test_undone_review_is_removed_from_the_patterns(
-        self, evaluation: Evaluation, ana: User, bo: User, scores: dict[str, Any], who: str
-    ) -> None:
-        decide(evaluation, ana)
-        decide(evaluation, bo, scores=scores)
-        undo.undo(run=evaluation.run, actor={"ana": ana, "bo": bo}[who])
-        assert agreement_counts.load_patterns(evaluation.run) == {}
-
-    def test_lead_decision_keeps_the_pattern(
-        self, evaluation: Evaluation, ana: User, bo: User, lea: User
-    ) -> None:
-        differ(evaluation, ana, bo)
-        decide(now(evaluation), lea)
-        assert self.pattern(evaluation.run) == {("No", "Yes"): 1}
-        undo.undo(run=evaluation.run, actor=lea)
-        assert self.pattern(evaluation.run) == {("No", "Yes"): 1}
-
-    def test_pattern_of_three_replaces_that_of_two(
-        self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
-    ) -> None:
-        raised = differ(evaluation, ana, bo)
-        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
-        decide(now(evaluation), cy)
-        assert self.pattern(evaluation.run) == {("No", "No", "Yes"): 1}
-
-    def test_late_review_has_no_pattern(self, run: Run, evaluation: Evaluation, ana: User, bo: User) -> None:
-        Run.objects.update(overlap_share=0)
-        decide(evaluation, ana)
-        add(evaluation, bo, scores=OTHER)
-        assert agreement_counts.load_patterns(run) == {}
-
-    def test_long_scores_have_different_patterns(
-        self, run: Run, evaluation: Evaluation, ana: User, bo: User
-    ) -> None:
-        for person, ending in ((ana, "yes"), (bo, "no")):
-            scores = {"Clarity": {"score": "\x01" * 150 + ending}}
-            decide(evaluation, person, scores=scores, origins={})
-        ((one, other),) = self.pattern(run, "Clarity")
-        assert (len(one), len(other)) == (30, 30)
-        assert one != other
-
-    def test_equal_numbers_have_one_pattern(
-        self, run: Run, evaluation: Evaluation, ana: User, bo: User
-    ) -> None:
-        decide(evaluation, ana, scores={"n" * 300: {"score": 4}}, origins={})
-        decide(evaluation, bo, scores={"n" * 300: {"score": 4.0}}, origins={})
-        assert self.pattern(run, "n" * 200) == {(4, 4): 1}
-
-
 class TestReviewerShortage:
     def test_shortage_is_explained_if_there_are_too_few_reviewers(self, run: Run, ana: User) -> None:
         assert independent_reviews.reviewer_shortage(run).startswith(
@@ -805,7 +738,12 @@ class TestComparison:
         agreed = adjudication.agreed_scores(independent_reviews.open_reviews(evaluation), known)
         assert (agreed["Clarity"].score, agreed["Clarity"].justification) == ("Yes", "Each step follows.")
         assert agreed["Conclusion Accuracy"].score is None
-        assert agreed["Problem Understanding"].score is None
+        assert (agreed["Conclusion Accuracy"].is_excluded, agreed["Conclusion Accuracy"].cause) == (False, "")
+        # Both reviewers excluded it.
+        assert (agreed["Problem Understanding"].score, agreed["Problem Understanding"].is_excluded) == (
+            None,
+            True,
+        )
 
 
 class TestExport:
@@ -860,7 +798,7 @@ class TestExport:
             json.loads(manage(capfdbinary, "export_independent_reviews", "algebra").out)["reviewer"] == "ana"
         )
         unknown = manage(capfdbinary, "export_independent_reviews", "geometry")
-        assert (unknown.status, unknown.err) == (2, "There is no run named 'geometry'.")
+        assert (unknown.status, unknown.err) == (2, "No run 'geometry'. Runs: algebra.")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -874,25 +812,3 @@ def test_two_concurrent_last_reviews_give_one_resolution(
     assert refused.reason.startswith(f"{review.reviewer.name} submitted this at")
     assert now(evaluation).review == review
     assert AuditEvent.objects.filter(action="resolve").count() == 1
-    assert agreement_counts.load_patterns(evaluation.run)["Clarity"] == {("Yes", "Yes"): 1}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_concurrent_reviews_of_many_records_are_all_counted(run: Run, ana: User) -> None:
-    records = EvaluationFactory.create_batch(12, run=run)
-    for record in records:
-        decide(record, ana)
-    others = UserFactory.create_batch(4, role="reviewer")
-
-    def give(person: User, mine: list[Evaluation]) -> None:
-        for record in mine:
-            decide(record, person, scores=OTHER if record.pk % 2 else SCORES)
-            if record.pk % 3 == 0:
-                undo.undo(run=run, actor=person)
-                decide(now(record), person)
-
-    together(*(partial(give, person, records[place::4]) for place, person in enumerate(others)))
-    counted = agreement_counts.load_patterns(run)
-    assert sum(counted["Clarity"].values()) == len(records)
-    differing = sum(record.pk % 2 == 1 and record.pk % 3 != 0 for record in records)
-    assert counted["Conclusion Accuracy"].get(("No", "Yes"), 0) == differing

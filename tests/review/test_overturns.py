@@ -5,7 +5,7 @@ from django.db import IntegrityError, connection
 
 from reviews.dashboard import drilldown, reviewer_activity
 from reviews.dashboard.drilldown import SIGNALS, list_decisions, list_overturned
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, FileConflict, Overturn, Review, Run, User
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions as review_decisions

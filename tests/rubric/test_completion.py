@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import rubric_from_json
-from reviews.records.scales import MAX_NUMBER, RangeScale
-from reviews.rubric.completion import complete_range, range_of_scores, scale_of_texts
+from reviews.records.scales import MAX_NUMBER, PairwiseScale, RangeScale
+from reviews.rubric.completion import complete_range, range_of_scores, scale_of_preferences, scale_of_texts
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,27 @@ def test_texts_are_sorted_best_first_with_levels_of_known_words(
     assert scale
     assert (scale.values, scale.pass_from, scale.partial_from) == (values, pass_from, partial_from)
     assert [*scale.problems()] == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "scale"),
+    [
+        (["model_a", "tie", "model_b"], PairwiseScale("model_a", "model_b", "tie")),
+        (["model_1", "model_2"], PairwiseScale("model_1", "model_2", "tie")),
+        (["Model_B", "Draw", "tie (bothbad)"], PairwiseScale("model_a", "Model_B", "Draw", "tie (bothbad)")),
+        (["A", "B", "Tie"], PairwiseScale("A", "B", "Tie")),
+        (["A", "B"], None),
+        (["model_a"], None),
+        (["tie"], None),
+        (["model_a", "tie", "broken"], None),
+        ([], None),
+    ],
+)
+def test_words_for_the_better_response_make_a_pairwise_scale(
+    texts: list[str], scale: PairwiseScale | None
+) -> None:
+    assert scale_of_preferences(texts) == scale
+    assert not [*(scale.problems() if scale else ())]
 
 
 @pytest.mark.parametrize("texts", [[], ["Blue"], ["Blue", "blue "]])

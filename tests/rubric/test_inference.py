@@ -7,7 +7,7 @@ import pytest
 
 from reviews.models import Run
 from reviews.records.rubric import Rubric
-from reviews.records.scales import YES_PARTIAL_NO, RangeScale, Scale, ValueScale
+from reviews.records.scales import YES_PARTIAL_NO, PairwiseScale, RangeScale, Scale, ValueScale
 from reviews.records.verdict import VerdictRule
 from reviews.rubric.inference import infer_rubric
 from reviews.rubric.run_rubric import run_rubric
@@ -89,10 +89,19 @@ def test_inferred_values_are_sorted_best_first(
         (["1", 1, 2], RangeScale(1, 3)),
         ([4, 5, "N/A"], RangeScale(1, 5)),
         ([101, 250], RangeScale(101, 250)),
+        (["4", "5", "1"], RangeScale(1, 5)),
+        (["0.92", "0.45"], RangeScale(0, 1, is_integer=False)),
+        (["8", " 3 ", "N/A"], RangeScale(1, 10)),
     ],
 )
 def test_inferred_range_is_the_narrowest_usual_one(found: list[Any], scale: RangeScale) -> None:
     assert scale_from(*found) == scale
+
+
+def test_words_for_the_better_response_are_inferred_as_preferences() -> None:
+    found = inferred(judged(1, winner="model_a"), judged(2, winner="tie"), judged(3, winner="model_b"))
+    assert found.scale_of("winner") == PairwiseScale("model_a", "model_b", "tie")
+    assert found.rule == VerdictRule("none")
 
 
 @pytest.mark.parametrize("number", [10**17, 1e17, 10**18 - 1, -(10**17)])

@@ -36,6 +36,8 @@ BOOLEAN = ValueScale((True, False), pass_from=True)
         (RangeScale(1, 5), PASS_FAIL, RangeScale(1, 5)),
         (BOOLEAN, PASS_FAIL, BOOLEAN),
         (PairwiseScale(), PASS_FAIL, PairwiseScale()),
+        (PairwiseScale(), PairwiseScale(both_bad="neither"), None),
+        (PairwiseScale(both_bad="neither"), PairwiseScale(), PairwiseScale(both_bad="neither")),
     ],
 )
 def test_merged_scale_has_the_scores_of_both(known: Scale, found: Scale, merged: Scale | None) -> None:

@@ -16,6 +16,7 @@ from tests.support.rubric_strategies import JSON, RANGE_SCALES, SCALES, VALUES
 FIVE = RangeScale(1, 5, pass_from=4, partial_from=2)
 TEN = RangeScale(1, 10, pass_from=7)
 SHARE = RangeScale(0, 1, is_integer=False)
+WHOLE_FLOATS = RangeScale(0, 3, is_integer=False, step=1)
 BETTER = PairwiseScale("model_a", "model_b", "tie", "tie (both bad)")
 
 
@@ -143,6 +144,7 @@ class TestNumberField:
             (SHARE, 0.92, "-0", 0.0),
             (SHARE, "0.92", ".5", ".5"),
             (SHARE, "0.92", "0.920", "0.92"),
+            (WHOLE_FLOATS, "1.0", "0.0", "0.0"),
         ],
     )
     def test_entered_number_has_the_type_of_the_judge(
@@ -187,6 +189,11 @@ class TestEncode:
                 assert identity(kept) == identity(given_score)
             else:
                 assert found.encode(given_score) == ""
+
+    @pytest.mark.parametrize("score", [0, 0.0, "0", "0.0"])
+    def test_number_written_as_text_is_that_of_its_button(self, score: Score) -> None:
+        found = entry(WHOLE_FLOATS, "1.0")
+        assert found.decode(found.encode(score)) == found.find(score) == "0.0"
 
     @given(RANGE_SCALES, st.none() | VALUES | st.sampled_from([1, 1.0, "1", " 01 "]), st.data())
     def test_every_number_of_a_range_survives_a_form(

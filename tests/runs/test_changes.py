@@ -11,7 +11,7 @@ from reviews import metrics
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes, spot_checks
 from reviews.dashboard.bulk_changes import BulkOrder
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.exports import jsonl
 from reviews.imports import jobs
 from reviews.imports.runs import get_or_create_run
@@ -67,7 +67,11 @@ class TestRename:
     def test_rename_leaves_an_audit_event(self, run: Run, lea: User) -> None:
         rename_run(run_id=run.pk, actor=lea, name="geometry")
         event = AuditEvent.objects.get(action="rename run")
-        assert (event.run_name, event.detail, event.actor) == ("geometry", {"before": "algebra"}, lea)
+        assert (event.run_name, event.detail, event.actor) == (
+            "geometry",
+            {"before": "algebra", "after": "geometry"},
+            lea,
+        )
 
     def test_rename_to_the_same_name_changes_nothing(self, run: Run, lea: User) -> None:
         rename_run(run_id=run.pk, actor=lea, name="algebra ")
@@ -151,9 +155,9 @@ class TestRename:
 class TestArchive:
     def test_archived_run_leaves_the_lists(self, archived: Run, as_ana: Client, ana: User) -> None:
         page = text(as_ana.get(reverse("runs")))
-        assert "No runs yet" in page
-        assert f"{reverse('runs')}?archived" in page
-        assert archived.name in text(as_ana.get(reverse("runs"), {"archived": ""}))
+        assert "All runs are archived." in page
+        assert f"{reverse('runs')}?state=archived" in page
+        assert archived.name in text(as_ana.get(reverse("runs"), {"state": "archived"}))
         program = program_of(ana, "read")
         assert program.get("runs").json() == []
         assert [run["name"] for run in program.get("runs?archived=true").json()] == [archived.name]

@@ -135,7 +135,8 @@ class TestRecords:
                 assert getattr(same, name) == getattr(one, name), name
         names = ("lines", *Import.OUTCOMES, "repeated_lines")
         by_run = [
-            list(Import.objects.filter(run__name=name).values_list(*names)) for name in ("tool", "anew")
+            list(Import.objects.filter(run__name=name).order_by("pk").values_list(*names))
+            for name in ("tool", "anew")
         ]
         assert by_run[0] == by_run[1]
         assert export_data(run="tool") == export_data(run="anew")

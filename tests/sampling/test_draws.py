@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from contextlib import suppress
-from math import ceil
+from math import ceil, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,12 +19,12 @@ from reviews import tasks
 from reviews.accounts.permissions import Denied
 from reviews.audit import log
 from reviews.dashboard import spot_checks
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.exports.verify_log import AuditLogFile, verify_with_log
-from reviews.models import AuditEvent, Evaluation, FileConflict, JudgedCount, Review, Run, User
+from reviews.models import AuditEvent, Draft, Evaluation, FileConflict, Rating, Review, Run, User
 from reviews.queue import allocation, claims, progress
 from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.records.schema import HUMAN_FIELDS, Limits
@@ -34,7 +34,7 @@ from reviews.sampling.draws import DrawResult
 from tests.support.factories import UserFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import start_and_wait_for_lock
-from tests.support.work import agree, decide, end_claim, restore_version
+from tests.support.work import agree, decide, end_claim, lock_in_scores, restore_version
 
 pytestmark = pytest.mark.django_db
 
@@ -61,6 +61,13 @@ def set_share(run: Run, share: float) -> DrawResult:
     return draws.draw_sample(run.pk)
 
 
+def rate(run: Run, reviewer: User, part: float, **of: str) -> None:
+    """Score a part of the sampled records blind that nobody has scored."""
+    waiting = run.evaluations.filter(is_sampled=True, blind_scores=None, **of).select_related("run")
+    for one in waiting.order_by("pk")[: round(part * waiting.count())]:
+        lock_in_scores(one, reviewer, {"Clarity": "No"})
+
+
 def drawn(run: Run) -> set[str]:
     return set(run.evaluations.filter(is_sampled=True).values_list("evaluation_id", flat=True))
 
@@ -75,8 +82,8 @@ def again(evaluation: Evaluation) -> Evaluation:
 
 def summed(run: Run) -> int:
     """Count the verdicts of sampled records in the figures about the judge."""
-    verdicts = JudgedCount.objects.filter(stratum__run=run, criterion=None, is_sampled=True)
-    return sum(verdicts.values_list("reviews", flat=True))
+    verdicts = Rating.objects.filter(cell__stratum__run=run, cell__criterion=None, cell__is_sampled=True)
+    return verdicts.count()
 
 
 class TestDraw:
@@ -144,12 +151,17 @@ class TestDraw:
         kept = {one.evaluation_id for one in (held, decided, typed, handed_on, taken_back)}
         assert drawn(run) == kept
         assert {again(one).human_review_status for one in free} == {"Not Required"}
-        assert progress.run_progress(run).not_required == len(free) + 1
+        counted = progress.run_progress(run)
+        assert (counted.not_required, counted.done, counted.sampled) == (len(free), 1, 5)
 
     def test_import_draws_the_sample(self) -> None:
         run, _ = run_of(0.5, count=4)
+        first = drawn(run)
         import_data(file_of(*(unflagged(f"v{number}") for number in range(6))))
-        assert len(drawn(run)) == 5
+        below = {
+            f"v{number}" for number in range(6) if allocation.position(allocation.SAMPLE, f"v{number}") < 0.5
+        }
+        assert drawn(run) == first | below
 
     def test_run_without_a_share_is_not_searched_for_records(self, django_assert_num_queries: Any) -> None:
         run, _ = run_of(0)
@@ -177,6 +189,132 @@ class TestDraw:
         run, _ = run_of(0.3)
         agree(one_drawn(), ana)
         assert draws.count_sampled(run) == (3, 1)
+
+
+class TestProbabilities:
+    def probabilities(self, run: Run) -> dict[str, float | None]:
+        sampled = run.evaluations.filter(is_sampled=True)
+        return dict(sampled.values_list("evaluation_id", "sample_probability"))
+
+    def test_probability_is_the_part_of_the_first_import_that_is_drawn(self) -> None:
+        run, _ = run_of(0.25)
+        assert self.probabilities(run) == dict.fromkeys(drawn(run), 0.3)
+        assert len(drawn(run)) == 3
+        assert not run.evaluations.filter(is_sampled=False).exclude(sample_probability=None).exists()
+
+    def test_probability_of_a_record_of_a_later_import_is_the_share(self) -> None:
+        run, _ = run_of(0.25)
+        import_data(file_of(*(unflagged(f"v{number}") for number in range(20))))
+        later = {one: p for one, p in self.probabilities(run).items() if one.startswith("v")}
+        assert later == dict.fromkeys(later, 0.25)
+        assert later
+
+    def test_larger_share_raises_the_probability_of_all_sampled_records(self, ana: User) -> None:
+        run, _ = run_of(0.3)
+        agree(one_drawn(), ana)
+        set_share(run, 0.5)
+        assert self.probabilities(run) == dict.fromkeys(drawn(run), 0.5)
+
+    def test_larger_share_raises_the_probability_of_blind_ratings(self, ana: User, bo: User) -> None:
+        run, _ = run_of(0.2)
+        rated, assisted = run.evaluations.filter(is_sampled=True)
+        agree(again(assisted), bo)
+        Run.objects.update(blind_share=0.5)
+        lock_in_scores(again(rated), ana, {"Clarity": "No"})
+        for share, expected in ((0.8, 0.4), (0.1, 0.1), (0.5, 0.25)):
+            set_share(run, share)
+            found = Rating.objects.filter(cell__criterion=None)
+            assert {one.evaluation.evaluation_id: one.probability for one in found} == {
+                rated.evaluation_id: pytest.approx(expected),
+                assisted.evaluation_id: 1,
+            }
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("reviewed", [0, 0.5, 1], ids=["none", "half", "all"])
+    def test_ratings_represent_all_records_if_a_larger_share_is_reduced(
+        self, ana: User, reviewed: float
+    ) -> None:
+        """People reach the first of two tasks, then a part of the records that a larger share adds to it."""
+        data = file_of(*(unflagged(f"u{number}", task_id=f"{number % 2}") for number in range(1_000)))
+        run = Run.objects.create(name="evaluations", sample_share=0.1, blind_share=1)
+        import_data(data)
+        rate(run, ana, 1, task_id="0")
+        set_share(run, 0.3)
+        rate(run, ana, reviewed, task_id="0")
+        set_share(run, 0.1)
+        rate(run, ana, 1)
+        weights = {"0": 0.0, "1": 0.0}
+        for one in Rating.objects.filter(cell__criterion=None).select_related("evaluation"):
+            weights[one.evaluation.task_id or ""] += 1 / one.probability
+        assert sum(weights.values()) == pytest.approx(1_000, rel=0.05)
+        # The number of sampled records of a task is a matter of chance.
+        assert weights == pytest.approx({"0": 500, "1": 500}, abs=3 * sqrt(500 * 9))
+
+    def test_smaller_share_keeps_the_probability_of_records_that_somebody_has_worked_on(
+        self, ana: User, bo: User
+    ) -> None:
+        run, _ = run_of(1)
+        held, decided, typed, *free = run.evaluations.filter(is_sampled=True)
+        agree(again(decided), ana)
+        claims.claim(evaluation_id=held.pk, reviewer=bo)
+        typed.drafts.create(reviewer=bo, fields=[], revision=1)
+        set_share(run, 0.6)
+        found = self.probabilities(run)
+        worked_on = {one.evaluation_id for one in (held, decided, typed)}
+        assert {found.pop(name) for name in worked_on} == {1}
+        assert set(found.values()) == {0.6}
+        assert set(found) < {one.evaluation_id for one in free}
+        removed = run.evaluations.exclude(evaluation_id__in=[*worked_on, *found])
+        assert not removed.filter(needs_human_review=False).exclude(sample_probability=None).exists()
+
+    def test_file_that_flags_a_sampled_record_removes_its_probability(self) -> None:
+        run, _ = run_of(1, count=1)
+        flagged = {"needs_human_review": True, "human_review_status": "Needs Review", "review_reasons": ["x"]}
+        import_data(file_of(unflagged("u0", **flagged)))
+        assert self.probabilities(run) == {}
+        assert not run.evaluations.exclude(sample_probability=None).exists()
+
+    @pytest.mark.slow
+    def test_weighted_records_represent_all_after_changes_of_the_share_and_a_later_import(
+        self, ana: User
+    ) -> None:
+        """Each judge prompt is a replication of the same three groups of records."""
+        prompts, sizes = range(250), {"early": 9, "late": 9, "later": 7}
+
+        def lines_of(group: str) -> list[bytes]:
+            return [
+                unflagged(f"{group}-{prompt}-{number}", judge_prompt_template_path=f"{prompt}")
+                for prompt in prompts
+                for number in range(sizes[group])
+            ]
+
+        def reach(group: str) -> None:
+            found = run.evaluations.filter(
+                is_sampled=True, evaluation_id__startswith=f"{group}-", drafts=None
+            )
+            Draft.objects.bulk_create(
+                Draft(evaluation=one, reviewer=ana, fields=[], revision=1) for one in found
+            )
+
+        run = Run.objects.create(name="evaluations", sample_share=0.3)
+        import_data(file_of(*lines_of("early"), *lines_of("late")))
+        reach("early")
+        set_share(run, 0.1)
+        import_data(file_of(*lines_of("later")))
+        set_share(run, 0.2)
+        for group in sizes:
+            reach(group)
+        set_share(run, 0.6)
+        for group in sizes:
+            reach(group)
+        set_share(run, 0.15)
+        weights: dict[str, list[float]] = {group: [] for group in sizes}
+        for name, probability in self.probabilities(run).items():
+            weights[name.split("-")[0]].append(1 / (probability or 0))
+        for group, size in sizes.items():
+            # The variance of the sum of independent draws, which fixed sizes can only reduce.
+            error = sqrt(sum(weight * (weight - 1) for weight in weights[group]))
+            assert abs(sum(weights[group]) - size * len(prompts)) < 3 * error, group
 
 
 class TestConcurrentDraws:
@@ -329,9 +467,9 @@ class TestDecisionsOnSampledRecords:
         review = agree(one_drawn(), ana)
         [drawn_check] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=5, actor=lea)
         assert drawn_check.review == review
-        assert spot_checks.open_checks(lea) == [drawn_check]
+        assert list(spot_checks.open_checks(lea)) == [drawn_check]
         spot_checks.reopen(check_id=drawn_check.pk, actor=lea, reason="Step two.")
-        assert spot_checks.open_checks(lea) == []
+        assert list(spot_checks.open_checks(lea)) == []
 
 
 class TestExports:
@@ -432,6 +570,7 @@ STEPS = st.tuples(
 
 
 class TestAnySequence:
+    @pytest.mark.slow
     @examples(max_examples=12, deadline=None)
     @given(steps=st.lists(STEPS, max_size=8))
     def test_export_contains_the_current_overrides_and_no_other_change(

@@ -13,7 +13,7 @@ from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from reviews.search import indexing
 from reviews.search.filters import FILTERS, MAX_VALUES, STATUSES, Filters
-from tests.support.factories import EvaluationFactory
+from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 
 SOON = timezone.now() + dt.timedelta(hours=1)
@@ -122,6 +122,35 @@ class TestCondition:
         assert found("assigned-to=bo") == {"assigned"}
         assert found("assigned-to=nobody") == {"held", "was held"}
         assert found("claimed-by=nobody-we-know") == set()
+
+    @pytest.mark.parametrize("is_due_with_its_run", [True, False])
+    @pytest.mark.parametrize(
+        ("word", "days"),
+        [("overdue", {-1}), ("today", {0}), ("tomorrow", {1}), ("week", {-1, 0, 1, 6}), ("none", {None})],
+    )
+    def test_due_dates_are_those_of_the_record_or_its_run(
+        self, word: str, days: set[int | None], is_due_with_its_run: bool
+    ) -> None:
+        today = timezone.now().date()
+        matching = set()
+        for left in (-1, 0, 1, 6, 7, None):
+            due_on = None if left is None else today + dt.timedelta(left)
+            run = RunFactory.create(due_on=due_on if is_due_with_its_run else None)
+            one = EvaluationFactory.create(run=run, due_on=None if is_due_with_its_run else due_on)
+            EvaluationFactory.create(run=run, due_on=due_on, human_review_status="Completed")
+            condition = Filters.parse({"due": word}).condition(run, None)
+            if run.evaluations.filter(condition, pk=one.pk).exists():
+                matching.add(left)
+            if word != "none":
+                assert not run.evaluations.filter(condition).exclude(pk=one.pk).exists()
+        assert matching == days
+
+    def test_due_date_is_a_day_or_a_word(self) -> None:
+        EvaluationFactory.create(task_id="yes", due_on="2026-11-27")
+        EvaluationFactory.create(task_id="no", due_on="2026-11-28")
+        assert found("due=2026-11-27") == {"yes"}
+        [problem] = Filters.from_query_string("due=friday").problems
+        assert problem == "“friday” is neither a date nor one of: overdue, today, tomorrow, week, none."
 
     def test_values_are_joined_by_or_and_filters_by_and(self) -> None:
         for task, model, verdict in (

@@ -109,6 +109,7 @@ def answer_to(run: Run, drawn: tuple[Any, ...]) -> None:
     TaskAnswer.objects.create(context=context, model_id=model, response_id=response_id, response=response)
 
 
+@pytest.mark.slow
 def test_hidden_condition_matches_rule_of_single_record(ana: User, bo: User, lea: User) -> None:
     people = {"ana": ana, "bo": bo, "lea": lea}
     seen = set()
@@ -153,6 +154,7 @@ def test_hidden_condition_matches_rule_of_single_record(ana: User, bo: User, lea
     assert {0, 1} <= seen
 
 
+@pytest.mark.slow
 def test_share_in_sql_is_bit_identical() -> None:
     for number in range(200):
         record = EvaluationFactory.create(

@@ -12,6 +12,7 @@ from reviews.models import (
     StratumCount,
     UnindexedImport,
 )
+from reviews.records.clusters import task_cluster
 from reviews.records.rubric import Rubric
 from reviews.search import filter_options, indexing
 from reviews.search.filters import Filters
@@ -97,6 +98,11 @@ class TestFacets:
         assert ("sampled-of", "Sampled (… of …)") in chosen["reason"]
         assert chosen["score"] == [("Clarity=Yes", "Clarity: Yes")]
 
+    def test_index_has_the_cluster_of_the_task(self) -> None:
+        imported(line("a", task_id="sums"), line("b", task_id=None))
+        clusters = EvaluationFacets.objects.order_by("evaluation").values_list("cluster", flat=True)
+        assert [*clusters] == [task_cluster("sums", "a"), task_cluster(None, "b")]
+
 
 class TestWords:
     @pytest.mark.parametrize(
@@ -180,3 +186,36 @@ class TestAfterImport:
 
     def test_run_without_facets_is_not_indexed(self) -> None:
         assert not indexing.is_indexed(Run.objects.create(name="empty"))
+
+
+class TestResponse:
+    def responses(self, *lines: bytes) -> list[int | None]:
+        imported(*lines)
+        rows = EvaluationFacets.objects.order_by("evaluation__first_line")
+        return list(rows.values_list("response", flat=True))
+
+    def test_response_is_equal_for_the_same_task_model_and_json(self) -> None:
+        one, other = {"final_answer": "54", "steps": ["a"]}, {"steps": ["a"], "final_answer": "54"}
+        of = {"task_id": 1, "model_id": "o1"}
+        first, second, task, model, text = self.responses(
+            line("a", **of, structured_model_response=one),
+            line("b", **of, structured_model_response=other, judge_llm_model="another"),
+            line("c", **of | {"task_id": 2}, structured_model_response=one),
+            line("d", **of | {"model_id": "o3"}, structured_model_response=one),
+            line("e", **of, structured_model_response=one | {"final_answer": "55"}),
+        )
+        assert first == second
+        assert len({first, task, model, text}) == 4
+
+    def test_response_of_a_record_without_task_is_its_own(self) -> None:
+        answer = {"final_answer": "54"}
+        first, second = self.responses(
+            line("a", task_id=None, structured_model_response=answer),
+            line("b", task_id=None, structured_model_response=answer),
+        )
+        assert None not in {first, second}
+        assert first != second
+
+    def test_response_is_null_without_an_answer(self) -> None:
+        assert self.responses(line("a", structured_model_response=None)) == [None]
+        assert self.responses(line("b", structured_model_response={"final_answer": ""}))[-1] is None

@@ -77,6 +77,11 @@ class TestOrder:
         assert tasks(page) == ["3", "2", "1"]
         assert page.total == 3
 
+    def test_due_order_has_records_of_the_queue_with_a_due_date(self, run: Run) -> None:
+        due = ({"task_id": str(day), "due_on": DAY.date() + dt.timedelta(day)} for day in (2, 1, 3))
+        fill(run, *due, {"task_id": "never"}, {"due_on": DAY.date(), "human_review_status": "Completed"})
+        assert tasks(listing.load_page(run, Filters(), sort="due")) == ["1", "2", "3"]
+
     @pytest.mark.parametrize("sort", SORTS)
     @pytest.mark.parametrize("most_counted", [2, 100])
     def test_pages_have_no_gaps_or_repeats(
@@ -84,7 +89,8 @@ class TestOrder:
     ) -> None:
         monkeypatch.setattr(listing, "PAGE_SIZE", 2)
         monkeypatch.setattr(listing, "MAX_COUNTED", most_counted)
-        same = {"model_id": "o1", "created_at": DAY, "human_review_timestamp": DAY}
+        dates = {"created_at": DAY, "human_review_timestamp": DAY, "due_on": DAY.date()}
+        same = {"model_id": "o1", **dates}
         made = fill(run, *({"task_id": str(number), **same} for number in range(5)))
         found = pages(run, sort, "model=o1")
         assert [len(page) for page in found] == [2, 2, 1]
@@ -92,7 +98,8 @@ class TestOrder:
 
     @pytest.mark.parametrize("sort", SORTS)
     def test_page_after_cursor_uses_an_index(self, sort: str, run: Run) -> None:
-        fill(run, *({"task_id": str(number), "human_review_timestamp": DAY} for number in range(3)))
+        dates = {"human_review_timestamp": DAY, "due_on": DAY.date()}
+        fill(run, *({"task_id": str(number), **dates} for number in range(3)))
         order = SORTS[sort]
         records = run.evaluations.filter(order.only)
         first = records.annotate(**order.places)[0]
@@ -105,18 +112,18 @@ class TestOrder:
         assert "ROW(" in plan.partition("Index Cond:")[2].splitlines()[0]
 
 
+INVALID_CURSORS = (
+    "x", "1", "[]", "[1]", "[1,2,3]", '["1",2]', "[true,1]", "[1e999,1]", f"[{2**63},1]",
+    "[null,null]", "[" * 5000, '["\\u0000",1]',
+)  # fmt: skip
+
+
 class TestCursor:
-    @pytest.mark.parametrize(
-        "after",
-        [
-            "x", "1", "[]", "[1]", "[1,2,3]", '["1",2]', "[true,1]", "[1e999,1]", f"[{2**63},1]",
-            "[null,null]", "[" * 5000, '["\\u0000",1]',
-        ],
-    )  # fmt: skip
     @pytest.mark.parametrize("sort", SORTS)
-    def test_invalid_cursor_gives_first_page(self, sort: str, after: str, run: Run) -> None:
-        fill(run, {"human_review_timestamp": DAY})
-        assert len(listing.load_page(run, Filters(), sort=sort, after=after).rows) == 1
+    def test_invalid_cursor_gives_first_page(self, sort: str, run: Run) -> None:
+        fill(run, {"human_review_timestamp": DAY, "due_on": DAY.date()})
+        for after in INVALID_CURSORS:
+            assert len(listing.load_page(run, Filters(), sort=sort, after=after).rows) == 1, after
 
     @pytest.mark.parametrize("text", ["\\u0000", "\\ud800"])
     def test_cursor_with_unstorable_text_is_invalid(self, text: str, run: Run) -> None:

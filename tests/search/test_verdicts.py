@@ -10,10 +10,10 @@ from reviews.models import Evaluation, Run, UnindexedImport, User
 from reviews.records.rubric import Rubric
 from reviews.records.scales import ValueScale
 from reviews.review.forms.review import ReviewForm
+from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, listing
 from reviews.search.filters import Filters
-from reviews.search.reindexing import change_rubric
 from reviews.search.verdicts import judge_verdict, with_judged_scores
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text

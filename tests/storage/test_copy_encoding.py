@@ -95,6 +95,7 @@ class TestColumns:
 
 @pytest.mark.django_db
 class TestFastEncoding:
+    @pytest.mark.slow
     @examples(max_examples=25)
     @given(st.lists(any_json | anything, min_size=1, max_size=8))
     def test_fast_encoding_equals_full_encoding(self, changes: list[dict[str, str]]) -> None:

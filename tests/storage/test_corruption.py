@@ -13,6 +13,7 @@ import pytest
 from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews import tasks
 from reviews.exports import jobs, jsonl, stored_files
@@ -38,7 +39,9 @@ from reviews.storage.corruption import CorruptData
 from reviews.storage.line_reader import LineReader
 from tests.api.conftest import program_of
 from tests.support.commands import manage
+from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -58,19 +61,30 @@ SECOND = file_of(
 )
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Import two files in a dozen frames, and decide four records."""
+    with shared_world(django_db_blocker), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunks, "BLOCK_SIZE", 3000)
+        # Starting processes would take longer than parsing.
+        patch.setattr(parser_pool, "usable_cores", lambda: 1)
+        run = import_data(FIRST).target_run
+        import_data(SECOND)
+        import_data(FIRST[:4000], run="another")
+        ana = UserFactory.create(username="ana", role="reviewer")
+        for evaluation_id in ("eval_2", "eval_7", "eval_20", "eval_40"):
+            decide(run.evaluations.get(evaluation_id=evaluation_id), ana)
+        yield
+
+
 @pytest.fixture
-def run(ana: User, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Return the run `evaluations` with two files in a dozen frames and four decisions."""
-    monkeypatch.setattr(chunks, "BLOCK_SIZE", 3000)
-    monkeypatch.setattr(
-        parser_pool, "usable_cores", lambda: 1
-    )  # starting processes would take longer than parsing
-    run = import_data(FIRST).target_run
-    import_data(SECOND)
-    import_data(FIRST[:4000], run="another")
-    for evaluation_id in ("eval_2", "eval_7", "eval_20", "eval_40"):
-        decide(run.evaluations.get(evaluation_id=evaluation_id), ana)
-    return run
+def ana() -> User:
+    return User.objects.get(username="ana")
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run.objects.get(name="evaluations")
 
 
 def first() -> Import:
@@ -168,6 +182,7 @@ def test_intact_run_has_no_faults(run: Run, expected: dict[str, bytes]) -> None:
 
 
 class TestOneFlippedBit:
+    @pytest.mark.slow
     def test_flipped_bit_in_any_frame_is_never_exported(self, run: Run, expected: dict[str, bytes]) -> None:
         chunks = list(SourceChunk.objects.filter(source__run=run).order_by("pk"))
         assert len(chunks) > 10
@@ -358,7 +373,7 @@ class TestRepair:
         self, tmp_path: Path, capsysbinary: Capture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         packed = gzip.compress(b"[%b,\n %b]" % (line("eval_1"), line("eval_2")))
-        imported = import_data(packed)
+        imported = import_data(packed, run="packed")
         imported.chunks.all().delete()
         original = tmp_path / "original.json.gz"
         original.write_bytes(packed)
@@ -437,7 +452,7 @@ class TestVerifyRuns:
 
     def test_verify_runs_of_an_unknown_run_verifies_nothing(self, run: Run, capsysbinary: Capture) -> None:
         finished = manage(capsysbinary, "verify_runs", "nosuch")
-        assert (finished.status, finished.err) == (2, "There is no run named 'nosuch'.")
+        assert (finished.status, finished.err) == (2, "No run 'nosuch'. Runs: another, evaluations.")
 
     def test_verify_runs_lists_some_of_many_wrong_lines(self, run: Run, capsysbinary: Capture) -> None:
         Evaluation.objects.filter(run=run).update(content_hash=bytes(16))
@@ -476,10 +491,10 @@ class TestJob:
         names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "upload", "strict": False, "actor": max}
         data = file_of(line("eval_1"))
         waiting = uploads.receive(**names, size=len(data), parts=[data])
-        execute("UPDATE source_chunk SET frame = set_bit(frame, 99, 1 - get_bit(frame, 99))")
+        flip(waiting.chunks.get(), random.Random(0))
         with pytest.raises(CorruptData):
             import_jobs.import_upload(waiting.pk)
-        assert not Evaluation.objects.exists()
+        assert not Evaluation.objects.filter(run__name="upload").exists()
 
 
 class _Job:

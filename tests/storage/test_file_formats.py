@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.storage.file_formats import LOOKED_AT, describe_format, office_format
+from reviews.storage.file_formats import LOOKED_AT, describe_format, foreign_keys, office_format
 from reviews.storage.json_outline import ObjectList, outline
 from tests.support.json_texts import json_texts
 from tests.support.lines import line
@@ -184,3 +184,20 @@ def test_outline_of_a_list_counts_its_objects(element: str) -> None:
     assert found
     assert found.keys == ["a", "c"]
     assert ObjectList("a", 2, is_complete=True) in found.lists
+
+
+@pytest.mark.parametrize(
+    ("start", "keys"),
+    [
+        (b'{"uid": 1, "score": [1]}\n{"other": 2}', "uid, score"),
+        (b'{"a": {"b": 1}}', "a"),
+        (json.dumps(dict.fromkeys("abcdefghij")).encode(), "a, b, c, d, e, f, g, h and 2 more"),
+        (line() + b"\n", ""),
+        (b'{"task_id": 1, "judge_llm_model": 7}', ""),
+        (b"{}\n", ""),
+        (b'{"a": 1', ""),
+        (b"1\n", ""),
+    ],
+)
+def test_line_of_another_tool_is_described_by_its_keys(start: bytes, keys: str) -> None:
+    assert foreign_keys(start) == keys

@@ -1,6 +1,7 @@
 """Factories for rows with realistic defaults. Only a real import has a stored source file."""
 
 from datetime import UTC, datetime
+from functools import cache
 from hashlib import blake2b
 from typing import Any
 
@@ -8,7 +9,7 @@ import factory
 from django.contrib.auth.models import Group
 from factory.django import DjangoModelFactory
 
-from reviews.models import Evaluation, Export, ExportProgress, Import, Run, User
+from reviews.models import Evaluation, Export, ExportProgress, GoldSet, Import, Run, User
 from reviews.records.extracted_scores import encode_extracted
 
 PASSWORD = "a pass phrase for tests"
@@ -31,7 +32,13 @@ class UserFactory(DjangoModelFactory[User]):
     @factory.post_generation  # type: ignore[untyped-decorator]
     def role(self: User, create: bool, extracted: str | None, **_: Any) -> None:
         if create and extracted:
-            self.groups.add(Group.objects.get(name=extracted))
+            self.groups.through.objects.create(user_id=self.pk, group_id=_group_id(extracted))
+
+
+@cache
+def _group_id(role: str) -> int:
+    """Return the id that the migrated database gives the role's group. No test may change it."""
+    return Group.objects.get(name=role).pk
 
 
 class RunFactory(DjangoModelFactory[Run]):
@@ -105,3 +112,17 @@ class ExportFactory(DjangoModelFactory[Export]):
     format = "jsonl"
     created_by = factory.SubFactory(UserFactory)
     progress = factory.RelatedFactory(ExportProgressFactory, "export")
+
+
+class GoldSetFactory(DjangoModelFactory[GoldSet]):
+    """A gold set without ratings."""
+
+    class Meta:
+        model = GoldSet
+
+    run = factory.SubFactory(RunFactory)
+    run_name = factory.SelfAttribute("run.name")
+    name = "gold"
+    filters = factory.Dict({})
+    rubric = factory.Dict({})
+    frozen_at = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,12 +1,19 @@
-"""Strata and decisions for tests of estimates."""
+"""Strata and ratings for tests of estimates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import count
 
-from reviews.models import JudgedCount, Run, RunCount, Stratum, StratumCount, User
+from django.utils import timezone
+
+from reviews.models import Rating, RatingCell, Run, RunCount, Stratum, StratumCount, User
+from reviews.records.clusters import CLUSTERS
 from reviews.records.status import NOT_REQUIRED
+from tests.support.factories import EvaluationFactory
 
 # Judge's verdict (empty for none) -> number of records.
 Verdicts = Mapping[str, int]
+# Each record of these tests has a cluster of its own.
+_next_cluster = count()
 
 
 def stratum(run: Run, verdicts: Verdicts, *, is_flagged: bool = True, **names: str) -> Stratum:
@@ -18,34 +25,73 @@ def stratum(run: Run, verdicts: Verdicts, *, is_flagged: bool = True, **names: s
     }
     made = Stratum.objects.create(run=run, is_flagged=is_flagged, **(usual | names))
     for verdict, records in verdicts.items():
-        StratumCount.objects.create(stratum=made, verdict=verdict, evaluations=records)
+        clusters = [next(_next_cluster) % CLUSTERS for _ in range(records)]
+        count_records(made, verdict, clusters)
         RunCount.objects.create(run=run, status=NOT_REQUIRED, evaluations=records)
     return made
 
 
-def decided(
+def count_records(of: Stratum, verdict: str, clusters: Sequence[int]) -> None:
+    """Count records of a stratum, given by their clusters."""
+    packed = b"".join((number - CLUSTERS // 2).to_bytes(2, signed=True) for number in clusters)
+    StratumCount.objects.create(stratum=of, verdict=verdict, evaluations=len(clusters), clusters=packed)
+
+
+def rated(
     of: Stratum,
     reviewer: User,
     judge: str | None,
     human: str | None,
-    reviews: int,
+    ratings: int,
     *,
     criterion: str | None = None,
+    verdict: str | None = None,
     is_sampled: bool | None = None,
-    is_blind: bool = False,
-) -> None:
-    """Count reviews in which the human's verdict (or JSON score) replaces the judge's.
+    is_blind: bool = True,
+    probability: float = 1.0,
+    final: str | None = None,
+    clusters: Sequence[int] = (),
+) -> list[Rating]:
+    """Create ratings with the human's verdict (or JSON score) next to the judge's.
 
-    Unflagged records count as sampled unless the test sets otherwise.
+    Unflagged records count as sampled unless the test sets otherwise. `clusters` has the cluster of each
+    rating; by default, they are those of records that `stratum` counted.
     """
-    JudgedCount.objects.create(
+    said = (judge or "" if criterion is None else "") if verdict is None else verdict
+    cell, _ = RatingCell.objects.get_or_create(
         stratum=of,
-        reviewer=reviewer,
         criterion=criterion,
+        verdict=said,
         is_blind=is_blind,
         is_sampled=not of.is_flagged if is_sampled is None else is_sampled,
         judge=judge,
         human=human,
-        final=human,
-        reviews=reviews,
     )
+    # A record of another run: those of this run are the ones that `stratum` counted.
+    record = EvaluationFactory.create(needs_human_review=of.is_flagged)
+    numbers = clusters or _unrated_clusters(of, said, criterion, ratings)
+    return Rating.objects.bulk_create(
+        Rating(
+            cell=cell,
+            evaluation=record,
+            reviewer=reviewer,
+            cluster=number,
+            probability=probability,
+            final=final,
+            families=[] if criterion is None else None,
+            at=timezone.now(),
+        )
+        for number in numbers
+    )
+
+
+def _unrated_clusters(of: Stratum, verdict: str, criterion: str | None, ratings: int) -> list[int]:
+    """Return clusters of records of the stratum that no rating of the criterion has."""
+    packed = b"".join(bytes(one.clusters) for one in StratumCount.objects.filter(stratum=of, verdict=verdict))
+    known = [
+        int.from_bytes(packed[at : at + 2], signed=True) + CLUSTERS // 2 for at in range(0, len(packed), 2)
+    ]
+    used = Rating.objects.filter(cell__stratum=of, cell__criterion=criterion)
+    taken = set(used.values_list("cluster", flat=True))
+    free = [number for number in known if number not in taken]
+    return free[:ratings] + [next(_next_cluster) % CLUSTERS for _ in range(ratings - len(free))]

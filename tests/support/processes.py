@@ -14,7 +14,6 @@ from typing import Any
 from cognireview.environment import BASE_DIR
 from tests.support.waiting import PATIENCE
 
-SECONDS_TO_END = 20
 _OUR_SETTINGS = ("COGNIREVIEW_", "DATABASE_", "GRANIAN_", "DJANGO_SETTINGS_MODULE")
 
 
@@ -50,7 +49,7 @@ class Process:
         """Send a signal to the process and its children."""
         os.killpg(self.pid, number)
 
-    def stop(self, *, seconds: float = SECONDS_TO_END) -> int:
+    def stop(self, *, seconds: float = PATIENCE) -> int:
         """Send SIGTERM and return the exit status. Raises `TimeoutExpired`."""
         self.popen.terminate()
         return self.popen.wait(seconds)

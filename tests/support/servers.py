@@ -23,7 +23,7 @@ from cognireview.environment import BASE_DIR
 from cognireview.postgres import embedded
 from cognireview.postgres.server_account import server_account
 from tests.support.processes import Process, environment, running, running_manage_py
-from tests.support.waiting import free_port
+from tests.support.waiting import PATIENCE, free_port
 
 PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
 # Web servers that start at the same time share the folder of static files.
@@ -42,7 +42,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = {pool_size}
 max_client_conn = 500
-query_wait_timeout = 30
+query_wait_timeout = 60
 """
 
 
@@ -137,7 +137,7 @@ def web(database: str, folder: Path, name: str = "web", **variables: str) -> Ite
     _collect_static_files(settings)
 
     def is_ready() -> bool:
-        with suppress(OSError), urlopen(f"{url}/readyz", timeout=10) as response:
+        with suppress(OSError), urlopen(f"{url}/readyz", timeout=PATIENCE) as response:
             return int(response.status) == 200
         return False
 

@@ -23,6 +23,7 @@ _SOURCES = (
     "reviews/accounts/permissions.py",
     "reviews/models/*.py",
     "reviews/migrations/*",
+    "reviews/database/sql/*.sql",
     "tests/support/audit_check.py",
 )
 

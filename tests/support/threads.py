@@ -11,6 +11,8 @@ from typing import Any, TypeVar, overload
 
 from django.db import connection, connections
 
+from tests.support.waiting import PATIENCE
+
 T = TypeVar("T")
 E = TypeVar("E", bound=Exception)
 
@@ -25,7 +27,7 @@ def together(*actions: Callable[[], T]) -> list[T]: ...
 def together(*actions: Callable[[], T], expecting: type[E]) -> list[T | E]: ...
 def together(*actions: Callable[[], Any], expecting: type[Exception] | tuple[()] = ()) -> list[Any]:
     """Run all actions at the same time. Return their results or expected exceptions, in order."""
-    barrier = threading.Barrier(len(actions), timeout=30)
+    barrier = threading.Barrier(len(actions), timeout=PATIENCE)
 
     def outcome(action: Callable[[], Any]) -> Any:
         barrier.wait()
@@ -53,10 +55,10 @@ def start_and_wait_for_lock(action: Callable[[], T]) -> Future[T]:
 
 
 def _apart(action: Callable[..., T], *arguments: object) -> T:
-    """Run an action in a thread and close its connection. A lock wait of over 20 seconds fails."""
+    """Run an action in a thread and close its connection. A lock wait of over a minute fails."""
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SET lock_timeout = '20s'")
+            cursor.execute(f"SET lock_timeout = '{PATIENCE}s'")
         return action(*arguments)
     finally:
         connections.close_all()

@@ -1,16 +1,21 @@
 """Helpers for tests of real processes: a free port, and waiting for a condition."""
 
+import random
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 PATIENCE = 60
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port that nobody uses and that the system gives to no other connection by itself."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def eventually(condition: Callable[[], object], *, within: float = PATIENCE) -> bool:

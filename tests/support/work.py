@@ -1,13 +1,14 @@
 """Common steps of tests: fill a run's queue, decide a record, let a claim expire."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
 from django.utils import timezone
 
-from reviews.models import Evaluation, Review, Run, User
+from reviews.models import BlindScores, Evaluation, Review, Run, User
+from reviews.review import blind_score_rows
 from reviews.review.decisions import restore, submit
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
@@ -50,6 +51,23 @@ def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
         "judged": {proposal.criterion: proposal.score for proposal in offered},
     }
     return decide(evaluation, reviewer, **(said | other))
+
+
+def lock_in_scores(
+    evaluation: Evaluation,
+    reviewer: User,
+    scores: Mapping[str, Any],
+    *,
+    judged: Mapping[str, Any] | None = None,
+) -> BlindScores:
+    """Store blind scores, criterion -> score, of a record as loaded; `judged` replaces the judge's scores."""
+    if judged is not None:
+        evaluation.parsed_rubric_scores = {name: {"score": score} for name, score in judged.items()}
+        evaluation.aggregated_score = run_rubric(evaluation.run).judge_verdict(
+            evaluation.aggregated_score, judged
+        )
+        evaluation.save(update_fields=["parsed_rubric_scores", "aggregated_score"])
+    return blind_score_rows.add(evaluation, reviewer, scores)
 
 
 def restore_version(evaluation: Evaluation, actor: User, number: int = 1, **other: Any) -> Review:

@@ -129,7 +129,9 @@ class TestUpload:
 def test_page_on_full_disk_returns_507(as_max: Client, fill: Callable[[str], None], headers: Any) -> None:
     fill("audit_event")
     as_max.raise_request_exception = False
-    answer = as_max.post(reverse("runs"), {"file": SimpleUploadedFile("a.jsonl", FILE)}, headers=headers)
+    answer = as_max.post(
+        reverse("import-file"), {"file": SimpleUploadedFile("a.jsonl", FILE)}, headers=headers
+    )
     assert answer.status_code == 507
     assert "The server's disk is full." in html.unescape(text(answer))
     assert answer["Cache-Control"] == "no-store"

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from reviews.dashboard import spot_checks
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from reviews.queue.members import configure_members
@@ -15,6 +15,7 @@ from reviews.review import decisions
 from reviews.views.dashboard.tables import TABLES
 from tests.api.conftest import Program, program_of
 from tests.api.test_access import ACCESS as OPERATIONS
+from tests.api.test_access import BODIES, path_values
 from tests.audit.test_log import seal
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.work import decide
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db
 # It is part of the name of the run, and of its task and model ids and criteria.
 SECRET = "zebra"
 # The first parts of addresses whose keys are not keys of a run, or of anything in one.
-_OTHER_KEYS = {"account", "links", "people", "tokens", "webhooks"}
+_OTHER_KEYS = {"account", "jobs", "links", "people", "tokens", "webhooks"}
 OF_A_RUN = [
     name for name in ACCESS if "<int:" in ROUTES[name] and ROUTES[name].split("/")[0] not in _OTHER_KEYS
 ]
@@ -35,7 +36,10 @@ _DENIED_BY_ROW = {"remove-view", "withdraw-escalation"}
 _BODIES: dict[str, Any] = {
     "members": {"members": None},
     "blind-scores": {"scores": {}},
-    "review": {"corrected_scores": {}},
+    **{name: {"corrected_scores": {}} for name in ("review", "revision", "independent-review")},
+    "escalation": {"note": "Is it 2?"},
+    "reopening": {"reason": "Wrong."},
+    "restoration": {"restored": 1, "reason": "Wrong."},
 }
 
 
@@ -115,7 +119,7 @@ class TestOperations:
             missing = self.send(program, name, "missing", record)
             assert (hidden.status_code, hidden.content) == (missing.status_code, missing.content)
             assert SECRET not in hidden.content.decode()
-            if name.startswith(("GET", "DELETE")) or name.rpartition("/")[2] in _BODIES:
+            if name.startswith(("GET", "DELETE")) or name in BODIES or name.rpartition("/")[2] in _BODIES:
                 assert hidden.status_code == (403 if status == 403 else 404)
 
     def test_audit_log_of_a_hidden_run_is_not_found(self, record: Evaluation, ana: User, lea: User) -> None:
@@ -127,8 +131,12 @@ class TestOperations:
 
     def send(self, program: Program, name: str, run: str, record: Evaluation) -> Any:
         method, path = name.split(" /")
-        place = path.format(run=run, import_id=record.first_import_id, evaluation_id=record.evaluation_id)
-        return program.ask(method, place, _BODIES.get(path.split("/")[-1]), idempotency_key="one")
+        values = path_values(record) | {"run": run, "name": "gold" if run == record.run.name else run}
+        place = path.format(**values)
+        if path.endswith(("/comparison", "/drift")):
+            place += "?earlier=missing"
+        body = BODIES.get(name, _BODIES.get(path.split("/")[-1]))
+        return program.ask(method, place, body, idempotency_key="one")
 
 
 @pytest.mark.slow

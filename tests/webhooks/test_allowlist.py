@@ -8,6 +8,7 @@ from django.conf import LazySettings
 from django.core.exceptions import ImproperlyConfigured
 
 from cognireview import environment
+from cognireview.setting_values import entries
 from reviews.webhooks import allowlist
 from reviews.webhooks.allowlist import TargetNotAllowed, WebhookTarget
 
@@ -195,7 +196,9 @@ class TestSetting:
         self, given: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("COGNIREVIEW_WEBHOOK_HOSTS", given)
-        assert environment.read().webhook_targets == [each.strip().lower() for each in given.split(",")]
+        assert entries(environment.read().webhook_hosts) == [
+            each.strip().lower() for each in given.split(",")
+        ]
 
     @pytest.mark.parametrize(
         "given", ["https://hooks.example.org", "*.example.org", "a b", "a,,b", "10.0.0.1/8"]

@@ -1,5 +1,6 @@
 -- Keeps decisions, reveals and the audit log append-only: no row is ever changed or removed, with one exception.
 -- The decisions and reveals of a run are removed with the run (`run_deletion.sql`). The audit log is never removed.
+-- The ratings of a gold set are never changed, but go with their set.
 -- Fired by every UPDATE, DELETE and TRUNCATE on these tables.
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -51,3 +52,5 @@ CREATE TRIGGER reveal_is_append_only BEFORE UPDATE OR TRUNCATE ON reveal
     FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER reveal_is_removed_with_run BEFORE DELETE ON reveal
     FOR EACH ROW EXECUTE FUNCTION refuse_removal();
+CREATE TRIGGER gold_rating_is_unchangeable BEFORE UPDATE ON gold_rating
+    FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();

@@ -7,7 +7,8 @@ CREATE FUNCTION audit_event_text(event audit_event) RETURNS text LANGUAGE sql ST
 SET search_path = pg_catalog, public, pg_temp AS $$
     SELECT jsonb_build_object(
         'id', event.id, 'at', to_char(event.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
-        'actor', event.actor_id, 'actor_name', event.actor_name, 'action', event.action,
+        'actor', event.actor_id, 'actor_name', event.actor_name, 'address', host(event.address),
+        'action', event.action,
         'run', event.run_id, 'run_name', event.run_name, 'import', event.source_id,
         'evaluation', event.evaluation_id, 'record', event.record, 'detail', event.detail
     )::text

@@ -1,6 +1,11 @@
--- Keeps run_count, the number of records per run and status, and notes in queue_filled which transactions
+-- Keeps run_count, the number of records per run and counted_status, and notes in queue_filled which transactions
 -- added records to a queue. Fired by every INSERT, UPDATE and DELETE on evaluation.
 -- Read by queue/progress.py and webhooks/deliveries.py.
+
+-- The human_review_status, but "Confirmed" for a random sample that a decision left "Not Required": it is done.
+CREATE FUNCTION counted_status(status text, is_sampled boolean, review bigint) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN status = 'Not Required' AND is_sampled AND review IS NOT NULL THEN 'Confirmed' ELSE status END
+$$;
 
 -- A count is spread over several rows. Concurrent transactions each lock another row, and none waits.
 CREATE FUNCTION count_evaluations(run bigint, counted text, change bigint) RETURNS void LANGUAGE plpgsql AS $$
@@ -22,8 +27,9 @@ END $$;
 -- version for the next one to skip: an UPDATE of 150,000 records did not end within 25 minutes.
 CREATE FUNCTION count_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM count_evaluations(run_id, human_review_status, count(*))
-    FROM inserted GROUP BY run_id, human_review_status;
+    PERFORM count_evaluations(run_id, status, count(*))
+    FROM (SELECT run_id, counted_status(human_review_status, is_sampled, review_id) AS status FROM inserted) counted
+    GROUP BY run_id, status;
     RETURN NULL;
 END $$;
 CREATE TRIGGER evaluation_inserted AFTER INSERT ON evaluation
@@ -31,8 +37,9 @@ CREATE TRIGGER evaluation_inserted AFTER INSERT ON evaluation
 
 CREATE FUNCTION count_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM count_evaluations(run_id, human_review_status, -count(*))
-    FROM deleted GROUP BY run_id, human_review_status;
+    PERFORM count_evaluations(run_id, status, -count(*))
+    FROM (SELECT run_id, counted_status(human_review_status, is_sampled, review_id) AS status FROM deleted) counted
+    GROUP BY run_id, status;
     RETURN NULL;
 END $$;
 CREATE TRIGGER evaluation_deleted AFTER DELETE ON evaluation
@@ -40,12 +47,12 @@ CREATE TRIGGER evaluation_deleted AFTER DELETE ON evaluation
 
 CREATE FUNCTION count_updated() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM count_evaluations(run_id, human_review_status, sum(change)::bigint)
+    PERFORM count_evaluations(run_id, status, sum(change)::bigint)
     FROM (
-        SELECT run_id, human_review_status, -1 AS change FROM before
-        UNION ALL SELECT run_id, human_review_status, 1 FROM after
+        SELECT run_id, counted_status(human_review_status, is_sampled, review_id) AS status, -1 AS change FROM before
+        UNION ALL SELECT run_id, counted_status(human_review_status, is_sampled, review_id), 1 FROM after
     ) changed
-    GROUP BY run_id, human_review_status HAVING sum(change) <> 0;
+    GROUP BY run_id, status HAVING sum(change) <> 0;
     RETURN NULL;
 END $$;
 CREATE TRIGGER evaluation_updated AFTER UPDATE ON evaluation

@@ -24,6 +24,8 @@ BEGIN
     DELETE FROM spot_check WHERE review_id = ANY(reviews);
     DELETE FROM cause_mention WHERE review_id = ANY(reviews);
     DELETE FROM independent_review WHERE review_id = ANY(reviews);
+    DELETE FROM known_answer WHERE evaluation_id = ANY(records);
+    DELETE FROM rating WHERE evaluation_id = ANY(records);
     DELETE FROM blind_scores WHERE evaluation_id = ANY(records);
     DELETE FROM reveal WHERE run_id = of_run AND evaluation_id = ANY(records);
     DELETE FROM draft WHERE evaluation_id = ANY(records);
@@ -66,15 +68,21 @@ BEGIN
     DELETE FROM webhook_delivery USING webhook
         WHERE webhook_id = webhook.id AND of_run IN (webhook_delivery.run_id, webhook.run_id);
     DELETE FROM webhook WHERE run_id = of_run;
-    DELETE FROM judged_count USING stratum WHERE stratum_id = stratum.id AND run_id = of_run;
+    DELETE FROM notification WHERE run_id = of_run;
+    DELETE FROM rating_cell USING stratum WHERE stratum_id = stratum.id AND run_id = of_run;
     DELETE FROM stratum_count USING stratum WHERE stratum_id = stratum.id AND run_id = of_run;
     DELETE FROM stratum WHERE run_id = of_run;
+    -- Gold sets stay. Those of a restricted run stay restricted.
+    UPDATE gold_set SET run_id = NULL, is_restricted = run.is_restricted FROM run
+    WHERE run.id = of_run AND gold_set.run_id = run.id;
     DELETE FROM reason_count WHERE run_id = of_run;
     DELETE FROM criterion_day WHERE run_id = of_run;
-    DELETE FROM agreement_pattern WHERE run_id = of_run;
+    DELETE FROM reviewer_day WHERE run_id = of_run;
+    DELETE FROM record_day WHERE run_id = of_run;
     DELETE FROM facet_count WHERE run_id = of_run;
     DELETE FROM run_facet WHERE run_id = of_run;
     DELETE FROM reveal WHERE run_id = of_run;
+    DELETE FROM known_answer_check WHERE run_id = of_run;
     DELETE FROM bulk_change WHERE run_id = of_run;
     DELETE FROM saved_view WHERE run_id = of_run;
     DELETE FROM guideline WHERE run_id = of_run;

@@ -7,9 +7,9 @@ from django.db import transaction
 
 from reviews.accounts import people
 from reviews.audit import events
+from reviews.management.arguments import find_person
 from reviews.management.errors import command_errors
 from reviews.management.prompts import add_password_stdin, read_password
-from reviews.models import User
 
 
 class Command(BaseCommand):
@@ -23,9 +23,7 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def handle(self, *_: Any, name: str, password_stdin: bool, **__: Any) -> None:
-        person = User.objects.filter(username__iexact=name).first()
-        if person is None:
-            raise CommandError(f"There is no user named {name!r}.")
+        person = find_person(name)
         if not person.has_usable_password():
             raise CommandError(f"{person.username} signs in with another provider and has no password here.")
         with command_errors(people.AccountError, status=1):

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.accounts import api_tokens
+from reviews.management.arguments import find_person, whole_number
 from reviews.management.errors import command_errors
-from reviews.models import User
 
 
 class Command(BaseCommand):
@@ -17,19 +17,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="username")
         parser.add_argument("--scope", required=True, help=f"one or more of {','.join(api_tokens.SCOPES)}")
+        parser.add_argument("--for", default="", metavar="TEXT", help="what the token is for")
         parser.add_argument(
             "--days",
-            type=int,
+            type=whole_number(1, api_tokens.MAX_DAYS),
             default=api_tokens.DEFAULT_DAYS,
             help=f"days until it expires (default: {api_tokens.DEFAULT_DAYS}, at most {api_tokens.MAX_DAYS})",
         )
 
-    def handle(self, *_: Any, name: str, scope: str, days: int, **__: Any) -> None:
-        person = User.objects.filter(username=name).first()
-        if person is None:
-            raise CommandError(f"There is no user named {name!r}.")
+    def handle(self, *_: Any, name: str, scope: str, days: int, **options: Any) -> None:
+        person = find_person(name)
         with command_errors(api_tokens.TokenError, status=1):
-            made = api_tokens.create(person=person, scopes=scope.split(","), days=days, actor=None)
+            made = api_tokens.create(
+                person=person, scopes=scope.split(","), days=days, name=options["for"], actor=None
+            )
         self.stdout.write(made.text)
         until = f"{made.token.expires_at:%Y-%m-%d}"
         self.stderr.write(f"The token acts as {person.username} until {until}. It is not shown again.")

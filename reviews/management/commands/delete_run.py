@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from reviews.management.arguments import clean_name, find_run
 from reviews.models import Run
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
@@ -22,9 +23,8 @@ class Command(BaseCommand):
         parser.add_argument("--confirm", metavar="NAME", help="the name again, in a script")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        run = Run.objects.filter(name=options["run"]).first()
-        if run is None:
-            raise CommandError(f"There is no run named {options['run']!r}.", returncode=2)
+        # A deletion that was interrupted continues.
+        run = Run.objects.filter(name=clean_name(options["run"])).first() or find_run(options["run"])
         try:
             request_deletion(run_id=run.pk, actor=None, confirmation=_confirmation(run, options["confirm"]))
         except (InvalidSettings, Conflict) as refused:

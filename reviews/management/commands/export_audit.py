@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from reviews.audit import log
-from reviews.management.arguments import add_output, find_run
+from reviews.audit import listing, log
+from reviews.management.arguments import add_output, clean_name, find_run
 from reviews.management.output_files import write
 from reviews.models import Run
 
@@ -33,5 +33,5 @@ class Command(BaseCommand):
 
 def _run_key(name: str) -> int:
     """Return the key of the run of that name, or else of a deleted one. Raises `CommandError`."""
-    run = Run.objects.filter(name=name).first()
-    return (run.pk if run else log.deleted_run(name)) or find_run(name).pk
+    run = Run.objects.filter(name=clean_name(name)).first()
+    return (run.pk if run else listing.deleted_run(clean_name(name))) or find_run(name).pk

@@ -65,7 +65,8 @@ def _order(options: dict[str, Any]) -> ExportOptions:
     number = options["only_import"]
     only_import = run.imports.filter(pk=number).first() if number is not None else None
     if number is not None and only_import is None:
-        raise CommandError(f"Run {run.name!r} has no import {number}.", returncode=2)
+        known = ", ".join(str(pk) for pk in run.imports.order_by("pk").values_list("pk", flat=True)[:20])
+        raise CommandError(f"Run {run.name!r} has no import {number}. Imports: {known}.", returncode=2)
     return ExportOptions(
         run,
         only=options["only"],

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand
 
 from reviews.imports.task_context import import_context
 from reviews.management.arguments import open_input
+from reviews.management.errors import reason_of
 from reviews.models import ContextImport
 from reviews.storage.chunks import read_blocks
 from reviews.storage.errors import ImportRefused
@@ -35,7 +36,7 @@ class Command(BaseCommand):
             with open_input(name) as file:
                 done = import_context(read_blocks(file), file_name=name, run_name=options["run"], actor=None)
         except (ImportRefused, OSError) as error:
-            self.stderr.write(f"{name}: {error}")
+            self.stderr.write(f"{name}: {reason_of(error)}")
             sys.exit(NOTHING_IMPORTED)
         if options["json"]:
             self.stdout.write(json.dumps(done.report))

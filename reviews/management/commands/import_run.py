@@ -10,16 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, OutputWrapper
 from django.db import transaction
 from rich import progress as rich_progress
 from rich.console import Console
 
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import NothingImported, Progress, import_stream
-from reviews.imports.recognition import ToolRecognised
+from reviews.imports.recognition import PREVIEWED, PreviewRow, ToolRecognised, preview_row
 from reviews.management.arguments import add_map, open_input, read_mapping, read_rubric
-from reviews.models import Import
+from reviews.management.errors import reason_of
+from reviews.models import Evaluation, Import
 from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
 from reviews.storage import decompression
@@ -61,6 +62,7 @@ class Command(BaseCommand):
     def _import(
         self, name: str, mapping: FieldMapping | None, rubric: Rubric | None, options: dict[str, Any]
     ) -> int:
+        rows: list[PreviewRow] = []
         try:
             with open_input(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(
@@ -76,6 +78,7 @@ class Command(BaseCommand):
                 exceptions = done.listed_exceptions()
                 groups = [] if options["json"] else group_exceptions(done, most=SHOWN_GROUPS)
                 if options["dry_run"]:
+                    rows = _preview(done) if mapping else []
                     exceptions = iter(list(exceptions))
                     transaction.set_rollback(True)
         except NothingImported as refusal:
@@ -83,22 +86,25 @@ class Command(BaseCommand):
             self._report(refusal.source, refusal.listed_exceptions(), refusal.groups, options, kept=False)
             return NOTHING_IMPORTED
         except ToolRecognised as refusal:
-            self._print_preview(name, refusal)
+            self.stderr.write(f"{name}: {refusal} Nothing was imported. The first records:")
+            self._print_preview(self.stderr, refusal.rows)
+            self.stderr.write(f"To import the file, add --map {refusal.shipped.name}")
             return NOTHING_IMPORTED
         except (ImportRefused, CorruptData, OSError) as error:
-            self.stderr.write(f"{name}: {error}")
+            self.stderr.write(f"{name}: {reason_of(error)}")
             return NOTHING_IMPORTED
         self._report(done, exceptions, groups, options, kept=not options["dry_run"])
+        if rows and not options["json"]:
+            self.stdout.write("The first records:")
+            self._print_preview(self.stdout, rows)
         return SOME_REJECTED if done.rejected else ACCEPTED
 
-    def _print_preview(self, name: str, refusal: ToolRecognised) -> None:
-        self.stderr.write(f"{name}: {refusal} Nothing was imported. The first records:")
-        for row in refusal.rows:
-            self.stderr.write(f"  {row.record}")
+    def _print_preview(self, output: OutputWrapper, rows: list[PreviewRow]) -> None:
+        for row in rows:
+            output.write(f"  {row.record}")
             for label, value in row._asdict().items():
                 if value and label != "record":
-                    self.stderr.write(f"    {label}: {value}")
-        self.stderr.write(f"To import the file, add --map {refusal.shipped.name}")
+                    output.write(f"    {label}: {value}")
 
     def _report(
         self,
@@ -144,6 +150,12 @@ class Command(BaseCommand):
         more = done.rejected + done.conflicts + done.updated - sum(group.size for group in groups)
         if more > 0:
             self.stdout.write(f"  and {more:,} more lines with other reasons (--json lists all)")
+
+
+def _preview(done: Import) -> list[PreviewRow]:
+    """Return the beginnings of the first records that an import changed or added."""
+    records = Evaluation.objects.filter(source_import=done).order_by("source_line")[:PREVIEWED]
+    return [preview_row(record) for record in records]
 
 
 def _lines(group: LineGroup) -> str:

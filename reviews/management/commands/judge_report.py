@@ -3,53 +3,93 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from reviews.judge import quality_gates, report
-from reviews.judge.scope import JudgeScope
+from reviews.judge.comparison.drift import measure_drift
+from reviews.judge.comparison.history import History, accuracy_over_runs
+from reviews.judge.comparison.paired import compare_runs
+from reviews.judge.report_csv import report_csv
+from reviews.judge.scope import DATES, FILTERS, read_scope
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
-from reviews.management.report_tables import tables
+from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, tables
+from reviews.models import Run
 
 
 class Command(BaseCommand):
     help = (
         "Report how accurate the judge of a run is. The report covers agreement with reviewers, flag "
         "precision, missed errors, corrected model rankings and causes. With --require, exit status 0 means "
-        "that every requirement is met, 1 that one is violated, and 2 that there is not enough data, no such "
-        "run or no report."
+        "that every requirement is met, 1 that the judge is shown to be worse than one, and 2 that neither "
+        "is shown yet, or that there is no such run or no report."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="RUN", help="name of the run")
         parser.add_argument("--json", action="store_true", help="print one JSON object with every metric")
+        parser.add_argument("--csv", action="store_true", help="print a CSV table with every metric")
         parser.add_argument(
             "--require",
             metavar="'METRIC >= LIMIT'",
             action="append",
             default=[],
-            help="instead of the tables, print whether the interval of a metric meets a limit: "
-            "'blind flagged kappa of Clarity >= 0.6', 'miss_rate <= 0.05'; repeatable",
+            help="instead of the tables, print whether a metric is shown to meet a limit: 'accuracy >= 0.8', "
+            "'flagged kappa of Clarity >= 0.6', 'miss_rate <= 0.05'; repeatable",
+        )
+        for name, title in FILTERS.items():
+            what = (
+                f"count only ratings {title.lower()} this day (UTC), such as 2026-01-31"
+                if name in DATES
+                else f"count only ratings of this {title.lower()}"
+            )
+            parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=what)
+        instead = parser.add_mutually_exclusive_group()
+        instead.add_argument(
+            "--compare",
+            metavar="RUN",
+            help="instead of the report, compare the judge with that of an earlier run on the same responses",
+        )
+        instead.add_argument(
+            "--drift",
+            metavar="RUN",
+            help="instead of the report, measure how the judge shifted since an earlier run on the same "
+            "responses, and compare the models of the two runs without that shift",
+        )
+        instead.add_argument(
+            "--history",
+            action="store_true",
+            help="instead of the report, print the accuracy over runs that have two of judge, prompt "
+            "and criteria in common",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
         with command_errors(quality_gates.InvalidRequirement):
             required = [quality_gates.parse_requirement(text) for text in options["require"]]
         run = find_run(options["run"])
+        if chosen := next((name for name in _INSTEAD if options[name]), ""):
+            self._print_instead(chosen, run, options)
+            return
+        read = read_scope(run, {name: options[name] for name in FILTERS})
+        if read.problems:
+            raise CommandError(" ".join(read.problems), returncode=2)
         try:
-            found = report.build_report(JudgeScope(run))
+            found = report.build_report(read.scope)
         except DatabaseError as error:
-            # Not 1: that status means that a requirement is violated.
+            # Not 1: that status means that the judge is shown to be worse.
             raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
         checked = quality_gates.check_requirements(found, required)
         if options["json"]:
             document = quality_gates.as_json(found, checked)
             self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
+        elif options["csv"]:
+            sys.stdout.write(b"".join(report_csv(found.as_json())).decode())
         elif required:
             self.stdout.write("\n".join(one.sentence for one in checked))
         else:
@@ -58,3 +98,34 @@ class Command(BaseCommand):
                 console.print(part)
         if status := quality_gates.worst_outcome(checked).status:
             sys.exit(status)
+
+    def _print_instead(self, name: str, run: Run, options: dict[str, Any]) -> None:
+        """Print another document than the report."""
+        if options["require"] or options["csv"] or any(options[each] for each in FILTERS):
+            raise CommandError(f"--{name} cannot be combined with --require, --csv or filters.", returncode=2)
+        others = [] if options[name] is True else [find_run(options[name])]
+        if run in others:
+            raise CommandError(f"--{name}: name a run other than the compared one.", returncode=2)
+        measure, lines = _INSTEAD[name]
+        try:
+            found = measure(*others, run)
+        except DatabaseError as error:
+            raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
+        else:
+            console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True)
+            for line in lines(found):
+                console.print(line)
+
+
+def _over_all_runs(run: Run) -> History:
+    return accuracy_over_runs(run, Run.objects.filter(deletion_requested_at=None))
+
+
+# Option -> the function that measures, and the one that prints.
+_INSTEAD: dict[str, tuple[Callable[..., Any], Callable[[Any], Iterable[RenderableType]]]] = {
+    "compare": (compare_runs, comparison_lines),
+    "drift": (measure_drift, drift_lines),
+    "history": (_over_all_runs, history_lines),
+}

@@ -38,4 +38,5 @@ class Command(BaseCommand):
         if names is None:
             self.stderr.write(f"{found.name} is open to everybody.")
         else:
-            self.stderr.write(f"{found.name} is open to {len(names)} members and all admins.")
+            people = "1 member" if len(names) == 1 else f"{len(names)} members"
+            self.stderr.write(f"{found.name} is open to {people} and all admins.")

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.db import connections
 
 from cognireview.processes import web_server
+from reviews.management.arguments import PORTS, whole_number
 
 
 class Command(BaseCommand):
@@ -18,10 +19,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
-        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument("--port", type=whole_number(*PORTS), default=8000, help="default: 8000")
         parser.add_argument(
             "--finish",
-            type=int,
+            type=whole_number(0, 86_400),
             default=10,
             metavar="SECONDS",
             help="time for open requests to finish at shutdown (default: 10)",

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from cognireview.processes import supervisor
 from reviews.demo import first_start
+from reviews.management.arguments import PORTS, whole_number
 
 
 class Command(BaseCommand):
@@ -19,7 +20,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--port", type=_port, default=8000, help="port of the web server on 127.0.0.1 (default: 8000)"
+            "--port",
+            type=whole_number(*PORTS),
+            default=8000,
+            help="port of the web server on 127.0.0.1 (default: 8000)",
         )
         parser.add_argument("--demo", action="store_true", help="add two runs and an account for each role")
 
@@ -40,10 +44,3 @@ class Command(BaseCommand):
     def _report(self, line: str) -> None:
         with suppress(OSError):
             self.stderr.write(f"cognireview: {line}")
-
-
-def _port(text: str) -> int:
-    port = int(text)
-    if not 1 <= port <= 65535:
-        raise ValueError
-    return port

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand
 
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier, Head
-from reviews.management.errors import command_errors
+from reviews.management.errors import reason_of
 
 SHOWN = 100
 
@@ -70,8 +70,10 @@ def _head(text: str) -> Head:
 
 
 def _heads(name: str) -> list[Head]:
-    with command_errors(OSError):
+    try:
         found = Head.find_all(Path(name).read_text(errors="replace"))
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{name}: {reason_of(error)}") from error
     if not found:
-        raise CommandError(f"{name}: contains no head", returncode=2)
+        raise argparse.ArgumentTypeError(f"{name} contains no head.")
     return found

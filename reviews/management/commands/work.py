@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from cognireview.processes import job_worker
+from reviews.management.arguments import whole_number
 
 
 class Command(BaseCommand):
@@ -15,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--finish",
-            type=int,
+            type=whole_number(0, 86_400),
             default=20,
             metavar="SECONDS",
             help="time for running jobs to finish at shutdown (default: 20)",

@@ -36,3 +36,7 @@ class BlindForm(ReviewForm):
     @property
     def source_title(self) -> str:
         return "Your scores"
+
+    @property
+    def read_title(self) -> str:
+        return "Your scores"

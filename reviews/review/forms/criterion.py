@@ -84,6 +84,7 @@ class CriterionForm(forms.Form):
         proposal: Proposal | None = None,
         earlier: EarlierScore | None = None,
         own: Any = None,
+        words: Mapping[str, str] | None = None,
         circumstances: Collection[Circumstance] = CIRCUMSTANCES,
     ) -> None:
         self.number = number
@@ -91,12 +92,14 @@ class CriterionForm(forms.Form):
         self.rubric = rubric
         self.proposal = proposal
         self.earlier = earlier
+        #: Reviewer -> the justification that they wrote, for a lead who decides between them.
+        self.words = words or {}
         known = proposal or earlier
         self.input = score_input(rubric, known.criterion if known else "", proposal, earlier)
         self.own = self.input.encode(own)
         super().__init__(data, prefix=row_prefix(number), initial=self._initial(earlier))
 
-    def _initial(self, earlier: EarlierScore | None) -> dict[str, str]:
+    def _initial(self, earlier: EarlierScore | None) -> dict[str, Any]:
         if earlier:
             text = earlier.own_words(self.judged_text) if self.proposal else earlier.justification
             return {
@@ -104,6 +107,7 @@ class CriterionForm(forms.Form):
                 "score": self.input.encode(earlier.score),
                 "cause": earlier.cause if self.rubric.cause(earlier.cause) else "",
                 "justification": text,
+                "removed": earlier.is_excluded,
             }
         return {"name": self.proposal.criterion, "score": self.judged} if self.proposal else {}
 
@@ -288,6 +292,11 @@ class CriterionForm(forms.Form):
     def reason(self) -> str:
         """The reviewer's own justification; empty where the judge's applies."""
         return str(self["justification"].value() or "")
+
+    @property
+    def words_of(self) -> str:
+        """The reviewer whose justification the lead has taken unchanged; empty for other texts."""
+        return next((who for who, text in self.words.items() if same_text(text, self.reason)), "")
 
     @property
     def is_edited(self) -> bool:

@@ -43,8 +43,8 @@ class CountField(forms.IntegerField):
 class ReviewForm(forms.Form):
     """The criteria of a record, the comments, and the record's version when the page was loaded.
 
-    A new form is prefilled from the first of: the draft, the current decision, what `independent_reviews`
-    agree on, the `blind_scores` that the reviewer locked in, the decision in the file, the judge's scores.
+    A new form is prefilled from the first of: the draft, what `independent_reviews` agree on, the current
+    decision, the `blind_scores` that the reviewer locked in, the decision in the file, the judge's scores.
     `added` is the number of blank rows to append; such a form shows no errors yet.
     """
 
@@ -118,7 +118,13 @@ class ReviewForm(forms.Form):
     ) -> CriterionForm:
         own = self.blind_scores.scores.get(name) if self.blind_scores else None
         return CriterionForm(
-            data, number=number, rubric=self.rubric, own=own, circumstances=self._circumstances, **known
+            data,
+            number=number,
+            rubric=self.rubric,
+            own=own,
+            words=self.sheet.words.get(name),
+            circumstances=self._circumstances,
+            **known,
         )
 
     @cached_property
@@ -212,11 +218,16 @@ class ReviewForm(forms.Form):
         """Source of the prefilled scores."""
         if self.is_entered_from_file:
             return "The decision in the file"
+        if self.sheet.is_adjudication:
+            return "Your decision"
         if self.evaluation.review_id is not None and self.sheet.earlier:
             return self._decision_title
-        if self.sheet.is_adjudication:
-            return "Scores that the independent reviews agree on"
         return "Your scores vs the judge's" if self.blind_scores else self._judge_title
+
+    @property
+    def read_title(self) -> str:
+        """Source of the scores that the page of an undecided record shows without the form."""
+        return "The decision in the file" if self.file_decision else self._judge_title
 
     @property
     def _decision_title(self) -> str:
@@ -250,6 +261,8 @@ class ReviewForm(forms.Form):
     @property
     def agree_label(self) -> str:
         """The label of the button that submits the judge's scores."""
+        if self.sheet.is_adjudication:
+            return "Submit decision"
         return "Agree & next" if self.has_evidence else "Accept scores as read"
 
     @property

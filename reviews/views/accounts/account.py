@@ -31,7 +31,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from reviews.accounts import api_tokens, people, sessions
+from reviews.accounts import api_tokens, people, second_factors, sessions
 from reviews.accounts.permissions import Denied
 from reviews.audit import events
 from reviews.http.request import Request
@@ -121,6 +121,7 @@ def account(request: Request) -> HttpResponse:
     by_type = {factor.type: factor.wrap() for factor in factors}
     codes = by_type.get(Authenticator.Type.RECOVERY_CODES)
     context = {
+        "needs_second_factor": second_factors.is_missing(request.user),
         "has_password": request.user.has_usable_password(),
         "has_app": Authenticator.Type.TOTP in by_type,
         "passkeys": [factor.wrap() for factor in factors if factor.type == Authenticator.Type.WEBAUTHN],
@@ -218,6 +219,11 @@ class PasswordForm(forms.Form):
         values: dict[str, Any] = self.cleaned_data
         if {"password", "password_again"} <= values.keys() and values["password"] != values["password_again"]:
             self.add_error("password_again", "The passwords do not match.")
+        # With the other errors: the account is only added once the form is valid.
+        for field, reason in people.find_faults(
+            username=values.get("username"), password=values.get("password")
+        ):
+            self.add_error(field, reason)
         return values
 
     def add_account_error(self, error: people.AccountError) -> None:

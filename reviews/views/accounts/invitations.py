@@ -1,12 +1,15 @@
 """Create one-time links, and use them to join or to set a new password."""
 
+from dataclasses import dataclass
 from functools import partial
-from smtplib import SMTPException
+from smtplib import SMTPException, SMTPRecipientsRefused
 
+from allauth.account.decorators import reauthentication_required
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.core.mail import send_mail
+from django.core.mail import EmailMessage, get_connection
+from django.core.mail.backends.base import BaseEmailBackend
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -14,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from cognireview.operations import mail
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.http.request import Request
 from reviews.models import OneTimeLink, User
@@ -35,15 +39,42 @@ It works once, until {link.expires_at:%Y-%m-%d %H:%M} UTC.
 """
 
 
+@dataclass
+class ShownLink:
+    """A new link and its address, which is shown once."""
+
+    link: OneTimeLink
+    url: str
+    #: Whether the mail server has accepted the invitation.
+    mailed: bool = False
+
+
 @admin_action
 def invite(request: Request) -> HttpResponse:
+    """Create an invitation for each person of the form, and show the links."""
     form = InvitationForm(request.POST)
     if not form.is_valid():
         return render_people(request, form)
-    new = one_time_links.invite(**form.cleaned_data, actor=request.user)
-    url = _url("join", new)
-    mailed = bool(new.link.email) and settings.SENDS_MAIL and _mail(request, new.link, url)
-    return render(request, "accounts/people/link.html", {"link": new.link, "url": url, "mailed": mailed})
+    made = one_time_links.invite_all(invitees=form.invitees, actor=request.user)
+    return _show_links(request, made, sends=form.cleaned_data.get("send", False))
+
+
+@require_POST
+@admins_only
+def renew_link(request: Request, pk: int) -> HttpResponse:
+    """Replace a pending link, and send the new one where the old one may have been sent."""
+    link = get_object_or_404(OneTimeLink.objects.select_related("person"), pk=pk)
+    response: HttpResponse = reauthentication_required(_renew)(request, link)
+    return response
+
+
+def _renew(request: Request, link: OneTimeLink) -> HttpResponse:
+    try:
+        new = one_time_links.renew(link=link, actor=request.user)
+    except people.AccountError as error:
+        messages.error(request, error.reason)
+        return redirect("people")
+    return _show_links(request, [new], sends=link.purpose == OneTimeLink.Purpose.JOIN)
 
 
 @admin_action_on_person
@@ -53,8 +84,17 @@ def password_link(request: Request, person: User) -> HttpResponse:
     except people.AccountError as error:
         messages.error(request, error.reason)
         return redirect("person", person.pk)
-    url = _url("new-password", new)
-    return render(request, "accounts/people/link.html", {"link": new.link, "url": url, "mailed": False})
+    return _show_links(request, [new], sends=False)
+
+
+def _show_links(request: Request, made: list[one_time_links.NewLink], *, sends: bool) -> HttpResponse:
+    """Show new links, after sending those with an e-mail address if mail is wanted and set up."""
+    pages = {OneTimeLink.Purpose.JOIN: "join", OneTimeLink.Purpose.PASSWORD: "new-password"}
+    shown = [ShownLink(new.link, _url(pages[OneTimeLink.Purpose(new.link.purpose)], new)) for new in made]
+    error = _mail(shown) if sends and mail.is_set_up() else ""
+    person = shown[0].link.person
+    context = {"links": shown, "person": person, "mail_error": error}
+    return render(request, "accounts/people/links.html", context)
 
 
 @require_POST
@@ -108,12 +148,25 @@ def _url(name: str, new: one_time_links.NewLink) -> str:
     return f"{settings.PUBLIC_URL}{reverse(name, args=[new.token])}"
 
 
-def _mail(request: HttpRequest, link: OneTimeLink, url: str) -> bool:
-    """Send the invitation by e-mail. Return whether the mail server accepted it, and show an error if not."""
-    text = _MAIL.format(role=link.role, url=url, link=link)
+def _mail(shown: list[ShownLink]) -> str:
+    """Send invitations by e-mail, and mark those that the server accepted. Return the error that ended it.
+
+    An address that the server refuses does not keep the others from being sent.
+    """
     try:
-        send_mail("Your invitation to CogniReview", text, None, [link.email])
+        with get_connection() as connection:
+            for one in shown:
+                one.mailed = bool(one.link.email) and _send(one, connection)
     except (SMTPException, OSError) as error:
-        messages.error(request, f"The e-mail could not be sent: {error}. Send the link yourself.")
+        return str(error)
+    return ""
+
+
+def _send(one: ShownLink, connection: BaseEmailBackend) -> bool:
+    text = _MAIL.format(role=one.link.role, url=one.url, link=one.link)
+    subject = "Your invitation to CogniReview"
+    message = EmailMessage(subject, text, None, [one.link.email], connection=connection)
+    try:
+        return bool(message.send())
+    except SMTPRecipientsRefused:
         return False
-    return True

@@ -2,22 +2,32 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
+from urllib.parse import urlencode
 
 from allauth.account.decorators import reauthentication_required
 from django import forms
+from django.conf import settings
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
+from cognireview.operations import mail
 from reviews.accounts import api_tokens, one_time_links, people
+from reviews.accounts.invitation_list import InvalidList, Invitee, parse_invitees
 from reviews.accounts.permissions import ROLES, role_of
+from reviews.database.pagination import split_page
 from reviews.http.request import Request
 from reviews.models import User
 from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 from reviews.views.access import requires
 
 admins_only = requires("manage_people")
+_PAGE_SIZE = 50
+_STATES = {"active": True, "deactivated": False, "any": None}
 
 
 def admin_action(view: Callable[[Request], HttpResponse]) -> Callable[[Request], HttpResponse]:
@@ -40,15 +50,56 @@ def admin_action_on_person(
     return loaded
 
 
-class InvitationForm(forms.Form):
-    """The role of the new person, and the address for the link."""
+class SearchForm(forms.Form):
+    """The people to list."""
 
-    role = forms.ChoiceField(choices=[(role, role) for role in ROLES])
-    email = forms.EmailField(
+    q = forms.CharField(
         required=False,
-        label="E-mail (optional)",
-        widget=forms.EmailInput(attrs={"autocomplete": "off"}),
+        label="Name, username or e-mail",
+        max_length=300,
+        widget=forms.TextInput(
+            attrs={"type": "search", "autocomplete": "off", "placeholder": "Name, username or e-mail"}
+        ),
     )
+    role = forms.ChoiceField(
+        required=False,
+        label="Role",
+        choices=[("", "Any role"), *((role, role.capitalize()) for role in ROLES), ("none", "No role")],
+    )
+    state = forms.ChoiceField(
+        required=False, label="Account", choices=[(state, state.capitalize()) for state in _STATES]
+    )
+
+
+class InvitationForm(forms.Form):
+    """The people to invite, and the role of those whose line has none. Mail is offered if it is set up."""
+
+    people = forms.CharField(
+        label="Names or e-mail addresses, one per line",
+        max_length=50_000,
+        help_text="With another role: Ana Smith, ana@example.org, lead",
+        widget=forms.Textarea(attrs={"rows": 4, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    role = forms.ChoiceField(label="Their role", choices=[(role, role) for role in ROLES])
+    send = forms.BooleanField(required=False, initial=True, label="Send the invitations by e-mail")
+
+    def __init__(self, data: object = None) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        if not mail.is_set_up():
+            del self.fields["send"]
+
+    def clean(self) -> dict[str, object]:
+        values = self.cleaned_data
+        if {"people", "role"} <= values.keys():
+            pending = {link.email.lower() for link in one_time_links.pending() if link.email}
+            try:
+                self.invitees = parse_invitees(values["people"], values["role"], pending=pending)
+            except InvalidList as invalid:
+                self.add_error("people", ValidationError(invalid.problems))
+        return values
+
+    #: The people of a valid form.
+    invitees: list[Invitee]
 
 
 @require_safe
@@ -58,19 +109,44 @@ def people_page(request: Request) -> HttpResponse:
 
 
 def render_people(request: Request, form: InvitationForm) -> HttpResponse:
-    """Render the people page, with status 422 for an invalid form."""
-    context = {"people": people.all_people(), "links": one_time_links.pending(), "form": form}
+    """Render the people page, with status 422 for an invalid invitation."""
+    search = SearchForm(request.GET if request.method == "GET" else None, auto_id="search-%s")
+    chosen = search.cleaned_data if search.is_valid() else {}
+    chosen = {name: value for name, value in chosen.items() if value}
+    found = people.find_people(
+        chosen.get("q", ""),
+        chosen.get("role", ""),
+        is_active=_STATES[chosen.get("state") or "active"],
+    )
+    after = request.GET.get("after", "").replace("\0", "")[:150]
+    rows = found.filter(username__gt=after) if after else found
+    page = split_page(rows[: _PAGE_SIZE + 1], _PAGE_SIZE, lambda person: person.username)
+    activity = people.last_activity(page.rows)
+    context = {
+        "people": [(person, activity[person.pk].latest) for person in page.rows],
+        "search": search,
+        "after": after,
+        "first": f"{reverse('people')}?{urlencode(chosen)}",
+        "next_page": page.next_after
+        and f"{reverse('people')}?{urlencode({**chosen, 'after': page.next_after})}",
+        "links": one_time_links.pending(),
+        "form": form,
+        "required_roles": settings.SECOND_FACTOR_ROLES,
+    }
     return render(request, "accounts/people/page.html", context, status=422 if form.is_bound else 200)
 
 
 @require_safe
 @admins_only
 def person(request: Request, pk: int) -> HttpResponse:
-    found = get_object_or_404(people.all_people(), pk=pk)
+    found: Any = get_object_or_404(people.all_people(), pk=pk)
+    role = role_of(found)
     context = {
         "person": found,
-        "role": role_of(found),
+        "role": role,
         "roles": list(ROLES),
+        "activity": people.last_activity([found])[found.pk],
+        "must_have_second_factor": role in settings.SECOND_FACTOR_ROLES and not found.is_from_provider,
         "tokens": api_tokens.valid_tokens(found),
     }
     return render(request, "accounts/people/person.html", context)

@@ -1,4 +1,4 @@
-"""The preferences page: theme and shortcuts."""
+"""The preferences page: theme, shortcuts and notifications."""
 
 from typing import Any
 
@@ -9,10 +9,13 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from cognireview.operations import mail
 from reviews.accounts import preferences
 from reviews.accounts.preferences import COMMANDS
 from reviews.http.request import Request
 from reviews.models import User
+from reviews.notifications import event_types
+from reviews.notifications.event_types import When
 
 
 class PreferencesForm(forms.Form):
@@ -32,6 +35,33 @@ class PreferencesForm(forms.Form):
                 label=command.title, max_length=1, required=False, widget=widget
             )
 
+        # Without a mail server there is nothing to choose.
+        self.events = list(event_types.offered_to(user)) if mail.is_set_up() else []
+        if self.events:
+            self.fields["email"] = forms.EmailField(
+                label="E-mail address", required=False, widget=forms.EmailInput(attrs={"class": "input"})
+            )
+            self.initial["email"] = user.email
+        for name in self.events:
+            self.fields[f"event-{name}"] = forms.ChoiceField(
+                label=event_types.EVENTS[name].title,
+                choices=[(when.value, when.value.capitalize()) for when in When],
+                initial=event_types.choice(user, name).value,
+                # A form without these fields changes nothing.
+                required=False,
+                widget=forms.RadioSelect,
+            )
+
+    @property
+    def notifications(self) -> list[forms.BoundField]:
+        return [self[f"event-{name}"] for name in self.events]
+
+    @property
+    def choices(self) -> dict[str, When]:
+        """The chosen times by event."""
+        sent = {name: self.cleaned_data[f"event-{name}"] for name in self.events}
+        return {name: When(when) for name, when in sent.items() if when}
+
     @property
     def keys(self) -> list[forms.BoundField]:
         return [self[f"key-{command.name}"] for command in COMMANDS]
@@ -45,7 +75,13 @@ def preferences_page(request: Request) -> HttpResponse:
         messages.success(request, "Preferences saved.")
         return redirect("preferences")
     status = 422 if form.is_bound else 200
-    return render(request, "accounts/preferences/page.html", {"form": form}, status=status)
+    context = {
+        "form": form,
+        "has_events": bool(event_types.offered_to(request.user)),
+        "sends_mail": mail.is_set_up(),
+        "digest_hour": event_types.DIGEST_HOUR,
+    }
+    return render(request, "accounts/preferences/page.html", context, status=status)
 
 
 @require_POST
@@ -65,4 +101,6 @@ def _save(form: PreferencesForm, user: User) -> bool:
         for name, reason in error.reasons.items():
             form.add_error(f"key-{name}", reason)
         return False
+    if form.choices:
+        event_types.choose(person=user, choices=form.choices, email=values["email"])
     return True

@@ -1,14 +1,112 @@
-"""Revoke API tokens."""
+"""Create, list and revoke API tokens."""
 
+from typing import Any
+
+from allauth.account.decorators import reauthentication_required
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.http import require_POST
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.accounts import api_tokens
-from reviews.accounts.permissions import can
+from reviews.accounts.permissions import can, people_with_role
+from reviews.database.pagination import page_by_key, parse_key
+from reviews.http.redirects import SeeOther, sending_page
 from reviews.http.request import Request
-from reviews.models import ApiToken
+from reviews.models import ApiToken, User
+from reviews.views.access import requires
+
+_PAGE_SIZE = 50
+
+
+class TokenForm(forms.Form):
+    """The owner, purpose, scopes and validity of a new token."""
+
+    person = forms.ModelChoiceField(
+        User.objects.none(), label="Acts as", empty_label=None, widget=forms.Select(attrs={"class": "input"})
+    )
+    name = forms.CharField(
+        label="What it is for",
+        max_length=100,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "placeholder": "Nightly import"}),
+    )
+    scopes = forms.MultipleChoiceField(
+        label="What programs may do with it", widget=forms.CheckboxSelectMultiple
+    )
+    days = forms.IntegerField(
+        label="Days until it expires",
+        min_value=1,
+        max_value=api_tokens.MAX_DAYS,
+        initial=api_tokens.DEFAULT_DAYS,
+        help_text=f"At most {api_tokens.MAX_DAYS}.",
+    )
+
+    def __init__(self, author: User, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        is_admin = can(author, "manage_people")
+        if is_admin:
+            owners: Any = self.fields["person"]
+            owners.queryset = people_with_role()
+            owners.label_from_instance = lambda person: person.name
+        else:
+            del self.fields["person"]
+        # Scopes that the role of another person does not allow are refused after sending.
+        choices: Any = self.fields["scopes"]
+        choices.choices = [
+            (scope, f"{scope}: {api_tokens.SCOPE_MEANINGS[scope]}")
+            for scope, permission in api_tokens.SCOPES.items()
+            if is_admin or can(author, permission)
+        ]
+
+
+@require_safe
+@requires("manage_people")
+def token_list(request: Request) -> HttpResponse:
+    """List the tokens of everybody, or with `?ended=1` those that expired or were revoked."""
+    with_ended = bool(request.GET.get("ended"))
+    after = request.GET.get("after", "")
+    tokens = api_tokens.ended_tokens() if with_ended else api_tokens.all_valid_tokens()
+    page = page_by_key(tokens, after=after, size=_PAGE_SIZE, newest_first=True)
+    suffix = "&ended=1" if with_ended else ""
+    context = {
+        "page": page,
+        "with_ended": with_ended,
+        "after": after,
+        "next_after": page.next_after and f"{page.next_after}{suffix}",
+        "first": reverse("tokens") + ("?ended=1" if with_ended else ""),
+    }
+    return render(request, "accounts/tokens/page.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@requires("review_evaluation")
+@reauthentication_required
+def add(request: Request) -> HttpResponse:
+    """Create a token for oneself or, as an admin, for anybody, and show it once."""
+    if request.method == "POST":
+        form = TokenForm(request.user, request.POST)
+    else:
+        key = parse_key(request.GET.get("person", "")) or request.user.pk
+        form = TokenForm(request.user, initial={"person": key, "scopes": ["read"]})
+    if form.is_valid():
+        values = form.cleaned_data
+        try:
+            made = api_tokens.create(
+                person=values.get("person") or request.user,
+                scopes=values["scopes"],
+                days=values["days"],
+                name=values["name"],
+                actor=request.user,
+            )
+        except api_tokens.TokenError as error:
+            form.add_error("scopes", error.reason)
+        else:
+            is_own = made.token.person_id == request.user.pk
+            done = reverse("account") if is_own else reverse("person", args=[made.token.person_id])
+            return render(request, "accounts/tokens/created.html", {"made": made, "done": done})
+    return render(request, "accounts/tokens/new.html", {"form": form}, status=422 if form.is_bound else 200)
 
 
 @require_POST
@@ -20,4 +118,6 @@ def revoke(request: Request, pk: int) -> HttpResponse:
         raise Http404
     api_tokens.revoke(token=token, actor=request.user)
     messages.success(request, f"Token {token.prefix}… revoked.")
+    if sending_page(request).startswith(reverse("tokens")):
+        return SeeOther(sending_page(request))
     return redirect("account") if is_own else redirect("person", token.person_id)

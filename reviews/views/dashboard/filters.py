@@ -1,7 +1,11 @@
-"""The filters of the dashboard: a run and days, as query parameters."""
+"""The filters of the dashboard: a run and days, as query parameters.
+
+`days` is a key of `PERIODS`. `first` or `last` replace it.
+"""
 
 import datetime as dt
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django import forms
@@ -9,10 +13,25 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.http import urlencode
 
-from reviews.dashboard.reviewer_activity import WorkSelection
+from reviews.dashboard.pace import RunPace, run_paces
+from reviews.dashboard.reviewer_activity import Team, team_figures
+from reviews.dashboard.selection import WorkSelection, utc_today
 from reviews.models import Run, User
 from reviews.models.runs import hidden_runs
 from reviews.records.schema import EARLIEST_YEAR
+
+ALL_DAYS, CUSTOM = "all", "custom"
+#: The periods to choose from, with their titles.
+PERIODS = {"1": "1 d", "7": "7 d", "30": "30 d", ALL_DAYS: "All"}
+#: The period of the dashboard unless another one is chosen.
+USUAL = "7"
+_WORDS = {
+    "1": "today",
+    "7": "in the last 7 days",
+    "30": "in the last 30 days",
+    ALL_DAYS: "so far",
+    CUSTOM: "on these days",
+}
 
 
 class _Day(forms.DateField):
@@ -32,6 +51,7 @@ class DashboardFilterForm(forms.Form):
     run = forms.ModelChoiceField(Run.objects.none(), required=False)
     first = _Day(required=False)
     last = _Day(required=False)
+    days = forms.ChoiceField(choices=PERIODS.items(), required=False)
 
     def __init__(self, query: QueryDict, runs: QuerySet[Run]) -> None:
         super().__init__(query)
@@ -50,6 +70,38 @@ class DashboardFilters:
     chosen: tuple[tuple[str, str], ...]
     #: The runs that the reader may see.
     runs: QuerySet[Run]
+    #: A key of `PERIODS`, or `CUSTOM`.
+    period: str
+
+    @cached_property
+    def team(self) -> Team:
+        """The figures of the reviewers. Several tables of a page show them."""
+        return team_figures(self.selection)
+
+    @cached_property
+    def paces(self) -> list[RunPace]:
+        """The progress and pace of the chosen run, or of all that are not archived."""
+        return run_paces(self.runs, self.selection.run)
+
+    @property
+    def periods(self) -> list[tuple[str, str]]:
+        return list(PERIODS.items())
+
+    @property
+    def period_words(self) -> str:
+        """The period at the end of a sentence."""
+        return _WORDS[self.period]
+
+    @property
+    def before_words(self) -> str:
+        """The period before that one, in the same way."""
+        return {"1": "yesterday", CUSTOM: "as many days before"}.get(
+            self.period, f"the {self.period} days before"
+        )
+
+    @property
+    def is_custom(self) -> bool:
+        return self.period == CUSTOM
 
     def address(self, place: str, **more: str) -> str:
         """Return a dashboard URL that keeps the filters and adds parameters."""
@@ -62,16 +114,26 @@ class DashboardFilters:
         return urlencode(more | {name: day.isoformat() for name, day in days.items() if day})
 
 
-def read_filters(query: QueryDict, reader: User, reviewer: User | None = None) -> DashboardFilters:
-    """Read the filters from `run`, `first` and `last`, for the work of one reviewer or of everybody.
+def read_filters(
+    query: QueryDict, reader: User, reviewer: User | None = None, *, usual: str = ALL_DAYS
+) -> DashboardFilters:
+    """Read the filters from `run`, `days`, `first` and `last`, for the work of one reviewer or of everybody.
 
-    They select work in runs that the reader may see.
+    They select work in runs that the reader may see. `usual` is the period without another choice.
     """
     runs = Run.objects.visible_to(reader)
     form = DashboardFilterForm(query, runs)
     form.full_clean()
-    chosen = {name: value for name, value in form.cleaned_data.items() if value}
-    said = ((name, str(value.pk if isinstance(value, Run) else value)) for name, value in chosen.items())
+    given = {name: value for name, value in form.cleaned_data.items() if value}
+    period = given.pop("days", usual)
+    is_asked = "days" in query or period != ALL_DAYS
+    if "first" in given or "last" in given:
+        period, is_asked = CUSTOM, False
+    said = [(name, str(value.pk if isinstance(value, Run) else value)) for name, value in given.items()]
+    if is_asked:
+        said.append(("days", period))
+    if period.isdigit():
+        given["first"] = utc_today() - dt.timedelta(days=int(period) - 1)
     hidden = tuple(hidden_runs(reader).values_list("pk", flat=True))
-    selection = WorkSelection(reviewer=reviewer, hidden_runs=hidden, **chosen)
-    return DashboardFilters(selection, form, tuple(said), runs)
+    selection = WorkSelection(reviewer=reviewer, hidden_runs=hidden, **given)
+    return DashboardFilters(selection, form, tuple(said), runs, period)

@@ -1,27 +1,170 @@
-"""The inbox of a lead: open escalations by run."""
+"""The inbox: everything that needs a lead's or an admin's attention, and the way from item to item."""
 
-from django.db.models import Count, Min, Q
-from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from http import HTTPStatus
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.accounts.permissions import check
+from reviews.database.pagination import parse_key
+from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
+from reviews.inbox import jobs
+from reviews.inbox.items import Inbox, Item
+from reviews.inbox.kinds import BY_NAME
+from reviews.inbox.place import Place, place_of
 from reviews.models import Escalation, Run
+from reviews.models.runs import in_visible_runs
+from reviews.records.conflicts import Conflict
+from reviews.review import escalations
+from reviews.views import settled
+
+
+class AnswerForm(forms.Form):
+    """A lead's answer to a question."""
+
+    outcome = forms.ChoiceField(
+        choices=[("returned", "back to the queue"), ("closed", "closed")],
+        error_messages={"required": "Choose an outcome."},
+    )
+    answer = forms.CharField(max_length=5_000, error_messages={"required": "Enter an answer."})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def inbox(request: Request) -> HttpResponse:
+    """List the oldest items of each kind; with `kind`, all of that kind; with `run`, those of a run.
+
+    POST answers the escalation with the key `which`.
+    """
+    check(request.user, "lead_review")
+    if request.method == "POST":
+        return _answer(request)
+    return _page(request)
+
+
+def _page(request: Request, answered: tuple[Escalation, AnswerForm] | None = None) -> HttpResponse:
+    """Render the list. An invalid answer is shown on a page of its own, with the entered text."""
+    shown = Inbox(request.user, _filtered_run(request))
+    kind = BY_NAME.get("question" if answered else request.GET.get("kind", ""))
+    context: dict[str, Any] = {"inbox": shown, "run": shown.run, "kind": kind, "after": "", "next_after": ""}
+    if kind:
+        after = answered[0].pk - 1 if answered else parse_key(request.GET.get("after", ""))
+        items, context["next_after"] = shown.page(kind, after)
+        context["after"] = "" if answered else request.GET.get("after", "")
+        groups = [(kind.heading, [_row(item, answered) for item in items], 0, "")]
+    else:
+        groups = [
+            (
+                group.kind.heading,
+                [_row(item) for item in group.items],
+                group.more,
+                reverse("inbox", query=_query(shown.run) | {"kind": group.kind.name}),
+            )
+            for group in shown.groups()
+        ]
+    context["groups"] = groups
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if answered else HTTPStatus.OK
+    return render(request, "dashboard/inbox.html", context, status=status)
+
+
+def _row(item: Item, answered: tuple[Escalation, AnswerForm] | None = None) -> dict[str, Any]:
+    """Return the variables of a row of the list."""
+    raised, form = answered or (None, AnswerForm())
+    is_answered = item.kind.name == "question" and item.row == raised
+    return {
+        "item": item,
+        "url": settled.item_url(item),
+        "form": form if is_answered else AnswerForm(),
+        "can_retry": item.kind.name in jobs.JOBS and jobs.can_retry(item),
+    }
+
+
+def _answer(request: Request) -> HttpResponse:
+    raised = get_object_or_404(
+        _open_escalations(request).exclude(kind=Escalation.Kind.DISAGREEMENT),
+        pk=parse_key(request.POST.get("which", "")),
+    )
+    form = AnswerForm(request.POST)
+    if not form.is_valid():
+        return _page(request, (raised, form))
+    try:
+        escalations.resolve(escalation_id=raised.pk, actor=request.user, **form.cleaned_data)
+    except Conflict as conflict:
+        messages.error(request, conflict.reason)
+    else:
+        outcome = Escalation.Outcome(form.cleaned_data["outcome"])
+        messages.success(request, f"Answered: {raised.evaluation.title}. {outcome.label.capitalize()}.")
+    return redirect(reverse("inbox", query=_query(_filtered_run(request))))
+
+
+def _open_escalations(request: Request) -> QuerySet[Escalation]:
+    return Escalation.objects.filter(in_visible_runs(request.user)).select_related("evaluation")
 
 
 @require_safe
 @never_cache
-def inbox(request: Request) -> HttpResponse:
-    """List the runs with open escalations, the longest wait first; redirect to the only one."""
+def next_item(request: Request) -> HttpResponse:
+    """Redirect to the item after the place `inbox`, or to the first one."""
     check(request.user, "lead_review")
-    is_open = Q(escalations__outcome=Escalation.Outcome.OPEN)
-    runs = Run.objects.visible_to(request.user).filter(is_open, archived_at=None)
-    counted = runs.annotate(
-        open_escalations=Count("escalations"), oldest_at=Min("escalations__raised_at")
-    ).order_by("oldest_at", "pk")
-    found = list(counted)
-    if len(found) == 1:
-        return redirect("open-escalations", found[0].pk)
-    return render(request, "dashboard/inbox.html", {"runs": found})
+    return SeeOther(settled.next_url(request, place_of(request)))
+
+
+@require_POST
+def retry(request: Request) -> HttpResponse:
+    """Enqueue the failed job with the posted `place` again."""
+    item = _failed_job(request)
+    if item is None:
+        messages.info(request, "This job is no longer listed as failed.")
+    elif not jobs.can_retry(item):
+        messages.error(request, "This file cannot be imported as it is. Correct it and upload it again.")
+    else:
+        jobs.retry(item, request.user)
+        messages.success(request, f"Queued again: {_job_title(item)}.")
+    return redirect(reverse("inbox", query=_query(_filtered_run(request))))
+
+
+@require_POST
+def dismiss(request: Request) -> HttpResponse:
+    """Take the failed job with the posted `place` out of the inbox."""
+    if item := _failed_job(request):
+        jobs.dismiss(item, request.user)
+        messages.success(request, f"Dismissed: {_job_title(item)}.")
+    return redirect(reverse("inbox", query=_query(_filtered_run(request))))
+
+
+def _failed_job(request: Request) -> Item | None:
+    """Return the failed job at the posted place, or None if it was settled. Raises `Denied` and `Http404`."""
+    check(request.user, "lead_review")
+    place = Place.parse(request.POST.get("place", ""))
+    if place is None or place.kind not in jobs.JOBS:
+        raise Http404
+    check(request.user, BY_NAME[place.kind].permission)
+    return Inbox(request.user).find(place)
+
+
+def _job_title(item: Item) -> str:
+    if item.kind.name == "import":
+        return f"import of {item.row.file_name}"
+    if item.kind.name == "export":
+        return f"export of {item.row.run.name}"
+    if item.kind.name == "webhook":
+        return f"messages to {item.row.url}"
+    return f"e-mail to {item.row.name}"
+
+
+def _filtered_run(request: Request) -> Run | None:
+    """Return the run `run` of the address. Raises `Http404` for one that the person may not see."""
+    text = request.GET.get("run", "")
+    return get_object_or_404(Run.objects.visible_to(request.user), pk=parse_key(text)) if text else None
+
+
+def _query(run: Run | None) -> dict[str, Any]:
+    return {"run": run.pk} if run else {}

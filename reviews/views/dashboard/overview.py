@@ -1,37 +1,43 @@
 """Show the leads' dashboard, the figures of one reviewer, and the decisions behind a figure."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import can, check
-from reviews.dashboard import reviewer_activity, spot_checks
-from reviews.dashboard.drilldown import SIGNALS, list_decisions
+from reviews.dashboard import attention, reviewer_activity, spot_checks
+from reviews.dashboard.drilldown import SIGNALS, Narrowed, list_decisions
 from reviews.dashboard.overturned import describe_overturned
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
+from reviews.records.scores import criterion_title
 from reviews.views.access import load_in_run, replica_page
 from reviews.views.dashboard import filters as dashboard_filters
+from reviews.views.dashboard import matrices
 from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
-from reviews.views.tables import LinkedTable, Tab, as_csv
+from reviews.views.dashboard.key_figures import key_figures
+from reviews.views.dashboard.sparklines import small_multiples
+from reviews.views.tables import LinkedTable, Tab, Table, as_csv
 
-_DASHBOARD_TABLES = (
-    "now",
-    "runs",
-    "reviewers",
-    "days",
-    "criteria",
-    "criteria-by-reviewer",
-    "overturned",
-    "checks",
-)
+# The tables below the matrices. `days` is folded below the charts.
+_DASHBOARD_TABLES = ("runs", "now", "reviewers", "overturned", "checks")
+# The most rows of these tables on the dashboard. Their CSV files have more.
+_ON_DASHBOARD: dict[str, Callable[[DashboardFilters], Table]] = {
+    "overturned": partial(dashboard_tables.overturns, most=20),
+    "checks": partial(dashboard_tables.checks, most=20),
+    "days": partial(dashboard_tables.days, most=31),
+}
 ALL = "all"
 _REVIEWER_TABLES = ("days", "criteria", "checks")
 # Overturned decisions and latest decisions on the page of a reviewer.
@@ -43,20 +49,59 @@ _MOST_DECISIONS = 10
 def dashboard(request: Request) -> HttpResponse:
     """Show all work, filtered by `run`, `first` and `last`."""
     check(request.user, "lead_review")
-    scope = dashboard_filters.read_filters(request.GET, request.user)
+    scope = dashboard_filters.read_filters(request.GET, request.user, usual=dashboard_filters.USUAL)
+    runs, *others = (_linked(name, scope) for name in _DASHBOARD_TABLES)
     context = {
         "scope": scope,
-        "checks": len(spot_checks.open_checks(request.user)),
-        "tables": [_linked(name, scope) for name in _DASHBOARD_TABLES],
+        "updated_at": timezone.now(),
+        "has_work": scope.runs.exists(),
+        "figures": key_figures(scope),
+        "attention": [
+            (_reviewer_url(one.reviewer, scope), one.reviewer, _reasons(one, scope))
+            for one in attention.who_needs_help(scope.team)
+        ],
+        "compared": len(attention.comparable(scope.team)),
+        "attention_help": attention.DEFINITION,
+        "charts": small_multiples(scope),
+        "days": _linked("days", scope),
+        "runs": runs,
+        "matrices": [
+            (one, scope.address(reverse("dashboard-table", args=[one.name])))
+            for one in (matrices.overrides(scope), matrices.agreement(scope))
+        ],
+        "checks": spot_checks.open_checks(request.user).count(),
+        "tables": others,
     }
-    return render(request, "dashboard/overview.html", context)
+    is_refresh = request.htmx and request.htmx.target == "live"
+    return render(request, "dashboard/live.html" if is_refresh else "dashboard/overview.html", context)
+
+
+def _reviewer_url(reviewer: User, scope: DashboardFilters) -> str:
+    return scope.address(reverse("reviewer-activity", args=[reviewer.pk]))
+
+
+def _reasons(found: attention.Attention, scope: DashboardFilters) -> list[tuple[str, str]]:
+    """Return each reason with the URL of the decisions behind it."""
+    name = found.reviewer.username
+    return [
+        (
+            reason.text,
+            scope.address(
+                reverse("decisions"),
+                reviewer=name,
+                **({} if reason.signal == ALL else {"signal": reason.signal}),
+            ),
+        )
+        for reason in found.reasons
+    ]
 
 
 def _linked(name: str, scope: DashboardFilters, *, has_csv: bool = True) -> LinkedTable:
     reviewer = scope.selection.reviewer
     named = {"reviewer": reviewer.username} if reviewer else {}
     csv_url = scope.address(reverse("dashboard-table", args=[name]), **named) if has_csv else ""
-    return LinkedTable(dashboard_tables.TABLES[name](scope), csv_url)
+    build = _ON_DASHBOARD.get(name, dashboard_tables.TABLES[name])
+    return LinkedTable(build(scope), csv_url)
 
 
 @require_safe
@@ -66,13 +111,13 @@ def dashboard_table(request: Request, name: str) -> StreamingHttpResponse:
     check(request.user, "lead_review")
     if name not in dashboard_tables.TABLES:
         raise Http404
-    scope = dashboard_filters.read_filters(request.GET, request.user, _reviewer(request))
+    scope = dashboard_filters.read_filters(request.GET, request.user, _person_named(request, "reviewer"))
     return as_csv(dashboard_tables.TABLES[name](scope), f"{name}.csv")
 
 
-def _reviewer(request: Request) -> User | None:
-    """Return the reviewer named in the URL, if any."""
-    name = request.GET.get("reviewer", "")
+def _person_named(request: Request, parameter: str) -> User | None:
+    """Return the person that a query parameter names, if any."""
+    name = request.GET.get(parameter, "")
     if "\0" in name:  # PostgreSQL refuses this character
         raise Http404
     return get_object_or_404(User, username=name) if name else None
@@ -105,8 +150,9 @@ def my_activity(request: Request) -> HttpResponse:
 
 def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpResponse:
     scope = dashboard_filters.read_filters(request.GET, request.user, reviewer)
-    found = reviewer_activity.reviewer_figures(scope.selection)
+    found = scope.team.reviewers
     is_lead = can(request.user, "lead_review")
+    reasons = [] if is_own or not is_lead else _reasons_of(reviewer, scope)
     overturned = describe_overturned(scope.selection)
     shows_all = "overturned" in request.GET
     latest = list_decisions(scope.selection, reader=request.user).rows[:_MOST_DECISIONS]
@@ -121,17 +167,25 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         "overturned_csv": _linked("overturned", scope).csv_url if is_lead else "",
         "latest": dashboard_tables.decisions_table(rows, "Latest decisions"),
         "reviewer": reviewer,
+        "reasons": reasons,
+        "attention_help": attention.DEFINITION,
         "is_own": is_own,
         "scope": scope,
         "dashboard_url": scope.address(reverse("dashboard")),
         "decisions_url": scope.address(reverse("decisions"), reviewer=reviewer.username),
         "chosen": scope.chosen,
-        "intro": dashboard_tables.SIGNALS_NOT_VERDICTS,
         "figures": dashboard_tables.figures(found[0], scope) if found else [],
         "tables": [_linked(name, scope, has_csv=is_lead) for name in _REVIEWER_TABLES],
         "most_drawn": spot_checks.MOST_DRAWN,
     }
     return render(request, "dashboard/person.html", context)
+
+
+def _reasons_of(reviewer: User, scope: DashboardFilters) -> list[tuple[str, str]]:
+    """Return the reasons to look at one reviewer's work, who is compared with the team."""
+    team = reviewer_activity.team_figures(replace(scope.selection, reviewer=None))
+    found = [one for one in attention.who_needs_help(team) if one.reviewer == reviewer]
+    return _reasons(found[0], scope) if found else []
 
 
 class _DecisionQuery(NamedTuple):
@@ -141,13 +195,20 @@ class _DecisionQuery(NamedTuple):
     scope: DashboardFilters
     #: A key of `SIGNALS`.
     signal: str
+    narrowed: Narrowed = Narrowed()
 
     @property
     def parts(self) -> dict[str, str]:
         """The query parameters without those of the scope."""
         reviewer = self.scope.selection.reviewer
-        named = {"reviewer": reviewer.username} if reviewer else {}
-        return named if self.signal == ALL else named | {"signal": self.signal}
+        other = self.narrowed.other
+        found = {
+            "reviewer": reviewer.username if reviewer else "",
+            "signal": "" if self.signal == ALL else self.signal,
+            "criterion": self.narrowed.criterion,
+            "other": other.username if other else "",
+        }
+        return {name: value for name, value in found.items() if value}
 
     def address(self, place: str, **more: str) -> str:
         """Return a URL for the same decisions with more parameters."""
@@ -159,11 +220,19 @@ def decision_list(request: Request) -> HttpResponse:
     """List decisions, newest first, of a `reviewer` and with a `signal`. `after` is the cursor of a page."""
     query = _read_query(request)
     after = request.GET.get("after", "")
-    page = list_decisions(query.scope.selection, reader=request.user, signal=query.signal, after=after)
+    page = list_decisions(
+        query.scope.selection,
+        reader=request.user,
+        signal=query.signal,
+        narrowed=query.narrowed,
+        after=after,
+    )
     rows = [dashboard_tables.decided(review, query.scope) for review in page.rows]
     context = {
         "query": query,
         "tabs": _tabs(query),
+        "criterion": criterion_title(query.narrowed.criterion) if query.narrowed.criterion else "",
+        "other": query.narrowed.other,
         "table": dashboard_tables.decisions_table(rows, SIGNALS[query.signal]),
         "csv_url": query.address("decisions-csv") if can(request.user, "lead_review") else "",
         "first": query.address("decisions") if after else "",
@@ -175,7 +244,7 @@ def decision_list(request: Request) -> HttpResponse:
 
 
 def _tabs(query: _DecisionQuery) -> list[Tab]:
-    tabs = [_DecisionQuery(query.scope, signal) for signal in SIGNALS]
+    tabs = [_DecisionQuery(query.scope, signal, query.narrowed) for signal in SIGNALS]
     return [Tab(SIGNALS[tab.signal], tab.address("decisions"), tab == query) for tab in tabs]
 
 
@@ -194,7 +263,7 @@ def decisions_csv(request: Request) -> StreamingHttpResponse:
     """Download the decisions of all pages as CSV."""
     check(request.user, "lead_review")
     query = _read_query(request)
-    rows = dashboard_tables.all_decided(query.scope, query.signal)
+    rows = dashboard_tables.all_decided(query.scope, query.signal, query.narrowed)
     return as_csv(dashboard_tables.decisions_table(rows, ""), "decisions.csv")
 
 
@@ -206,9 +275,13 @@ def _read_query(request: Request) -> _DecisionQuery:
     signal = request.GET.get("signal", ALL)
     if signal not in SIGNALS:
         raise Http404
-    return _DecisionQuery(
-        dashboard_filters.read_filters(request.GET, request.user, _reviewer(request)), signal
-    )
+    criterion, other = request.GET.get("criterion", ""), _person_named(request, "other")
+    if "\0" in criterion:  # PostgreSQL refuses this character
+        raise Http404
+    if other:
+        check(request.user, "lead_review")
+    scope = dashboard_filters.read_filters(request.GET, request.user, _person_named(request, "reviewer"))
+    return _DecisionQuery(scope, signal, Narrowed(criterion, other))
 
 
 def _run_list_url(query: _DecisionQuery) -> str:

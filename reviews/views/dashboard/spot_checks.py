@@ -1,4 +1,4 @@
-"""Spot checks: a lead reviews decisions drawn at random, one by one."""
+"""Spot checks: a lead agrees with decisions drawn at random, corrects or reopens them, one by one."""
 
 from http import HTTPStatus
 
@@ -6,19 +6,28 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
 from reviews.dashboard import spot_checks
-from reviews.evidence import record as evidence_record
+from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
-from reviews.models import SpotCheck, User
+from reviews.inbox.place import place_of
+from reviews.models import Evaluation, SpotCheck, User
 from reviews.records.conflicts import Conflict
-from reviews.rubric.proposals import read_proposals
-from reviews.rubric.run_rubric import run_rubric
+from reviews.review import drafts
+from reviews.review.decision import LINE_END
+from reviews.review.forms.fields import encode_fields
+from reviews.review.forms.review import ReviewForm
+from reviews.views import settled
 from reviews.views.access import load_in_run
 from reviews.views.dashboard import filters
+from reviews.views.review import screen, toasts
+
+_LONGEST_REASON = 5_000
+_LISTED = 50
 
 
 class DrawForm(forms.Form):
@@ -26,18 +35,6 @@ class DrawForm(forms.Form):
 
     reviewer = forms.ModelChoiceField(User.objects.all(), to_field_name="username")
     count = forms.IntegerField(min_value=1, max_value=spot_checks.MOST_DRAWN)
-
-
-class OutcomeForm(forms.Form):
-    """The lead's answer to a spot check. Reopening requires a reason."""
-
-    outcome = forms.ChoiceField(choices=SpotCheck.Outcome.choices[1:])
-    note = forms.CharField(required=False, max_length=5_000)
-
-    def clean(self) -> None:
-        is_reopened = self.cleaned_data.get("outcome") == SpotCheck.Outcome.REOPENED
-        if is_reopened and not self.cleaned_data.get("note"):
-            self.add_error("note", "Enter the reason for reopening.")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -48,7 +45,8 @@ def drawn(request: Request) -> HttpResponse:
     form = DrawForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         return _draw(request, **form.cleaned_data)
-    context = {"checks": spot_checks.open_checks(request.user), "errors": form.errors}
+    checks = spot_checks.open_checks(request.user)
+    context = {"checks": checks[:_LISTED], "count": checks.count(), "errors": form.errors}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
     return render(request, "dashboard/spot_checks.html", context, status=status)
 
@@ -65,48 +63,123 @@ def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
 def spot_check(request: Request, pk: int) -> HttpResponse:
-    """Show a drawn decision with its evidence. POST agrees with it, or reopens it with a reason."""
+    """Show a drawn decision in a form. POST agrees with it, corrects it, or reopens it with a reason.
+
+    Unchanged entries are agreement; a change or `outcome=reopened` needs a `reason`.
+    """
     check(request.user, "lead_review")
     rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "resolved_by")
     drawn = load_in_run(request, rows, pk)
-    form = OutcomeForm(request.POST if request.method == "POST" else None)
-    if not form.is_valid():
-        return _page(request, drawn, form)
+    record = screen.load(request, drawn.review.evaluation_id)
+    if request.method != "POST":
+        return _show(request, drawn, record)
+    action, title = request.POST.get("action"), record.title
+    if action == "discard":
+        drafts.discard(evaluation_id=record.pk, reviewer=request.user)
+        return _go_to(request, "spot-check", pk)
+    form = ReviewForm(record, request.POST, added=int(action == "add"))
+    problem = "" if action == "add" else _problem(request, record, form)
+    if problem or action == "add":
+        return _show(request, drawn, record, form=form, problem=problem)
     try:
-        _complete(request, drawn, form)
+        done = _complete(request, drawn, record, form)
     except Conflict as conflict:
         messages.error(request, conflict.reason)
-    following = spot_checks.open_checks(request.user)
-    if following:
-        return redirect("spot-check", following[0].pk)
-    messages.success(request, "All spot checks are done.")
-    return redirect("reviewer-activity", drawn.reviewer_id)
-
-
-def _complete(request: Request, drawn: SpotCheck, form: OutcomeForm) -> None:
-    note, title = form.cleaned_data["note"], drawn.review.evaluation.title
-    if form.cleaned_data["outcome"] == SpotCheck.Outcome.AGREED:
-        spot_checks.agree(check_id=drawn.pk, actor=request.user, note=note)
-        messages.success(request, f"Agreed: {title}.")
     else:
-        spot_checks.reopen(check_id=drawn.pk, actor=request.user, reason=note)
-        messages.success(request, f"Reopened: {title} is in the queue again.")
+        toasts.offer_undo(request, record, f"{done.get_outcome_display()}: {title}.")
+    if place := place_of(request):
+        return settled.go_on(request, place)
+    following = spot_checks.open_checks(request.user).first()
+    if following:
+        return _go_to(request, "spot-check", following.pk)
+    messages.success(request, "All spot checks are done.")
+    return _go_to(request, "spot-checks")
 
 
-def _page(request: Request, drawn: SpotCheck, form: OutcomeForm) -> HttpResponse:
-    record = drawn.review.evaluation
-    proposals = read_proposals(record, run_rubric(record.run))
-    context = {
-        "drawn": drawn,
-        "evaluation": record,
-        "evidence": evidence_record.read_evidence(record, proposals, reader=request.user),
-        "decision": evidence_record.summarise_decision(record, proposals),
-        "changes": [],
-        "is_open": drawn.outcome == SpotCheck.Outcome.OPEN and record.review_id == drawn.review_id,
-        "left": len(spot_checks.open_checks(request.user)),
-        "form": form,
-    }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
-    return render(request, "dashboard/spot_check.html", context, status=status)
+def _problem(request: Request, record: Evaluation, form: ReviewForm) -> str:
+    """Return why the posted answer cannot be saved; empty if it can."""
+    has_reason = bool(_reason(request))
+    if len(_reason(request)) > _LONGEST_REASON:
+        return f"The reason has more than {_LONGEST_REASON:,} characters."
+    if request.POST.get("outcome") == SpotCheck.Outcome.REOPENED:
+        return "" if has_reason else "Enter the reason for reopening."
+    if "version" not in request.POST:
+        return "Agree, correct the scores, or reopen the record."
+    if not _is_changed(record, form):
+        return ""
+    if not form.is_valid():
+        return "The correction was not saved. Correct the marked fields."
+    return "" if has_reason else "Enter the reason for the correction."
+
+
+def _is_changed(record: Evaluation, form: ReviewForm) -> bool:
+    """Return whether the entries of a form differ from the current decision."""
+    fresh = ReviewForm(record)
+    entered, known = (
+        encode_fields([row.as_fields for row in one.rows], one.comment) for one in (form, fresh)
+    )
+    return [[LINE_END.sub("\n", text) for text in field] for field in entered] != known
+
+
+def _complete(request: Request, drawn: SpotCheck, record: Evaluation, form: ReviewForm) -> SpotCheck:
+    reason, lead = _reason(request), request.user
+    if request.POST.get("outcome") == SpotCheck.Outcome.REOPENED:
+        return spot_checks.reopen(check_id=drawn.pk, actor=lead, reason=reason)
+    if not _is_changed(record, form):
+        drafts.discard(evaluation_id=record.pk, reviewer=lead)
+        return spot_checks.agree(check_id=drawn.pk, actor=lead, note=reason)
+    return spot_checks.correct(check_id=drawn.pk, actor=lead, reason=reason, **form.arguments)
+
+
+def _reason(request: Request) -> str:
+    return request.POST.get("reason", "").strip()
+
+
+def _show(
+    request: Request,
+    drawn: SpotCheck,
+    record: Evaluation,
+    *,
+    form: ReviewForm | None = None,
+    problem: str = "",
+) -> HttpResponse:
+    """Show the check, with the form only while its decision is current and unchecked."""
+    is_open = (
+        drawn.outcome == SpotCheck.Outcome.OPEN
+        and record.review_id == drawn.review_id
+        and record.is_decided
+        and not record.is_escalated
+        and drawn.reviewer_id != request.user.pk
+        and not record.run.archived_at
+    )
+    entered = form
+    if is_open and form is None and (draft := drafts.find_draft(record, request.user)):
+        entered = ReviewForm(record, draft=draft)
+    shown = screen.SpotCheckContext(
+        drawn,
+        reverse("spot-check", args=[drawn.pk]),
+        spot_checks.open_checks(request.user).count(),
+        _reason(request),
+        is_changed=entered is not None and _is_changed(record, entered),
+    )
+    return screen.record_screen(
+        request,
+        record,
+        form=form if is_open else None,
+        problem=problem,
+        status=HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK,
+        is_revision=is_open,
+        spot_check=shown,
+    )
+
+
+def _go_to(request: Request, name: str, *keys: int) -> HttpResponse:
+    """Redirect; a request by htmx leaves the page unless it is for another check."""
+    inbox = place_of(request)
+    place = reverse(name, args=keys, query={"inbox": str(inbox)} if inbox else None)
+    if request.htmx and name != "spot-check":
+        response = HttpResponse()
+        response.headers["HX-Redirect"] = place
+        return response
+    return SeeOther(place)

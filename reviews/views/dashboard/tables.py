@@ -1,24 +1,40 @@
 """Build the tables of the dashboard and of the decisions behind its figures."""
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from django.db.models import Count
 from django.urls import reverse
 
-from reviews.dashboard import reviewer_activity, spot_checks
-from reviews.dashboard.drilldown import list_decisions, list_overturned
+from reviews.dashboard import daily_counts, spot_checks
+from reviews.dashboard import pace as team_pace
+from reviews.dashboard.daily_counts import CriterionOverrides
+from reviews.dashboard.drilldown import LISTED, Narrowed, list_decisions, list_overturned
 from reviews.dashboard.presence import active_reviewers
-from reviews.dashboard.reviewer_activity import DEFINITIONS, CriterionOverrides, ReviewerFigures
+from reviews.dashboard.reviewer_activity import DEFINITIONS, ReviewerFigures
+from reviews.dashboard.reviewer_pairs import DEFINITION as PAIR_DEFINITION
+from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS, pair_agreements
 from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
-from reviews.judge.drilldown import OTHER_SCORE, DecisionFilter
 from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User
-from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 from reviews.records.scores import criterion_title
+from reviews.statistics.intervals import wilson
 from reviews.views.dashboard.filters import DashboardFilters
-from reviews.views.tables import NOTHING, Cell, Column, Table, count, moment, percent, text_columns, words
+from reviews.views.dashboard.key_figures import duration, finish_cell
+from reviews.views.tables import (
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    count,
+    moment,
+    percent,
+    share,
+    text_columns,
+    words,
+)
 
 SIGNALS_NOT_VERDICTS = (
     "These are signals, not verdicts. There may be good reasons behind any number: read the records before "
@@ -26,14 +42,16 @@ SIGNALS_NOT_VERDICTS = (
 )
 
 
-def _figure(name: str, title: str, *, series: str = "", notes: str = "", help_of: str = "") -> Column:
-    return Column(name, title, DEFINITIONS[help_of or name], series=series, notes=notes)
+def _figure(
+    name: str, title: str, *, notes: str = "", help_of: str = "", parts: tuple[str, ...] = ()
+) -> Column:
+    return Column(name, title, DEFINITIONS[help_of or name], notes=notes, parts=parts)
 
 
 # The column of each figure, and the function that formats its cells.
 _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cell]]] = [
-    (_figure("done", "Done", series="Done"), lambda of, to: count(of.done, to())),
-    (_figure("median_seconds", "Median active time"), lambda of, _: _seconds(of.median_seconds)),
+    (_figure("done", "Decisions"), lambda of, to: count(of.done, to())),
+    (_figure("median_seconds", "Median active time"), lambda of, _: duration(of.median_seconds)),
     (
         _figure("change_rate", "Changed records", notes="changed"),
         lambda of, to: percent(of.changed, of.compared, to(signal="changed")),
@@ -59,10 +77,14 @@ _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cel
     (_figure("escalated", "Escalated"), lambda of, _: count(of.escalated)),
     (_figure("overturned", "Overturned"), lambda of, _: count(of.overturned)),
     (
-        _figure("agreement_rate", "Spot checks agreed", notes="upheld"),
-        lambda of, _: percent(of.upheld, of.checked),
+        _figure("agreement_rate", "Spot checks agreed", parts=("agreement_low", "agreement_high", "checked")),
+        lambda of, to: _agreement(of, to(signal="checked")),
     ),
 ]
+
+
+def _agreement(of: ReviewerFigures, url: str) -> Cell:
+    return share(wilson(of.upheld, of.checked, "spot checks"), url) if of.checked else NOTHING
 
 
 def figures(of: ReviewerFigures, scope: DashboardFilters) -> list[tuple[Column, Cell]]:
@@ -77,7 +99,7 @@ def figures(of: ReviewerFigures, scope: DashboardFilters) -> list[tuple[Column, 
 def reviewers(scope: DashboardFilters) -> Table:
     rows = [
         [_person(of.reviewer, scope), *(cell for _, cell in figures(of, scope))]
-        for of in reviewer_activity.reviewer_figures(scope.selection)
+        for of in scope.team.reviewers
     ]
     return Table(
         "reviewers",
@@ -85,8 +107,6 @@ def reviewers(scope: DashboardFilters) -> Table:
         [*text_columns(reviewer="Reviewer"), *(column for column, _ in _FIGURES)],
         rows,
         "No decisions yet.",
-        SIGNALS_NOT_VERDICTS,
-        chart="bar",
     )
 
 
@@ -121,7 +141,6 @@ _STATUSES = ("waiting", "claimed", "done")
 
 def runs(scope: DashboardFilters) -> Table:
     """Build the table of runs with their progress and the records that wait for a lead."""
-    chosen = scope.selection.run
     disputed = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN).values_list("run")
     conflicts = dict(disputed.annotate(Count("pk")).order_by())
     # Decided records count, too: a late independent review may disagree.
@@ -132,18 +151,19 @@ def runs(scope: DashboardFilters) -> Table:
         *(Column(status, status.capitalize()) for status in _STATUSES),
         Column("with_a_lead", "Awaiting lead", "Records that reviewers escalated or disagree on."),
         Column("conflicts", "Conflicts", "An imported file disagrees with a decision made here."),
+        Column("finish", "Expected finish", team_pace.FINISH_DEFINITION, is_number=False, notes="pace"),
         Column("change", "Change", is_number=False, is_action=True),
     ]
     rows = [
         [
             words(run.name, url=reverse("run", args=[run.pk])),
             *_status_cells(run, progress),
-            count(with_a_lead.get(run.pk, 0), reverse("open-escalations", args=[run.pk])),
+            count(with_a_lead.get(run.pk, 0), reverse("inbox", query={"run": run.pk})),
             count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
+            finish_cell(progress.left, workload),
             Cell("Assign or prioritise", url=reverse("bulk-change", args=[run.pk])),
         ]
-        for run, progress in queue_progress.all_progress(scope.runs.filter(archived_at=None))
-        if chosen in {None, run}
+        for run, progress, workload in scope.paces
     ]
     return Table("runs", "Runs", columns, rows, "There are no runs yet.")
 
@@ -155,22 +175,20 @@ def _status_cells(run: Run, progress: Progress) -> list[Cell]:
 
 def criteria(scope: DashboardFilters) -> Table:
     """Build the table of overridden scores by criterion."""
-    rows = [_criterion(of, scope) for of in reviewer_activity.criterion_overrides(scope.selection)]
+    rows = [_criterion(of, scope) for of in daily_counts.criterion_overrides(scope.selection)]
     return Table(
         "criteria",
         "Changed scores by criterion",
         [*text_columns(criterion="Criterion"), *_criterion_columns()],
         rows,
         "No decisions with judge scores yet.",
-        chart="bar",
-        is_percent=True,
     )
 
 
 def criteria_by_reviewer(scope: DashboardFilters) -> Table:
     rows = [
         [_person(of.reviewer, scope), *_criterion(of, scope)]
-        for of in reviewer_activity.criterion_overrides_by_reviewer(scope.selection)
+        for of in daily_counts.criterion_overrides_by_reviewer(scope.selection)
         if of.reviewer
     ]
     return Table(
@@ -185,7 +203,7 @@ def criteria_by_reviewer(scope: DashboardFilters) -> Table:
 
 def _criterion_columns() -> list[Column]:
     return [
-        _figure("override_rate", "Changed", series="Changed scores"),
+        _figure("override_rate", "Changed"),
         Column("overridden", "Scores changed"),
         Column("judged", "Scores compared"),
     ]
@@ -198,32 +216,60 @@ def _criterion(of: CriterionOverrides, scope: DashboardFilters) -> list[Cell]:
 
 
 def _overriding(of: CriterionOverrides, scope: DashboardFilters) -> str:
-    """Return the URL of the current decisions that override the criterion. Empty without a run."""
-    run = scope.selection.run
-    if run is None or scope.selection.reviewer:
-        return ""
-    asked = DecisionFilter(criterion=of.criterion, human_said=OTHER_SCORE).parts
-    who = {"reviewer": of.reviewer.username} if of.reviewer else {}
-    return reverse("judge-decisions", args=[run.pk], query=asked | who)
+    """Return the URL of the decisions that override the criterion."""
+    reviewer = of.reviewer or scope.selection.reviewer
+    who = {"reviewer": reviewer.username} if reviewer else {}
+    return scope.address(reverse("decisions"), **who, criterion=of.criterion)
 
 
-def days(scope: DashboardFilters) -> Table:
-    found = reviewer_activity.day_figures(scope.selection)
+def days(scope: DashboardFilters, most: int | None = None) -> Table:
+    """Build the table of days with decisions, or of the last ones."""
+    found = daily_counts.day_figures(scope.selection)
     rows = []
     for day, of_day in groupby(sorted(found, key=lambda one: one.day), key=lambda one: one.day):
         each = list(of_day)
         done, changed = sum(one.done for one in each), sum(one.changed for one in each)
-        rows.append([words(day.isoformat()), count(done), count(changed), count(len(each))])
+        rows.append([_day(day, scope), count(done), count(changed), count(len(each))])
     columns = [
         Column("day", "Day", "Days with decisions, in UTC.", is_number=False),
-        _figure("done", "Done", series="Done"),
-        _figure("changed", "Changed records", series="Changed records", help_of="change_rate"),
+        _figure("done", "Decisions"),
+        _figure("changed", "Changed records", help_of="change_rate"),
         Column("reviewers", "Reviewers"),
     ]
-    return Table("days", "Day by day", columns, rows, "No decisions yet.", chart="line", folds=True)
+    shown = rows if most is None else rows[-most:]
+    intro = f"The last {most} days with decisions. The CSV file has all." if len(shown) < len(rows) else ""
+    return Table("days", "Day by day", columns, shown, "No decisions yet.", intro, folds=True)
 
 
-def overturns(scope: DashboardFilters) -> Table:
+def _day(day: dt.date, scope: DashboardFilters) -> Cell:
+    """Return a cell that links to the decisions of a day."""
+    run, reviewer = scope.selection.run, scope.selection.reviewer
+    kept = ({"run": str(run.pk)} if run else {}) | ({"reviewer": reviewer.username} if reviewer else {})
+    text = day.isoformat()
+    return words(text, url=reverse("decisions", query=kept | {"first": text, "last": text}))
+
+
+def agreement(scope: DashboardFilters) -> Table:
+    """Build the table of pairs of reviewers, for CSV."""
+    rows = [
+        [
+            Cell(pair.one.name, pair.one.username),
+            Cell(pair.other.name, pair.other.username),
+            percent(pair.same, pair.scores),
+            count(pair.records),
+        ]
+        for pair in pair_agreements(scope.selection)
+        if pair.records >= FEWEST_RECORDS
+    ]
+    columns = [
+        *text_columns(reviewer="Reviewer", other="Other reviewer"),
+        Column("agreement", "Same score", PAIR_DEFINITION, notes="scores"),
+        Column("records", "Records"),
+    ]
+    return Table("agreement", "Agreement between reviewers", columns, rows, "No pairs with enough records.")
+
+
+def overturns(scope: DashboardFilters, most: int = LISTED) -> Table:
     """Build the table of the latest decisions that others changed or reopened."""
     rows = [
         [
@@ -234,7 +280,7 @@ def overturns(scope: DashboardFilters) -> Table:
             words(one.reason),
             moment(one.at),
         ]
-        for one in list_overturned(scope.selection)
+        for one in list_overturned(scope.selection, most)
     ]
     columns = [
         *text_columns(record="Record", reviewer="Decided by", what="Outcome"),
@@ -244,8 +290,9 @@ def overturns(scope: DashboardFilters) -> Table:
     return Table("overturned", "Overturned decisions", columns, rows, none, intro, folds=True)
 
 
-def checks(scope: DashboardFilters) -> Table:
+def checks(scope: DashboardFilters, most: int = spot_checks.LISTED) -> Table:
     """Build the table of the latest completed spot checks."""
+    found = spot_checks.completed_checks(scope.selection, most + 1)
     rows = [
         [
             _record(check.review.evaluation),
@@ -255,13 +302,15 @@ def checks(scope: DashboardFilters) -> Table:
             words(check.note),
             moment(check.resolved_at) if check.resolved_at else NOTHING,
         ]
-        for check in spot_checks.completed_checks(scope.selection)
+        for check in found[:most]
     ]
     columns = [
         *text_columns(record="Record", reviewer="Decided by", outcome="Outcome"),
         *text_columns(by="Checked by", note="Note", at="When"),
     ]
-    return Table("checks", "Completed spot checks", columns, rows, "No completed spot checks.", folds=True)
+    intro = f"The newest {most}." if len(found) > most else ""
+    none = "No completed spot checks."
+    return Table("checks", "Completed spot checks", columns, rows, none, intro, folds=True)
 
 
 _DECISIONS = [
@@ -288,15 +337,17 @@ def decided(review: Review, scope: DashboardFilters) -> list[Cell]:
         words(review.judged_verdict or ""),
         words(review.verdict or ""),
         _known(review.changes),
-        _seconds(None if review.active_ms is None else review.active_ms / 1000),
+        duration(None if review.active_ms is None else review.active_ms / 1000),
         _known(review.words),
     ]
 
 
 @yield_from_replica
-def all_decided(scope: DashboardFilters, signal: str) -> Iterator[list[Cell]]:
+def all_decided(scope: DashboardFilters, signal: str, narrowed: Narrowed) -> Iterator[list[Cell]]:
     """Yield the decisions of every page."""
-    found = all_rows(lambda after: list_decisions(scope.selection, signal=signal, after=after))
+    found = all_rows(
+        lambda after: list_decisions(scope.selection, signal=signal, narrowed=narrowed, after=after)
+    )
     yield from (decided(review, scope) for review in found)
 
 
@@ -308,6 +359,7 @@ TABLES: dict[str, Callable[[DashboardFilters], Table]] = {
     "criteria": criteria,
     "criteria-by-reviewer": criteria_by_reviewer,
     "days": days,
+    "agreement": agreement,
     "overturned": overturns,
     "checks": checks,
 }
@@ -325,14 +377,6 @@ def _record(evaluation: Evaluation) -> Cell:
 
 def _known(number: int | None) -> Cell:
     return NOTHING if number is None else count(number)
-
-
-def _seconds(seconds: float | None) -> Cell:
-    if seconds is None:
-        return NOTHING
-    minutes, rest = divmod(round(seconds), 60)
-    text = f"{minutes} min {rest} s" if minutes else f"{rest} s"
-    return Cell(text.replace(" ", "\N{NO-BREAK SPACE}"), round(seconds, 1))
 
 
 def _streak(of: ReviewerFigures, url: str) -> Cell:

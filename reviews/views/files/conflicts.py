@@ -7,14 +7,17 @@ from django.contrib import messages
 from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.history import file_conflicts
 from reviews.http.request import Request
+from reviews.inbox.place import place_of
 from reviews.models import FileConflict, Run
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
+from reviews.views import settled
 from reviews.views.access import load_run
 
 # The most conflicts per request, so that it ends in reasonable time.
@@ -59,7 +62,10 @@ def resolve_conflicts(request: Request, run_pk: int) -> HttpResponse:
         messages.success(request, f"{resolved:,} resolved: {FileConflict.Outcome(keep).label}.")
     for reason in dict.fromkeys(refused):
         messages.error(request, f"{refused.count(reason):,} not resolved. {reason}")
-    return redirect("conflicts", run.pk)
+    place = place_of(request)
+    if place and not file_conflicts.count_open(run):
+        return settled.go_on(request, place)
+    return redirect(reverse("conflicts", args=[run.pk], query={"inbox": str(place)} if place else {}))
 
 
 def _posted(request: Request, run: Run) -> tuple[str, list[tuple[int, int]]]:

@@ -1,7 +1,5 @@
 """Request exports, follow their progress, and download the file with its receipt."""
 
-import base64
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -9,21 +7,19 @@ from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.accounts.permissions import check
-from reviews.exports import formats, jobs, output, stored_files
+from reviews.exports import downloads, formats, jobs, output
 from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.output import ExportOptions
 from reviews.http.request import Request
-from reviews.http.streaming import download
-from reviews.models import Export, ExportPart, Import, IndependentReview, Run
+from reviews.models import Export, Import, IndependentReview, Run
 from reviews.views.access import load_in_run, load_run
 from reviews.views.files.imports import poll_seconds
 from reviews.views.parts import render_part
 
 SHOWN_EXPORTS = 20
-_RANGE = re.compile(r"bytes=([0-9]{0,20})-([0-9]{0,20})")
 
 
 class _ImportField(forms.ModelChoiceField):  # type: ignore[type-arg]  # it takes none when it runs
@@ -126,63 +122,23 @@ def export_page(request: Request, pk: int) -> HttpResponse:
 def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpResponse:
     """Send the file, or the range of a Range header."""
     check(request.user, "export_run")
-    export = _finished(request, pk)
-    jobs.record_download(export, request.user)
-    name = output.export_options(export).file_name
-    asked = None
-    if request.headers.get("If-Range", _etag(export)) == _etag(export):
-        asked = asked_range(request.headers.get("Range", ""), export.size)
-    if asked is not None and not asked:
-        return HttpResponse(status=416, headers={"Content-Range": f"bytes */{export.size}"})
-    sent = range(export.size) if asked is None else asked
-    blocks = stored_files.stored_range(export, ExportPart.Kind.FILE, sent.start, sent.stop - 1)
-    response = download(blocks if request.method == "GET" else iter(()), name, size=len(sent))
-    response.status_code = 200 if asked is None else 206
-    for header, value in _headers(export, name).items():
-        response.headers[header] = value
-    if asked is not None:
-        response.headers["Content-Range"] = f"bytes {sent.start}-{sent.stop - 1}/{export.size}"
-    return response
+    return downloads.file_response(_finished(request, pk), request.user, request)
 
 
-def _headers(export: Export, name: str) -> dict[str, str]:
-    digest = base64.b64encode(bytes.fromhex(export.sha256)).decode()
-    return {
-        "Content-Type": formats.CONTENT_TYPES[f".{name.rpartition('.')[2]}"],
-        "Accept-Ranges": "bytes",
-        "ETag": _etag(export),
-        "Repr-Digest": f"sha-256=:{digest}:",
-        # Not no-store: a browser may resume an interrupted download.
-        "Cache-Control": "private, no-cache",
-    }
-
-
-def _etag(export: Export) -> str:
-    return f'"{export.sha256}"'
-
-
-def asked_range(header: str, size: int) -> range | None:
-    """Return the range of a Range header; empty if it is outside the file.
-
-    None means the whole file: without a header, and for an invalid header or several ranges, which a server
-    may ignore (RFC 9110, 14.2).
-    """
-    found = _RANGE.fullmatch(header.strip())
-    first, last = found.groups() if found else ("", "")
-    if first and last and int(last) < int(first):
-        return None
-    if first:
-        return range(int(first), min(int(last) + 1, size) if last else size)
-    return range(max(size - int(last), 0), size) if last else None
+@require_POST
+def cancel_export(request: Request, pk: int) -> HttpResponse:
+    """Cancel an export that is not finished."""
+    check(request.user, "export_run")
+    export = load_in_run(request, Export.objects.all(), pk)
+    jobs.cancel(export_id=export.pk, actor=request.user)
+    return redirect("export-page", export.pk)
 
 
 @require_safe
 def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
     """Send the receipt, for `manage.py verify_export`."""
     check(request.user, "export_run")
-    export = _finished(request, pk)
-    name = f"{output.export_options(export).file_name}.receipt.json"
-    return download(stored_files.stored_receipt(export), name, content_type="application/json")
+    return downloads.receipt_response(_finished(request, pk))
 
 
 def _finished(request: Request, pk: int) -> Export:

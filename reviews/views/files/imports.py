@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.db import transaction
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
@@ -18,9 +19,11 @@ from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.imports import jobs
 from reviews.imports.exception_groups import group_exceptions
+from reviews.inbox.place import place_of
 from reviews.models import Export, Import, ImportLine, ImportProgress
 from reviews.storage.decompression import base_name
 from reviews.storage.errors import ImportRefused
+from reviews.views import settled
 from reviews.views.access import load_in_run
 from reviews.views.parts import render_part
 
@@ -117,6 +120,9 @@ def retry(request: Request, pk: int) -> HttpResponse:
     check(request.user, "import_file")
     source = load_in_run(request, Import.objects.all(), pk)
     jobs.retry_import(source.pk, request.user)
+    if place := place_of(request):
+        messages.success(request, f"Queued again: {source.file_name}.")
+        return settled.go_on(request, place)
     return redirect("import", source.pk)
 
 

@@ -1,4 +1,4 @@
-"""List the decisions behind a count of the judge's accuracy."""
+"""List the ratings behind a count of the judge's accuracy, and the decisions that name a cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -11,15 +11,13 @@ from django.views.decorators.http import require_safe
 from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
-from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, DecisionFilter, list_decisions
+from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, RatedRecord, RatingFilter, list_ratings
 from reviews.judge.scope import FILTERS
-from reviews.models import Review
-from reviews.records.scores import criterion_title, decode_score, format_score, score_of
+from reviews.records.scores import criterion_title, decode_score, format_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
-from reviews.views.judge.filters import JudgeFilters
-from reviews.views.judge.overview import load
+from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.tables import RECORDS
 from reviews.views.tables import Cell, Column, Table, as_csv, moment, text_columns, words
 
@@ -28,31 +26,37 @@ _COLUMNS = [
     Column(
         "human",
         "Human",
-        "In a blind review, the score before the judge's scores were shown.",
+        "In a blind rating, the score before the judge's scores were shown.",
         is_number=False,
     ),
-    Column("final", "Current", "The score in the exported file.", is_number=False),
-    *text_columns(cause="Cause", basis="Review", reviewer="Reviewer", at="When"),
+    Column("final", "Submitted", "The score that this reviewer submitted.", is_number=False),
+    *text_columns(cause="Cause", basis="Rating", reviewer="Reviewer", at="When"),
 ]
 
-_WORDS = {NO_SCORE: "none", ANY_SCORE: "any", OTHER_SCORE: "another"}
+_CHANGED = {
+    "": "",
+    "any": "changed after the reveal",
+    "to judge": "changed to the judge's score",
+    "from judge": "changed from the judge's score",
+}
+_WORDS = {NO_SCORE: "none", ANY_SCORE: "any"}
 
 
-def _read_filter(request: Request) -> DecisionFilter:
+def _read_filter(request: Request) -> RatingFilter:
     try:
-        return DecisionFilter.read(request.GET.dict())
+        return RatingFilter.read(request.GET.dict())
     except KeyError:
         raise Http404 from None
 
 
 @replica_page
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
-    """Show the current decisions with a pair of scores or with a cause, newest first."""
+    """Show the ratings with a pair of scores, or the current decisions with a cause, newest first."""
     filters, wanted = load(request, run_pk), _read_filter(request)
     after = request.GET.get("after", "")
     try:
         with time_limit():
-            page = list_decisions(filters.scope, wanted, after=after)
+            page = list_ratings(filters.scope, wanted, after=after)
     except QueryTooSlow:
         page = None
     more = wanted.parts
@@ -69,85 +73,84 @@ def decision_list(request: Request, run_pk: int) -> HttpResponse:
         "csv_url": filters.address("judge-decisions-csv", **more),
         "first": filters.address("judge-decisions", **more) if after else "",
         "next": filters.address("judge-decisions", **more, after=next_after) if next_after else "",
-        "back": filters.address("judge-error-analysis" if wanted.cause else "judge"),
+        "back": filters.address("judge-errors" if wanted.cause else "judge"),
     }
     return render(request, "judge/decisions.html", context)
 
 
 @require_safe
 def decisions_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the decisions of all pages as CSV."""
+    """Download the ratings of all pages as CSV."""
     filters, wanted = load(request, run_pk), _read_filter(request)
     return as_csv(_table(_all_rows(filters, wanted)), "decisions.csv")
 
 
 @yield_from_replica
-def _all_rows(filters: JudgeFilters, wanted: DecisionFilter) -> Iterator[list[Cell]]:
-    found = all_rows(lambda after: list_decisions(filters.scope, wanted, after=after))
+def _all_rows(filters: JudgeFilters, wanted: RatingFilter) -> Iterator[list[Cell]]:
+    found = all_rows(lambda after: list_ratings(filters.scope, wanted, after=after))
     yield from _rows(found, wanted)
 
 
 def _table(rows: Iterable[Sequence[Cell]]) -> Table:
-    return Table("decisions", "Decisions", _COLUMNS, rows, "No such decisions.")
+    return Table("ratings", "Ratings", _COLUMNS, rows, "No such ratings.")
 
 
-def _rows(reviews: Iterable[Review], wanted: DecisionFilter) -> Iterator[list[Cell]]:
-    for review in reviews:
-        judge, human, final = _scores(review, wanted.criterion)
+def _rows(found: Iterable[RatedRecord], wanted: RatingFilter) -> Iterator[list[Cell]]:
+    for one in found:
         yield [
-            words(review.evaluation.title, url=reverse("evaluation", args=[review.evaluation_id])),
-            words(judge),
-            words(human),
-            words(final),
-            words(_cause(review, wanted)),
-            words("assisted" if review.blind_scores is None else "blind"),
-            words(review.reviewer.name),
-            moment(review.submitted_at),
+            words(one.evaluation.title, url=reverse("evaluation", args=[one.evaluation.pk])),
+            *(words(_score_text(score, wanted.criterion)) for score in (one.judge, one.human, one.final)),
+            words(_cause(one, wanted)),
+            words(one.basis),
+            words(one.reviewer.name),
+            moment(one.at),
         ]
 
 
-def _scores(review: Review, criterion: str) -> tuple[str, str, str]:
-    """Return the judge's, the human's and the final score of a criterion, or the verdicts."""
-    is_blind = review.blind_scores is not None
-    if not criterion:
-        human = review.blind_verdict if is_blind else review.verdict
-        return review.judged_verdict or "none", human or "none", review.verdict or "none"
-    final = _score_text(score_of((review.corrected_scores or {}).get(criterion)))
-    human = _score_text((review.blind_scores or {}).get(criterion)) if is_blind else final
-    return _score_text((review.judged or {}).get(criterion)), human, final
+def _score_text(score: Any, criterion: str) -> str:
+    """Format the score of a criterion, or a verdict."""
+    if score is None:
+        return "none"
+    return format_score(score) if criterion else str(score)
 
 
-def _score_text(score: Any) -> str:
-    return "none" if score is None else format_score(score)
-
-
-def _cause(review: Review, wanted: DecisionFilter) -> str:
+def _cause(one: RatedRecord, wanted: RatingFilter) -> str:
     if wanted.criterion:
-        return str(review.causes.get(wanted.criterion, ""))
-    return ", ".join(f"{criterion_title(name)}: {cause}" for name, cause in review.causes.items())
+        return str(one.causes.get(wanted.criterion, ""))
+    return ", ".join(f"{criterion_title(name)}: {cause}" for name, cause in one.causes.items())
 
 
-def _title(wanted: DecisionFilter, filters: JudgeFilters) -> str:
-    """Describe the decisions in a few words."""
+def _title(wanted: RatingFilter, filters: JudgeFilters) -> str:
+    """Describe the ratings in a few words."""
     if wanted.cause:
         cause = run_rubric(filters.scope.run).cause(wanted.cause)
         return f"Cause: {cause.title.lower() if cause else wanted.cause}"
     scores = {"judge": wanted.judge_said, "human": wanted.human_said}
-    parts = [f"{who} {_score_title(score, wanted)}" for who, score in scores.items() if score]
+    if wanted.human_said == OTHER_SCORE:
+        differs = "the reviewer differs from the judge"
+        is_any = wanted.judge_said in {"", ANY_SCORE}
+        parts = [differs if is_any else f"{differs}'s {_score_title(wanted.judge_said, wanted)}"]
+    else:
+        parts = [f"{who} {_score_title(score, wanted)}" for who, score in scores.items() if score]
+    parts += filter(None, [_CHANGED[wanted.changed], "several reviewers" if wanted.shared else ""])
+    parts += ["sent to a lead"] if wanted.escalated else []
     subject = criterion_title(wanted.criterion) if wanted.criterion else "Verdict"
-    return f"{subject}: {', '.join(parts)}" if parts else f"{subject}: all decisions"
+    return f"{subject}: {', '.join(parts)}" if parts else f"{subject}: all ratings"
 
 
-def _score_title(score: str, wanted: DecisionFilter) -> str:
+def _score_title(score: str, wanted: RatingFilter) -> str:
     if score in _WORDS:
         return _WORDS[score]
     return format_score(decode_score(score)) if wanted.criterion else score
 
 
-def _describe(wanted: DecisionFilter, filters: JudgeFilters) -> str:
+def _describe(wanted: RatingFilter, filters: JudgeFilters) -> str:
     """Describe the filters in a sentence."""
-    drawn = RECORDS[wanted.drawn] if wanted.drawn else "records"
-    seen = f"{wanted.seen.capitalize()} reviews" if wanted.seen else "Reviews"
+    part = RECORDS[wanted.part] if wanted.part else "records"
+    what = "decisions" if wanted.cause else "ratings"
+    basis = f"{wanted.basis} {what}".strip().capitalize()
     about = f", about {criterion_title(wanted.criterion)}" if wanted.cause and wanted.criterion else ""
     only = "".join(f", {FILTERS[name].lower()} {value}" for name, value in filters.chosen.items())
-    return f"{seen} of {drawn}{about}{only}. Only current decisions."
+    left_out = "" if wanted.cause else " Ratings of records in the queue are counted, but not listed."
+    reason = f" with the flag reason “{wanted.reason}”" if wanted.reason else ""
+    return f"{basis} of {part}{reason}{about}{only}.{left_out}"

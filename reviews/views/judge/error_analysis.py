@@ -1,10 +1,9 @@
-"""Show the causes that reviewers named by prompt template, with examples, and export them."""
+"""Download the error analysis: as Markdown for people, and as JSON lines for tools that tune judges."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from django.conf import settings
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import StreamingHttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
@@ -12,41 +11,8 @@ from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import few_shot
-from reviews.judge.error_analysis import Example, NamedCause, analyse_errors, to_markdown
-from reviews.views.access import replica_page
-from reviews.views.judge import findings
-from reviews.views.judge.filters import JudgeFilters
-from reviews.views.judge.overview import load, page
-from reviews.views.tables import Table
-
-
-class TemplateView(NamedTuple):
-    """A prompt template with its causes, as a table and with examples."""
-
-    path: str
-    table: Table
-    causes: tuple[NamedCause, ...]
-
-
-@replica_page
-def show_error_analysis(request: Request, run_pk: int) -> HttpResponse:
-    """Show the causes by prompt template."""
-    filters = load(request, run_pk)
-    context = {
-        "templates": _templates(filters),
-        "markdown_url": filters.address("judge-error-analysis-markdown"),
-        "few_shot_url": filters.address("judge-few-shot"),
-        "csv_url": filters.address("judge-table", "causes"),
-    }
-    return page(request, filters, "judge-error-analysis", context)
-
-
-def _templates(filters: JudgeFilters) -> list[TemplateView]:
-    found = analyse_errors(filters.scope).templates
-    return [
-        TemplateView(template.path, findings.causes(template, filters, number), template.causes)
-        for number, template in enumerate(found, start=1)
-    ]
+from reviews.judge.error_analysis import Example, analyse_errors, to_markdown
+from reviews.views.judge.filters import load
 
 
 @require_safe

@@ -1,13 +1,21 @@
 """The filters of the judge's pages: the scope in the URL, the form fields, and links that keep the scope."""
 
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from django.http import QueryDict
 from django.urls import reverse
 
-from reviews.judge import scope
-from reviews.judge.scope import FILTERS, NO_MODEL, JudgeScope, ScopeChoices
-from reviews.models import Run
+from reviews.http.request import Request
+from reviews.judge import accuracy, funnel, scope
+from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.flag_choice import USUAL_LIMIT
+from reviews.judge.funnel import Funnel
+from reviews.judge.reviewer_agreement import ReviewerAgreement, measure_reviewer_agreement
+from reviews.judge.scope import DATES, FILTERS, NO_MODEL, JudgeScope, ReadScope, ScopeChoices
+from reviews.models import Run, User
+from reviews.views.access import load_run
 
 
 class FilterOption(NamedTuple):
@@ -22,25 +30,49 @@ class FilterField(NamedTuple):
 
     name: str
     title: str
-    options: list[FilterOption]
+    #: The values to choose from; None if people enter the value.
+    options: list[FilterOption] | None
     #: The chosen value, or empty for all.
     value: str
+    #: Whether there is a choice.
+    narrows: bool
+    #: The type of the input without options.
+    kind: str = "text"
 
-    @property
-    def narrows(self) -> bool:
-        """Whether there is a choice."""
-        return bool(self.value) or len(self.options) > 1
 
-
-class JudgeFilters(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class JudgeFilters:
     """The filters of a page, and the scope they choose."""
 
     scope: JudgeScope
     fields: tuple[FilterField, ...]
     #: The chosen values, by filter name.
     chosen: dict[str, str]
-    #: Sentences about values that no decision has.
+    #: Sentences about values that are ignored.
     problems: tuple[str, ...] = ()
+    #: The criterion to break down by judge, prompt and model; None for the verdict.
+    criterion: str | None = None
+    #: The ratings to show errors of, such as `blind-flagged`; empty for those that say most.
+    ratings: str = ""
+    #: The limit of the error rate among unflagged records, as a share.
+    limit: float = USUAL_LIMIT
+    #: Who reads the page; None for a page that shows nothing of other runs.
+    reader: User | None = None
+
+    @cached_property
+    def compared(self) -> JudgeVsHuman:
+        """The figures of the judge's accuracy, which several sections of a page show."""
+        return accuracy.compare_with_humans(self.scope)
+
+    @cached_property
+    def agreement(self) -> tuple[ReviewerAgreement, ...]:
+        """The agreement among reviewers, which several sections of a page show."""
+        return measure_reviewer_agreement(self.scope)
+
+    @cached_property
+    def followed(self) -> Funnel:
+        """The records to score blind, which the headline and a section show."""
+        return funnel.follow_records(self.scope, self.compared)
 
     def address(self, place: str, *arguments: str, **more: str) -> str:
         """Return a URL of the run that keeps the chosen filters and adds parameters."""
@@ -53,19 +85,40 @@ class JudgeFilters(NamedTuple):
         ]
 
 
+def load(request: Request, run_pk: int) -> JudgeFilters:
+    """Return the run with the filters of the URL. Only leads may see it."""
+    found = read_filters(load_run(request, run_pk, "lead_review"), request.GET)
+    return replace(found, reader=request.user)
+
+
 def read_filters(run: Run, query: QueryDict) -> JudgeFilters:
     """Read the filters of a run's page from the query string."""
     read = scope.read_scope(run, query)
-    options = _options(read.choices)
     return JudgeFilters(
         read.scope,
-        tuple(
-            FilterField(name, title, options[name], read.chosen.get(name, ""))
-            for name, title in FILTERS.items()
-        ),
+        tuple(_field(name, read) for name in FILTERS),
         read.chosen,
         tuple(f"{problem} The filter is ignored." for problem in read.problems),
+        query.get("of") or None,
+        query.get("ratings", ""),
+        _limit(query.get("limit", "")),
     )
+
+
+def _field(name: str, read: ReadScope) -> FilterField:
+    options, value = _options(read.choices).get(name), read.chosen.get(name, "")
+    is_possible = len(options) > 1 if options is not None else bool(read.choices.reviewers)
+    kind = "date" if name in DATES else "text"
+    return FilterField(name, FILTERS[name], options, value, bool(value) or is_possible, kind)
+
+
+def _limit(text: str) -> float:
+    """Return a limit given in percent as a share, or the usual one."""
+    try:
+        given = float(text) / 100
+    except ValueError:
+        return USUAL_LIMIT
+    return given if 0 < given < 1 else USUAL_LIMIT
 
 
 def _options(choices: ScopeChoices) -> dict[str, list[FilterOption]]:
@@ -75,3 +128,8 @@ def _options(choices: ScopeChoices) -> dict[str, list[FilterOption]]:
         "model": [FilterOption(name or NO_MODEL, name or "no model") for name in choices.models],
         "reviewer": [FilterOption(person.username, person.name) for person in choices.reviewers],
     }
+
+
+def record_list(run: Run, **filters: str) -> str:
+    """Return the URL of the run's record list with filters of that list."""
+    return reverse("run", args=[run.pk], query=filters)

@@ -1,196 +1,169 @@
-"""The pages about the judge's accuracy, for leads."""
+"""The cards of the overview: a short answer to each question, with its figure and the records behind it."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from contextlib import suppress
 
-from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from reviews.judge import missed_errors, planning
+from reviews.judge.accuracy_figures import AccuracyFigures
+from reviews.judge.comparison import paired
+from reviews.judge.comparison.paired import Limits, PairedComparison
+from reviews.judge.comparison.predecessor import find_predecessor
+from reviews.judge.data_summary import counted, quoted
+from reviews.judge.drilldown import OTHER_SCORE
+from reviews.judge.planning import JudgePlan
+from reviews.queue.progress import run_progress, waiting_for_others
+from reviews.search.listing import QueryTooSlow, time_limit
+from reviews.statistics.intervals import Estimate, complement
+from reviews.views.judge import confusion, tables
+from reviews.views.judge.filters import JudgeFilters, record_list
+from reviews.views.judge.sections import Card, Mark
+from reviews.views.tables import FEWEST, Cell, figure, prominent, share
 
-from reviews.database.replica import read_from_replica
-from reviews.http.request import Request
-from reviews.judge import (
-    accuracy,
-    data_summary,
-    error_analysis,
-    flag_precision,
-    leaderboard,
-    missed_errors,
-    reviewer_agreement,
-)
-from reviews.judge.accuracy import JudgeVsHuman
-from reviews.views.access import load_run, replica_page
-from reviews.views.judge import confusion, findings, tables
-from reviews.views.judge.confusion import ConfusionTable
-from reviews.views.judge.filters import JudgeFilters, read_filters
-from reviews.views.tables import LinkedTable, Tab, Table, as_csv, on_paper
-
-# The title and the filters of each page.
-PAGES = {
-    "judge": ("Judge vs human", ("judge", "template", "model", "reviewer")),
-    "judge-flag-precision": ("Flag reasons", ("reviewer",)),
-    "judge-missed-errors": ("Missed errors", ("judge", "template", "model")),
-    "judge-leaderboard": ("Models", ("judge", "template")),
-    "judge-error-analysis": ("Failure modes", ("judge", "template", "model")),
-    "judge-report": ("Report", ("judge", "template", "model", "reviewer")),
+_MOST_MARKS = 3
+#: Of more records with common responses, pages compare a random sample.
+MOST_RECORDS = 50_000
+_COMPARED = {
+    "better": "is more accurate",
+    "worse": "is less accurate",
+    "not shown": "is not shown to be more or less accurate",
 }
-_MOST_OPEN = 8
 
 
-class Section(NamedTuple):
-    """The figures of one kind of reviews, with their confusion matrices."""
-
-    shown: LinkedTable
-    confusions: list[ConfusionTable]
-    is_blind: bool
-    is_open: bool
-
-
-def load(request: Request, run_pk: int) -> JudgeFilters:
-    """Return the run with the filters of the URL. Only leads may see it."""
-    return read_filters(load_run(request, run_pk, "lead_review"), request.GET)
-
-
-def page(request: Request, filters: JudgeFilters, place: str, context: dict[str, Any]) -> HttpResponse:
-    """Render a page of `PAGES`. Its template is named after its URL."""
-    title, narrows = PAGES[place]
-    around = {
-        "run": filters.scope.run,
-        "page_title": title,
-        "filters": filters,
-        "fields": [field for field in filters.fields if field.name in narrows and field.narrows],
-        "idle": filters.idle(narrows),
-        "kept": [(name, value) for name, value in filters.chosen.items() if name not in narrows],
-        "tabs": [Tab(PAGES[other][0], filters.address(other), other == place) for other in PAGES],
-    }
-    name = "overview" if place == "judge" else place.removeprefix("judge-").replace("-", "_")
-    return render(request, f"judge/{name}.html", around | context)
-
-
-def linked(table: Table, filters: JudgeFilters) -> LinkedTable:
-    return LinkedTable(table, filters.address("judge-table", table.name))
-
-
-@replica_page
-def accuracy_page(request: Request, run_pk: int) -> HttpResponse:
-    """Show the judge's accuracy. `of` names the criterion to break down by judge, prompt and model."""
-    filters = load(request, run_pk)
-    compared = accuracy.compare_with_humans(filters.scope)
-    criteria = {figures.criterion for figures in compared.groups}
-    broken_down = request.GET.get("of") or None
-    if broken_down not in criteria:
-        broken_down = None
-    context = {
-        "headline": tables.headline(compared),
-        "facts": data_summary.summarize_data(filters.scope.run),
-        "sections": sections(compared, filters),
-        "pairs_url": filters.address("judge-table", "pairs"),
-        "groups": linked(tables.groups(compared, broken_down), filters),
-        "after_reveal": linked(tables.after_reveal(compared), filters),
-        "reviewers": linked(
-            tables.reviewers(reviewer_agreement.measure_reviewer_agreement(filters.scope.run)), filters
-        ),
-    }
-    return page(request, filters, "judge", context)
-
-
-def sections(compared: JudgeVsHuman, filters: JudgeFilters) -> list[Section]:
-    """Return a section for each kind of reviews. Only the first one has a chart: the blind reviews."""
-    found: list[Section] = []
-    for basis, population in compared.reviews:
-        table = tables.section(compared, filters, basis, population)
-        confusions = [
-            confusion.confusion_table(figures, filters)
-            for figures in compared.overall
-            if (figures.basis, figures.population) == (basis, population)
-        ]
-        drawn_once = linked(on_paper(table) if found else table, filters)
-        found.append(Section(drawn_once, confusions, basis == "blind", len(confusions) <= _MOST_OPEN))
-    return found
-
-
-@replica_page
-def flag_precision_page(request: Request, run_pk: int) -> HttpResponse:
-    """Show the precision of each flag reason."""
-    filters = load(request, run_pk)
-    found = flag_precision.measure_flag_precision(filters.scope)
-    table = findings.reasons(found, filters.scope.run)
-    return page(
-        request, filters, "judge-flag-precision", {"shown": linked(table, filters), "rule": found.rule}
+def error_cards(filters: JudgeFilters) -> Iterator[Card]:
+    """Give the share of wrong verdicts, the most frequent confusions and the least accurate criterion."""
+    known = tables.best(filters.compared)
+    figures = filters.compared.of(*known) if known else []
+    verdict = next((of for of in figures if of.criterion is None), None)
+    if verdict is None:
+        return
+    wrong = prominent(share(_error_rate(verdict), _wrong_ratings(filters, verdict)))
+    of_which = tables.RECORDS[verdict.part] if verdict.basis == "blind" else "the decided records"
+    whose = "" if verdict.basis == "blind" else ", by reviewers who saw them"
+    yield Card(
+        "What does it get wrong?",
+        f"Share of wrong verdicts on {of_which}{whose}.",
+        filters.address("judge-errors"),
+        figure=wrong,
+        marks=[*_confusions(verdict, filters), *_weakest(figures, filters)],
     )
 
 
-@replica_page
-def missed_errors_page(request: Request, run_pk: int) -> HttpResponse:
-    """Show the errors in unflagged records."""
-    filters = load(request, run_pk)
+def _error_rate(of: AccuracyFigures) -> Estimate:
+    return complement(of.accuracy)
+
+
+def _wrong_ratings(filters: JudgeFilters, of: AccuracyFigures) -> str:
+    place = {"criterion": of.criterion or "", "basis": of.basis, "part": of.part}
+    return filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
+
+
+def _confusions(verdict: AccuracyFigures, filters: JudgeFilters) -> Iterator[Mark]:
+    """Yield the most frequent pairs of different verdicts, by the share of records if it is known."""
+    lines = confusion.confusion_table(verdict, filters).lines
+    pairs = [
+        (crossing, verdict.shares[row][column] if verdict.shares else None)
+        for row, line in enumerate(lines)
+        for column, crossing in enumerate(line.crossings)
+        if not crossing.is_same and crossing.cell.value
+    ]
+    pairs.sort(key=lambda pair: -(pair[1] if pair[1] is not None else float(pair[0].cell.value or 0)))
+    for crossing, part in pairs[:_MOST_MARKS]:
+        ratings = counted(int(crossing.cell.value or 0), "rating")
+        of_all = "records" if verdict.basis == "blind" else "decisions"
+        text = ratings if part is None else f"{100 * part:.0f}% of {of_all} ({ratings})"
+        yield Mark(crossing.title, text, crossing.cell.url)
+
+
+def _weakest(figures: list[AccuracyFigures], filters: JudgeFilters) -> Iterator[Mark]:
+    """Yield the criterion with the lowest accuracy, among those with enough ratings."""
+    known = [
+        of for of in figures if of.criterion is not None and of.n >= FEWEST and of.accuracy.value is not None
+    ]
+    if len(known) > 1:
+        lowest = min(known, key=lambda of: of.accuracy.value or 0)
+        wrong = share(_error_rate(lowest))
+        yield Mark(
+            f"Least accurate criterion: {lowest.title}",
+            f"{wrong.text} wrong ({wrong.note})",
+            _wrong_ratings(filters, lowest),
+        )
+
+
+def missed_error_cards(filters: JudgeFilters) -> Iterator[Card]:
+    """Give the share of errors that the flags miss, and their number."""
     found = missed_errors.estimate_missed_errors(filters.scope)
-    context = {
-        "missed_errors": found,
-        "figures": findings.flag_figures(found),
-        "figures_url": filters.address("judge-table", "missed-errors"),
-        "criteria": linked(findings.criterion_miss_rates(found), filters),
-    }
-    return page(request, filters, "judge-missed-errors", context)
-
-
-@replica_page
-def leaderboard_page(request: Request, run_pk: int) -> HttpResponse:
-    """Show the models as ranked by the judge and by humans."""
-    filters = load(request, run_pk)
-    found = leaderboard.rank_models(filters.scope)
-    context = {
-        "sentences": found.sentences,
-        "models": linked(findings.models(found), filters),
-        "disagreements": linked(findings.ranking_disagreements(found), filters),
-    }
-    return page(request, filters, "judge-leaderboard", context)
-
-
-_TableBuilder = Callable[[JudgeFilters], Table]
-
-
-def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _TableBuilder:
-    return lambda filters: build(accuracy.compare_with_humans(filters.scope))
-
-
-def _of_section(basis: accuracy.Basis, population: accuracy.Population) -> _TableBuilder:
-    return lambda filters: tables.section(
-        accuracy.compare_with_humans(filters.scope), filters, basis, population
+    wrong = filters.address("judge-decisions", basis="blind", part="unflagged", human_said=OTHER_SCORE)
+    marks = []
+    if found.missed.value is not None and found.missed.n >= FEWEST:
+        marks = [
+            Mark("Missed errors", figure(found.missed, ",.0f").words),
+            Mark("Wrong verdicts among unflagged records", share(found.miss_rate).words, wrong),
+        ]
+    missed = complement(found.flag_recall)
+    yield Card(
+        "What do the flags miss?",
+        "Share of all wrong verdicts that are on unflagged records."
+        if missed.value is not None
+        else missed.why,
+        filters.address("judge-flags"),
+        figure=prominent(share(missed)) if missed.value is not None else None,
+        marks=marks,
     )
 
 
-# The tables by their name in the URL of the CSV file.
-TABLES: dict[str, _TableBuilder] = {
-    **{tables.section_name(*of): _of_section(*of) for of in tables.SECTIONS},
-    "groups": _of_compared(tables.all_groups),
-    "pairs": _of_compared(tables.pairs),
-    "after-reveal": _of_compared(tables.after_reveal),
-    "reviewers": lambda filters: tables.reviewers(
-        reviewer_agreement.measure_reviewer_agreement(filters.scope.run)
-    ),
-    "reasons": lambda filters: findings.reasons(
-        flag_precision.measure_flag_precision(filters.scope), filters.scope.run
-    ),
-    "missed-errors": lambda filters: findings.flag_figures_table(
-        missed_errors.estimate_missed_errors(filters.scope)
-    ),
-    "missed-errors-by-criterion": lambda filters: findings.criterion_miss_rates(
-        missed_errors.estimate_missed_errors(filters.scope)
-    ),
-    "models": lambda filters: findings.models(leaderboard.rank_models(filters.scope)),
-    "ranking-disagreements": lambda filters: findings.ranking_disagreements(
-        leaderboard.rank_models(filters.scope)
-    ),
-    "causes": lambda filters: findings.all_causes(error_analysis.analyse_errors(filters.scope).templates),
-}
+def comparison_cards(filters: JudgeFilters) -> Iterator[Card]:
+    """Compare the judge with that of the run it replaces, or with another judge or prompt of the run."""
+    title, run, url = "Did it get better?", filters.scope.run, filters.address("judge-compare")
+    before = find_predecessor(run, filters.reader) if filters.reader else None
+    found: PairedComparison | None = None
+    limits = Limits(scores=0, records=MOST_RECORDS, parts=False)
+    with suppress(QueryTooSlow), time_limit():
+        if before:
+            found = paired.compare_runs(before, run, limits)
+        else:
+            within = paired.compare_judges(run, limits)
+            found = max(within, key=lambda one: one.n, default=None)
+    if found:
+        yield _comparison_card(title, found, url)
+    elif before:
+        answer = f"Compare the judge with that of {quoted(before.name)} on the same responses."
+        yield Card(title, answer, url, "Compare")
+    else:
+        yield Card(title, "No earlier run that you can see has the same responses.", url, "Compare")
 
 
-@require_safe
-@read_from_replica
-def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
-    """Download a table of these pages as CSV."""
-    filters = load(request, run_pk)
-    if table not in TABLES:
-        raise Http404
-    return as_csv(TABLES[table](filters), f"{table}.csv")
+def _comparison_card(title: str, found: PairedComparison, url: str) -> Card:
+    marks = [Mark(change.of, f"{change.first} → {change.second}") for change in found.changes]
+    if found.difference.value is None:
+        answer = f"Compared with {quoted(found.first)}: {found.difference.why}"
+        return Card(title, answer, url, "Compare", marks=marks)
+    on = f"{counted(found.responses, 'common response')} with {counted(found.n, 'rating')}"
+    answer = f"{quoted(found.second)} {_COMPARED[found.outcome]} than {quoted(found.first)}, on {on}."
+    difference = prominent(share(found.difference, url, sign="+"))
+    return Card(title, answer, url, "Compare", figure=difference, marks=marks)
+
+
+def plan_cards(filters: JudgeFilters) -> Iterator[Card]:
+    """Answer what to review next."""
+    plan = planning.plan_reviews(filters.scope.run)
+    answer = plan.sentences[0]
+    if plan.more and plan.parts[0].is_reachable:
+        answer = f"blind reviews, to know the accuracy to ±{planning.points(plan.target)} points."
+    elif plan.more:
+        answer = f"blind reviews, all that are left. {answer}"
+    more = Cell(f"{plan.more:,} more") if plan.more else None
+    url = filters.address("judge-plan")
+    yield Card("What should we review next?", answer, url, "Plan", figure=more, marks=[*_next(plan)])
+
+
+def _next(plan: JudgePlan) -> Iterator[Mark]:
+    """Yield what to review, the most urgent first."""
+    progress = run_progress(plan.run)
+    if progress.escalated:
+        url = record_list(plan.run, status="escalated")
+        yield Mark("Escalations", f"{counted(progress.escalated, 'record')} for a lead to resolve", url)
+    if second := waiting_for_others(plan.run):
+        yield Mark("Independent reviews", f"{counted(second, 'record')} with reviews still missing")
+    for part in plan.parts:
+        if part.name != "run" and part.more:
+            yield Mark(f"{part.name.capitalize()} records", f"{part.more:,} blind reviews of the plan")

@@ -2,26 +2,35 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.http import HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
 from reviews.judge.error_analysis import TemplateErrors
 from reviews.judge.report import JudgeReport
+from reviews.judge.report_csv import report_csv
 from reviews.views.access import replica_page
-from reviews.views.judge import findings
+from reviews.views.judge import alt_test, flags, leaderboard
 from reviews.views.judge import tables as judge_tables
-from reviews.views.judge.overview import load, page
-from reviews.views.tables import Column, Table, figure, on_paper, share
+from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.headline import headline
+from reviews.views.judge.pages import render_page
+from reviews.views.tables import Column, Table, figure, on_paper, prominent, share
 
 # Columns that only the other pages show, to keep the report short.
-_LEFT_OUT = ("weighted_kappa", "leniency", "changed", "verdict_changed", "judge_rank", "rank")
+_LEFT_OUT = ("weighted_kappa", "leniency", "changed", "recall", "judge_rank")
 _MOST_CAUSES = 3
+# The style sheets of the downloaded report.
+_STYLES = ("tokens", "components", "review", "pages", "dashboard", "judge")
 
 
 class Definition(NamedTuple):
@@ -34,33 +43,62 @@ class Definition(NamedTuple):
 @replica_page
 def judge_report(request: Request, run_pk: int) -> HttpResponse:
     """Show the report in reading order. The other pages have all tables."""
+    return _page(request, load(request, run_pk), "judge/base.html")
+
+
+@require_safe
+@read_from_replica
+def report_html(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download the report as one HTML file that needs no server. Its links lead to this site."""
     filters = load(request, run_pk)
+    page = _page(request, filters, "judge/report_file.html").content
+    styles = b"".join(_style(name) for name in _STYLES)
+    whole = page.replace(b"</head>", b"<style>%b</style></head>" % styles, 1)
+    name = f"{filters.scope.run.name}-judge-report.html"
+    return download([whole], name, size=len(whole), content_type="text/html; charset=utf-8")
+
+
+def _style(name: str) -> bytes:
+    path = finders.find(f"css/{name}.css")
+    assert path
+    return Path(path).read_bytes()
+
+
+def _page(request: Request, filters: JudgeFilters, base: str) -> HttpResponse:
+    """Render the report inside a base template."""
     found = report.build_report(filters.scope)
     best = judge_tables.best(found.judge_vs_human)
     tables = {
         "verdicts": judge_tables.verdicts(found.judge_vs_human),
-        "reasons": findings.reasons(found.flag_precision, found.scope.run),
-        "models": findings.models(found.leaderboard),
+        "replaced": alt_test.answers_table([one for one in found.alt_test if one.criterion is None]),
+        "reasons": flags.reasons(found.flag_precision, filters),
+        "models": leaderboard.models(found.leaderboard),
     }
     if best:
         tables["criteria"] = judge_tables.section(found.judge_vs_human, filters, *best)
     context: dict[str, Any] = {name: on_paper(table, *_LEFT_OUT) for name, table in tables.items()}
     context |= {
         "report": found,
-        "headline": judge_tables.headline(found.judge_vs_human),
+        "headline": headline(filters, found.judge_vs_human, found.funnel),
         "sentences": list(_sentences(found)),
-        "figures": findings.flag_figures(found.missed_errors),
+        "figures": [
+            (column, prominent(cell)) for column, cell in flags.flag_figures(found.missed_errors, filters)
+        ],
         "templates": _templates(found),
+        "base": base,
+        "site_url": f"{settings.PUBLIC_URL}/",
+        "html_url": filters.address("judge-report-html"),
+        "csv_url": filters.address("judge-report-csv"),
         "json_url": filters.address("judge-report-json"),
     }
     context["definitions"] = _definitions(context)
-    return page(request, filters, "judge-report", context)
+    return render_page(request, filters, "judge-report", context)
 
 
 def _sentences(found: JudgeReport) -> Iterator[str]:
     """Summarise changes after the reveal and the agreement between reviewers."""
     for of in found.judge_vs_human.after_reveal:
-        if of.criterion is None and of.population == "flagged" and of.changed.value is not None:
+        if of.criterion is None and of.changed.value is not None:
             changed = share(of.changed).words
             yield (
                 f"After the judge's scores were revealed, reviewers changed {changed} of their blind "
@@ -99,3 +137,12 @@ def report_json(request: Request, run_pk: int) -> StreamingHttpResponse:
     found = orjson.dumps(report.build_report(filters.scope).as_json(), option=orjson.OPT_INDENT_2)
     name = f"{filters.scope.run.name}-judge-report.json"
     return download([found], name, size=len(found), content_type="application/json")
+
+
+@require_safe
+def report_as_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download the report as one table."""
+    filters = load(request, run_pk)
+    found = b"".join(report_csv(report.build_report(filters.scope).as_json()))
+    name = f"{filters.scope.run.name}-judge-report.csv"
+    return download([found], name, size=len(found), content_type="text/csv; charset=utf-8")

@@ -4,40 +4,67 @@ from collections.abc import Callable, Iterable
 from heapq import nlargest
 
 from reviews.judge import accuracy, reviewer_agreement
-from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures, Basis, JudgeGroup, JudgeVsHuman, Population
+from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, JudgeVsHuman
+from reviews.judge.accuracy_figures import AccuracyFigures, Part
+from reviews.judge.ratings import Basis
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, text_columns, words
 
 # The titles of the sections.
-SECTIONS: dict[tuple[Basis, Population], str] = {
-    ("blind", "flagged"): "Blind reviews",
-    ("assisted", "flagged"): "Assisted reviews (may overstate agreement)",
-    ("blind", "sampled"): "Blind reviews of sampled records",
-    ("assisted", "sampled"): "Assisted reviews of sampled records (may overstate agreement)",
-    ("blind", "picked"): "Blind reviews of picked records",
-    ("assisted", "picked"): "Assisted reviews of picked records (may overstate agreement)",
+SECTIONS: dict[tuple[Basis, Part], str] = {
+    ("blind", "run"): "Blind: the whole run",
+    ("blind", "flagged"): "Blind: flagged records",
+    ("blind", "unflagged"): "Blind: unflagged records",
+    ("assisted", "run"): "Assisted decisions (may overstate the judge's accuracy)",
+    ("assisted", "flagged"): "Assisted decisions on flagged records",
+    ("assisted", "unflagged"): "Assisted decisions on unflagged records",
 }
-RECORDS: dict[Population, str] = {
+# Their titles on buttons.
+SHORT_SECTIONS: dict[tuple[Basis, Part], str] = {
+    ("blind", "run"): "Whole run",
+    ("blind", "flagged"): "Flagged records",
+    ("blind", "unflagged"): "Unflagged records",
+    ("assisted", "run"): "Assisted decisions",
+}
+RECORDS: dict[Part, str] = {
+    "run": "all records of the run",
     "flagged": "flagged records",
-    "sampled": "sampled records",
-    "picked": "picked records",
+    "unflagged": "unflagged records",
 }
 MOST_GROUPS = 40
-NO_BLIND = "No blind reviews yet."
-_NONE_YET = "No reviews to compare yet."
+_BASIS_HELP = (
+    "Whether the reviewers had seen the judge's scores. Only blind ratings measure the judge.\n\n"
+    f"{' '.join(accuracy.BASES.values())}"
+)
+_PART_HELP = (
+    "Which records the figure is about. Flagged and unflagged records differ, so they are also shown apart. "
+    "\n\n"
+    f"{' '.join(accuracy.PARTS.values())}"
+)
+NO_BLIND = "No blind scores were submitted yet."
+_NONE_YET = "Nobody has scored a record with a judge score yet."
 _NO_INDEPENDENT_REVIEWS = "No record has several independent reviews yet."
 
 
-def estimate_column(name: str, title: str, explained: str, *, series: str = "") -> Column:
+def estimate_column(name: str, title: str, explained: str) -> Column:
     """Return a column of estimates. A CSV file has the interval in further columns."""
-    return Column(name, title, explained, series=series, parts=tuple(f"{name}_{part}" for part in LIMITS))
+    return Column(name, title, explained, parts=tuple(f"{name}_{part}" for part in LIMITS))
+
+
+def explained_column(definitions: dict[str, str], name: str, title: str) -> Column:
+    """Return a column with the definition of that name."""
+    return Column(name, title, definitions[name])
 
 
 # The column of each figure, and the function that formats its cells.
 _FIGURES: list[tuple[Column, Callable[[AccuracyFigures], Cell]]] = [
     (
-        estimate_column("agreement", "Agreement", DEFINITIONS["agreement"], series="Agreement"),
-        lambda of: share(of.agreement),
+        estimate_column("accuracy", "Accuracy", DEFINITIONS["accuracy"]),
+        lambda of: share(of.accuracy),
+    ),
+    (
+        estimate_column("defects_caught", "Defects caught", DEFINITIONS["defects_caught"]),
+        lambda of: share(of.defects_caught),
     ),
     (estimate_column("kappa", "Kappa", DEFINITIONS["kappa"]), lambda of: figure(of.kappa)),
     (
@@ -60,128 +87,109 @@ def _figures(of: AccuracyFigures) -> list[Cell]:
     return [read(of) for _, read in _FIGURES]
 
 
-def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, population: Population) -> Table:
-    """Build the table of one basis and population: the verdict and each criterion."""
-    of_section = [of for of in compared.overall if (of.basis, of.population) == (basis, population)]
+def figures_table(name: str, title: str, figures: Iterable[AccuracyFigures]) -> Table:
+    """Build a table of the verdict and each criterion."""
+    rows = [[words(of.title), *_figures(of)] for of in figures]
+    return Table(name, title, [_CRITERION, *_COLUMNS], rows, _NONE_YET)
+
+
+def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, part: Part) -> Table:
+    """Build the table of one basis and part: the verdict and each criterion."""
     return Table(
-        section_name(basis, population),
-        SECTIONS[basis, population],
+        section_name(basis, part),
+        SECTIONS[basis, part],
         [_CRITERION, *_COLUMNS],
-        [[words(of.title, url=_groups_url(of, filters)), *_figures(of)] for of in of_section],
+        [[words(of.title, url=_groups_url(of, filters)), *_figures(of)] for of in compared.of(basis, part)],
         _NONE_YET,
-        f"{accuracy.BASES[basis]} {accuracy.POPULATIONS[population]}",
-        chart="bar",
-        is_percent=True,
+        f"{accuracy.BASES[basis]} {accuracy.PARTS[part]}",
     )
 
 
 def verdicts(compared: JudgeVsHuman) -> Table:
-    """Build the table of the verdict, for every basis and population."""
+    """Build the table of the verdict, for every basis and part."""
     rows = [
-        [words(SECTIONS[of.basis, of.population]), *_figures(of)]
-        for of in compared.overall
-        if of.criterion is None
+        [words(SECTIONS[of.basis, of.part]), *_figures(of)] for of in compared.overall if of.criterion is None
     ]
-    reviews = Column("reviews", "Reviews", " ".join(accuracy.BASES.values()), is_number=False)
-    return Table("verdicts", "Verdicts", [reviews, *_COLUMNS], rows, _NONE_YET)
+    ratings = Column("ratings", "Ratings", _BASIS_HELP, is_number=False)
+    return Table("verdicts", "Verdicts", [ratings, *_COLUMNS], rows, _NONE_YET)
 
 
-def best(compared: JudgeVsHuman) -> tuple[Basis, Population] | None:
-    """Return the reviews that say most about the judge: blind reviews of flagged records if there are any."""
-    wanted: list[tuple[Basis, Population]] = [("blind", "flagged"), ("assisted", "flagged")]
-    return next((of for of in (*wanted, *compared.reviews) if compared.reviews.get(of)), None)
+def best(compared: JudgeVsHuman) -> tuple[Basis, Part] | None:
+    """Return the figures that say most about the judge: those with a value, blind ones first."""
+    for basis, part in compared.rated:
+        found = compared.find(None, basis, part)
+        if found and found.accuracy.value is not None:
+            return basis, part
+    return next(iter(compared.rated), None)
 
 
-def headline(compared: JudgeVsHuman) -> str:
-    """Summarise the agreement of judge and humans in a sentence, or return an empty string."""
-    basis_and_population = best(compared)
-    found = [
-        of
-        for of in compared.overall
-        if of.criterion is None and (of.basis, of.population) == basis_and_population
-    ]
-    if not found or found[0].agreement.value is None:
-        return ""
-    [of] = found
-    biased = (
-        "; the reviewers saw the judge's verdict, so this may overstate agreement"
-        if of.basis == "assisted"
-        else ""
-    )
-    agreed = share(of.agreement)
-    sentence = (
-        f"The judge and reviewers agree on {agreed.text} of verdicts ({agreed.note}, {of.basis} reviews of "
-        f"{RECORDS[of.population]}{biased})."
-    )
-    if of.false_pass.value is None:
-        return sentence
-    return f"{sentence} The judge passes {share(of.false_pass).words} of the records that reviewers fail."
-
-
-def section_name(basis: Basis, population: Population) -> str:
+def section_name(basis: Basis, part: Part) -> str:
     """Return the name of the section's table in URLs."""
-    return f"{basis}-{population}"
+    return f"{basis}-{part}"
 
 
 def _groups_url(of: AccuracyFigures, filters: JudgeFilters) -> str:
     """Return the URL of the figure by judge, prompt and model."""
-    return filters.address("judge", of=of.criterion) + "#groups-title" if of.criterion else ""
+    return filters.address("judge-errors", of=of.criterion) + "#by-group" if of.criterion else ""
 
 
 _GROUP = text_columns(judge="Judge", template="Prompt", model="Model")
-_DRAWN_FROM = [
-    Column("basis", "Reviews", " ".join(accuracy.BASES.values()), is_number=False),
-    Column("population", "Records", " ".join(accuracy.POPULATIONS.values()), is_number=False),
-]
+_PART = Column("part", "Records", _PART_HELP, is_number=False)
+_RATED_FROM = [Column("basis", "Ratings", _BASIS_HELP, is_number=False), _PART]
+_ACCURACY = estimate_column("accuracy", "Accuracy", DEFINITIONS["accuracy"])
 
 
 def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
     """Build the table of one criterion by judge model, prompt template and evaluated model.
 
-    The criterion None is the verdict. Of many groups, only those with most reviews are shown.
+    The criterion None is the verdict. Of many groups, only those with most ratings are shown.
     """
-    found = [of for of in compared.groups if of.criterion == criterion]
+    found = compared.groups_of(criterion)
     title = found[0].title if found else "Verdict"
-    most = {id(of) for of in nlargest(MOST_GROUPS, found, key=lambda of: of.n)}
+    most = {id(of) for of in nlargest(MOST_GROUPS, found, key=lambda of: of.accuracy.n)}
     shown = [of for of in found if id(of) in most]
-    rows = [[*_group(of), *_drawn_from(of), *_figures(of)] for of in shown]
-    left_out = f"The groups with most reviews. The CSV file has all {len(found):,}." if shown != found else ""
-    columns = [*_GROUP, *_DRAWN_FROM, *_COLUMNS]
+    rows = [[*_group(of), words(of.part), share(of.accuracy)] for of in shown]
+    left_out = f"The groups with most ratings. The CSV file has all {len(found):,}." if shown != found else ""
     return Table(
-        "groups", f"{title} by judge, prompt and model", columns, rows, _NONE_YET, left_out, folds=True
+        "groups",
+        f"{title} by judge, prompt and model",
+        [*_GROUP, _PART, _ACCURACY],
+        rows,
+        _NONE_YET,
+        left_out,
+        folds=True,
     )
 
 
 def all_groups(compared: JudgeVsHuman) -> Table:
     """Build the table of all groups and criteria for a CSV file."""
-    rows = [[*_group(of), words(of.title), *_drawn_from(of), *_figures(of)] for of in compared.groups]
-    return Table("groups", "", [*_GROUP, _CRITERION, *_DRAWN_FROM, *_COLUMNS], rows, _NONE_YET)
+    rows = [[*_group(of), words(of.title), words(of.part), share(of.accuracy)] for of in compared.groups]
+    return Table("groups", "", [*_GROUP, _CRITERION, _PART, _ACCURACY], rows, _NONE_YET)
 
 
-def _group(of: AccuracyFigures) -> list[Cell]:
-    group = of.group or JudgeGroup("", "", "")
-    return [words(group.judge), words(group.template), words(group.model or "no model")]
+def _group(of: GroupAccuracy) -> list[Cell]:
+    return [words(of.group.judge), words(of.group.template), words(of.group.model or "no model")]
 
 
-def _drawn_from(of: AccuracyFigures) -> list[Cell]:
-    return [words(of.basis), words(of.population)]
+def changed_ratings(filters: JudgeFilters, criterion: str | None, changed: str = "any") -> str:
+    """Return the URL of the blind ratings that were changed after the reveal: see `RatingFilter.changed`."""
+    place = {"criterion": criterion or "", "basis": "blind", "changed": changed}
+    return filters.address("judge-decisions", **place)
 
 
-def after_reveal(compared: JudgeVsHuman) -> Table:
+def after_reveal(compared: JudgeVsHuman, filters: JudgeFilters) -> Table:
     """Build the table of changes after the judge's scores were revealed."""
     rows = [
         [
             words(of.title),
-            words(of.population),
-            share(of.changed),
-            count(of.towards_judge),
-            count(of.away_from_judge),
+            share(of.changed, changed_ratings(filters, of.criterion)),
+            count(of.towards_judge, changed_ratings(filters, of.criterion, "to judge")),
+            count(of.away_from_judge, changed_ratings(filters, of.criterion, "from judge")),
         ]
         for of in compared.after_reveal
     ]
     columns = [
         _CRITERION,
-        _DRAWN_FROM[1],
         estimate_column("changed", "Changed after reveal", DEFINITIONS["changed"]),
         Column("towards_judge", "To the judge's score"),
         Column("away_from_judge", "Away from the judge's score"),
@@ -221,11 +229,18 @@ def reviewers(found: Iterable[reviewer_agreement.ReviewerAgreement]) -> Table:
 def pairs(compared: JudgeVsHuman) -> Table:
     """Build the table of all cells of all confusion matrices for a CSV file."""
     rows = [
-        [words(of.title), *_drawn_from(of), words(judge.label), words(human.label), count(reviews)]
+        [
+            words(of.title),
+            words(of.basis),
+            words(of.part),
+            words(judge.label),
+            words(human.label),
+            count(ratings),
+        ]
         for of in compared.overall
-        for judge, human, reviews in of.table.cells()
+        for judge, human, ratings in of.table.cells()
     ]
     scores = text_columns(judge="Judge", human="Human")
     return Table(
-        "pairs", "", [_CRITERION, *_DRAWN_FROM, *scores, Column("reviews", "Reviews")], rows, _NONE_YET
+        "pairs", "", [_CRITERION, *_RATED_FROM, *scores, Column("ratings", "Ratings")], rows, _NONE_YET
     )

@@ -12,10 +12,11 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts.permissions import Denied, check_revise
 from reviews.http.request import Request
+from reviews.inbox.place import place_of
 from reviews.models import Evaluation
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict, RecordUnavailable
-from reviews.review import blind_scoring, decisions, drafts
+from reviews.review import blind_scoring, decisions, drafts, independent_reviews
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.review import ReviewForm
 from reviews.views.review import screen, toasts
@@ -78,7 +79,7 @@ def revise(request: Request, pk: int) -> HttpResponse:
     if unsaved:
         return unsaved
     toasts.offer_undo(request, record, f"New version of {record.title} saved.")
-    return screen.show(request, record)
+    return screen.show_settled(request, record)
 
 
 def _revealed_form(request: Request, record: Evaluation, form: BlindForm) -> ReviewForm:
@@ -93,7 +94,13 @@ def _revealed_form(request: Request, record: Evaluation, form: BlindForm) -> Rev
 
 def _posted_form(request: Request, record: Evaluation) -> ReviewForm:
     blind_scores = blind_scoring.find_locked_in(record, request.user)
-    return ReviewForm(record, request.POST, added=_added_rows(request), blind_scores=blind_scores)
+    return ReviewForm(
+        record,
+        request.POST,
+        added=_added_rows(request),
+        blind_scores=blind_scores,
+        independent_reviews=independent_reviews.readable_for_adjudication(record, request.user),
+    )
 
 
 def _added_rows(request: Request) -> int:
@@ -127,7 +134,7 @@ def _save(
 def _show_next(request: Request, record: Evaluation) -> HttpResponse:
     """Show the next record; if the script already shows a prefetched one, claim it and send the rest."""
     shown = screen.posted_key(request, "next")
-    if not (request.htmx and shown):
+    if not (request.htmx and shown) or place_of(request):
         return screen.go_on(request, record.run)
     try:
         claimed = claims.claim(evaluation_id=shown, reviewer=request.user)
@@ -153,7 +160,7 @@ def reopen(request: Request, pk: int) -> HttpResponse:
         return screen.record_screen(request, record, problem=problem, status=status)
     decisions.reopen(evaluation_id=record.pk, actor=request.user, reason=reason)
     messages.success(request, f"{record.title} is in the queue again.")
-    return screen.show(request, record)
+    return screen.show_settled(request, record)
 
 
 def _load_decided(request: Request, pk: int) -> Evaluation:

@@ -4,14 +4,15 @@ from http import HTTPStatus
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reviews.accounts.permissions import check
+from reviews.accounts.permissions import Denied, check
+from reviews.http.redirects import sending_page
 from reviews.http.request import Request
 from reviews.models import Escalation, Evaluation
 from reviews.records.conflicts import RecordUnavailable
-from reviews.review import escalations
+from reviews.review import answers, escalations
 from reviews.review.forms.escalation import EscalationForm
 from reviews.views.access import load_in_run
 from reviews.views.review import screen, toasts
@@ -46,7 +47,7 @@ def _form_page(
         "run": record.run,
         "escalation": form,
         "in_dialog": bool(request.htmx),
-        "query": screen.working_filters(request).query_string,
+        "query": screen.position(request),
     }
     if not request.htmx:
         return render(request, "review/form/escalate_page.html", context, status=status)
@@ -79,7 +80,21 @@ def resolve_escalation(request: Request, pk: int) -> HttpResponse:
         record, status = screen.load(request, raised.evaluation_id), HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, problem=problem, status=status)
     escalations.resolve(escalation_id=pk, actor=request.user, outcome=outcome, answer=answer)
-    return screen.show(request, raised.evaluation)
+    label = Escalation.Outcome(outcome).label.capitalize()
+    messages.success(request, f"Settled: {raised.evaluation.title}. {label}.")
+    return screen.show_settled(request, raised.evaluation)
+
+
+@require_POST
+def read_answer(request: Request, pk: int) -> HttpResponse:
+    """Take the answer to the person's own escalation off every page. With `open`, go to its record."""
+    raised = _load(request, pk)
+    if raised.raised_by_id != request.user.pk:
+        raise Denied("Only the person who escalated this record can mark its answer as read.")
+    answers.mark_read(escalation_id=pk, actor=request.user)
+    if "open" in request.POST:
+        return redirect("evaluation", raised.evaluation_id)
+    return redirect(sending_page(request))
 
 
 def _load(request: Request, pk: int) -> Escalation:

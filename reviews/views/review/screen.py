@@ -1,10 +1,11 @@
 """Build the review screen for the views that claim, decide and save drafts.
 
 The filters of the reviewer's queue are passed on as a query string: in the URL of a record as `?queue=`, and
-in every form as the field `queue`.
+in every form as the field `queue`. So is the place of an item of the inbox.
 """
 
 import datetime as dt
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -26,8 +27,9 @@ from reviews.history.versions import Version
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
-from reviews.models import AuditEvent, Draft, Evaluation, IndependentReview, Run
-from reviews.queue import claims, progress
+from reviews.inbox.place import place_of
+from reviews.models import AuditEvent, Draft, Evaluation, IndependentReview, Run, SpotCheck
+from reviews.queue import claims, due_dates, progress
 from reviews.queue.claim_length import renewal_interval
 from reviews.records.conflicts import Conflict, RecordReimported
 from reviews.review import adjudication, blind_scoring, drafts, escalations, independent_reviews, undo
@@ -37,6 +39,7 @@ from reviews.review.forms.review import ReviewForm
 from reviews.rubric.guidelines import current_guideline
 from reviews.search import listing
 from reviews.search.filters import Filters
+from reviews.views import settled
 from reviews.views.access import check_not_deleted, load_in_run
 from reviews.views.parts import render_part
 
@@ -55,6 +58,21 @@ def load(request: Request, pk: int) -> Evaluation:
         raise
 
 
+@dataclass(frozen=True, slots=True)
+class SpotCheckContext:
+    """A spot check that the screen shows."""
+
+    check: SpotCheck
+    #: The page of the check, which takes its form.
+    url: str
+    #: Number of pending checks.
+    pending: int
+    #: The reason as entered.
+    reason: str = ""
+    #: Whether the form differs from the decision, because a draft or an error brought it back.
+    is_changed: bool = False
+
+
 # The position of the reviewer
 
 
@@ -63,6 +81,11 @@ def working_filters(request: Request) -> Filters:
     sent = request.POST if request.method == "POST" else request.GET
     filters = Filters.from_query_string(sent.get("queue", ""))
     return filters.with_only("status", "").with_only("claimed-by", "")
+
+
+def position(request: Request) -> str:
+    """Return the place in the inbox, or the filters of the queue, as a query string to pass on."""
+    return settled.queue_of(request) or working_filters(request).query_string
 
 
 def working_condition(request: Request, run: Run) -> Q:
@@ -92,7 +115,12 @@ def address(page: str, pk: int, query: str) -> str:
 
 
 def go_on(request: Request, run: Run) -> HttpResponse:
-    """Respond to a POST: claim and show the next record of the queue, or show that the queue is empty."""
+    """Respond to a POST: claim and show the next record of the queue, or show that the queue is empty.
+
+    From the inbox, redirect to its next item instead.
+    """
+    if place := place_of(request):
+        return settled.go_on(request, place)
     condition = working_condition(request, run)
     claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
     return show(request, claimed) if claimed else show_queue(request, run)
@@ -100,12 +128,18 @@ def go_on(request: Request, run: Run) -> HttpResponse:
 
 def show(request: Request, record: Evaluation) -> HttpResponse:
     """Respond to a POST with the screen of a record: directly for htmx, otherwise by a redirect."""
-    place = address("evaluation", record.pk, working_filters(request).query_string)
+    place = address("evaluation", record.pk, position(request))
     if not request.htmx:
         return SeeOther(place)
     response = record_screen(request, load(request, record.pk))
     response.headers["HX-Replace-Url"] = place
     return response
+
+
+def show_settled(request: Request, record: Evaluation) -> HttpResponse:
+    """Respond to a POST that settled a record: go on with the inbox, or show the record again."""
+    place = place_of(request)
+    return settled.go_on(request, place) if place else show(request, record)
 
 
 def show_queue(request: Request, run: Run) -> HttpResponse:
@@ -130,6 +164,7 @@ def queue_screen(request: Request, run: Run) -> HttpResponse:
         "query": filters.query_string,
         "notes": listing.hidden_record_notes(run, filters),
         "undoable": undoable_action(request, run),
+        "assigned": next(iter(due_dates.assigned_records(person=request.user, runs=[run.pk])), None),
     }
     return _screen(request, "review/queue/page.html", context)
 
@@ -150,29 +185,28 @@ def record_screen(
     status: HTTPStatus = HTTPStatus.OK,
     is_revision: bool = False,
     is_prefetched: bool = False,
+    spot_check: SpotCheckContext | None = None,
 ) -> HttpResponse:
     """Render the screen of a record, with the form if the reviewer has claimed it or has unsaved entries.
 
-    If the judge's scores are hidden from the reviewer, a posted `form` that shows them is replaced.
+    If the judge's scores are hidden from the reviewer, a posted `form` that shows them is replaced. A spot
+    check of a current decision is a revision that its page saves.
     """
-    query = working_filters(request).query_string
     context = {
-        **access(request, record),
-        "url": address("evaluation", record.pk, query),
-        **progress_of(request, record.run),
-        "query": query,
+        **_surroundings(request, record),
         "problem": problem,
         "is_revision": is_revision,
         "is_prefetched": is_prefetched,
-        "renew_every": round(renewal_interval(record.run).total_seconds()),
+        "spot_check": spot_check,
     }
+    if spot_check:
+        context |= {"url": spot_check.url, "submit_url": spot_check.url}
     is_open = context["own"] or is_revision
     if is_revision:
         context["can_submit"] = context["can_revise"]
     kept = drafts.find_draft(record, request.user) if is_open or form else None
     draft = None if form else kept
-    may_adjudicate = record.is_escalated and context["is_lead"]
-    readable = independent_reviews.readable_by(record, request.user) if may_adjudicate else []
+    readable = independent_reviews.readable_for_adjudication(record, request.user)
     shown = _form(request, record, form, draft, readable)
     if kept:
         shown.revision = kept.revision  # the next save continues the saved draft
@@ -190,6 +224,19 @@ def record_screen(
     evidence = context["evidence"]
     shown.note_evidence(has_evidence=evidence.has_evidence, has_reference=bool(evidence.ideal.parts))
     return _screen(request, "review/record/page.html", context, status)
+
+
+def _surroundings(request: Request, record: Evaluation) -> dict[str, Any]:
+    """Return the variables of the screen that do not depend on the form."""
+    query = position(request)
+    return {
+        **access(request, record),
+        "url": address("evaluation", record.pk, query),
+        **progress_of(request, record.run),
+        "query": query,
+        "in_inbox": bool(place_of(request)),
+        "renew_every": round(renewal_interval(record.run).total_seconds()),
+    }
 
 
 def _form(
@@ -251,7 +298,9 @@ def _read(
 ) -> dict[str, Any]:
     """Return the context to read: guideline, evidence, decision, versions, other reviews and escalations."""
     changes = changes_since_review(record) if record.is_outdated else []
-    compared = readable and adjudication.compare_reviews(readable, form.proposals, form.rubric, request.user)
+    compared = readable and adjudication.compare_reviews(
+        readable, form.proposals, form.rubric, request.user, form.judged_verdict
+    )
     return {
         "guideline": current_guideline(record.run),
         "independent_reviews": compared or None,
@@ -292,7 +341,12 @@ def conflict(
     record = load(request, seen.pk)
     data = request.POST.copy()
     data["version"] = str(record.version)
-    form = ReviewForm(record, data, blind_scores=blind_scoring.find_locked_in(record, request.user))
+    form = ReviewForm(
+        record,
+        data,
+        blind_scores=blind_scoring.find_locked_in(record, request.user),
+        independent_reviews=independent_reviews.readable_for_adjudication(record, request.user),
+    )
     problem = refusal.reason
     if isinstance(refusal, RecordReimported) and not blind_scoring.is_hidden(record, request.user):
         problem = refusal.with_changes(form.outdated)  # compares the post with the judge's scores
@@ -315,7 +369,7 @@ def lost(request: Request, pk: int, problem: str, *, newer_at: dt.datetime | Non
     context = access(request, record) | {
         "problem": problem,
         "newer_at": newer_at,
-        "query": working_filters(request).query_string,
+        "query": position(request),
         "is_typed": True,
     }
     return render(request, "review/notices/problem.html", context, status=HTTPStatus.CONFLICT)

@@ -9,7 +9,7 @@ from reviews.models import Run, User
 from reviews.queue.progress import Progress
 from reviews.search import filter_options, indexing, query_text
 from reviews.search.filter_options import FilterOption
-from reviews.search.filters import FILTERS, NOBODY
+from reviews.search.filters import DUE, FILTERS, NOBODY
 from reviews.search.listing import RecordList
 
 # The parameter with the text of the search field.
@@ -141,6 +141,7 @@ def _offered(run: Run) -> dict[str, list[FilterOption]]:
             "decided-by": [FilterOption(name, name) for name in filter_options.decided_by_names(run)],
             "assigned-to": [FilterOption(NOBODY, NOBODY), *people],
             "claimed-by": people,
+            "due": [FilterOption(value, title) for value, title in DUE.items()],
         }
     )
 

@@ -1,122 +1,30 @@
-"""The list of runs, and the upload of a file."""
+"""The list of runs."""
 
-from typing import Any
-
-from django import forms
-from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import can, check
 from reviews.http.request import Request
-from reviews.imports import jobs, uploads
-from reviews.imports.recognition import ToolRecognised
-from reviews.models import Import, Run, Upload
+from reviews.models import Run
 from reviews.queue import progress
-from reviews.storage import decompression
-from reviews.storage.chunks import BLOCK_SIZE
-from reviews.storage.errors import ImportRefused
-from reviews.views.runs import landing
-
-SHOWN_IMPORTS = 5
-SHOWN_RUNS = 50
+from reviews.views.runs import landing, run_list
+from reviews.views.runs.run_list import RunList
 
 
-class UploadForm(forms.Form):
-    """A file and its run."""
-
-    file = forms.FileField(
-        label="File",
-        help_text="One evaluation per line, a JSON array, or a file of a known tool; optionally compressed "
-        "with gzip or zstd. Bad lines are listed, good lines are imported.",
-        # Django drops the file of an aborted upload, as if no file had been chosen.
-        error_messages={
-            "required": "Choose a file. If you already did, the upload was interrupted: try again."
-        },
-        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.gz,.zst,.zip,.eval"}),
-    )
-    run_name = forms.CharField(
-        label="Run",
-        required=False,
-        max_length=Run._meta.get_field("name").max_length,
-        help_text="A new name creates a new run. If empty, the run is named after the file.",
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-    strict = forms.BooleanField(required=False, label="Import nothing if any line is invalid")
-
-    def clean_file(self) -> "UploadedFile[Any]":
-        file: UploadedFile[Any] = self.cleaned_data["file"]
-        try:
-            uploads.check_size(file.size or 0)
-        except uploads.FileTooLarge as error:
-            raise ValidationError(str(error)) from error
-        return file
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
+@require_safe
 def runs(request: Request) -> HttpResponse:
-    """Show the reader's own work and the runs with their progress, or with `?archived` the archived ones.
-
-    `from` is the key of the first run on the page.
-
-    A POST uploads a file and redirects to its import (admins).
-    """
+    """Show the reader's own work and the runs with their progress: see `RunList`. `page` is a page number."""
     check(request.user, "review_evaluation")
-    form = UploadForm()
-    if request.method == "POST":
-        check(request.user, "import_file")
-        form = UploadForm(request.POST, request.FILES)
-        done = _receive(form, request) if form.is_valid() else None
-        if isinstance(done, Import):
-            return redirect("import", done.pk)
-        if done:
-            return redirect("upload-mapping", done.pk)
-    is_archive = "archived" in request.GET
     visible = Run.objects.visible_to(request.user)
-    found = progress.all_progress(visible.filter(archived_at__isnull=not is_archive))
-    first = next((place for place, (run, _) in enumerate(found) if str(run.pk) == request.GET.get("from")), 0)
-    context = {
-        "runs": found[first : first + SHOWN_RUNS],
-        "next_run": found[first + SHOWN_RUNS][0] if len(found) > first + SHOWN_RUNS else None,
-        "is_first_page": not first,
-        "landing": None if is_archive or first else landing.load(request, dict(found)),
-        "is_archive": is_archive,
-        "has_archive": visible.filter(archived_at__isnull=False).exists(),
-        "form": form,
+    shown = RunList.parse(request.GET)
+    context = run_list.load_page(shown, request.user, request.GET.get("page", ""))
+    # The reader's own work is above the whole list only.
+    is_start = not shown.is_filtered and context["page"].number == 1
+    current = progress.all_progress(visible.filter(archived_at=None)) if is_start else []
+    context |= {
+        "landing": landing.load(request, dict(current)) if current else None,
+        "has_runs": bool(context["rows"]) or visible.exists(),
         "may_import": can(request.user, "import_file"),
-        # Running imports into new runs, and those that failed or were cancelled.
-        "imports_without_run": Import.objects.filter(run=None).order_by("-pk")[:SHOWN_IMPORTS],
     }
-    return render(request, "runs/home.html", context, status=422 if form.is_bound else 200)
-
-
-def _receive(form: UploadForm, request: Request) -> Import | Upload | None:
-    """Import the uploaded file, or keep a file of a known tool until its mapping is confirmed.
-
-    Return None, with the reason in the form, if the file is rejected.
-    """
-    file = form.cleaned_data["file"]
-    names: dict[str, Any] = {
-        "run_name": form.cleaned_data["run_name"] or decompression.base_name(file.name),
-        "file_name": file.name,
-        "strict": form.cleaned_data["strict"],
-        "actor": request.user,
-    }
-    try:
-        return jobs.enqueue_import(**names, blocks=file.chunks(BLOCK_SIZE))
-    except ToolRecognised:
-        return _keep(form, names)
-    except ImportRefused as refused:
-        form.add_error("run_name" if refused.field == "run" else "file", str(refused))
-        return None
-
-
-def _keep(form: UploadForm, names: dict[str, Any]) -> Upload | None:
-    file = form.cleaned_data["file"]
-    try:
-        return uploads.keep_for_mapping(**names, size=file.size, parts=file.chunks(BLOCK_SIZE))
-    except uploads.UploadQuotaExceeded as error:
-        form.add_error("file", str(error))
-        return None
+    return render(request, "runs/home.html", context)

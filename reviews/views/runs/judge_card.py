@@ -3,10 +3,12 @@
 from typing import NamedTuple
 
 from reviews.judge import accuracy, missed_errors
-from reviews.judge.accuracy import DEFINITIONS, AccuracyFigures
+from reviews.judge.accuracy import DEFINITIONS
+from reviews.judge.accuracy_figures import AccuracyFigures
+from reviews.judge.loading import shares_loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
-from reviews.views.tables import Cell, share
+from reviews.views.tables import Cell, prominent, share
 
 
 class CardFigure(NamedTuple):
@@ -20,37 +22,43 @@ class CardFigure(NamedTuple):
 
 
 class JudgeCard(NamedTuple):
-    """The figures, measured by this number of `reviews`; without reviews there are no figures."""
+    """The figures, measured by this number of `ratings`; without ratings there are no figures."""
 
-    reviews: int
+    ratings: int
     figures: list[CardFigure]
 
 
-_BIASED = "May overstate agreement: the reviewers saw the judge's verdict."
+_BIASED = "May overstate the judge's accuracy: the reviewers saw its verdict."
 
 
+@shares_loads
 def judge_card(run: Run) -> JudgeCard:
-    """Measure verdict agreement and missed errors by all current decisions."""
+    """Measure the accuracy of verdicts and missed errors over the whole run."""
     compared = accuracy.compare_with_humans(JudgeScope(run))
-    verdicts = [one for one in compared.overall if one.criterion is None and one.population == "flagged"]
-    figures = [figure for one in verdicts for figure in _verdict_figures(one)]
-    escapes = missed_errors.estimate_missed_errors(JudgeScope(run))
-    if escapes.reviewed:
+    figures = [
+        figure
+        for basis in accuracy.BASES
+        if (found := compared.find(None, basis, "run"))
+        for figure in _verdict_figures(found)
+    ]
+    missed = missed_errors.estimate_missed_errors(JudgeScope(run))
+    if missed.ratings:
         estimates = {
-            "miss_rate": ("Miss rate", escapes.miss_rate.share),
-            "flag_recall": ("Flag recall", escapes.flag_recall),
+            "miss_rate": ("Miss rate", missed.miss_rate),
+            "flag_recall": ("Flag recall", missed.flag_recall),
         }
         figures += [
-            CardFigure(name, title, missed_errors.DEFINITIONS[name], share(estimate))
+            CardFigure(name, title, missed_errors.DEFINITIONS[name], prominent(share(estimate)))
             for name, (title, estimate) in estimates.items()
         ]
-    return JudgeCard(sum(compared.reviews.values()), figures)
+    bases = [compared.ratings.get((basis, "run"), 0) for basis in accuracy.BASES]
+    return JudgeCard(sum(bases), figures)
 
 
 def _verdict_figures(verdict: AccuracyFigures) -> list[CardFigure]:
     caution = _BIASED if verdict.basis == "assisted" else ""
     estimates = {
-        "agreement": ("Verdict agreement", verdict.agreement),
+        "accuracy": ("Accuracy of verdicts", verdict.accuracy),
         "false_pass": ("False pass", verdict.false_pass),
     }
     return [
@@ -58,7 +66,7 @@ def _verdict_figures(verdict: AccuracyFigures) -> list[CardFigure]:
             f"{verdict.basis}-{name}",
             f"{title} ({verdict.basis})",
             DEFINITIONS[name],
-            share(estimate),
+            prominent(share(estimate)),
             caution,
         )
         for name, (title, estimate) in estimates.items()

@@ -1,5 +1,6 @@
 """The top of the home page: records to continue, the run to start, and figures of the reader's own work."""
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from reviews.dashboard.own_work import DoneCounts, Unfinished, WaitingCounts
 from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
 from reviews.models import Run
+from reviews.queue import due_dates
 from reviews.queue.progress import Progress
 
 # Runs with something for a lead that the page lists.
@@ -36,6 +38,9 @@ class Landing(NamedTuple):
     progress: Progress | None
     done: DoneCounts
     left: WaitingCounts
+    #: Assigned records that are overdue, and the earliest due date of assigned records.
+    overdue: int
+    first_due: dt.date | None
     #: Waiting records of all runs.
     waiting: int
     for_leads: list[LeadItem]
@@ -49,6 +54,8 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     runs = Run.objects.visible_to(reader).filter(archived_at=None)
     unfinished = own_work.unfinished_records(reader, runs)
     run = run_to_review(unfinished, own_work.latest_run(reader, runs), progress)
+    keys = {one.pk for one in progress}
+    assigned = [one for one in due_dates.assigned_records(person=reader) if one.run in keys]
     return Landing(
         unfinished=unfinished[: own_work.MAX_LISTED],
         has_more=len(unfinished) > own_work.MAX_LISTED,
@@ -56,6 +63,8 @@ def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
         progress=progress[run] if run else None,
         done=own_work.done_counts(reader, timezone.now().astimezone(reader_zone(request))),
         left=own_work.waiting_counts(reader, runs),
+        overdue=sum(one.overdue for one in assigned),
+        first_due=min((one.first_due for one in assigned if one.first_due), default=None),
         waiting=sum(counts.waiting for counts in progress.values()),
         for_leads=_for_leads(request, progress),
     )

@@ -1,4 +1,4 @@
-"""Other formats: runs with a mapping, and adding one."""
+"""Mappings: runs with a mapping, and adding one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The sampling and blind review settings of a run: which shares are scored blind, sampled and overlap."""
+"""The sampling and blind review settings of a run: the target and the shares of its records."""
 
 from typing import Any
 
@@ -14,28 +14,35 @@ from reviews.judge.measurement_settings import (
 from reviews.models import Run, User
 from reviews.views.runs.settings_page import SettingsForm
 
-_SHARES = ("blind_share", "sample_share", "overlap_share")
+_SHARES = ("blind_share", "sample_share", "overlap_share", "spot_check_share")
 
 
 class PercentField(forms.FloatField):
     """A share from 0 to 1 that people read and enter as a percentage."""
 
-    def __init__(self, label: str, help_text: str) -> None:
-        super().__init__(label=label, help_text=help_text)
+    def __init__(self, label: str, help_text: str, *, required: bool = True) -> None:
+        super().__init__(label=label, help_text=help_text, required=required)
         self.widget.attrs |= {"min": 0, "max": 100, "step": "any", "inputmode": "decimal"}
 
-    def clean(self, value: Any) -> float:
-        return float(super().clean(value)) / 100
+    def clean(self, value: Any) -> float | None:
+        entered = super().clean(value)
+        return None if entered is None else entered / 100
 
 
 class MeasurementForm(SettingsForm):
     """The sampling and blind review settings of a run."""
 
     template = "runs/measurement.html"
-    saved = "Saved. Applies to reviews from now on."
+    saved = "Saved. The shares apply to reviews from now on."
     next_page = "run-measurement"
 
     seen = forms.CharField(widget=forms.HiddenInput)
+    accuracy_target = PercentField(
+        "Target accuracy (%)",
+        "The judge should give the verdict of a blind reviewer on at least this share of all records. Leave"
+        " the field empty for no target.",
+        required=False,
+    )
     blind_share = PercentField(
         "Blind review (%)",
         "The share of records whose judge scores are hidden until the reviewer locks in their own. Reviewers"
@@ -54,6 +61,11 @@ class MeasurementForm(SettingsForm):
     overlap = forms.IntegerField(
         label="Reviewers per record", help_text=f"{FEWEST_REVIEWERS} to {MOST_REVIEWERS}."
     )
+    spot_check_share = PercentField(
+        "Spot checks (%)",
+        "The share of each reviewer's decisions that is drawn for a spot check as they are made. Any other"
+        " lead checks them.",
+    )
 
     def __init__(self, data: Any, run: Run) -> None:
         super().__init__(data, run)
@@ -62,10 +74,11 @@ class MeasurementForm(SettingsForm):
     def stored_values(self, run: Run) -> dict[str, Any]:
         known = measurement_settings.current_settings(run)
         shares = {name: percent(getattr(known, name)) for name in _SHARES}
-        return known.as_json() | shares | {"seen": known.fingerprint}
+        target = "" if known.accuracy_target is None else percent(known.accuracy_target)
+        return known.as_json() | shares | {"accuracy_target": target, "seen": known.fingerprint}
 
     def configure(self, run: Run, actor: User) -> None:
-        entered = {name: self.cleaned_data[name] for name in (*_SHARES, "overlap")}
+        entered = {name: self.cleaned_data[name] for name in (*_SHARES, "overlap", "accuracy_target")}
         measurement_settings.configure(
             run_id=run.pk,
             actor=actor,

@@ -23,6 +23,7 @@ from reviews.search.listing import RecordList, RecordPage
 from reviews.search.verdicts import judge_verdict
 from reviews.views.access import load_run
 from reviews.views.runs import filter_menu
+from reviews.views.runs.bulk_changes import ACTIONS
 from reviews.views.runs.judge_card import judge_card
 
 
@@ -107,7 +108,9 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "covered": progress.total - uncovered,
         "change_query": urlencode({"list": view.filters.query_string}),
         "views": saved_views.visible_to(run, request.user),
-        "is_lead": can(request.user, "lead_review"),
+        "is_lead": (is_lead := can(request.user, "lead_review")),
+        "selects": is_lead and not run.archived_at,
+        "actions": ACTIONS,
     }
 
 

@@ -10,13 +10,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.http.request import Request
+from reviews.inbox.place import place_of
 from reviews.models import Run
 from reviews.queue.claim_length import claim_length
 from reviews.records.conflicts import SettingsChanged
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric
+from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search.reindexing import change_rubric
+from reviews.views import settled
 from reviews.views.access import load_run
 from reviews.views.runs.rubric_editor import RubricEditor
 from reviews.views.runs.settings_page import SETTINGS_CHANGED
@@ -140,5 +142,6 @@ def confirm_rubric(request: Request, run_pk: int) -> HttpResponse:
     except SettingsChanged:
         messages.warning(request, "The rubric has changed since you opened the page. Check it again.")
         return redirect("run-settings", run.pk)
-    messages.success(request, "The rubric is confirmed. Imports do not change it.")
-    return redirect("run", run.pk)
+    messages.success(request, f"The rubric of {run.name} is confirmed. Imports do not change it.")
+    place = place_of(request)
+    return settled.go_on(request, place) if place else redirect("run", run.pk)

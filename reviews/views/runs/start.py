@@ -25,3 +25,12 @@ def start(request: Request) -> HttpResponse:
         dict(progress.all_progress(runs)),
     )
     return redirect("review", run.pk) if run else redirect("runs")
+
+
+@require_safe
+@never_cache
+def my_reviews(request: Request) -> HttpResponse:
+    """Redirect to the reader's reviews in the run of their latest decision, else to their activity."""
+    check(request.user, "review_evaluation")
+    run = own_work.latest_run(request.user, Run.objects.visible_to(request.user))
+    return redirect("recent", run.pk) if run else redirect("my-activity")

@@ -15,8 +15,25 @@ from django.views.decorators.http import require_safe
 from reviews.http.places import Crumb
 from reviews.http.request import Request
 from reviews.models import User
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.views.dots import Dot, DotPlot
+from reviews.views.tables import share
 
 _TOKENS = Path(settings.BASE_DIR) / "static" / "css" / "tokens.css"
+
+_EXAMPLE_PLOT = DotPlot(
+    "Accuracy by criterion",
+    [
+        Dot("Completeness", share(Estimate(0.83, 0.76, 0.88, 146), "#main"), band=(81, 92), other=70),
+        Dot("Rigor", share(Estimate(0.55, 0.44, 0.66, 81)), band=(58, 74)),
+        Dot("Clarity, assisted", share(Estimate(1, 0.51, 1, 4)), is_assisted=True),
+        Dot("Notation", share(undefined("There are no ratings to count."))),
+    ],
+    line=80,
+    line_title="target 80%",
+    band_title="agreement among reviewers",
+    other_title="judge's own pass rate",
+)
 
 
 class ExampleForm(forms.Form):
@@ -45,6 +62,7 @@ def styleguide(request: Request) -> HttpResponse:
         "texts": _tokens("rem", prefix="text"),
         "crumbs": [Crumb("Runs", "/"), Crumb("Algebra", "/")],
         "toasts": [Message(messages.SUCCESS, "Saved."), Message(messages.ERROR, "Not saved: try again.")],
+        "plot": _EXAMPLE_PLOT,
         "now": timezone.now(),
     }
     return render(request, "site/styleguide.html", context)

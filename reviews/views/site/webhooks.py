@@ -9,12 +9,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.http.request import Request
 from reviews.models import Run
+from reviews.notifications.event_types import EVENTS
 from reviews.views.access import requires
 from reviews.webhooks import allowlist, deliveries
 
 
 class WebhookForm(forms.Form):
-    """The URL of a webhook, and its run."""
+    """The URL of a webhook, its run and its events."""
 
     url = forms.CharField(
         label="URL",
@@ -29,6 +30,13 @@ class WebhookForm(forms.Form):
         label="Run",
         empty_label="Every run",
         widget=forms.Select(attrs={"class": "input"}),
+    )
+    events = forms.MultipleChoiceField(
+        choices=[(name, event.title) for name, event in EVENTS.items()],
+        initial=[deliveries.REVIEWED],
+        label="Events",
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": "Choose at least one event."},
     )
 
 
@@ -74,6 +82,7 @@ def webhook(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     context = {
         "webhook": found,
+        "events": [EVENTS[name].title for name in found.events if name in EVENTS],
         "deliveries": deliveries.webhook_deliveries(found),
         "shown": deliveries.SHOWN,
     }

@@ -116,6 +116,7 @@ class TestExportTarget:
     def test_export_to_device_has_no_receipt_file(self, name: str) -> None:
         assert not is_file(name)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
     def test_export_to_standard_output_does_not_replace_redirect_target(
         self, tmp_path: Path, name: str

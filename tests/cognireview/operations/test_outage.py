@@ -1,7 +1,7 @@
 """Database outages: detection, and the immediate responses to people and programs."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -15,6 +15,7 @@ from psycopg_pool import PoolTimeout
 from cognireview.operations import outage
 from reviews.models import User
 from tests.support.pages import HTMX, text
+from tests.support.waiting import PATIENCE, eventually
 
 
 def wrapped(cause: Exception) -> OperationalError:
@@ -134,7 +135,7 @@ class TestOutageWatch:
         yield outage._Watch()
         for thread in threading.enumerate():
             if thread.name == "outage-watch":
-                thread.join(10)
+                thread.join(PATIENCE)
 
     def test_outage_watch_ends_at_once_if_database_responds(
         self, watch: outage._Watch, answers: list[bool]
@@ -142,7 +143,7 @@ class TestOutageWatch:
         seen: list[bool] = []
         answers.append(True)
         watch.start()
-        wait(lambda: not watch._is_running)
+        assert eventually(lambda: not watch._is_running)
         seen.append(watch.is_active)
         assert seen == [False]
 
@@ -155,10 +156,10 @@ class TestOutageWatch:
         )
         answers += [False, False, False]
         watch.start()
-        wait(lambda: bool(closed))
+        assert eventually(lambda: bool(closed))
         # Closing the pool releases waiting threads while new ones are rejected.
         assert closed == [True]
-        wait(lambda: not watch.is_active)
+        assert eventually(lambda: not watch.is_active)
         assert answers == []
 
     def test_outage_watch_uses_its_own_connection(
@@ -171,12 +172,3 @@ class TestOutageWatch:
                 assert outage.database_answers()
             monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
             assert not outage.database_answers()
-
-
-def wait(condition: Callable[[], bool]) -> None:
-    over = threading.Event()
-    for _ in range(500):
-        if condition():
-            return
-        over.wait(0.01)
-    pytest.fail("It did not come true in 5 s.")

@@ -10,6 +10,7 @@ from django.test import Client
 
 from cognireview.postgres import migrations
 from tests.support.factories import RunFactory
+from tests.support.waiting import PATIENCE
 
 _RECORD = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_of_the_next', now())"
 
@@ -38,7 +39,7 @@ class TestMigrate:
             thread.start()
             thread.join(0.3)
             order.append("first")
-        thread.join(10)
+        thread.join(PATIENCE)
         assert order == ["first", "second"]
 
     def test_migrate_yields_to_table_users_and_retries(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,7 +51,7 @@ class TestMigrate:
             with connection.cursor() as cursor:
                 cursor.execute("BEGIN; SELECT 1 FROM run")
                 reads.set()
-                may_end.wait(10)
+                may_end.wait(PATIENCE)
                 cursor.execute("ROLLBACK")
             connections.close_all()
 
@@ -65,9 +66,9 @@ class TestMigrate:
 
         reader = threading.Thread(target=read)
         reader.start()
-        reads.wait(10)
+        assert reads.wait(PATIENCE)
         migrations.retry_on_lock_timeout(connection, transaction.atomic(change), say)
-        reader.join(10)
+        reader.join(PATIENCE)
         assert len(said) >= 2
         assert "A table to be changed is in use" in said[0]
         with connection.cursor() as cursor:
@@ -91,9 +92,9 @@ class TestMigrate:
 
         writer = threading.Thread(target=write)
         writer.start()
-        began.wait(10)
+        assert began.wait(PATIENCE)
         migrations.retry_on_lock_timeout(connection, index, pytest.fail)
-        writer.join(10)
+        writer.join(PATIENCE)
         with connection.cursor() as cursor:
             cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = 'of_a_test'::regclass")
             assert cursor.fetchone() == (True,)

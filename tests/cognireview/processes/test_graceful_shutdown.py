@@ -10,6 +10,7 @@ from django.test import Client
 
 from cognireview.environment import Environment
 from cognireview.processes import graceful_shutdown, web_server
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ class TestShutdownSignal:
     def test_process_stops_after_the_wait(self) -> None:
         server = web_server._WebServer("x:y", drain_seconds=0.01)
         server.signal_handler_interrupt(signal.SIGTERM)
-        assert server.main_loop_interrupt.wait(10)
+        assert server.main_loop_interrupt.wait(PATIENCE)
         assert server.interrupt_signal
 
     def test_process_without_wait_stops_at_once(self) -> None:

@@ -19,9 +19,7 @@ from django.test import override_settings
 
 from cognireview.environment import BASE_DIR
 from cognireview.processes import supervisor
-from tests.support.waiting import eventually
-
-READY = 60
+from tests.support.waiting import PATIENCE, eventually, free_port
 
 
 class Up:
@@ -45,7 +43,7 @@ class Up:
     def status(self, path: str) -> int:
         """The HTTP status of a path, or 0 without an answer."""
         try:
-            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as response:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=PATIENCE) as response:
                 return int(response.status)
         except HTTPError as error:
             return error.code
@@ -54,7 +52,7 @@ class Up:
 
     def said_to(self, request: bytes) -> list[bytes]:
         """The status lines of the responses to bytes that may not be a request."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as connection:
             with suppress(OSError):  # the server may close the connection early
                 connection.sendall(request)
                 connection.shutdown(socket.SHUT_WR)
@@ -76,7 +74,7 @@ class Up:
     def end(self, how: signal.Signals) -> tuple[int, str]:
         """Send a signal and wait: the exit status, and the output since."""
         self.process.send_signal(how)
-        rest, self.reported = self.process.communicate(timeout=READY)
+        rest, self.reported = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, rest
 
 
@@ -125,9 +123,7 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    return free_port()
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +183,7 @@ class TestUp:
     def test_up_rejects_second_instance_on_same_data(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         second = start(data_dir, first.port + 1)
-        _, said = second.communicate(timeout=READY)
+        _, said = second.communicate(timeout=PATIENCE)
         assert second.returncode == 1
         assert said.count("\n") == 2
         assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
@@ -300,7 +296,7 @@ class TestUpStartFailure:
         with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
             port = other.getsockname()[1]
             process = start(tmp_path, port)
-            _, said = process.communicate(timeout=READY)
+            _, said = process.communicate(timeout=PATIENCE)
         assert process.returncode == 2
         assert re.search(rf"^.*\n.*Port {port} cannot be used: .*\n\Z", said)
 
@@ -313,7 +309,7 @@ class TestUpStartFailure:
     def test_up_rejects_invalid_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
         process = start(tmp_path, 8000)
-        _, said = process.communicate(timeout=READY)
+        _, said = process.communicate(timeout=PATIENCE)
         assert process.returncode == 2
         assert "COGNIREVIEW_PUBLIC_URL: got 'gopher://'" in said
         assert "Traceback" not in said

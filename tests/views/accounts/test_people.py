@@ -2,19 +2,23 @@
 
 import smtplib
 import time
+from datetime import timedelta
 
 import pytest
 from django.conf import LazySettings
 from django.core import mail
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.accounts import one_time_links
+from reviews.accounts.people import last_activity
 from reviews.accounts.permissions import role_of
-from reviews.models import AuditEvent, OneTimeLink, User
-from tests.support.factories import PASSWORD, UserFactory
+from reviews.models import AuditEvent, Draft, OneTimeLink, Review, User
+from tests.support.factories import PASSWORD, EvaluationFactory, UserFactory
 from tests.support.pages import text
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -27,17 +31,51 @@ def as_max_proven(as_max: Client, max: User) -> Client:
 
 
 class TestPeoplePage:
-    def test_people_page_lists_accounts_with_details(self, as_max: Client, ana: User) -> None:
+    def test_people_page_lists_active_accounts(self, as_max: Client, ana: User) -> None:
         UserFactory.create(username="gone", role="lead", is_active=False)
         page = text(as_max.get(reverse("people")))
-        assert "ana</a></th> <td>reviewer</td>" in page
-        assert page.index(">max<") < page.index(">gone<")
-        assert "<td>deactivated</td>" in page
+        assert "<td>reviewer</td>" in page
+        assert page.index(">ana<") < page.index(">max<")
+        assert ">gone<" not in page
+        assert ">gone<" in text(as_max.get(reverse("people"), {"state": "deactivated"}))
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [
+            ({"q": "ANA"}, ["ana"]),
+            ({"q": "smith bea"}, ["bo"]),
+            ({"q": "bo@example"}, ["bo"]),
+            ({"role": "lead"}, ["bo"]),
+            ({"role": "none", "state": "any"}, ["eve"]),
+            ({"q": "nobody"}, []),
+            ({"q": "nobody\0"}, ["ana", "bo", "eve", "max"]),
+            ({"role": "owner"}, ["ana", "bo", "eve", "max"]),
+        ],
+    )
+    def test_people_are_found_by_name_address_role_and_state(
+        self, query: dict[str, str], found: list[str], as_max: Client, ana: User, eve: User
+    ) -> None:
+        UserFactory.create(
+            username="bo", role="lead", first_name="Bea", last_name="Smith", email="bo@example.org"
+        )
+        people = as_max.get(reverse("people"), query).context["people"]
+        assert [person.username for person, _ in people] == found
+
+    def test_people_page_continues_after_the_last_name(
+        self, as_max: Client, monkeypatch: pytest.MonkeyPatch, ana: User, bo: User
+    ) -> None:
+        monkeypatch.setattr("reviews.views.accounts.people._PAGE_SIZE", 2)
+        first = as_max.get(reverse("people"), {"q": "a"})
+        assert first.context["next_page"] == ""
+        first = as_max.get(reverse("people"), {"state": "any"})
+        assert first.context["next_page"] == "/people/?state=any&after=bo"
+        second = as_max.get(first.context["next_page"])
+        assert [person.username for person, _ in second.context["people"]] == ["max"]
 
     def test_people_page_query_count_is_constant(
         self, as_max: Client, max: User, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
-        queries = 8
+        queries = 10
         with django_assert_num_queries(queries):
             as_max.get(reverse("people"))
         for _ in range(3):
@@ -45,9 +83,21 @@ class TestPeoplePage:
         with django_assert_num_queries(queries):
             as_max.get(reverse("people"))
 
-    def test_people_page_is_linked_for_admins_only(self, as_max: Client, as_ana: Client) -> None:
-        as_max.get(reverse("runs"))
-        assert reverse("people") not in text(as_ana.get(reverse("runs")))
+    def test_last_activity_is_the_latest_of_decision_draft_and_login(self, ana: User, bo: User) -> None:
+        now = timezone.now()
+        User.objects.filter(pk=ana.pk).update(last_login=now - timedelta(days=1))
+        decide(EvaluationFactory.create(), ana)
+        found = last_activity([ana, bo])
+        assert found[bo.pk].latest is None
+        assert found[ana.pk].latest == ("decision", Review.objects.get().submitted_at)
+        Draft.objects.create(evaluation=EvaluationFactory.create(), reviewer=ana, fields=[])
+        assert (last_activity([ana])[ana.pk].latest or ("",))[0] == "draft"
+        User.objects.filter(pk=ana.pk).update(last_login=now + timedelta(days=1))
+        assert (last_activity([ana])[ana.pk].latest or ("",))[0] == "log-in"
+
+    def test_people_page_is_linked_for_admins_only(self, as_max: Client, as_bo: Client) -> None:
+        assert reverse("people") in text(as_max.get(reverse("runs")))
+        assert reverse("people") not in text(as_bo.get(reverse("runs")))
 
 
 class TestPersonPage:
@@ -79,13 +129,14 @@ class TestPersonPage:
 
 
 class TestInvitation:
-    def invite(self, client: Client, email: str = "bo@example.org") -> str:
-        return text(client.post(reverse("invite"), {"role": "reviewer", "email": email}))
+    def invite(self, client: Client, people: str = "bo@example.org", **values: str) -> str:
+        return text(client.post(reverse("invite"), {"role": "reviewer", "people": people, **values}))
 
     def test_invitation_without_mail_server_is_shown(
         self, as_max_proven: Client, settings: LazySettings
     ) -> None:
-        page = self.invite(as_max_proven)
+        assert "by e-mail" not in text(as_max_proven.get(reverse("people")))
+        page = self.invite(as_max_proven, send="on")
         assert f"{settings.PUBLIC_URL}/join/" in page
         assert "Sent to" not in page
         assert mail.outbox == []
@@ -94,39 +145,105 @@ class TestInvitation:
         self, as_max_proven: Client, settings: LazySettings
     ) -> None:
         settings.PUBLIC_URL = "https://review.example.org"
-        posted = as_max_proven.post(reverse("invite"), {"role": "lead"}, headers={"host": "localhost:666"})
+        posted = as_max_proven.post(
+            reverse("invite"), {"role": "lead", "people": "Bo"}, headers={"host": "localhost:666"}
+        )
         assert "https://review.example.org/join/" in text(posted)
         assert "localhost:666" not in text(posted)
 
-    def test_invitation_is_sent_by_mail_server(self, as_max_proven: Client, settings: LazySettings) -> None:
-        settings.SENDS_MAIL = True
-        page = self.invite(as_max_proven)
-        assert "Sent to bo@example.org." in page
-        [sent] = mail.outbox
-        assert sent.to == ["bo@example.org"]
-        [address] = [line for line in str(sent.body).splitlines() if line.startswith("http")]
-        assert one_time_links.find_pending(address.split("/")[-2], OneTimeLink.Purpose.JOIN)
+    def test_list_creates_an_invitation_for_each_line(self, as_max_proven: Client) -> None:
+        people = "Ana Smith, ana@example.org, Lead\n\n  bo@example.org\nCy <cy@example.org>; admin\nDee\n"
+        page = self.invite(as_max_proven, people)
+        assert page.count("/join/") == 4
+        made = OneTimeLink.objects.order_by("pk").values_list("name", "email", "role")
+        assert list(made) == [
+            ("Ana Smith", "ana@example.org", "lead"),
+            ("", "bo@example.org", "reviewer"),
+            ("Cy", "cy@example.org", "admin"),
+            ("Dee", "", "reviewer"),
+        ]
 
-    def test_invitation_is_shown_if_mail_fails(
+    def test_list_with_errors_creates_nothing_and_names_them_all(
+        self, as_max_proven: Client, max: User
+    ) -> None:
+        UserFactory.create(username="ana", email="Ana@example.org")
+        one_time_links.invite(role="lead", email="pending@example.org", actor=max)
+        people = "ana@example.org\nbo, owner\ncy@\ndee@x.org\nDEE@x.org\npending@example.org\n, lead"
+        posted = as_max_proven.post(reverse("invite"), {"role": "reviewer", "people": people})
+        assert posted.status_code == 422
+        assert posted.context["form"].errors["people"] == [
+            "Line 1: ana@example.org belongs to the account ana.",
+            "Line 2: 'owner' is not a role. Use reviewer, lead, admin.",
+            "Line 3: 'cy@' is not an e-mail address.",
+            "Line 5: DEE@x.org is in the list twice.",
+            "Line 6: pending@example.org has a pending invitation. Send that one again instead.",
+            "Line 7: A name or an e-mail address is missing.",
+        ]
+        assert "bo, owner" in text(posted)
+        assert OneTimeLink.objects.count() == 1
+
+    @pytest.mark.parametrize("people", ["", " \n", "x\n" * 201, "x" * 151, "@" * 300])
+    def test_unusable_list_is_rejected(self, people: str, as_max_proven: Client) -> None:
+        posted = as_max_proven.post(reverse("invite"), {"role": "reviewer", "people": people})
+        assert posted.status_code == 422
+        assert not OneTimeLink.objects.exists()
+
+    def test_invitations_are_sent_by_mail_server(self, as_max_proven: Client, settings: LazySettings) -> None:
+        settings.SENDS_MAIL = True
+        assert "by e-mail" in text(as_max_proven.get(reverse("people")))
+        page = self.invite(as_max_proven, "bo@example.org\nDee\ncy@example.org", send="on")
+        assert "Sent to bo@example.org." in page
+        assert [sent.to for sent in mail.outbox] == [["bo@example.org"], ["cy@example.org"]]
+        [address] = [line for line in str(mail.outbox[0].body).splitlines() if line.startswith("http")]
+        assert one_time_links.find_pending(address.split("/")[-2], OneTimeLink.Purpose.JOIN)
+        self.invite(as_max_proven, "eve@example.org")
+        assert len(mail.outbox) == 2
+
+    def test_refused_address_does_not_stop_the_other_mails(
+        self, as_max_proven: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        send = mail.EmailMessage.send
+
+        def refuse_first(message: mail.EmailMessage) -> int:
+            if message.to == ["bo@example.org"]:
+                raise smtplib.SMTPRecipientsRefused({"bo@example.org": (550, b"no such mailbox")})
+            return send(message)
+
+        settings.SENDS_MAIL = True
+        monkeypatch.setattr(mail.EmailMessage, "send", refuse_first)
+        page = self.invite(as_max_proven, "bo@example.org\ncy@example.org", send="on")
+        assert "Not sent by e-mail." in page
+        assert "Sent to cy@example.org." in page
+
+    def test_invitations_are_shown_if_mail_fails(
         self, as_max_proven: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(*_: object) -> None:
-            raise smtplib.SMTPException("mailbox unavailable")
+            raise smtplib.SMTPException("connection lost")
 
         settings.SENDS_MAIL = True
-        monkeypatch.setattr("reviews.views.accounts.invitations.send_mail", refuse)
-        page = self.invite(as_max_proven)
-        assert "The e-mail could not be sent: mailbox unavailable." in page
-        assert f"{settings.PUBLIC_URL}/join/" in page
+        monkeypatch.setattr(mail.EmailMessage, "send", refuse)
+        page = self.invite(as_max_proven, "bo@example.org\ncy@example.org", send="on")
+        assert "The e-mail could not be sent: connection lost." in page
+        assert page.count("/join/") == 2
 
-    def test_invitation_to_invalid_address_is_rejected(self, as_max_proven: Client) -> None:
-        posted = as_max_proven.post(reverse("invite"), {"role": "reviewer", "email": "bo"})
-        assert posted.status_code == 422
-        assert "Enter a valid email address." in text(posted)
-        assert not OneTimeLink.objects.exists()
+    def test_renewed_link_replaces_the_pending_one(
+        self, as_max_proven: Client, max: User, ana: User, settings: LazySettings
+    ) -> None:
+        settings.SENDS_MAIL = True
+        old = one_time_links.invite(role="lead", email="bo@example.org", name="Bo", actor=max)
+        page = text(as_max_proven.post(reverse("renew-link", args=[old.link.pk])))
+        assert "Sent to bo@example.org." in page
+        [new] = one_time_links.pending()
+        assert (new.role, new.name, new.email) == ("lead", "Bo", "bo@example.org")
+        assert one_time_links.find_pending(old.token, OneTimeLink.Purpose.JOIN) is None
+        again = as_max_proven.post(reverse("renew-link", args=[old.link.pk]), follow=True)
+        assert "This link was used or withdrawn, or has expired." in text(again)
+        password = one_time_links.create_password_link(person=ana, actor=max).link
+        assert "/new-password/" in text(as_max_proven.post(reverse("renew-link", args=[password.pk])))
 
     def test_invitation_page_is_not_cached(self, as_max_proven: Client) -> None:
-        posted = as_max_proven.post(reverse("invite"), {"role": "reviewer"})
+        posted = as_max_proven.post(reverse("invite"), {"role": "reviewer", "people": "Bo"})
         assert "no-store" in posted["Cache-Control"]
 
 
@@ -137,6 +254,16 @@ class TestJoining:
         response = client.post(address, posted)
         assert response.status_code == 422
         assert "This username is already taken." in text(response)
+
+    def test_all_errors_of_a_new_account_are_shown_at_once(self, client: Client, max: User) -> None:
+        address = reverse("join", args=[one_time_links.invite(role="reviewer", actor=max).token])
+        response = client.post(address, {"username": "MAX", "password": "short", "password_again": "other"})
+        assert set(response.context["form"].errors) == {"username", "password", "password_again"}
+
+    def test_new_person_has_the_name_of_the_invitation(self, max: User) -> None:
+        token = one_time_links.invite(role="reviewer", name="Ana Smith", actor=max).token
+        joined = one_time_links.accept_invitation(token=token, username="ana", password=PASSWORD)
+        assert joined.name == "Ana Smith"
 
 
 class TestPasswordLink:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django import Settings
 
 from reviews.accounts.preferences import COMMANDS
 from reviews.models import AuditEvent, User
@@ -67,6 +68,8 @@ def test_two_commands_can_swap_keys(as_ana: Client, ana: User) -> None:
     save(as_ana, key_skip="f", key_flag="s")
     ana.refresh_from_db()
     assert ana.shortcuts == {"skip": "f", "flag": "s"}
+    detail = AuditEvent.objects.get(action="preferences").detail
+    assert (detail["before"]["keys"], detail["after"]["keys"]) == ({}, ana.shortcuts)
 
 
 @pytest.mark.parametrize(
@@ -103,4 +106,44 @@ def test_key_hint_can_be_dismissed_for_good(as_ana: Client, ana: User) -> None:
     for _ in range(2):
         assert as_ana.post(reverse("dismiss-key-hint"), headers=HTMX).status_code == 200
     assert 'id="key-hint"' not in screen(as_ana, ana)
-    assert AuditEvent.objects.get(action="preferences").detail == {"wants_key_hint": False}
+    assert AuditEvent.objects.get(action="preferences").detail == {
+        "before": {"wants_key_hint": True},
+        "after": {"wants_key_hint": False},
+    }
+
+
+class TestNotifications:
+    @pytest.fixture(autouse=True)
+    def mail_server(self, settings: Settings) -> None:
+        settings.SENDS_MAIL = True
+
+    def test_events_are_offered_by_role(self, as_ana: Client, as_lea: Client) -> None:
+        assert "Records are assigned to you" in text(as_ana.get(reverse("preferences")))
+        assert "Reviewers disagree" not in text(as_ana.get(reverse("preferences")))
+        assert "Reviewers disagree" in text(as_lea.get(reverse("preferences")))
+
+    def test_choices_and_address_are_saved(self, as_ana: Client, ana: User) -> None:
+        sent = {"event-records.assigned": "daily", "event-escalation.answered": "at once"}
+        page = text(save(as_ana, email="ana@example.org", **sent))
+        ana.refresh_from_db()
+        assert (ana.email, ana.notifications) == ("ana@example.org", {"records.assigned": "daily"})
+        assert 'value="daily" id="id_event-records.assigned_2" checked' in page
+
+    @pytest.mark.parametrize(
+        "sent", [{"event-records.assigned": "hourly"}, {"event-records.assigned": "daily", "email": "nobody"}]
+    )
+    def test_invalid_choices_change_nothing(self, sent: dict[str, str], as_ana: Client, ana: User) -> None:
+        assert save(as_ana, **sent).status_code == 422
+        ana.refresh_from_db()
+        assert (ana.email, ana.notifications) == ("", {})
+
+    def test_events_of_other_roles_cannot_be_chosen(self, as_ana: Client, ana: User) -> None:
+        save(as_ana, **{"event-disagreement.found": "off"})
+        ana.refresh_from_db()
+        assert ana.notifications == {}
+
+    def test_site_without_mail_offers_no_choices(self, as_ana: Client, settings: Settings) -> None:
+        settings.SENDS_MAIL = False
+        page = text(as_ana.get(reverse("preferences")))
+        assert "This site sends no e-mail." in page
+        assert "event-" not in page

@@ -46,7 +46,7 @@ class TestPreview:
         sample = {"id": 1, "uuid": "u-1", "epoch": 1, "input": "Why?", "target": "So.", "scores": None}
         files = {"samples/1.json": json.dumps(sample).encode(), "header.json": b"{}"}
         sent = {"file": SimpleUploadedFile("log.eval", packed(files))}
-        page = as_max.post(reverse("runs"), sent)["Location"]
+        page = as_max.post(reverse("import-file"), sent)["Location"]
         assert '<th scope="row">u-1</th>' in text(as_max.get(page))
         source = as_max.post(page, {"run_name": "log"})["Location"]
         import_upload(Import.objects.get().pk)
@@ -54,7 +54,7 @@ class TestPreview:
 
     def test_form_without_script_leads_to_the_same_page(self, as_max: Client) -> None:
         sent = {"file": SimpleUploadedFile("judgments.jsonl", MT_BENCH_FILE), "run_name": "bench"}
-        answer = as_max.post(reverse("runs"), sent)
+        answer = as_max.post(reverse("import-file"), sent)
         upload = Upload.objects.get()
         assert answer["Location"] == reverse("upload-mapping", args=[upload.pk])
         assert 'value="bench"' in text(as_max.get(answer["Location"]))
@@ -63,7 +63,7 @@ class TestPreview:
     def test_form_without_script_names_the_limit_of_uploads(self, as_max: Client, settings: Any) -> None:
         settings.MAX_OPEN_UPLOADS = 0
         sent = {"file": SimpleUploadedFile("judgments.jsonl", MT_BENCH_FILE)}
-        answer = as_max.post(reverse("runs"), sent)
+        answer = as_max.post(reverse("import-file"), sent)
         assert answer.status_code == 422
         assert "COGNIREVIEW_MAX_OPEN_UPLOADS" in text(answer)
 

@@ -226,8 +226,7 @@ class TestHiddenScores:
         assert "Raw words of the judge" not in text(response)
         assert not Review.objects.exists()
 
-    @pytest.mark.parametrize("version", ["1", "9"])
-    @pytest.mark.parametrize("action", ["", "other"])
+    @pytest.mark.parametrize(("version", "action"), [("1", ""), ("9", ""), ("1", "other")])
     def test_submit_on_blind_record_does_not_confirm_guesses(
         self, as_ana: Client, claimed: Evaluation, version: str, action: str
     ) -> None:

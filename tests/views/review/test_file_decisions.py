@@ -297,6 +297,7 @@ class TestOddScores:
         compared = compare([partial(BytesIO, original + b"\n")], BytesIO(export_data()), Limits())
         assert compared.problems == []
 
+    @pytest.mark.slow
     def test_odd_file_scores_survive_undo_revision_and_restore(
         self, scores: Any, as_ana: Client, as_lea: Client, ana: User, lea: User
     ) -> None:

@@ -1,5 +1,7 @@
 """Independent reviews on the review screen: submitting, adjudicating, and reviewing too late."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -128,7 +130,7 @@ class TestHiddenReviews:
     ) -> None:
         decide(Evaluation.objects.get(), lea, scores=SCORES)
         page = text(as_bo.get(url("record-history", record)))
-        assert "submitted an independent review: version 1" in page
+        assert "submitted an independent review" in page
         assert "Depth: No → Yes" in page
 
 
@@ -141,7 +143,7 @@ class TestAdjudication:
         assert SECRET not in before
         page = text(as_lea.post(url("claim", record), headers=HTMX))
         assert "2 independent reviews differ on 1 of 2 criteria." in page
-        assert page.count("differs</span>") == 1
+        assert page.count("differs</span>") == 2  # depth, and the verdict
         for said in (SECRET, "A word of ana.", "A word of bo.", "Too strict"):
             assert said in page
         assert "Return to the queue for another review" in page
@@ -151,7 +153,7 @@ class TestAdjudication:
     ) -> None:
         as_lea.post(url("claim", record))
         response = as_lea.get(url("evaluation", record))
-        assert "Scores that the independent reviews agree on" in text(response)
+        assert "<h2>Your decision</h2>" in text(response)
         assert "1 score missing" in text(response)
         posted = filled_in(response)
         # PostgreSQL has the shorter name first.
@@ -161,6 +163,44 @@ class TestAdjudication:
         as_lea.post(url("submit", record), posted | {"criteria-0-score": "Yes"})
         decided = Evaluation.objects.get()
         assert (decided.human_reviewer_id, decided.is_escalated) == ("lea", False)
+
+    def test_adjudication_offers_each_side_with_its_words_and_cause(
+        self, as_lea: Client, record: Evaluation, differing: Escalation
+    ) -> None:
+        page = text(as_lea.post(url("claim", record), headers=HTMX))
+        assert "Take ana's" in page
+        taken = re.search(r'data-who="ana" data-score="Yes" data-cause="([^"]*)" data-reason="([^"]*)"', page)
+        assert taken
+        assert taken.groups() == ("too strict", SECRET)
+        assert 'data-who="bo" data-score="No" data-cause="" data-reason=""' in page
+
+    def test_adjudication_keeps_blank_scores_and_authors_after_an_error(
+        self, as_lea: Client, record: Evaluation, differing: Escalation
+    ) -> None:
+        posted = filled_in(as_lea.post(url("claim", record), headers=HTMX))
+        refused = as_lea.post(
+            url("submit", record), posted | {"criteria-0-justification": SECRET}, headers=HTMX
+        )
+        assert refused.status_code == 422
+        page = text(refused)
+        assert "<h2>Your decision</h2>" in page
+        assert "Words of <strong>ana</strong>" in page
+        assert filled_in(refused)["criteria-0-score"] == ""
+
+    def test_adjudication_prefills_only_comments_that_agree(
+        self, as_lea: Client, record: Evaluation, differing: Escalation
+    ) -> None:
+        assert filled_in(as_lea.post(url("claim", record), headers=HTMX))["comments"] == ""
+
+    def test_page_of_a_taken_over_record_names_the_source_of_its_scores(
+        self, as_lea: Client, record: Evaluation, differing: Escalation
+    ) -> None:
+        as_lea.post(url("claim", record))
+        as_lea.post(url("release", record))
+        page = text(as_lea.get(url("evaluation", record)))
+        assert "<h2>The judge&#x27;s scores</h2>" in page
+        assert "2 independent reviews differ" in page
+        assert "Take ana" not in page
 
     def test_adjudication_warns_a_lead_who_reviewed_the_record(
         self, as_lea: Client, record: Evaluation, first: Review, lea: User
@@ -197,8 +237,8 @@ class TestAdjudication:
         assert (after.is_escalated, after.human_review_status) == (outcome == "closed", "Needs Review")
 
     def test_disagreement_is_listed_for_leads(self, as_lea: Client, run: Run, differing: Escalation) -> None:
-        page = text(as_lea.get(url("open-escalations", run)))
-        assert "Reviewers disagree: choose the final scores." in page
+        page = text(as_lea.get(reverse("inbox", query={"run": run.pk})))
+        assert "</strong></a>: ana Yes, bo No on Depth" in page
         assert "Answer and return to queue" not in page
 
 
@@ -256,11 +296,11 @@ class TestLateReview:
     def test_late_disagreement_is_counted_on_the_dashboard(
         self, as_lea: Client, decided: Evaluation, bo: User
     ) -> None:
-        place = reverse("open-escalations", args=[decided.run_id])
+        place = reverse("inbox", query={"run": decided.run_id})
         assert place not in text(as_lea.get(reverse("dashboard")))
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         assert f'<a href="{place}">1</a>' in text(as_lea.get(reverse("dashboard")))
-        assert "1 open escalation" in text(as_lea.get(place))
+        assert "Needs attention (1)" in text(as_lea.get(place))
 
     def test_late_review_is_shown_next_to_the_revision(
         self, as_lea: Client, decided: Evaluation, bo: User
@@ -268,8 +308,11 @@ class TestLateReview:
         decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=SCORES)
         response = as_lea.get(url("revise", decided))
         assert "2 independent reviews differ on 1 of 2 criteria." in text(response)
-        as_lea.post(url("revise", decided), filled_in(response))
-        assert not Evaluation.objects.get().is_escalated
+        posted = filled_in(response)
+        assert posted["criteria-0-score"] == ""  # not that of ana's decision
+        as_lea.post(url("revise", decided), posted | {"criteria-0-score": "No"})
+        after = Evaluation.objects.get()
+        assert (after.is_escalated, after.human_reviewer_id) == (False, "lea")
 
     def test_late_review_is_not_offered_to_the_author_of_the_decision(
         self, as_ana: Client, decided: Evaluation

@@ -322,7 +322,7 @@ class TestScreen:
         for number in (1, 3):
             EvaluationFactory.create_batch(number, run=claimed.run)
             # Two queries look for the file, which rows of a factory do not have.
-            with django_assert_max_num_queries(18):
+            with django_assert_max_num_queries(19):
                 as_ana.get(url("evaluation", claimed))
 
     def test_line_download_is_unchanged(self, as_ana: Client) -> None:

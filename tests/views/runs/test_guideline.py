@@ -42,6 +42,8 @@ def test_lead_writes_versions_of_a_guideline(as_lea: Client, run: Run, lea: User
     event = AuditEvent.objects.first()
     assert event
     assert (event.action, event.actor, event.detail["version"]) == ("write guideline", lea, 2)
+    assert event.detail["before"]
+    assert event.detail["before"] != event.detail["after"]
 
 
 def test_unchanged_guideline_adds_no_version(as_lea: Client, run: Run) -> None:

@@ -1,22 +1,20 @@
-"""The list of runs, the upload, and the export."""
+"""The list of runs."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews.models import Draft, Import, Run, User
+from reviews.models import Draft, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
-from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.lines import file_of, line
-from tests.support.pages import jsonl, text
+from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+from tests.support.pages import text
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -32,13 +30,12 @@ class TestRunList:
     def test_run_list_without_runs_invites_admin_to_import(self, as_max: Client) -> None:
         page = text(as_max.get(RUNS))
         assert "No runs yet: import a file, and its flagged records are queued for reviewers." in page
-        assert "Import JSONL" in page
-        assert 'type="file"' in page
+        assert 'href="/import/"' in page
 
     def test_run_list_without_runs_asks_reviewer_to_wait(self, as_ana: Client) -> None:
         page = text(as_ana.get(RUNS))
         assert "No runs yet: runs appear here once an admin imports a file." in page
-        assert 'type="file"' not in page
+        assert 'href="/import/"' not in page
 
     def test_run_list_shows_progress(self, as_ana: Client) -> None:
         run = RunFactory.create(name="Algebra")
@@ -46,7 +43,7 @@ class TestRunList:
             EvaluationFactory.create(run=run, human_review_status=status)
         page = text(as_ana.get(RUNS))
         assert '<progress max="3" value="1"' in page
-        assert "<strong>1</strong> of 3 reviewed" in page
+        assert "<strong>1</strong> of 3 records done" in page
         assert "2 waiting" in page
         assert "1 not flagged" in page
 
@@ -75,21 +72,104 @@ class TestRunList:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         EvaluationFactory.create_batch(count)
-        with django_assert_num_queries(16):
+        with django_assert_num_queries(21):
             as_max.get(RUNS)
 
     def test_long_list_of_runs_has_pages(self, as_ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("reviews.views.runs.home.SHOWN_RUNS", 2)
+        monkeypatch.setattr("reviews.views.runs.run_list.PAGE_SIZE", 2)
         made = RunFactory.create_batch(5)[::-1]
-        seen, address = [], RUNS
-        while address:
-            response = as_ana.get(address)
-            seen += [run for run, _ in response.context["runs"]]
-            following = response.context["next_run"]
-            address = f"{RUNS}?from={following.pk}" if following else ""
+        seen, query = [], "page=1"
+        while query:
+            context = as_ana.get(f"{RUNS}?{query}").context
+            seen += [row.run for row in context["rows"]]
+            query = context["next"]
         assert seen == made
-        assert "First page" in text(response)
-        assert as_ana.get(f"{RUNS}?from=none").context["is_first_page"]
+        assert as_ana.get(f"{RUNS}?page=none").context["page"].number == 1
+
+
+class TestRunFilters:
+    def names(self, client: Client, **query: str) -> list[str]:
+        return [row.run.name for row in client.get(RUNS, query).context["rows"]]
+
+    @pytest.fixture
+    def runs(self, max: User, lea: User) -> None:
+        """Make an open run, a reviewed one, one without records and an archived one, from the oldest."""
+        made: dict[str, tuple[list[str], User | None, dict[str, Any]]] = {
+            "algebra A": (["Needs Review", "Completed", "Completed", "Not Required"], max, {"due_on": None}),
+            "Algebra B": (["Completed", "Reviewed"], lea, {"due_on": "2026-03-09"}),
+            "Calculus": (["Needs Review", "Pending"], lea, {"due_on": "2026-03-02"}),
+            "Empty": ([], None, {}),
+            "Old algebra": (["Needs Review"], max, {"archived_at": timezone.now()}),
+        }
+        for day, (name, (statuses, owner, values)) in enumerate(made.items(), start=1):
+            run = RunFactory.create(name=name, created_at=f"2026-02-0{day}T12:00:00Z", **values)
+            if owner:
+                ImportFactory.create(run=run, created_by=owner)
+            for status in statuses:
+                EvaluationFactory.create(run=run, human_review_status=status)
+
+    @pytest.mark.usefixtures("runs")
+    def test_runs_are_found_by_name_state_owner_and_date(self, as_lea: Client) -> None:
+        assert self.names(as_lea) == ["Empty", "Calculus", "Algebra B", "algebra A"]
+        assert self.names(as_lea, q="ALGEBRA") == ["Algebra B", "algebra A"]
+        assert self.names(as_lea, q="100%") == []
+        assert self.names(as_lea, state="open") == ["Calculus", "algebra A"]
+        assert self.names(as_lea, state="reviewed") == ["Algebra B"]
+        assert self.names(as_lea, state="archived") == ["Old algebra"]
+        assert self.names(as_lea, owner="lea", q="calc") == ["Calculus"]
+        dates = {"created-from": "2026-02-01", "created-until": "2026-02-02"}
+        assert self.names(as_lea, **dates) == ["Algebra B", "algebra A"]
+
+    @pytest.mark.usefixtures("runs")
+    def test_runs_are_sorted_by_each_column(self, as_lea: Client) -> None:
+        alphabetical = ["algebra A", "Algebra B", "Calculus", "Empty"]
+        assert self.names(as_lea, sort="name") == alphabetical
+        assert self.names(as_lea, sort="-name") == alphabetical[::-1]
+        assert self.names(as_lea, sort="created") == alphabetical
+        assert self.names(as_lea, sort="-left")[:2] == ["Calculus", "algebra A"]
+        assert self.names(as_lea, sort="-progress") == ["Algebra B", "algebra A", "Calculus", "Empty"]
+        assert self.names(as_lea, sort="due")[:2] == ["Calculus", "Algebra B"]
+        assert self.names(as_lea, sort="-due")[:2] == ["Algebra B", "Calculus"]
+
+    def test_second_click_on_a_header_reverses_the_order(self, as_ana: Client) -> None:
+        RunFactory.create()
+        headers = as_ana.get(RUNS, {"sort": "name"}).context["list"].headers
+        assert [(one.sorted, one.query) for one in headers[:2]] == [
+            ("ascending", "sort=-name"),
+            ("", "sort=-progress"),
+        ]
+
+    def test_filters_without_matches_offer_all_runs(self, as_ana: Client) -> None:
+        RunFactory.create()
+        assert "No runs match these filters." in text(as_ana.get(RUNS, {"q": "nothing"}))
+        assert "No archived runs" in text(as_ana.get(RUNS, {"state": "archived"}))
+        Run.objects.update(archived_at=timezone.now())
+        assert "All runs are archived." in text(as_ana.get(RUNS))
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            {"created-from": "soon"},
+            {"created-until": "9999-12-31"},
+            {"q": "\0"},
+            {"state": "x", "sort": "--"},
+        ],
+    )
+    def test_invalid_filters_are_ignored(self, query: dict[str, str], as_ana: Client) -> None:
+        run = RunFactory.create()
+        assert self.names(as_ana, **query) == [run.name]
+
+    def test_own_work_says_when_assigned_records_are_due(self, as_ana: Client, ana: User) -> None:
+        day = timezone.now().date() + timedelta(days=1)
+        record = EvaluationFactory.create(assigned_to=ana, due_on=day)
+        assert "Due tomorrow" in text(as_ana.get(RUNS))
+        record.due_on = day - timedelta(days=2)
+        record.save(update_fields=["due_on"])
+        assert "1 overdue" in text(as_ana.get(RUNS))
+
+    def test_due_date_of_a_run_is_in_words(self, as_ana: Client) -> None:
+        EvaluationFactory.create(run=RunFactory.create(due_on="2026-01-02"))
+        assert "Overdue since 2026-01-02" in text(as_ana.get(RUNS))
 
 
 class TestOwnWork:
@@ -129,7 +209,7 @@ class TestOwnWork:
         record = EvaluationFactory.create()
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         escalations.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note="Which?")
-        address = reverse("open-escalations", args=[record.run_id])
+        address = reverse("inbox", query={"run": record.run_id})
         assert f'href="{address}">1 escalated' in text(as_lea.get(RUNS))
         as_lea.force_login(bo)
         assert address not in text(as_lea.get(RUNS))
@@ -139,65 +219,3 @@ class TestOwnWork:
         EvaluationFactory.create()
         as_ana.cookies["timezone"] = zone
         assert as_ana.get(RUNS).status_code == 200
-
-
-class TestUpload:
-    def test_upload_redirects_to_its_import(self, as_max: Client, max: User) -> None:
-        response = as_max.post(RUNS, {"file": jsonl(line("e-1")), "run_name": "Algebra"})
-        upload = Import.objects.get()
-        assert response.status_code == 302
-        assert response["Location"] == reverse("import", args=[upload.pk])
-        assert (upload.target_name, upload.file_name, upload.created_by) == ("Algebra", "algebra.jsonl", max)
-
-    def test_upload_enqueues_a_job(self, as_max: Client) -> None:
-        as_max.post(RUNS, {"file": jsonl(line("e-1"))})
-        upload = Import.objects.get()
-        assert upload.state == Import.State.QUEUED
-        assert ProcrastinateJob.objects.get().args == {"import_id": upload.pk}
-
-    def test_upload_without_name_names_the_run_after_the_file(self, as_max: Client) -> None:
-        as_max.post(RUNS, {"file": jsonl(line("e-1"), name="Set 2.final.jsonl")})
-        assert Import.objects.get().run_name == "Set 2.final"
-
-    def test_upload_sanitizes_the_file_name(self, as_max: Client) -> None:
-        as_max.post(RUNS, {"file": jsonl(line("e-1"), name="../../etc/passwd")})
-        assert Import.objects.get().file_name == "passwd"
-
-    @pytest.mark.parametrize(
-        ("file", "run_name", "sentence"),
-        [
-            (None, "Algebra", "Choose a file."),
-            (jsonl(), "Algebra", "The submitted file is empty."),
-            (jsonl(b"\xff\xfe{\0}\0"), "Algebra", "The file is UTF-16."),
-            (jsonl(b"\x89PNG\r\n\x1a\n\0"), "Algebra", "it is a PNG image."),
-            (jsonl(line("e-1")), "x" * 201, "at most 200 characters"),
-            (jsonl(line("e-1")), "a\0b", "Null characters are not allowed."),
-            (jsonl(line("e-1")), "a\u202eb", "printable characters"),
-        ],
-    )
-    def test_rejected_upload_shows_the_reason_and_stores_nothing(
-        self, file: SimpleUploadedFile | None, run_name: str, sentence: str, as_max: Client
-    ) -> None:
-        posted = {"run_name": run_name} | ({"file": file} if file else {})
-        if file:
-            file.seek(0)
-        response = as_max.post(RUNS, posted)
-        assert response.status_code == 422
-        assert sentence in text(response)
-        assert not Import.objects.exists()
-        assert not Run.objects.exists()
-
-    def test_interrupted_upload_is_rejected(self, as_max: Client) -> None:
-        head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.jsonl"\r\n\r\n'
-        response = as_max.generic(
-            "POST", RUNS, head + file_of(line("e-1")), content_type="multipart/form-data; boundary=x"
-        )
-        assert response.status_code == 422
-        assert "the upload was interrupted" in text(response)
-        assert not Import.objects.exists()
-
-    def test_upload_is_denied_for_reviewers(self, as_ana: Client) -> None:
-        response = as_ana.post(RUNS, {"file": jsonl(line("e-1"))})
-        assert response.status_code == 403
-        assert "Only an admin can import files." in text(response)
-        assert not Import.objects.exists()

@@ -1,17 +1,12 @@
-"""Saved views, bulk changes of listed records, and search suggestions."""
-
-from datetime import timedelta
+"""Saved views and search suggestions."""
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 
-from reviews.dashboard import bulk_changes
-from reviews.models import BulkChange, Run, SavedView, User
+from reviews.models import Run, SavedView, User
 from reviews.search import saved_views
-from reviews.search.filters import Filters
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import RunFactory
 from tests.support.pages import text
 from tests.support.work import evaluations
 
@@ -68,72 +63,3 @@ class TestSavedViews:
     def test_saved_view_of_another_is_not_found(self, as_ana: Client, bo: User, run: Run) -> None:
         view = saved_views.save(run=run, owner=bo, name="of bo", query="", is_shared=False)
         assert as_ana.post(reverse("remove-view", args=[view.pk])).status_code == 404
-
-
-class TestBulkChange:
-    def look(self, client: Client, run: Run, **query: str) -> str:
-        return text(client.get(reverse("bulk-change", args=[run.pk], query=query)))
-
-    def test_bulk_change_preview_writes_nothing(self, as_lea: Client, run: Run, ana: User, bo: User) -> None:
-        evaluations(run, tasks=["1", "2"])
-        evaluations(run, tasks=["3"], claimed_by=ana, claimed_until=timezone.now() + timedelta(hours=1))
-        page = self.look(as_lea, run, kind="assign", to="bo")
-        assert "This will assign 2 records to bo; 1 is claimed by someone else and stays as it is." in page
-        assert not run.evaluations.filter(assigned_to=bo).exists()
-
-    @pytest.mark.parametrize(
-        ("query", "sentence"),
-        [
-            ({"kind": "assign", "to": "nobody"}, "No records to assign."),
-            ({"kind": "prioritise", "priority": "1"}, "This will give priority to 1 record."),
-            ({"kind": "prioritise", "priority": "0"}, "No records to set to normal priority."),
-            ({"kind": "release"}, "No records to release."),
-        ],
-    )
-    def test_bulk_change_is_described_in_a_sentence(
-        self, query: dict[str, str], sentence: str, as_lea: Client, run: Run
-    ) -> None:
-        evaluations(run, tasks=["1"])
-        assert sentence in self.look(as_lea, run, **query)
-
-    @pytest.mark.parametrize(
-        "query",
-        [{}, {"kind": "agree"}, {"kind": "assign", "to": "eve"}, {"kind": "prioritise", "priority": "99999"}],
-    )
-    def test_invalid_bulk_change_has_no_preview(
-        self, query: dict[str, str], as_lea: Client, run: Run, eve: User
-    ) -> None:
-        assert "Apply" not in self.look(as_lea, run, **query)
-
-    def test_bulk_change_applies_to_the_previewed_list(self, as_lea: Client, run: Run, bo: User) -> None:
-        evaluations(run, tasks=["1", "2"])
-        posted = {"kind": "assign", "to": "bo", "list": "task=2"}
-        response = as_lea.post(reverse("bulk-change", args=[run.pk]), posted, follow=True)
-        assert "Assigned 1 record to bo." in text(response)
-        assert run.evaluations.get(assigned_to=bo).task_id == "2"
-
-    def test_bulk_change_can_be_undone(self, as_lea: Client, run: Run, lea: User, bo: User) -> None:
-        evaluations(run, tasks=["1", "2"])
-        change = bulk_changes.apply(bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.ASSIGN, bo), lea)
-        run.evaluations.filter(task_id="1").update(assigned_to=None)
-        response = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
-        assert "Undone: 1 record restored. Changed since, not restored: 1 record." in text(response)
-        again = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
-        assert "This change was already undone." in text(again)
-
-    def test_bulk_change_page_lists_latest_changes(self, as_lea: Client, run: Run, lea: User) -> None:
-        EvaluationFactory.create(run=run)
-        bulk_changes.apply(
-            bulk_changes.BulkOrder(
-                run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.PRIORITISE, priority=1
-            ),
-            lea,
-        )
-        page = self.look(as_lea, run)
-        assert "1 record set to priority" in page
-        assert "verdict=Fail" in page
-
-    def test_invalid_bulk_change_writes_nothing(self, as_lea: Client, run: Run) -> None:
-        response = as_lea.post(reverse("bulk-change", args=[run.pk]), {"kind": "agree"})
-        assert response.status_code == 422
-        assert not BulkChange.objects.exists()

@@ -11,6 +11,7 @@ from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import Evaluation, Run
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
+from tests.support.work import evaluations
 
 pytestmark = pytest.mark.django_db
 
@@ -60,14 +61,22 @@ class TestMeasurementPage:
 
 class TestSave:
     def test_shares_are_saved_from_percentages(self, as_lea: Client, run: Run) -> None:
-        response = saved(as_lea, run, blind_share="20", sample_share="2.5", overlap_share="7", overlap="3")
+        changes = {"blind_share": "20", "sample_share": "2.5", "overlap_share": "7", "overlap": "3"}
+        response = saved(as_lea, run, **changes, accuracy_target="80", spot_check_share="5")
         assert response.status_code == 302
-        assert measured_by(run) == MeasurementSettings(0.2, 0.025, 0.07, 3)
-        assert filled_in(as_lea, run)["overlap_share"] == "7"
+        assert measured_by(run) == MeasurementSettings(0.2, 0.025, 0.07, 3, 0.8, 0.05)
+        shown = filled_in(as_lea, run)
+        assert (shown["overlap_share"], shown["accuracy_target"], shown["spot_check_share"]) == (
+            "7",
+            "80",
+            "5",
+        )
+        saved(as_lea, run, accuracy_target="")
+        assert measured_by(run) == MeasurementSettings(0.2, 0.025, 0.07, 3, None, 0.05)
 
     def test_saving_the_sample_share_draws_records(self, as_lea: Client, run: Run) -> None:
         calm = {"needs_human_review": False, "human_review_status": "Not Required", "review_reasons": []}
-        EvaluationFactory.create_batch(4, run=run, **calm)
+        evaluations(run, tasks="abcd", **calm)
         saved(as_lea, run, sample_share="50")
         assert Evaluation.objects.filter(is_sampled=True).count() == 2
 
@@ -81,6 +90,7 @@ class TestRejectedSettings:
             ({"overlap_share": "many"}, "Enter a number."),
             ({"overlap_share": ""}, "This field is required."),
             ({"overlap_share": "nan"}, "Enter a number."),
+            ({"accuracy_target": "100"}, "Enter a target between 0 and 100%, not 100%."),
             ({"overlap": "1"}, "Enter 2 to 9 reviewers per record."),
             ({"overlap": "2.5"}, "Enter a whole number."),
         ],

@@ -44,7 +44,7 @@ def test_confirming_declares_the_rubric_as_it_is(as_lea: Client, lea: User, run:
     seen = as_lea.get(reverse("run-settings", args=[run.pk])).context["seen"]
     assert "Confirm rubric" in text(as_lea.get(reverse("run-settings", args=[run.pk])))
     shown = confirm(as_lea, run, seen)
-    assert "The rubric is confirmed." in shown
+    assert "is confirmed. Imports do not change it." in shown
     assert NOTICE not in shown
     saved = Run.objects.get()
     assert saved.is_rubric_declared

@@ -114,9 +114,10 @@ def test_record_with_any_file_scores_is_listed(scores: Any, as_ana: Client, run:
     assert as_ana.get(address(run)).status_code == 200
 
 
-def test_record_without_optional_fields_is_listed(as_ana: Client, run: Run) -> None:
+def test_record_without_optional_fields_is_listed_by_its_id(as_ana: Client, run: Run) -> None:
     EvaluationFactory.create(
         run=run,
+        evaluation_id="0123456789abcdef" * 2,
         task_id=None,
         model_id=None,
         aggregated_score=None,
@@ -124,7 +125,7 @@ def test_record_without_optional_fields_is_listed(as_ana: Client, run: Run) -> N
         verification_message=None,
     )
     page = text(as_ana.get(address(run)))
-    assert "no task" in page
+    assert ">01234567…</a>" in page
     assert "None" not in page
 
 

@@ -33,7 +33,8 @@ def escalated(run: Run, person: User) -> None:
 
 
 _LEAD = ["Review", "Runs", "Dashboard", "Inbox"]
-_ADMIN = ["People", "Webhooks", "Task context", "Other formats", "API"]
+_ADMIN = ["Import", "Runs", "Task context", "Mappings", "People", "Tokens", "Webhooks", "Jobs", "System"]
+_ADMIN += ["Audit log", "API"]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ def test_navigation_has_the_links_of_the_role(
     who: str, found: list[str], request: pytest.FixtureRequest, client: Client
 ) -> None:
     client.force_login(request.getfixturevalue(who))
-    activity = ["My activity"] if found else []
+    activity = ["My reviews", "My activity"] if found else []
     assert links(navigation(client, "/preferences/")) == [*found, *activity, "Preferences", "Account"]
 
 
@@ -60,7 +61,7 @@ def test_navigation_marks_the_current_place(as_max: Client) -> None:
     assert f'<a href="{reverse("review", args=[run.pk])}" aria-current="true" data-go="q">Review' in reviewing
 
 
-def test_navigation_counts_open_escalations_of_visible_runs(as_lea: Client, ana: User) -> None:
+def test_navigation_counts_items_of_the_inbox_in_visible_runs(as_lea: Client, ana: User) -> None:
     escalated(RunFactory.create(), ana)
     archived = RunFactory.create()
     escalated(archived, ana)
@@ -100,11 +101,8 @@ def test_start_without_records_left_leads_to_the_runs(as_ana: Client) -> None:
     assert as_ana.get("/review/")["Location"] == "/"
 
 
-def test_inbox_lists_runs_with_open_escalations(as_lea: Client, ana: User) -> None:
-    assert b"You&#x27;re all caught up." in as_lea.get("/inbox/").content.replace(b"'", b"&#x27;")
-    first, second = RunFactory.create(name="First"), RunFactory.create(name="Second")
-    escalated(second, ana)
-    assert as_lea.get("/inbox/")["Location"] == reverse("open-escalations", args=[second.pk])
-    escalated(first, ana)
-    page = as_lea.get("/inbox/").content.decode()
-    assert page.index("Second") < page.index("First")
+def test_my_reviews_leads_to_the_run_of_the_latest_decision(as_ana: Client, ana: User) -> None:
+    assert as_ana.get("/my-reviews/")["Location"] == reverse("my-activity")
+    record = EvaluationFactory.create()
+    decide(claims.claim(evaluation_id=record.pk, reviewer=ana), ana)
+    assert as_ana.get("/my-reviews/")["Location"] == reverse("recent", args=[record.run_id])

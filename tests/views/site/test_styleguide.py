@@ -11,7 +11,7 @@ from tests.test_style_sheets import SHEETS
 pytestmark = pytest.mark.django_db
 
 # The state of a page, not a component.
-OF_A_PAGE = {"page-form", "page-narrow", "review-page", "strip-place"}
+OF_A_PAGE = {"page-form", "page-narrow", "review-page", "strip-place", "prose", "math"}
 
 
 def test_styleguide_shows_each_component_of_the_style_sheet(as_ana: Client, settings: LazySettings) -> None:

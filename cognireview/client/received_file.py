@@ -1,0 +1,77 @@
+"""Receive a file under a temporary name, check its digest, and rename it when it is complete."""
+
+import base64
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from cognireview.client.errors import UnexpectedResponse
+from cognireview.client.requests import Progress
+
+_DIGEST = re.compile(r"(?:^|,)\s*sha-256=:([A-Za-z0-9+/=]+):")
+
+
+@dataclass(frozen=True)
+class Download:
+    """A downloaded file."""
+
+    path: Path
+    #: In bytes.
+    size: int
+    sha256: str
+
+
+class ReceivedFile:
+    """A file that replaces `path` once it is complete. An exception in the block leaves nothing behind."""
+
+    def __init__(self, path: str | Path, progress: Progress | None) -> None:
+        self._path = Path(path)
+        self._progress = progress
+        self._digest = hashlib.sha256()
+        self._size = 0
+
+    def __enter__(self) -> Self:
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".part")
+        self._file, self._temporary = os.fdopen(handle, "wb"), Path(name)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def write(self, block: bytes, total: int | None) -> None:
+        """Write a block. `total` is the expected size of the file, if it is known."""
+        self._file.write(block)
+        self._digest.update(block)
+        self._size += len(block)
+        if self._progress:
+            self._progress(self._size, total)
+
+    def finish(self, headers: Mapping[str, str]) -> Download:
+        """Check the digest of the headers, if they have one, and give the file its name.
+
+        Raises `UnexpectedResponse` for another digest.
+        """
+        found = _DIGEST.search(headers.get("repr-digest", ""))
+        if found and found[1] != base64.b64encode(self._digest.digest()).decode():
+            raise UnexpectedResponse(f"{self._path.name} is damaged: its SHA-256 is not that of the server.")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        self._temporary.chmod(0o666 & ~_umask())
+        self._temporary.replace(self._path)
+        return Download(self._path, self._size, self._digest.hexdigest())
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

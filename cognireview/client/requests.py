@@ -1,0 +1,183 @@
+"""Requests as plain objects: addresses, query parameters, bodies, and when to send them again."""
+
+import datetime as dt
+import json
+import random
+import string
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar, cast
+from urllib.parse import quote, urlencode
+
+from cognireview.client.errors import PROBLEM, CogniReviewError
+from cognireview.client.operations import Operation
+
+T = TypeVar("T")
+#: Called with the bytes sent or received so far, and with all bytes if their number is known.
+Progress = Callable[[int, int | None], None]
+#: A file by its path, or its bytes.
+Source = str | Path | bytes
+BLOCK_BYTES = 256 * 1024
+JSON = "application/json"
+JSONL = "application/x-ndjson"
+_FILE = "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class Body:
+    """The body of a request."""
+
+    content: bytes
+    kind: str = JSON
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file to send. It is read from its start for each attempt."""
+
+    file: BinaryIO
+    size: int
+    progress: Progress | None = None
+    kind: str = _FILE
+
+
+def json_body(value: Any) -> Body:
+    return Body(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+
+
+def definition(given: str | Path | Mapping[str, Any]) -> Body:
+    """Return TOML as text or from a file, or the same members as JSON, as a body."""
+    if isinstance(given, Mapping):
+        return json_body(given)
+    text = given.read_bytes() if isinstance(given, Path) else given.encode()
+    return Body(text, "application/toml")
+
+
+def address_of(operation: Operation[T], path: Mapping[str, str], query: Mapping[str, Any]) -> str:
+    """Return the path with its query, percent-encoded. Parameters that are None or empty are left out."""
+    names = {name for _, name, _, _ in string.Formatter().parse(operation.path) if name}
+    if names != set(path):
+        raise ValueError(f"{operation.path} needs {sorted(names)}, and not {sorted(path)}.")
+    encoded = {name: _segment(value) for name, value in path.items()}
+    pairs = [
+        (name, _text(one))
+        for name, value in query.items()
+        for one in (value if isinstance(value, list | tuple | set) else [value])
+        if one is not None and one != ""
+    ]
+    return operation.path.format(**encoded) + (f"?{urlencode(pairs)}" if pairs else "")
+
+
+def _segment(value: str) -> str:
+    if value in {"", ".", ".."}:
+        raise CogniReviewError(f"{value!r} cannot be part of an address.")
+    return quote(value, safe="")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, dt.date) else str(value)
+
+
+def filters_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return filters of records by their names in the API, which have hyphens: `claimed-by`."""
+    return {name.replace("_", "-"): value for name, value in given.items()}
+
+
+def scores_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `corrected_scores` of a decision.
+
+    A value is a score, an object with `score` and `justification`, or None to exclude the criterion.
+    """
+    return {
+        name: value if value is None or isinstance(value, Mapping) else {"score": value}
+        for name, value in given.items()
+    }
+
+
+@contextmanager
+def opened(source: Source, progress: Progress | None) -> Iterator[Upload]:
+    """Open a file, or bytes, to send them."""
+    if isinstance(source, bytes):
+        with tempfile.SpooledTemporaryFile() as file:
+            file.write(source)
+            yield Upload(cast("BinaryIO", file), len(source), progress)
+    else:
+        path = Path(source)
+        with path.open("rb") as opened_file:
+            yield Upload(opened_file, path.stat().st_size, progress)
+
+
+def file_name_of(source: Source, file_name: str | None) -> str | None:
+    """Return the name of a file on the server: the given one, or else that of the path."""
+    return file_name or (None if isinstance(source, bytes) else Path(source).name)
+
+
+def as_lines(records: Iterable[Mapping[str, Any]]) -> bytes:
+    """Return records as JSONL."""
+    return b"".join(json_body(record).content + b"\n" for record in records)
+
+
+@dataclass(frozen=True)
+class Retries:
+    """How often, and after which pauses, a request is sent again."""
+
+    times: int = 4
+    first_pause: float = 0.5
+    longest_pause: float = 30
+
+    def pause(self, attempt: int, retry_after: float | None = None) -> float:
+        """Return the seconds before the next attempt; `attempt` is 0 after the first.
+
+        They double, and vary so that many clients do not return at once. Retry-After is a lower bound.
+        """
+        longest = min(self.longest_pause, self.first_pause * 2**attempt)
+        drawn = random.uniform(longest / 2, longest)  # noqa: S311 (not a secret)
+        return max(drawn, min(retry_after or 0, self.longest_pause * 4))
+
+
+def seconds_to_wait(header: str | None, now: dt.datetime) -> float | None:
+    """Return the seconds of a Retry-After header: a number, or a time. None if it has neither."""
+    if header is None:
+        return None
+    if header.strip().isdecimal():
+        return float(header)
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
+    return max((moment - now).total_seconds(), 0)
+
+
+def is_temporary(operation: Operation[T], status: int, headers: Mapping[str, str]) -> bool:
+    """Return whether the same request may succeed later.
+
+    CogniReview sends Retry-After if it saved nothing and will be back. Without it, a problem stays, such as a
+    damaged file. Responses that are no problems come from proxies.
+    """
+    if status == 429 or (status == 503 and "retry-after" in headers):
+        return True
+    is_of_proxy = PROBLEM not in headers.get("content-type", "")
+    return status in {502, 503, 504} and is_of_proxy and operation.may_repeat
+
+
+class Lines:
+    """Split blocks of bytes into lines. Only a line feed ends a line."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+
+    def split(self, block: bytes) -> list[Any]:
+        """Return the values of the lines that end in the block."""
+        *lines, self._pending = (self._pending + block).split(b"\n")
+        return [json.loads(line) for line in lines if line.strip()]
+
+    def rest(self) -> list[Any]:
+        """Return the value of a last line without a line feed."""
+        return [json.loads(self._pending)] if self._pending.strip() else []

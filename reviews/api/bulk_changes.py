@@ -1,0 +1,210 @@
+"""Change the order of work for many records: assign, split, prioritise, set due dates, escalate, release."""
+
+import datetime as dt
+from typing import Annotated, Any, Literal
+
+from ninja import Field, Router, Schema
+from pydantic import StringConstraints
+
+from reviews.accounts.permissions import check, people_in
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.evaluations import FilterValues, read_filters
+from reviews.api.lookup import get_run, load_bulk_change
+from reviews.api.problems import invalid_field
+from reviews.dashboard import bulk_changes
+from reviews.dashboard.bulk_changes import BulkOrder, Kind
+from reviews.dashboard.splitting import Share, Split, SplitRefused
+from reviews.models import BulkChange, Run, User
+from reviews.records.conflicts import Conflict
+from reviews.records.schema import EARLIEST_YEAR
+
+router = Router(tags=["bulk changes"])
+_MOST_SELECTED = 1_000
+
+
+class ShareIn(Body):
+    """The part of one person in a split."""
+
+    person: str = Field(description="The username.")
+    number: int | None = Field(
+        default=None, ge=0, le=999_999, description="Records for this person; null for an even share."
+    )
+
+
+class BulkChangeIn(Body):
+    """An action, and the records in the queue that it is for: those of the filters, or the selected ones."""
+
+    kind: Literal["assign", "split", "prioritise", "due", "escalate", "release"]
+    filters: FilterValues = Field(default={}, description="Filters as on the page of the run.")
+    evaluation_ids: list[str] | None = Field(
+        default=None, max_length=_MOST_SELECTED, description="Records instead of those of the filters."
+    )
+    assigned_to: str | None = Field(default=None, description="assign: a username; null for nobody.")
+    shares: list[ShareIn] = Field(default=[], max_length=1_000, description="split: the people.")
+    keeps_tasks: bool = Field(default=True, description="split: all records of a task go to one person.")
+    priority: Literal[0, 1] = Field(default=1, description="prioritise: 1 is first, 0 is normal.")
+    due_on: dt.date | None = Field(default=None, description="due: the date; null for none.")
+    note: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000, pattern="^[^\x00]*$")] = (
+        Field(default="", description="escalate: the question.")
+    )
+
+
+class BulkChangeOut(Schema):
+    """A bulk change."""
+
+    id: int
+    run: str
+    kind: str
+    by: str
+    at: dt.datetime
+    evaluations: int = Field(description="The number of records changed.")
+    assigned_to: str | None
+    priority: int | None
+    due_on: dt.date | None
+    undone_at: dt.datetime | None
+
+
+class BulkPreviewOut(Schema):
+    """The effect that a bulk change would have."""
+
+    evaluations: int | None = Field(
+        description="Records that would change; null for more than one change takes."
+    )
+    claimed: int = Field(description="Records that others have claimed, which stay.")
+    given: dict[str, int] = Field(description="split: records by person.")
+
+
+class UndoneChangeOut(Schema):
+    """The effect of undoing a bulk change."""
+
+    restored: int
+    stayed: int = Field(description="Records that have changed since, and stay.")
+
+
+@operation(
+    router, "GET", "/runs/{run}/bulk-changes", scope="read", response=list[BulkChangeOut], problems=(404,)
+)
+def list_bulk_changes(request: ApiRequest, run: str) -> list[dict[str, Any]]:
+    """List the latest 20 bulk changes of a run, the newest first. Leads and admins only."""
+    check(request.user, "lead_review")
+    return [_shape(change) for change in bulk_changes.latest_changes(get_run(run, request.user))]
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{run}/bulk-changes",
+    scope="configure",
+    response=BulkChangeOut,
+    problems=(*JSON_PROBLEMS, 404, 409),
+)
+def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
+    """Change at most 10,000 records of the queue at once, or escalate at most 200. Scores never change.
+
+    Records that others have claimed stay as they are when records are assigned, split or escalated.
+    """
+    check(request.user, "lead_review")
+    order = _order(get_run(run, request.user), sent)
+    try:
+        return _shape(bulk_changes.apply(order, request.user))
+    except SplitRefused as refused:
+        raise invalid_field("shares", str(refused)) from refused
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{run}/bulk-changes/preview",
+    scope="configure",
+    response=BulkPreviewOut,
+    problems=(*JSON_PROBLEMS, 404),
+)
+def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
+    """Count the records that a bulk change would affect. Nothing changes."""
+    check(request.user, "lead_review")
+    order = _order(get_run(run, request.user), sent)
+    if order.kind != Kind.SPLIT:
+        plan = bulk_changes.preview(order)
+        return {"evaluations": plan.changes, "claimed": plan.claimed, "given": {}}
+    try:
+        shares = bulk_changes.preview_split(order)
+    except SplitRefused as refused:
+        raise invalid_field("shares", str(refused)) from refused
+    given = {person.username: number for person, number in shares.given.items()}
+    return {"evaluations": shares.records, "claimed": shares.claimed, "given": given}
+
+
+@operation(
+    router,
+    "POST",
+    "/bulk-changes/{int:change_id}/undo",
+    scope="configure",
+    response=UndoneChangeOut,
+    problems=(404, 409),
+)
+def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
+    """Restore the records of a bulk change, except those that have changed since."""
+    check(request.user, "lead_review")
+    change = load_bulk_change(change_id, request.user)
+    try:
+        return bulk_changes.undo(change_id=change.pk, actor=request.user)._asdict()
+    except bulk_changes.UndoRefused as refused:
+        raise Conflict(refused.reason) from refused
+
+
+def _order(run: Run, sent: BulkChangeIn) -> BulkOrder:
+    """Return the change to make. Raises `Problem` for invalid entries."""
+    kind, people = Kind(sent.kind), {person.username: person for person in people_in(run)}
+    split, assigned_to = None, None
+    if kind == Kind.ASSIGN and sent.assigned_to is not None:
+        assigned_to = _person(people, sent.assigned_to, "assigned_to")
+    if kind == Kind.SPLIT:
+        names = [share.person for share in sent.shares]
+        if not names or len({*names}) < len(names):
+            raise invalid_field("shares", "Name at least one person, and each only once.")
+        shares = [Share(_person(people, one.person, "shares"), one.number) for one in sent.shares]
+        split = Split(tuple(shares), sent.keeps_tasks)
+    if kind == Kind.ESCALATE and not sent.note:
+        raise invalid_field("note", "Enter the question.")
+    if sent.due_on and not EARLIEST_YEAR <= sent.due_on.year < dt.MAXYEAR:
+        raise invalid_field("due_on", "The date is outside the supported years.")
+    return BulkOrder(
+        run,
+        read_filters(sent.filters),
+        kind,
+        selected=_selected(run, sent.evaluation_ids),
+        assigned_to=assigned_to,
+        priority=sent.priority,
+        due_on=sent.due_on if kind == Kind.DUE else None,
+        note=sent.note,
+        split=split,
+    )
+
+
+def _person(people: dict[str, User], name: str, field: str) -> User:
+    if name not in people:
+        raise invalid_field(field, f"No person with the username {name!r} can see this run.")
+    return people[name]
+
+
+def _selected(run: Run, ids: list[str] | None) -> tuple[int, ...] | None:
+    """Return the keys of the records with these ids; None without a selection."""
+    if ids is None:
+        return None
+    wanted = [one for one in ids if "\0" not in one]
+    found = dict(run.evaluations.filter(evaluation_id__in=wanted).values_list("evaluation_id", "pk"))
+    if unknown := [one for one in ids if one not in found]:
+        raise invalid_field("evaluation_ids", f"The run has no record {unknown[0][:200]!r}.")
+    return tuple(found.values())
+
+
+def _shape(change: BulkChange) -> dict[str, Any]:
+    names = ("kind", "at", "evaluations", "priority", "due_on", "undone_at")
+    return {
+        "id": change.pk,
+        "run": change.run.name,
+        "by": change.actor.username,
+        "assigned_to": change.assigned_to.username if change.assigned_to else None,
+        **{name: getattr(change, name) for name in names},
+    }

@@ -1,0 +1,143 @@
+"""Conflicts between decisions in imported files and decisions made here."""
+
+import datetime as dt
+from typing import Any, Literal
+
+from django.http import HttpResponse
+from ninja import Field, P, QueryEx, Router, Schema
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.links import link_next
+from reviews.api.lookup import get_run
+from reviews.history import file_conflicts
+from reviews.history.file_conflicts import ConflictComparison, ConflictSide
+from reviews.models import FileConflict
+from reviews.records.conflicts import Conflict
+from reviews.review import decisions
+
+router = Router(tags=["conflicts"])
+_MOST_AT_ONCE = 1_000
+
+
+class SideOut(Schema):
+    """One of the two decisions."""
+
+    status: str
+    reviewer: str
+    at: dt.datetime | None
+    corrected_scores: dict[str, Any]
+    comments: str
+    verdict: str
+
+
+class ConflictOut(Schema):
+    """An open conflict."""
+
+    id: int
+    evaluation_id: str
+    version: int = Field(description="The record's version, for the request that resolves the conflict.")
+    file_name: str
+    line: int
+    ours: SideOut = Field(description="The decision made here.")
+    theirs: SideOut = Field(description="The decision in the file.")
+
+
+class ConflictsOut(Schema):
+    """A page of open conflicts, the oldest first."""
+
+    conflicts: list[ConflictOut]
+    total: int
+    next: str | None = Field(description="The cursor of the next page, for `after`; null on the last page.")
+
+
+class WhichIn(Body):
+    """A conflict as it was read."""
+
+    id: int = Field(ge=1, lt=2**63)
+    version: int = Field(ge=1, lt=2**31)
+
+
+class ResolveConflictsIn(Body):
+    """Which decision to keep, and for which conflicts."""
+
+    keep: Literal["ours", "theirs"]
+    conflicts: list[WhichIn] = Field(min_length=1, max_length=_MOST_AT_ONCE)
+
+
+class RefusedOut(Schema):
+    """A conflict that was not resolved."""
+
+    id: int
+    reason: str
+
+
+class ResolvedOut(Schema):
+    """The outcome of resolving conflicts."""
+
+    resolved: int
+    refused: list[RefusedOut]
+
+
+@operation(router, "GET", "/runs/{run}/conflicts", scope="read", response=ConflictsOut, problems=(404,))
+def list_conflicts(
+    request: ApiRequest, response: HttpResponse, run: str, after: QueryEx[int, P(ge=0, lt=2**63)] = 0
+) -> dict[str, Any]:
+    """List 20 open conflicts of a run, the oldest first. Leads and admins only."""
+    check(request.user, "resolve_conflict")
+    found = get_run(run, request.user)
+    page = file_conflicts.load_page(found, after=str(after) if after else "")
+    return {
+        "conflicts": [_shape(one) for one in page.rows],
+        "total": file_conflicts.count_open(found),
+        "next": link_next(request, response, page.next_after),
+    }
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{run}/conflicts/resolve",
+    scope="configure",
+    response=ResolvedOut,
+    problems=(*JSON_PROBLEMS, 404),
+)
+def resolve_conflicts(request: ApiRequest, run: str, sent: ResolveConflictsIn) -> dict[str, Any]:
+    """Keep the decision made here (`ours`) or the imported one (`theirs`), for each of the conflicts.
+
+    A conflict whose record has changed since you read it is refused, and the others are resolved.
+    """
+    check(request.user, "resolve_conflict")
+    found, refused = get_run(run, request.user), []
+    for one in sent.conflicts:
+        try:
+            decisions.resolve_conflict(
+                run=found,
+                conflict_id=one.id,
+                version=one.version,
+                theirs=sent.keep == "theirs",
+                actor=request.user,
+            )
+        except Conflict as conflict:
+            refused.append({"id": one.id, "reason": conflict.reason})
+        except FileConflict.DoesNotExist:
+            refused.append({"id": one.id, "reason": "The conflict does not exist."})
+    return {"resolved": len(sent.conflicts) - len(refused), "refused": refused}
+
+
+def _shape(one: ConflictComparison) -> dict[str, Any]:
+    return {
+        "id": one.conflict.pk,
+        "evaluation_id": one.evaluation.evaluation_id,
+        "version": one.evaluation.version,
+        "file_name": one.conflict.source.file_name,
+        "line": one.conflict.line,
+        "ours": _side(one.ours),
+        "theirs": _side(one.theirs),
+    }
+
+
+def _side(side: ConflictSide) -> dict[str, Any]:
+    names = ("status", "reviewer", "at", "comments", "verdict")
+    return {**{name: getattr(side, name) for name in names}, "corrected_scores": dict(side.scores)}

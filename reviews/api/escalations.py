@@ -1,0 +1,175 @@
+"""Escalations and disagreements: list open ones, resolve, withdraw, and mark answers as read."""
+
+import datetime as dt
+from typing import Annotated, Any, Literal
+
+from django.http import HttpResponse
+from ninja import Field, P, QueryEx, Router, Schema, Status
+from pydantic import StringConstraints
+
+from reviews.accounts.permissions import Denied, check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.links import link_next
+from reviews.api.lookup import get_run, load_escalation
+from reviews.api.problems import invalid_field
+from reviews.inbox.items import Inbox
+from reviews.inbox.kinds import BY_NAME
+from reviews.models import Escalation
+from reviews.review import answers, escalations
+from reviews.review.disagreements import Disagreement, find_disagreements
+
+router = Router(tags=["escalations"])
+_ESCALATION = "/escalations/{int:escalation_id}"
+Answer = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
+
+
+class VoiceOut(Schema):
+    """A reviewer's score or verdict."""
+
+    reviewer: str
+    value: str = Field(description='The score or the verdict as text; "excluded" for an excluded criterion.')
+
+
+class PointOut(Schema):
+    """A criterion on which reviewers differ."""
+
+    criterion: str = Field(description="Its title.")
+    scores: list[VoiceOut]
+
+
+class DisagreementOut(Schema):
+    """The independent reviews that differ."""
+
+    verdicts: list[VoiceOut] = Field(description="The oldest review first.")
+    criteria: list[PointOut]
+
+
+class EscalationOut(Schema):
+    """A record sent to a lead."""
+
+    id: int
+    kind: Literal["cannot judge", "question", "disagreement"]
+    run: str
+    evaluation_id: str
+    raised_by: str
+    raised_at: dt.datetime
+    reason: str
+    note: str
+    outcome: Literal["open", "withdrawn", "returned", "decided", "closed", "upheld"]
+    answer: str
+    resolved_by: str | None
+    resolved_at: dt.datetime | None
+    answer_read_at: dt.datetime | None
+    disagreement: DisagreementOut | None = Field(
+        description="What differs, for leads, while a disagreement is open."
+    )
+
+
+class EscalationsOut(Schema):
+    """A page of open escalations, the oldest first."""
+
+    escalations: list[EscalationOut]
+    total: int
+    next: str | None = Field(description="The cursor of the next page, for `after`; null on the last page.")
+
+
+class ResolveIn(Body):
+    """A lead's answer."""
+
+    outcome: Literal["returned", "closed", "upheld"] = Field(
+        description="Back to the queue, completed without scores, or the current decision upheld."
+    )
+    answer: Answer = Field(default="", description="May be empty only for disagreements that are not closed.")
+
+
+@operation(router, "GET", "/escalations", scope="read", response=EscalationsOut, problems=(404,))
+def list_escalations(
+    request: ApiRequest,
+    response: HttpResponse,
+    kind: Literal["question", "disagreement"] = "question",
+    run: str = "",
+    after: QueryEx[int, P(ge=0, lt=2**63)] = 0,
+) -> dict[str, Any]:
+    """List 50 open questions or disagreements, the oldest first. Leads and admins only.
+
+    `question` includes records that a reviewer cannot judge. `after` is `next` of the previous page.
+    """
+    check(request.user, "lead_review")
+    inbox = Inbox(request.user, get_run(run, request.user) if run else None)
+    items, next_after = inbox.page(BY_NAME[kind], after or None)
+    rows = [item.row for item in items]
+    points = find_disagreements([row.evaluation_id for row in rows], request.user)
+    return {
+        "escalations": [_shape(row, points.get(row.evaluation_id)) for row in rows],
+        "total": inbox.counts[kind],
+        "next": link_next(request, response, next_after),
+    }
+
+
+@operation(router, "GET", "/escalations/own", scope="read", response=list[EscalationOut])
+def list_own_escalations(request: ApiRequest) -> list[dict[str, Any]]:
+    """List your 20 latest escalations with their answers, the newest first."""
+    return [_shape(row) for row in answers.latest_questions(request.user)]
+
+
+@operation(
+    router,
+    "POST",
+    f"{_ESCALATION}/resolve",
+    scope="review",
+    response=EscalationOut,
+    problems=(*JSON_PROBLEMS, 404, 409),
+)
+def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn) -> dict[str, Any]:
+    """Resolve an escalation as a lead. To decide the record instead, claim and review it."""
+    check(request.user, "lead_review")
+    raised = load_escalation(escalation_id, request.user)
+    if not sent.answer and (raised.kind != Escalation.Kind.DISAGREEMENT or sent.outcome == "closed"):
+        raise invalid_field("answer", "Enter an answer.")
+    escalations.resolve(escalation_id=raised.pk, actor=request.user, outcome=sent.outcome, answer=sent.answer)
+    return _shape(load_escalation(escalation_id, request.user))
+
+
+@operation(router, "DELETE", _ESCALATION, scope="review", response={204: None}, problems=(404, 409))
+def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]:
+    """Withdraw your escalation, and claim the record again."""
+    raised = load_escalation(escalation_id, request.user)
+    escalations.withdraw(escalation_id=raised.pk, actor=request.user)
+    return Status(204, None)
+
+
+@operation(router, "POST", f"{_ESCALATION}/read", scope="review", response={204: None}, problems=(404,))
+def mark_answer_read(request: ApiRequest, escalation_id: int) -> Status[None]:
+    """Mark the answer to your escalation as read."""
+    raised = load_escalation(escalation_id, request.user)
+    if raised.raised_by_id != request.user.pk:
+        raise Denied("Only the person who escalated this record can mark its answer as read.")
+    answers.mark_read(escalation_id=raised.pk, actor=request.user)
+    return Status(204, None)
+
+
+def _shape(raised: Escalation, points: Disagreement | None = None) -> dict[str, Any]:
+    names = ("kind", "raised_at", "reason", "note", "outcome", "answer", "resolved_at", "answer_read_at")
+    return {
+        "id": raised.pk,
+        "run": raised.run.name,
+        "evaluation_id": raised.evaluation.evaluation_id,
+        "raised_by": raised.raised_by.username,
+        "resolved_by": raised.resolved_by.username if raised.resolved_by else None,
+        **{name: getattr(raised, name) for name in names},
+        "disagreement": _disagreement(points) if points else None,
+    }
+
+
+def _disagreement(points: Disagreement) -> dict[str, Any]:
+    return {
+        "verdicts": [{"reviewer": one.reviewer, "value": one.said} for one in points.verdicts],
+        "criteria": [
+            {
+                "criterion": point.title,
+                "scores": [{"reviewer": one.reviewer, "value": one.said} for one in point.voices],
+            }
+            for point in points.points
+        ],
+    }

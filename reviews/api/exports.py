@@ -1,0 +1,206 @@
+"""Exports as jobs: request, follow, cancel, and download the file with its receipt."""
+
+import datetime as dt
+from http import HTTPStatus
+from typing import Any, Literal
+
+from django.http import Http404, HttpResponseBase, StreamingHttpResponse
+from ninja import Field, Router, Schema, Status
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import CSV, JSON, JSON_PROBLEMS, JSONL, PARQUET, ZIP, Body
+from reviews.api.lookup import get_run, load_export
+from reviews.api.problems import Problem, invalid_field
+from reviews.exports import downloads, formats, independent_reviews, jobs
+from reviews.exports.documents import InvalidExport, imported_format
+from reviews.exports.output import ExportOptions
+from reviews.http.streaming import download
+from reviews.judge import few_shot
+from reviews.judge.scope import JudgeScope
+from reviews.models import Export, ExportProgress, Run
+
+router = Router(tags=["exports"])
+_EXPORT = "/exports/{int:export_id}"
+_LISTED = 100
+
+
+class ExportIn(Body):
+    """The options of an export."""
+
+    only: Literal["all", "reviewed"] = "all"
+    with_rejected: bool = Field(
+        default=False, description="Rejected lines at their positions; not in tables, with all lines only."
+    )
+    import_id: int | None = Field(
+        default=None, ge=1, lt=2**63, description="One file of the run instead of the whole run."
+    )
+    format: Literal["jsonl", "csv", "parquet"] | None = Field(default=None, description="Null: as imported.")
+    compression: Literal["", "gzip", "zstd"] = ""
+
+
+class ExportOut(Schema):
+    """An export and the progress of its job."""
+
+    id: int
+    run: str
+    state: Literal["unfinished", "done", "failed", "cancelled"]
+    error: str
+    only: str
+    with_rejected: bool
+    import_id: int | None
+    format: str
+    compression: str
+    created_by: str
+    created_at: dt.datetime
+    finished_at: dt.datetime | None
+    is_being_cancelled: bool
+    bytes_read: int | None = Field(description="Bytes read of the stored files.")
+    bytes_to_read: int | None
+    size: int = Field(description="The size of the finished file in bytes.")
+    sha256: str
+    lines: int
+    lines_changed: int
+    lines_left_out: int
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{run}/exports",
+    scope="export",
+    response={202: ExportOut},
+    problems=(*JSON_PROBLEMS, 404),
+)
+def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -> Status[Any]:
+    """Enqueue an export with a receipt: poll it until its state is done, failed or cancelled.
+
+    With all lines, it shows you the judge's scores: your later reviews in the run count as assisted.
+    """
+    found, wanted = get_run(run, request.user), sent or ExportIn()
+    source = None
+    if wanted.import_id is not None:
+        source = found.files.filter(pk=wanted.import_id).first()
+        if source is None:
+            raise invalid_field("import_id", "The run has no import with this id.")
+    options = ExportOptions(
+        found,
+        only=wanted.only,
+        with_rejected=wanted.with_rejected,
+        only_import=source,
+        format=wanted.format or imported_format(found, source, wanted.only),
+        compression=wanted.compression,
+    )
+    if not formats.is_installed(options.format):
+        raise invalid_field("format", "This format is not installed on the server.")
+    try:
+        made = jobs.enqueue(options, request.user)
+    except InvalidExport as invalid:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid)) from invalid
+    return Status(202, _shape(load_export(made.pk, request.user)))
+
+
+@operation(router, "GET", "/runs/{run}/exports", scope="export", response=list[ExportOut], problems=(404,))
+def list_exports(request: ApiRequest, run: str) -> list[dict[str, Any]]:
+    """List the latest 100 exports of a run, the newest first. Finished ones are removed after some hours."""
+    exports = get_run(run, request.user).exports.select_related("run", "created_by", "progress")
+    return [_shape(one) for one in exports.order_by("-pk")[:_LISTED]]
+
+
+@operation(router, "GET", _EXPORT, scope="export", response=ExportOut, problems=(404,))
+def get_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
+    """Return an export with its progress."""
+    return _shape(load_export(export_id, request.user))
+
+
+@operation(router, "POST", f"{_EXPORT}/cancel", scope="export", response=ExportOut, problems=(404,))
+def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
+    """Cancel an export that is not finished. A running job stops soon; a finished export stays."""
+    jobs.cancel(export_id=load_export(export_id, request.user).pk, actor=request.user)
+    return _shape(load_export(export_id, request.user))
+
+
+@operation(
+    router,
+    "GET",
+    f"{_EXPORT}/file",
+    scope="export",
+    response={200: None},
+    files=[JSONL, JSON, ZIP, CSV, PARQUET, "application/gzip", "application/zstd"],
+    problems=(404, 503),
+)
+def download_export(request: ApiRequest, export_id: int) -> HttpResponseBase:
+    """Download the file of a finished export, or a part of it (`Range`, `If-Range` with its ETag)."""
+    return downloads.file_response(_finished(export_id, request), request.user, request)
+
+
+@operation(
+    router,
+    "GET",
+    f"{_EXPORT}/receipt",
+    scope="export",
+    response={200: None},
+    files=[JSON],
+    problems=(404, 503),
+)
+def download_receipt(request: ApiRequest, export_id: int) -> StreamingHttpResponse:
+    """Download the receipt of a finished export, for `manage.py verify_export`."""
+    return downloads.receipt_response(_finished(export_id, request))
+
+
+@operation(
+    router,
+    "GET",
+    "/runs/{run}/independent-reviews",
+    scope="export",
+    response={200: None},
+    files=[JSONL],
+    problems=(404,),
+)
+def export_independent_reviews(request: ApiRequest, run: str) -> StreamingHttpResponse:
+    """Export the independent reviews of a run, except those that you must not see yet."""
+    found = get_run(run, request.user)
+    lines = independent_reviews.independent_review_lines(found, request.user)
+    return download(lines, independent_reviews.independent_reviews_file_name(found))
+
+
+@operation(
+    router,
+    "GET",
+    "/runs/{run}/few-shot",
+    scope="export",
+    response={200: None},
+    files=[JSONL],
+    problems=(404,),
+)
+def export_few_shot_examples(request: ApiRequest, run: str) -> StreamingHttpResponse:
+    """Export corrected scores as examples, to tune a judge with. Leads and admins only."""
+    check(request.user, "lead_review")
+    found: Run = get_run(run, request.user)
+    return download(few_shot.stream_examples(JudgeScope(found)), f"{found.name}-few-shot.jsonl")
+
+
+def _finished(export_id: int, request: ApiRequest) -> Export:
+    export = load_export(export_id, request.user)
+    if export.state != Export.State.DONE:
+        raise Http404
+    return export
+
+
+def _shape(export: Export) -> dict[str, Any]:
+    progress: ExportProgress | None = getattr(export, "progress", None)
+    names = (
+        *("state", "error", "only", "with_rejected", "format", "compression", "created_at", "finished_at"),
+        *("size", "sha256", "lines", "lines_changed", "lines_left_out"),
+    )
+    is_unfinished = export.state == Export.State.UNFINISHED
+    return {
+        "id": export.pk,
+        "run": export.run.name,
+        "import_id": export.only_import_id,
+        "created_by": export.created_by.username,
+        "is_being_cancelled": bool(is_unfinished and progress and progress.cancelled_by_id),
+        "bytes_read": progress.bytes_read if progress else None,
+        "bytes_to_read": progress.bytes_to_read if progress else None,
+        **{name: getattr(export, name) for name in names},
+    }

@@ -1,0 +1,145 @@
+"""Decisions on reviewed records: revise, review independently, adjudicate, and list versions."""
+
+from typing import Any
+
+from ninja import Field, Router
+
+from reviews.accounts.permissions import check, check_revise
+from reviews.api import entries, saved, shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS
+from reviews.api.entries import DecisionIn
+from reviews.api.lookup import get_record
+from reviews.api.paths import EVALUATION_ID, RECORD
+from reviews.api.readings import register_readings
+from reviews.history.versions import ReviewState, list_versions
+from reviews.models import Evaluation, Review, User
+from reviews.records.conflicts import Conflict
+from reviews.review import blind_scoring, decisions, independent_reviews
+from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
+
+router = Router(tags=["review"])
+_PROBLEMS = (*JSON_PROBLEMS, 404, 409)
+
+
+class VersionOut(shapes.DecisionOut):
+    """A version of the decision on a record."""
+
+    state: ReviewState = Field(description="The current decision, or why it is not.")
+
+
+@operation(router, "PUT", f"{RECORD}/revision", scope="review", response=saved.SavedOut, problems=_PROBLEMS)
+def revise_decision(
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
+) -> dict[str, Any]:
+    """Replace the current decision: your own, or as a lead anybody's. No claim is needed."""
+    record = get_record(run, evaluation_id, request.user)
+    check_revise(request.user, record)
+    submission = saved.submission_of(request.user, key)
+    if before := saved.saved_before(submission, record, request.user, sent):
+        return before
+    if not record.is_decided:
+        raise Conflict("This record is in the queue, so there is no decision to revise.")
+    arguments = entries.decision_arguments(record, sent, submission, None)
+    return saved.saved_out(decisions.revise(evaluation_id=record.pk, reviewer=request.user, **arguments))
+
+
+@operation(
+    router,
+    "PUT",
+    f"{RECORD}/independent-review",
+    scope="review",
+    response=saved.SavedOut,
+    problems=_PROBLEMS,
+)
+def add_independent_review(
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
+) -> dict[str, Any]:
+    """Add an independent review to a record that somebody else decided first.
+
+    The decision stays current. If the scores differ, a lead decides.
+    """
+    record = get_record(run, evaluation_id, request.user)
+    submission = saved.submission_of(request.user, key)
+    if before := saved.saved_before(submission, record, request.user, sent):
+        return before
+    if not record.is_decided:
+        raise Conflict("This record is no longer decided. Submit your review instead.")
+    locked_in = blind_scoring.find_locked_in(record, request.user)
+    arguments = entries.decision_arguments(record, sent, submission, locked_in)
+    return saved.saved_out(
+        independent_reviews.add(evaluation_id=record.pk, reviewer=request.user, **arguments)
+    )
+
+
+@operation(
+    router,
+    "POST",
+    f"{RECORD}/adjudication",
+    scope="review",
+    response=list[shapes.DecisionOut],
+    problems=(404, 409),
+)
+def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
+    """Claim a record as a lead, to decide it with the independent reviews submitted so far.
+
+    The response contains them. You can submit no independent review of the record afterwards. Where
+    the reviews differ already, claim the record instead.
+    """
+    check(request.user, "lead_review")
+    record = get_record(run, evaluation_id, request.user)
+    independent_reviews.take_over(evaluation_id=record.pk, actor=request.user)
+    return _readable(get_record(run, evaluation_id, request.user), request.user)
+
+
+@operation(
+    router,
+    "GET",
+    f"/runs/{{run}}/independent-reviews/{EVALUATION_ID}",
+    scope="review",
+    response=list[shapes.DecisionOut],
+    problems=(404,),
+)
+def list_independent_reviews(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
+    """List the independent reviews of a record that you adjudicate, the oldest first. Leads and admins only.
+
+    The list is empty until you claim the record.
+    """
+    check(request.user, "lead_review")
+    return _readable(get_record(run, evaluation_id, request.user), request.user)
+
+
+def _readable(record: Evaluation, reader: User) -> list[dict[str, Any]]:
+    found = independent_reviews.readable_for_adjudication(record, reader)
+    return [shapes.decision_out(one.review) for one in found]
+
+
+@operation(
+    router,
+    "GET",
+    f"/runs/{{run}}/decisions/{EVALUATION_ID}",
+    scope="read",
+    response=list[VersionOut],
+    problems=(404,),
+)
+def list_decisions(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
+    """List the versions of the decision on a record, the latest first.
+
+    Open independent reviews of others are left out. 403 while you review the record blind.
+    """
+    record = get_record(run, evaluation_id, request.user)
+    blind_scoring.check_shown(record, request.user)
+    rubric = run_rubric(record.run)
+    found = list_versions(record, read_proposals(record, rubric), rubric, reader=request.user)
+    shown = [_version(version.review, version.state) for version in found]
+    if independent_reviews.are_collected(record):
+        return [one | {"version": None} for one in shown]  # it would tell how many reviews there are
+    return shown
+
+
+def _version(review: Review, state: ReviewState) -> dict[str, Any]:
+    return {**shapes.decision_out(review), "state": state}
+
+
+register_readings(router, "revision", "independent-review", "adjudication")

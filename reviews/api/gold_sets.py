@@ -1,0 +1,175 @@
+"""Gold sets: list, freeze, export, import, rename and delete them, and measure a run's judge against one."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404, StreamingHttpResponse
+from ninja import Field, Router, Schema, Status
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
+from reviews.api.lookup import get_run
+from reviews.api.problems import Problem
+from reviews.http.streaming import download
+from reviews.judge.gold import gold_file, gold_sets
+from reviews.judge.gold.measurement import described, measure
+from reviews.judge.scope import FILTERS, JudgeScope, read_scope
+from reviews.models import GoldSet, User
+from reviews.storage.chunks import read_blocks
+
+router = Router(tags=["gold sets"])
+_IMPORT_PROBLEMS = (400, 411, 413, 415)
+
+
+class GoldSetOut(Schema):
+    """A gold set: frozen human decisions on responses."""
+
+    name: str
+    run: str = Field(description="The name of its run when it was frozen.")
+    filters: dict[str, str] = Field(description="The filters that chose its decisions.")
+    frozen_by: str = Field(description="A username; empty for a command on the server.")
+    frozen_at: str
+    is_imported: bool
+
+
+class FrozenOut(GoldSetOut):
+    """A new gold set."""
+
+    blind: int = Field(description="Blind ratings in it.")
+    adjudicated: int = Field(description="Adjudicated decisions in it.")
+    left_out: dict[str, int] = Field(
+        description="Ratings left out: waiting (in the queue), unsampled (neither flagged nor sampled) and "
+        "unanswered (without a model response)."
+    )
+
+
+class GoldMeasurementOut(Schema):
+    """A judge against a gold set. docs/judge.md defines each figure."""
+
+    gold_set: GoldSetOut
+    scope: dict[str, Any]
+    responses: int = Field(description="Responses of the gold set.")
+    matched: int = Field(description="Those of them that records of the run have.")
+    records: int = Field(description="Records of the run.")
+    matched_records: int = Field(description="Those of them with a response of the gold set.")
+    figures: list[dict[str, Any]] = Field(
+        description="By basis (blind or adjudicated) and criterion (null for the verdict): the table of "
+        "scores and the metrics of the report."
+    )
+    notes: list[str]
+    unknown: str = Field(description="Why there are no figures, or empty.")
+
+
+class FreezeIn(Body):
+    """A gold set to freeze. Filters are those of the report."""
+
+    name: str
+    judge: str = ""
+    template: str = ""
+    model: str = ""
+    reviewer: str = ""
+    task: str = ""
+    since: str = ""
+    until: str = ""
+
+
+class NameIn(Body):
+    """The new name of a gold set."""
+
+    name: str
+
+
+@operation(router, "GET", "/gold-sets", scope="read", response=list[GoldSetOut])
+def list_gold_sets(request: ApiRequest) -> list[dict[str, Any]]:
+    """List the gold sets that you may see, newest first. Leads and admins only."""
+    check(request.user, "lead_review")
+    return [described(one) for one in GoldSet.objects.visible_to(request.user).order_by("-pk")]
+
+
+@operation(
+    router,
+    "POST",
+    "/gold-sets",
+    scope="configure",
+    response=GoldSetOut,
+    problems=_IMPORT_PROBLEMS,
+    requestBody=FILE_BODY,
+)
+def import_gold_set(request: ApiRequest, name: str = "") -> dict[str, Any]:
+    """Import a gold set that was exported here or elsewhere. `name` replaces the name in the file."""
+    check(request.user, "configure_run")
+    with receive_file(request) as file:
+        return described(gold_file.import_gold_set(read_blocks(file), actor=request.user, name=name))
+
+
+@operation(
+    router, "GET", "/gold-sets/{name}", scope="export", response={200: None}, files=[JSONL], problems=(404,)
+)
+def export_gold_set(request: ApiRequest, name: str) -> StreamingHttpResponse:
+    """Export a gold set as JSONL. Leads and admins only."""
+    gold_set = _find(name, request.user)
+    blocks = gold_file.export_gold_set(gold_set, request.user)
+    return download(blocks, f"{gold_set.name}-gold-set.jsonl", content_type=JSONL)
+
+
+@operation(router, "PATCH", "/gold-sets/{name}", scope="configure", response=GoldSetOut, problems=(400, 404))
+def rename_gold_set(request: ApiRequest, name: str, sent: NameIn) -> dict[str, Any]:
+    """Rename a gold set."""
+    gold_set = _find(name, request.user)
+    return described(gold_sets.rename(gold_set_id=gold_set.pk, name=sent.name, actor=request.user))
+
+
+@operation(router, "DELETE", "/gold-sets/{name}", scope="configure", response={204: None}, problems=(404,))
+def delete_gold_set(request: ApiRequest, name: str) -> Status[None]:
+    """Delete a gold set. The decisions of its run stay."""
+    gold_sets.delete(gold_set_id=_find(name, request.user).pk, actor=request.user)
+    return Status(HTTPStatus.NO_CONTENT, None)
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{run}/gold-sets",
+    scope="configure",
+    response=FrozenOut,
+    problems=(400, 404, 413, 415),
+)
+def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, Any]:
+    """Freeze the blind ratings and adjudicated decisions of a run under a name."""
+    read = read_scope(get_run(run, request.user), {name: getattr(sent, name) for name in FILTERS})
+    if read.problems:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(read.problems))
+    frozen = gold_sets.freeze(scope=read.scope, name=sent.name, actor=request.user)
+    return described(frozen.gold_set) | {
+        "blind": frozen.blind,
+        "adjudicated": frozen.adjudicated,
+        "left_out": frozen.left_out,
+    }
+
+
+@operation(
+    router,
+    "GET",
+    "/runs/{run}/gold-sets/{name}",
+    scope="read",
+    response=GoldMeasurementOut,
+    problems=(404,),
+)
+def measure_gold_set(request: ApiRequest, run: str, name: str) -> dict[str, Any]:
+    """Measure the judge of a run against a gold set. Leads and admins only.
+
+    Responses are the same if task, model and answer are equal. The figures describe the responses that are in
+    both, and say nothing about other records.
+    """
+    check(request.user, "lead_review")
+    found = get_run(run, request.user)
+    return measure(_find(name, request.user), JudgeScope(found)).as_json()
+
+
+def _find(name: str, reader: User) -> GoldSet:
+    check(reader, "lead_review")
+    found = GoldSet.objects.visible_to(reader).filter(name=name).first() if name.isprintable() else None
+    if found is None:
+        raise Http404("There is no gold set with this name.")
+    return found

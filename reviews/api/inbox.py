@@ -1,0 +1,132 @@
+"""The inbox: everything that waits for a lead or an admin, and failed jobs to retry or dismiss."""
+
+import datetime as dt
+from typing import Any, Literal
+
+from django.http import Http404, HttpResponse
+from ninja import Field, P, QueryEx, Router, Schema, Status
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.links import link_next
+from reviews.api.lookup import get_run
+from reviews.inbox import jobs
+from reviews.inbox.items import Inbox, Item
+from reviews.inbox.kinds import BY_NAME, KINDS
+from reviews.inbox.place import Place
+from reviews.models import Escalation, KnownAnswer, Run, SpotCheck
+from reviews.records.conflicts import Conflict
+
+router = Router(tags=["inbox"])
+_FAILURE = "/inbox/failures/{place}"
+Kind = Literal[
+    "question",
+    "disagreement",
+    "conflict",
+    "check",
+    "answer",
+    "import",
+    "export",
+    "mail",
+    "webhook",
+    "rubric",
+]
+
+
+class ItemOut(Schema):
+    """Something that waits for you."""
+
+    place: str = Field(description="Identifies the item in the inbox.")
+    kind: Kind
+    id: int = Field(
+        description="Of the escalation, spot check, known answer, import, export, run, webhook or person."
+    )
+    run: str | None
+    evaluation_id: str | None
+    point: str = Field(description="The question, what differs, or the error; empty without one.")
+    count: int = Field(description="The number of conflicts, e-mails or messages; 0 for other items.")
+    since: dt.datetime | None
+    can_retry: bool = Field(description="Whether the failed job can be retried as it is.")
+
+
+class InboxOut(Schema):
+    """Items of the inbox with the number of each kind."""
+
+    counts: dict[str, int]
+    items: list[ItemOut]
+    next: str | None = Field(description="The cursor of the next page of the kind; null on the last page.")
+
+
+@operation(router, "GET", "/inbox", scope="read", response=InboxOut, problems=(404,))
+def list_inbox_items(
+    request: ApiRequest,
+    response: HttpResponse,
+    kind: Kind | None = None,
+    run: str = "",
+    after: QueryEx[int, P(ge=0, lt=2**63)] = 0,
+) -> dict[str, Any]:
+    """List what waits for you, of one run or of all. Leads and admins only.
+
+    Without a `kind`, the ten oldest items of each kind; with it, 50 items, with `after` as the cursor.
+    """
+    check(request.user, "lead_review")
+    inbox = Inbox(request.user, get_run(run, request.user) if run else None)
+    next_after = ""
+    if kind:
+        items, next_after = inbox.page(BY_NAME[kind], after or None)
+    else:
+        items = [item for group in inbox.groups() for item in group.items]
+    return {
+        "counts": {one.name: inbox.counts[one.name] for one in KINDS},
+        "items": [_shape(item) for item in items],
+        "next": link_next(request, response, next_after),
+    }
+
+
+@operation(router, "POST", f"{_FAILURE}/retry", scope="configure", response={204: None}, problems=(404, 409))
+def retry_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
+    """Enqueue a failed job again: an import, an export, e-mails to a person, or messages to a webhook."""
+    item = _failure(request, place)
+    if not jobs.can_retry(item):
+        raise Conflict("This file cannot be imported as it is. Correct it and upload it again.")
+    jobs.retry(item, request.user)
+    return Status(204, None)
+
+
+@operation(router, "DELETE", _FAILURE, scope="configure", response={204: None}, problems=(404,))
+def dismiss_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
+    """Take a failed job out of the inbox. E-mails that could not be sent are discarded."""
+    jobs.dismiss(_failure(request, place), request.user)
+    return Status(204, None)
+
+
+def _failure(request: ApiRequest, text: str) -> Item:
+    """Return the failed job at a place. Raises `Denied` and `Http404`."""
+    check(request.user, "lead_review")
+    place = Place.parse(text)
+    if place is None or place.kind not in jobs.JOBS:
+        raise Http404
+    check(request.user, BY_NAME[place.kind].permission)
+    item = Inbox(request.user).find(place)
+    if item is None:
+        raise Http404
+    return item
+
+
+def _shape(item: Item) -> dict[str, Any]:
+    row = item.row
+    record = None
+    if isinstance(row, SpotCheck | Escalation | KnownAnswer):
+        record = row.review.evaluation if isinstance(row, SpotCheck) else row.evaluation
+    run = row if isinstance(row, Run) else record.run if record else getattr(row, "run", None)
+    return {
+        "place": str(Place(item.kind.name, item.place.position)),
+        "kind": item.kind.name,
+        "id": row.pk,
+        "run": run.name if run else None,
+        "evaluation_id": record.evaluation_id if record else None,
+        "point": item.point,
+        "count": item.count,
+        "since": item.since,
+        "can_retry": item.kind.name in jobs.JOBS and jobs.can_retry(item),
+    }

@@ -1,0 +1,143 @@
+"""The site: its jobs and the state of the system."""
+
+import datetime as dt
+from typing import Any, Literal
+
+from django.http import Http404
+from django.utils import timezone
+from ninja import Field, P, QueryEx, Router, Schema, Status
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.maintenance import job_list, system
+from reviews.maintenance.job_list import KINDS, Job
+from reviews.models import Run, User
+from reviews.records.conflicts import Conflict
+
+router = Router(tags=["site"])
+_JOB = "/jobs/{kind}/{int:job_id}"
+_PAGE_SIZE = 50
+Kind = Literal["import", "export", "context", "delivery", "background"]
+State = Literal["failed", "running", "queued", "done", "cancelled"]
+
+
+class JobOut(Schema):
+    """A job."""
+
+    kind: Kind
+    id: int
+    state: State
+    title: str
+    run: str | None
+    owner: str | None
+    created_at: dt.datetime | None
+    started_at: dt.datetime | None
+    finished_at: dt.datetime | None
+    error: str
+    can_retry: bool
+    can_cancel: bool
+
+
+class WorkerOut(Schema):
+    """A job worker."""
+
+    id: int
+    last_heartbeat: dt.datetime
+    jobs: int
+    is_alive: bool
+
+
+class CheckOut(Schema):
+    """A check of the site."""
+
+    name: str
+    is_ok: bool
+    result: str
+
+
+class SystemOut(Schema):
+    """The state of the site. Sizes are in bytes."""
+
+    version: str
+    database: str
+    database_size: int
+    parts: dict[str, int] = Field(description="The largest parts of the database.")
+    disk_free: int
+    disk_total: int
+    workers: list[WorkerOut]
+    jobs: dict[str, int] = Field(description="The number of jobs by status.")
+    checks: list[CheckOut]
+
+
+@operation(router, "GET", "/jobs", scope="manage", response=list[JobOut])
+def list_jobs(
+    request: ApiRequest,
+    kind: Kind | None = None,
+    state: State | None = None,
+    page: QueryEx[int, P(ge=1, le=1_000_000)] = 1,
+) -> list[dict[str, Any]]:
+    """List 50 jobs of the site, failed ones first. Admins only."""
+    check(request.user, "manage_site")
+    found = job_list.list_jobs(
+        kind=kind or "", state=state or "", offset=(page - 1) * _PAGE_SIZE, limit=_PAGE_SIZE
+    )
+    runs = Run.objects.in_bulk({job.run for job in found if job.run})
+    people = User.objects.in_bulk({job.owner for job in found if job.owner})
+    return [_job(job, runs.get(job.run or 0), people.get(job.owner or 0)) for job in found]
+
+
+@operation(router, "POST", f"{_JOB}/retry", scope="manage", response={204: None}, problems=(404, 409))
+def retry_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
+    """Run a failed job again. Admins only."""
+    check(request.user, "manage_site")
+    if kind not in KINDS:
+        raise Http404
+    if not job_list.retry(kind=kind, pk=job_id, actor=request.user):
+        raise Conflict("This job cannot be repeated. Import another file if lines were rejected.")
+    return Status(204, None)
+
+
+@operation(router, "POST", f"{_JOB}/cancel", scope="manage", response={204: None}, problems=(404, 409))
+def cancel_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
+    """Cancel a job that has not finished. Admins only."""
+    check(request.user, "manage_site")
+    if kind not in KINDS:
+        raise Http404
+    if not job_list.cancel(kind=kind, pk=job_id, actor=request.user):
+        raise Conflict("This job has started or finished and cannot be cancelled.")
+    return Status(204, None)
+
+
+@operation(router, "GET", "/system", scope="manage", response=SystemOut)
+def get_system(request: ApiRequest) -> dict[str, Any]:
+    """Return the state of the site. Admins only."""
+    check(request.user, "manage_site")
+    found = system.describe_system(timezone.now())
+    names = ("version", "database", "database_size", "parts", "disk_free", "disk_total", "jobs")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "workers": [
+            {
+                "id": one.pk,
+                "last_heartbeat": one.last_heartbeat,
+                "jobs": one.jobs,
+                "is_alive": one.is_alive,
+            }
+            for one in found.workers
+        ],
+        "checks": [one._asdict() for one in found.checks],
+    }
+
+
+def _job(job: Job, run: Run | None, owner: User | None) -> dict[str, Any]:
+    names = (
+        *("kind", "state", "created_at", "started_at", "finished_at", "error"),
+        *("can_retry", "can_cancel"),
+    )
+    return {
+        **{name: getattr(job, name) for name in names},
+        "id": job.pk,
+        "title": job_list.title(job),
+        "run": run.name if run else None,
+        "owner": owner.username if owner else None,
+    }

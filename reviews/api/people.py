@@ -1,0 +1,258 @@
+"""People and invitations. A token grants nothing that it does not allow itself, and never the admin role."""
+
+import datetime as dt
+from typing import Any, Literal
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Field, Router, Schema, Status
+
+from reviews.accounts import api_tokens, one_time_links, people
+from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
+from reviews.accounts.people import AccountError
+from reviews.accounts.permissions import ROLES, Denied, check, loaded_role
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.links import link_next
+from reviews.api.problems import invalid_field
+from reviews.database.pagination import split_page
+from reviews.models import OneTimeLink, User
+from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
+
+router = Router(tags=["people"])
+_PERSON = "/people/{username}"
+_PAGE_SIZE = 50
+_STATES = {"active": True, "deactivated": False, "any": None}
+Role = Literal["reviewer", "lead", "admin"]
+
+
+class PersonOut(Schema):
+    """An account."""
+
+    username: str
+    name: str
+    email: str
+    role: str = Field(description="Empty for an account without a role.")
+    is_active: bool
+    has_second_factor: bool
+    is_from_provider: bool = Field(description="Whether a login provider manages the account.")
+    last_active_at: dt.datetime | None
+
+
+class PeopleOut(Schema):
+    """A page of accounts, by username."""
+
+    people: list[PersonOut]
+    next: str | None = Field(description="The cursor of the next page, for `after`; null on the last page.")
+
+
+class RoleIn(Body):
+    """A role."""
+
+    role: Role
+
+
+class InviteeIn(Body):
+    """A person to invite, by name, e-mail address or both."""
+
+    name: str = Field(default="", max_length=150, pattern="^[^,;<>\x00-\x1f]*$")
+    email: str = Field(default="", max_length=254, pattern="^[^,;<>\x00-\x20]*$")
+    role: Role
+
+
+class InvitationsIn(Body):
+    """The people to invite. Nobody is sent an e-mail."""
+
+    people: list[InviteeIn] = Field(min_length=1, max_length=MOST)
+
+
+class InvitationOut(Schema):
+    """A pending invitation or password link."""
+
+    id: int
+    purpose: Literal["join", "password"]
+    role: str
+    name: str
+    email: str
+    person: str | None = Field(description="The person whose password the link sets.")
+    created_by: str
+    expires_at: dt.datetime
+
+
+class NewInvitationOut(InvitationOut):
+    """A new invitation with its address, which is shown once."""
+
+    url: str
+
+
+@operation(router, "GET", "/people", scope="manage", response=PeopleOut)
+def list_people(
+    request: ApiRequest,
+    response: HttpResponse,
+    *,
+    q: str = "",
+    role: Literal["", "reviewer", "lead", "admin", "none"] = "",
+    state: Literal["active", "deactivated", "any"] = "active",
+    after: str = "",
+) -> dict[str, Any]:
+    """List 50 accounts whose name, username or e-mail address contains the words `q`. Admins only."""
+    check(request.user, "manage_people")
+    found = people.find_people(q.replace("\0", ""), role, is_active=_STATES[state])
+    rows = found.filter(username__gt=after.replace("\0", "")) if after else found
+    page = split_page(rows[: _PAGE_SIZE + 1], _PAGE_SIZE, lambda person: person.username)
+    return {"people": _shapes(page.rows), "next": link_next(request, response, page.next_after)}
+
+
+@operation(router, "GET", _PERSON, scope="manage", response=PersonOut, problems=(404,))
+def get_person(request: ApiRequest, username: str) -> dict[str, Any]:
+    """Return an account. Admins only."""
+    return _shapes([_find(request, username)])[0]
+
+
+@operation(
+    router,
+    "PUT",
+    f"{_PERSON}/role",
+    scope="manage",
+    response=PersonOut,
+    problems=(*JSON_PROBLEMS, 404),
+)
+def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict[str, Any]:
+    """Change a person's role. Admins are made in the browser."""
+    found = _find(request, username)
+    _check_grant(request, sent.role)
+    _change(lambda: change_reviewer_role(person=found, role=sent.role, actor=request.user))
+    return get_person(request, username)
+
+
+@operation(router, "POST", f"{_PERSON}/deactivate", scope="manage", response=PersonOut, problems=(404,))
+def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
+    """Close an account. Its decisions are kept; its sessions, tokens and claims end."""
+    found = _find(request, username)
+    _change(lambda: deactivate_reviewer(person=found, actor=request.user))
+    return get_person(request, username)
+
+
+@operation(router, "POST", f"{_PERSON}/reactivate", scope="manage", response=PersonOut, problems=(404,))
+def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
+    """Open a deactivated account again. An admin's is reactivated in the browser."""
+    found = _find(request, username)
+    _check_grant(request, loaded_role(found))
+    _change(lambda: people.reactivate(person=found, actor=request.user))
+    return get_person(request, username)
+
+
+@operation(router, "GET", "/invitations", scope="manage", response=list[InvitationOut])
+def list_invitations(request: ApiRequest) -> list[dict[str, Any]]:
+    """List pending invitations and password links. Admins only."""
+    check(request.user, "manage_people")
+    return [_invitation(link) for link in one_time_links.pending()]
+
+
+@operation(
+    router,
+    "POST",
+    "/invitations",
+    scope="manage",
+    response=list[NewInvitationOut],
+    problems=JSON_PROBLEMS,
+)
+def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, Any]]:
+    """Create an invitation for each person. The response contains the addresses to pass on."""
+    check(request.user, "manage_people")
+    for role in {one.role for one in sent.people}:
+        _check_grant(request, role)
+    if any(not (one.name.strip() or one.email) for one in sent.people):
+        raise invalid_field("people", "Give each person a name or an e-mail address.")
+    pending = {link.email.lower() for link in one_time_links.pending() if link.email}
+    lines = "\n".join(", ".join(filter(None, (one.name, one.email, one.role))) for one in sent.people)
+    try:
+        invitees = parse_invitees(lines, "reviewer", pending=pending)
+    except InvalidList as invalid:
+        raise invalid_field("people", str(invalid)) from invalid
+    made = _change(lambda: one_time_links.invite_all(invitees=invitees, actor=request.user))
+    return [_new_invitation(new) for new in made]
+
+
+@operation(
+    router,
+    "POST",
+    "/invitations/{int:link_id}/renew",
+    scope="manage",
+    response=NewInvitationOut,
+    problems=(404,),
+)
+def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
+    """Replace a pending invitation by a new one. Password links are renewed in the browser."""
+    check(request.user, "manage_people")
+    link = get_object_or_404(OneTimeLink, pk=link_id)
+    if link.purpose != OneTimeLink.Purpose.JOIN:
+        raise Denied("Password links are created in the browser only.")
+    _check_grant(request, link.role)
+    return _new_invitation(_change(lambda: one_time_links.renew(link=link, actor=request.user)))
+
+
+@operation(
+    router, "DELETE", "/invitations/{int:link_id}", scope="manage", response={204: None}, problems=(404,)
+)
+def withdraw_invitation(request: ApiRequest, link_id: int) -> Status[None]:
+    """Withdraw a pending invitation or password link. Admins only."""
+    check(request.user, "manage_people")
+    link = get_object_or_404(OneTimeLink, pk=link_id)
+    one_time_links.withdraw(link_id=link.pk, actor=request.user)
+    return Status(204, None)
+
+
+def _find(request: ApiRequest, username: str) -> User:
+    check(request.user, "manage_people")
+    return get_object_or_404(people.all_people(), username="" if "\0" in username else username)
+
+
+def _check_grant(request: ApiRequest, role: str) -> None:
+    """Raise `Denied` unless the token may do all that a role allows programs."""
+    if role == "admin":
+        raise Denied("The admin role is granted in the browser only.")
+    if not role:
+        return
+    wanted = {scope for scope, permission in api_tokens.SCOPES.items() if permission in ROLES[role]}
+    if missing := wanted - {"tokens"} - set(request.auth.scopes):
+        named = ", ".join(scope for scope in api_tokens.SCOPES if scope in missing)
+        raise Denied(f"A token can give a role only with its scopes. This one does not have: {named}.")
+
+
+def _change(change: Any) -> Any:
+    """Call a function that changes accounts. Raises `Problem` for an `AccountError`."""
+    try:
+        return change()
+    except AccountError as error:
+        raise invalid_field(error.field, error.reason) from error
+
+
+def _shapes(found: list[Any]) -> list[dict[str, Any]]:
+    activity = people.last_activity(found)
+    names = ("username", "name", "email", "is_active", "has_second_factor", "is_from_provider")
+    return [
+        {
+            **{name: getattr(person, name) for name in names},
+            "role": loaded_role(person),
+            "last_active_at": latest[1] if (latest := activity[person.pk].latest) else None,
+        }
+        for person in found
+    ]
+
+
+def _invitation(link: OneTimeLink) -> dict[str, Any]:
+    names = ("purpose", "role", "name", "email", "expires_at")
+    return {
+        "id": link.pk,
+        "person": link.person.username if link.person else None,
+        "created_by": link.created_by.username,
+        **{name: getattr(link, name) for name in names},
+    }
+
+
+def _new_invitation(new: one_time_links.NewLink) -> dict[str, Any]:
+    url = f"{settings.PUBLIC_URL}{reverse('join', args=[new.token])}"
+    return {**_invitation(new.link), "url": url}

@@ -1,0 +1,24 @@
+"""Let GET of an operation's path return the record whose id ends like the path."""
+
+from typing import Any
+
+from ninja import Router
+
+from reviews.api import shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.lookup import get_record
+from reviews.api.paths import RECORD
+
+
+def register_readings(router: Router, *endings: str) -> None:
+    """Register the endings of a router's record operations. Django looks a path up in one router only."""
+    for ending in endings:
+        _register(router, ending)
+
+
+def _register(router: Router, ending: str) -> None:
+    @operation(
+        router, "GET", f"{RECORD}/{ending}", scope="read", response=shapes.RecordOut, is_in_schema=False
+    )
+    def read(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
+        return shapes.record_out(get_record(run, f"{evaluation_id}/{ending}", request.user), request.user)

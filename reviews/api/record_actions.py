@@ -1,0 +1,164 @@
+"""Actions on a record besides reviewing it: claim, skip, escalate, reopen and restore it."""
+
+from typing import Annotated, Any, Literal
+
+from ninja import Field, Router, Status
+from pydantic import StringConstraints
+
+from reviews.accounts.permissions import check_revise
+from reviews.api import saved, shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.lookup import get_record, get_run
+from reviews.api.paths import RECORD
+from reviews.api.problems import invalid_field
+from reviews.api.readings import register_readings
+from reviews.queue import claims
+from reviews.review import decisions, escalations
+from reviews.review.forms.escalation import EscalationForm
+
+router = Router(tags=["review"])
+_PROBLEMS = (*JSON_PROBLEMS, 404, 409)
+# No U+0000, which PostgreSQL does not store.
+Reason = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5_000, pattern="^[^\x00]*$")
+]
+Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
+
+
+class ClaimRecordIn(Body):
+    """How to claim a record."""
+
+    take_over: bool = Field(
+        default=False, description="Whether to take over another person's claim, as a lead."
+    )
+
+
+class EscalationIn(Body):
+    """A reason or a note for a lead. A question needs a note."""
+
+    kind: Literal["cannot judge", "question"] = "cannot judge"
+    reason: Literal["", "no response", "no reference", "unreadable output", "out of my field"] = ""
+    note: Note = ""
+
+
+class ReopenIn(Body):
+    """Why the record is reopened."""
+
+    reason: Reason
+
+
+class RestoreIn(Body):
+    """The version to restore, and why."""
+
+    restored: int = Field(ge=1, le=2**31 - 1, description="The `version` of an earlier decision.")
+    reason: Reason
+    version: int | None = Field(
+        default=None, ge=1, le=2**31 - 1, description="The record's version when it was read."
+    )
+
+
+@operation(router, "POST", f"{RECORD}/claim", scope="review", response=shapes.RecordOut, problems=_PROBLEMS)
+def claim_record(
+    request: ApiRequest, run: str, evaluation_id: str, wanted: ClaimRecordIn | None = None
+) -> dict[str, Any]:
+    """Claim a certain record, or renew your claim on it.
+
+    Only leads may claim records that are escalated or assigned to somebody else. A lead who claims a record
+    on which independent reviews differ may read them, and can submit none afterwards.
+    """
+    record = get_record(run, evaluation_id, request.user)
+    take_over = bool(wanted and wanted.take_over)
+    claims.claim(evaluation_id=record.pk, reviewer=request.user, take_over=take_over)
+    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
+
+
+@operation(router, "PUT", f"{RECORD}/skip", scope="review", response={204: None}, problems=(404, 409))
+def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
+    """Release a record and leave it out of your queue."""
+    claims.skip(evaluation_id=get_record(run, evaluation_id, request.user).pk, reviewer=request.user)
+    return Status(204, None)
+
+
+@operation(router, "DELETE", f"{RECORD}/skip", scope="review", response={204: None}, problems=(404, 409))
+def unskip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
+    """Return a skipped record to your queue."""
+    claims.unskip(evaluation_id=get_record(run, evaluation_id, request.user).pk, reviewer=request.user)
+    return Status(204, None)
+
+
+@operation(router, "DELETE", "/runs/{run}/skips", scope="review", response={204: None}, problems=(404,))
+def unskip_all_records(request: ApiRequest, run: str) -> Status[None]:
+    """Return all records of a run that you skipped to your queue."""
+    claims.unskip_all(run=get_run(run, request.user), reviewer=request.user)
+    return Status(204, None)
+
+
+@operation(
+    router, "POST", f"{RECORD}/escalation", scope="review", response=shapes.RecordOut, problems=_PROBLEMS
+)
+def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: EscalationIn) -> dict[str, Any]:
+    """Send a record to a lead. Your draft is kept."""
+    record = get_record(run, evaluation_id, request.user)
+    form = EscalationForm(sent.dict())
+    if not form.is_valid():
+        name, sentences = next(iter(form.errors.items()))
+        raise invalid_field(name, str(sentences[0]))
+    escalations.escalate(evaluation_id=record.pk, reviewer=request.user, **form.cleaned_data)
+    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
+
+
+@operation(
+    router, "POST", f"{RECORD}/reopening", scope="review", response=shapes.RecordOut, problems=_PROBLEMS
+)
+def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: ReopenIn) -> dict[str, Any]:
+    """Put a decided record back into the queue: your own, or as a lead anybody's.
+
+    Its decision stays current until there is a new one.
+    """
+    record = get_record(run, evaluation_id, request.user)
+    decisions.reopen(evaluation_id=record.pk, actor=request.user, reason=sent.reason)
+    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
+
+
+@operation(
+    router, "POST", f"{RECORD}/restoration", scope="review", response=shapes.RecordOut, problems=_PROBLEMS
+)
+def restore_decision(
+    request: ApiRequest,
+    run: str,
+    evaluation_id: str,
+    sent: RestoreIn,
+    key: saved.IdempotencyKey,
+) -> dict[str, Any]:
+    """Make an earlier version the current decision again, as a new version."""
+    record = get_record(run, evaluation_id, request.user)
+    check_revise(request.user, record)
+    if not record.reviews.filter(version=sent.restored).exists():
+        raise invalid_field("restored", "The record has no version with this number.")
+    decisions.restore(
+        evaluation_id=record.pk,
+        actor=request.user,
+        version=record.version if sent.version is None else sent.version,
+        submission=saved.submission_of(request.user, key),
+        restored=sent.restored,
+        reason=sent.reason,
+    )
+    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
+
+
+@operation(
+    router,
+    "DELETE",
+    f"{RECORD}/claim",
+    scope="review",
+    response={204: None},
+    problems=(404,),
+)
+def release_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
+    """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
+    claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)
+    return Status(204, None)
+
+
+register_readings(router, "claim", "skip", "escalation", "reopening", "restoration")

@@ -1,0 +1,165 @@
+"""Settings of a run: length of claims, due date, sampling and blind review, and saved views."""
+
+import datetime as dt
+from typing import Any
+
+from django.db import transaction
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.evaluations import FilterValues, read_filters
+from reviews.api.lookup import get_run
+from reviews.api.problems import invalid_field
+from reviews.judge import measurement_settings
+from reviews.judge.measurement_settings import MeasurementSettings
+from reviews.models import Run, SavedView
+from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
+from reviews.queue.due_dates import configure_due_date
+from reviews.records.schema import EARLIEST_YEAR
+from reviews.search import saved_views
+
+router = Router(tags=["runs"])
+_SETTINGS = "/runs/{run}/settings"
+_PROBLEMS = (*JSON_PROBLEMS, 404)
+
+
+class QueueSettings(Body):
+    """How records of a run are claimed."""
+
+    claim_minutes: int | None = Field(
+        ge=1, le=MAX_MINUTES, description="How long a claim lasts; null for the setting of the site."
+    )
+    due_on: dt.date | None = Field(description="For records without a due date of their own.")
+
+
+class SamplingSettings(Body):
+    """Sampling and blind review. Shares are from 0 to 1."""
+
+    accuracy_target: float | None = Field(description="The blind accuracy that the judge should reach.")
+    blind_share: float = Field(description="Records whose judge scores are hidden until a reviewer's are in.")
+    sample_share: float = Field(description="Unflagged records drawn into the queue.")
+    overlap_share: float = Field(description="Records that several people review independently.")
+    overlap: int = Field(ge=0, le=2**15 - 1, description="Reviewers for each of these records.")
+    spot_check_share: float = Field(description="Decisions that are drawn for a spot check.")
+
+
+class SamplingIn(SamplingSettings):
+    """The settings, and those that you read."""
+
+    seen: str = Field(description="The `fingerprint` that you read. Other settings are not replaced (409).")
+
+
+class SettingsOut(Schema):
+    """The settings of a run."""
+
+    run: str
+    queue: QueueSettings
+    sampling: SamplingSettings
+    fingerprint: str = Field(description="Of the sampling settings.")
+
+
+class ViewOut(Schema):
+    """A saved list of records."""
+
+    id: int
+    name: str
+    owner: str
+    is_shared: bool
+    query: str = Field(description="The query string of the list.")
+
+
+class ViewIn(Body):
+    """A list to save. It replaces your view of that name."""
+
+    name: str = Field(min_length=1)
+    filters: FilterValues = Field(default={})
+    is_shared: bool = Field(default=False, description="Leads and admins only.")
+
+
+@operation(router, "GET", _SETTINGS, scope="read", response=SettingsOut, problems=(404,))
+def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Return the settings of a run. Leads and admins only."""
+    check(request.user, "configure_run")
+    return _shape(get_run(run, request.user))
+
+
+@operation(router, "PUT", f"{_SETTINGS}/queue", scope="configure", response=SettingsOut, problems=_PROBLEMS)
+def set_queue_settings(request: ApiRequest, run: str, sent: QueueSettings) -> dict[str, Any]:
+    """Set the length of claims and the due date of a run."""
+    found = get_run(run, request.user)
+    if sent.due_on and not EARLIEST_YEAR <= sent.due_on.year < dt.MAXYEAR:
+        raise invalid_field("due_on", "The date is outside the supported years.")
+    with transaction.atomic():
+        configure_claim_length(run_id=found.pk, actor=request.user, minutes=sent.claim_minutes)
+        configure_due_date(run_id=found.pk, actor=request.user, due_on=sent.due_on)
+    return _shape(get_run(run, request.user))
+
+
+@operation(
+    router,
+    "PUT",
+    f"{_SETTINGS}/sampling",
+    scope="configure",
+    response=SettingsOut,
+    problems=(*_PROBLEMS, 409),
+)
+def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> dict[str, Any]:
+    """Set the sampling and blind review of a run. The shares apply to reviews from now on."""
+    found = get_run(run, request.user)
+    values = sent.dict(exclude={"seen"})
+    measurement_settings.configure(
+        run_id=found.pk, actor=request.user, measures=MeasurementSettings(**values), seen=sent.seen
+    )
+    return _shape(get_run(run, request.user))
+
+
+@operation(router, "GET", "/runs/{run}/views", scope="read", response=list[ViewOut], problems=(404,))
+def list_views(request: ApiRequest, run: str) -> list[dict[str, Any]]:
+    """List the saved views of a run that you can use: your own and the shared ones."""
+    return [_view(view) for view in saved_views.visible_to(get_run(run, request.user), request.user)]
+
+
+@operation(router, "POST", "/runs/{run}/views", scope="review", response=ViewOut, problems=_PROBLEMS)
+def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
+    """Save a list of records under a name."""
+    found = get_run(run, request.user)
+    query = read_filters(sent.filters).query_string
+    try:
+        view = saved_views.save(
+            run=found, owner=request.user, name=sent.name, query=query, is_shared=sent.is_shared
+        )
+    except saved_views.SavedViewError as error:
+        raise invalid_field("name", str(error)) from error
+    return _view(view)
+
+
+@operation(
+    router, "DELETE", "/runs/{run}/views/{int:view_id}", scope="review", response={204: None}, problems=(404,)
+)
+def remove_view(request: ApiRequest, run: str, view_id: int) -> Status[None]:
+    """Remove your view or, as a lead, a shared one."""
+    views = saved_views.visible_to(get_run(run, request.user), request.user)
+    saved_views.remove(view=get_object_or_404(views, pk=view_id), actor=request.user)
+    return Status(204, None)
+
+
+def _shape(run: Run) -> dict[str, Any]:
+    known = measurement_settings.current_settings(run)
+    return {
+        "run": run.name,
+        "queue": {"claim_minutes": run.claim_minutes, "due_on": run.due_on},
+        "sampling": known.as_json(),
+        "fingerprint": known.fingerprint,
+    }
+
+
+def _view(view: SavedView) -> dict[str, Any]:
+    names = ("name", "is_shared", "query")
+    return {
+        "id": view.pk,
+        "owner": view.owner.username,
+        **{name: getattr(view, name) for name in names},
+    }

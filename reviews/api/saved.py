@@ -1,0 +1,64 @@
+"""The outcome of a submitted decision, also of a repeated request."""
+
+import uuid
+from http import HTTPStatus
+from typing import Any, Literal
+
+from ninja import Field, HeaderEx, P, Schema
+
+from reviews.api import shapes
+from reviews.api.entries import DecisionIn, is_same_decision
+from reviews.api.problems import Problem
+from reviews.models import Evaluation, Review, User
+from reviews.review import versions
+
+IdempotencyKey = HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)]
+_SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
+
+
+class SavedOut(Schema):
+    """The outcome of a submitted decision."""
+
+    outcome: Literal["current", "independent review", "disagreement"] = Field(
+        description="An independent review waits for other reviewers, a disagreement for a lead."
+    )
+    status: str
+    version: int
+    decision: shapes.DecisionOut
+
+
+def submission_of(person: User, key: str) -> uuid.UUID:
+    """Return the id of the submission that a person sends with an Idempotency-Key."""
+    return uuid.uuid5(_SUBMISSIONS, f"{person.pk} {key}")
+
+
+def saved_before(
+    submission: uuid.UUID, record: Evaluation, reviewer: User, sent: DecisionIn
+) -> dict[str, Any] | None:
+    """Return the response to a repeated request; None for a new one.
+
+    Raises `Problem` (422) if the key was used for another decision.
+    """
+    before = versions.sent_before(submission, record, reviewer)
+    if before is None:
+        return None
+    if not is_same_decision(sent, before):
+        sentence = "This Idempotency-Key was already used for another decision on this record."
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("Idempotency-Key", "used before")])
+    return saved_out(before)
+
+
+def saved_out(made: Review) -> dict[str, Any]:
+    record = Evaluation.objects.get(pk=made.evaluation_id)
+    decision = shapes.decision_out(made)
+    if record.review_id == made.pk:
+        outcome = "current"
+    else:
+        outcome = "disagreement" if record.is_escalated else "independent review"
+        decision["version"] = None  # it would tell how many reviews there are
+    return {
+        "outcome": outcome,
+        "status": record.shown_status,
+        "version": record.version,
+        "decision": decision,
+    }

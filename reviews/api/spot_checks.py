@@ -1,0 +1,157 @@
+"""Spot checks: draw decisions, agree with them, correct them, or reopen their records."""
+
+import datetime as dt
+from typing import Annotated, Any, Literal
+
+from ninja import Field, Router, Schema
+from pydantic import StringConstraints
+
+from reviews.accounts.permissions import check
+from reviews.api import entries, saved, shapes
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.entries import DecisionIn
+from reviews.api.lookup import get_run, load_spot_check
+from reviews.api.problems import invalid_field
+from reviews.dashboard import spot_checks
+from reviews.dashboard.selection import WorkSelection
+from reviews.models import SpotCheck, User
+from reviews.models.runs import hidden_runs
+
+router = Router(tags=["spot checks"])
+_CHECK = "/spot-checks/{int:check_id}"
+_PROBLEMS = (*JSON_PROBLEMS, 404, 409)
+_LISTED = 100
+Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
+
+
+class SpotCheckOut(Schema):
+    """A drawn decision, and the outcome of its check."""
+
+    id: int
+    run: str
+    evaluation_id: str
+    decision: shapes.DecisionOut
+    drawn_at: dt.datetime
+    outcome: Literal["open", "agreed", "corrected", "reopened"]
+    note: str
+    resolved_by: str | None
+    resolved_at: dt.datetime | None
+
+
+class DrawIn(Body):
+    """The reviewer and the days of the decisions to draw. Days are in UTC and inclusive."""
+
+    reviewer: str = Field(description="A username.")
+    count: int = Field(ge=1, le=spot_checks.MOST_DRAWN)
+    run: str | None = None
+    first: dt.date | None = None
+    last: dt.date | None = None
+
+
+class AgreeIn(Body):
+    """A note for the reviewer."""
+
+    note: Note = ""
+
+
+class CorrectIn(DecisionIn):
+    """The right entries, and why."""
+
+    reason: Note = Field(min_length=1)
+
+
+class ReopenIn(Body):
+    """Why the record goes back to the queue."""
+
+    reason: Note = Field(min_length=1)
+
+
+@operation(router, "GET", "/spot-checks", scope="read", response=list[SpotCheckOut])
+def list_spot_checks(request: ApiRequest) -> list[dict[str, Any]]:
+    """List the 100 oldest spot checks that wait for you. Leads and admins only."""
+    check(request.user, "lead_review")
+    return [_shape(one) for one in spot_checks.open_checks(request.user)[:_LISTED]]
+
+
+@operation(
+    router,
+    "POST",
+    "/spot-checks",
+    scope="review",
+    response=list[SpotCheckOut],
+    problems=(*JSON_PROBLEMS, 404),
+)
+def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
+    """Draw current decisions of another reviewer at random. The list is empty if all were drawn before."""
+    check(request.user, "lead_review")
+    selection = WorkSelection(
+        run=get_run(sent.run, request.user) if sent.run else None,
+        first=sent.first,
+        last=sent.last,
+        reviewer=_reviewer(sent.reviewer),
+        hidden_runs=tuple(hidden_runs(request.user).values_list("pk", flat=True)),
+    )
+    drawn = spot_checks.draw(selection=selection, count=sent.count, actor=request.user)
+    return [_shape(one) for one in drawn]
+
+
+def _reviewer(name: str) -> User:
+    found = None if "\0" in name else User.objects.filter(username=name).first()
+    if found is None:
+        raise invalid_field("reviewer", "No person has this username.")
+    return found
+
+
+@operation(router, "GET", _CHECK, scope="read", response=SpotCheckOut, problems=(404,))
+def get_spot_check(request: ApiRequest, check_id: int) -> dict[str, Any]:
+    """Return a spot check. Leads and admins only."""
+    check(request.user, "lead_review")
+    return _shape(load_spot_check(check_id, request.user))
+
+
+@operation(router, "POST", f"{_CHECK}/agree", scope="review", response=SpotCheckOut, problems=_PROBLEMS)
+def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None = None) -> dict[str, Any]:
+    """Agree with the decision."""
+    check(request.user, "lead_review")
+    found = load_spot_check(check_id, request.user)
+    spot_checks.agree(check_id=found.pk, actor=request.user, note=sent.note if sent else "")
+    return _shape(load_spot_check(check_id, request.user))
+
+
+@operation(router, "POST", f"{_CHECK}/reopen", scope="review", response=SpotCheckOut, problems=_PROBLEMS)
+def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenIn) -> dict[str, Any]:
+    """Put the record back into the queue."""
+    check(request.user, "lead_review")
+    found = load_spot_check(check_id, request.user)
+    spot_checks.reopen(check_id=found.pk, actor=request.user, reason=sent.reason)
+    return _shape(load_spot_check(check_id, request.user))
+
+
+@operation(router, "POST", f"{_CHECK}/correct", scope="review", response=SpotCheckOut, problems=_PROBLEMS)
+def correct_by_spot_check(
+    request: ApiRequest, check_id: int, sent: CorrectIn, key: saved.IdempotencyKey
+) -> dict[str, Any]:
+    """Replace the decision by a version of yours. The reviewer sees the reason.
+
+    If only texts or causes differ, you agree with the scores.
+    """
+    check(request.user, "lead_review")
+    found = load_spot_check(check_id, request.user)
+    submission = saved.submission_of(request.user, key)
+    if found.correction and found.correction.submission == submission:
+        return _shape(found)
+    arguments = entries.decision_arguments(found.review.evaluation, sent, submission, None)
+    spot_checks.correct(check_id=found.pk, actor=request.user, reason=sent.reason, **arguments)
+    return _shape(load_spot_check(check_id, request.user))
+
+
+def _shape(found: SpotCheck) -> dict[str, Any]:
+    return {
+        "id": found.pk,
+        "run": found.review.evaluation.run.name,
+        "evaluation_id": found.review.evaluation.evaluation_id,
+        "decision": shapes.decision_out(found.review),
+        "resolved_by": found.resolved_by.username if found.resolved_by else None,
+        **{name: getattr(found, name) for name in ("drawn_at", "outcome", "note", "resolved_at")},
+    }

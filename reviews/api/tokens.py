@@ -1,0 +1,109 @@
+"""API tokens of the owner of a token. A new token allows less than the one that creates it."""
+
+import datetime as dt
+from typing import Annotated, Any, Literal
+
+from django.http import Http404
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
+from pydantic import StringConstraints
+
+from reviews.accounts import api_tokens
+from reviews.accounts.permissions import Denied, can
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.problems import invalid_field
+from reviews.models import ApiToken
+
+router = Router(tags=["tokens"])
+Scope = Literal["import", "export", "configure", "review", "read", "manage", "tokens"]
+
+
+class TokenOut(Schema):
+    """A token without its text, which is shown once."""
+
+    id: int
+    person: str
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: dt.datetime
+    expires_at: dt.datetime
+    last_used_at: dt.datetime | None
+
+
+class NewTokenOut(TokenOut):
+    """A new token."""
+
+    text: str = Field(description="Send it as `Authorization: Bearer ...`. It is shown once.")
+
+
+class TokenIn(Body):
+    """The scopes and validity of a new token for yourself."""
+
+    name: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern="^[^\x00]*$")
+    ] = Field(description="What it is for.")
+    scopes: list[Scope] = Field(min_length=1, max_length=20, description="Scopes of the sending token.")
+    days: int = Field(
+        default=1, ge=1, le=api_tokens.MAX_DAYS, description="It ends with the sending token at the latest."
+    )
+
+
+@operation(router, "GET", "/tokens", scope="tokens", response=list[TokenOut])
+def list_tokens(request: ApiRequest) -> list[dict[str, Any]]:
+    """List your valid tokens, the newest first; with the scope `manage`, those of everybody."""
+    if _manages(request):
+        found = api_tokens.all_valid_tokens().order_by("-pk")
+    else:
+        found = api_tokens.valid_tokens(request.user).select_related("person")
+    return [_shape(token) for token in found]
+
+
+@operation(router, "POST", "/tokens", scope="tokens", response=NewTokenOut, problems=JSON_PROBLEMS)
+def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
+    """Create a token for yourself, with scopes of the sending token and without the scope `tokens`.
+
+    A token that could create tokens like itself would never end.
+    """
+    if missing := [scope for scope in sent.scopes if scope not in request.auth.scopes]:
+        raise Denied(
+            f"A token can pass on only its own scopes. This one does not have: {', '.join(missing)}."
+        )
+    if "tokens" in sent.scopes:
+        raise Denied("Tokens that create tokens are created in the browser or by manage.py create_token.")
+    try:
+        made = api_tokens.create(
+            person=request.user,
+            scopes=sent.scopes,
+            days=sent.days,
+            name=sent.name,
+            actor=request.user,
+            until=request.auth.expires_at,
+        )
+    except api_tokens.TokenError as error:
+        raise invalid_field("scopes", error.reason) from error
+    return {**_shape(made.token), "text": made.text}
+
+
+@operation(router, "DELETE", "/tokens/{int:token_id}", scope="tokens", response={204: None}, problems=(404,))
+def revoke_token(request: ApiRequest, token_id: int) -> Status[None]:
+    """Revoke one of your tokens; with the scope `manage`, anybody's."""
+    token = get_object_or_404(ApiToken.objects.select_related("person"), pk=token_id)
+    if token.person_id != request.user.pk and not _manages(request):
+        raise Http404
+    api_tokens.revoke(token=token, actor=request.user)
+    return Status(204, None)
+
+
+def _manages(request: ApiRequest) -> bool:
+    return "manage" in request.auth.scopes and can(request.user, "manage_people")
+
+
+def _shape(token: ApiToken) -> dict[str, Any]:
+    names = ("name", "prefix", "scopes", "created_at", "expires_at", "last_used_at")
+    return {
+        "id": token.pk,
+        "person": token.person.username,
+        **{name: getattr(token, name) for name in names},
+    }

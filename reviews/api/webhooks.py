@@ -1,0 +1,133 @@
+"""Webhooks: add, list, test and remove them."""
+
+import datetime as dt
+from typing import Any, Literal
+
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.lookup import get_run
+from reviews.api.problems import invalid_field
+from reviews.models import Webhook, WebhookDelivery
+from reviews.notifications.event_types import EVENTS
+from reviews.webhooks import allowlist, deliveries
+
+router = Router(tags=["webhooks"])
+_WEBHOOK = "/webhooks/{int:webhook_id}"
+
+
+class WebhookOut(Schema):
+    """A webhook without its secret."""
+
+    id: int
+    url: str
+    run: str | None = Field(description="Null for every run.")
+    events: list[str]
+    created_by: str
+    created_at: dt.datetime
+
+
+class NewWebhookOut(WebhookOut):
+    """A new webhook."""
+
+    secret: str = Field(description="Signs the messages. It is shown once.")
+
+
+class DeliveryOut(Schema):
+    """A message to a webhook."""
+
+    id: int
+    message_id: str
+    event: str
+    run: str | None
+    state: Literal["waiting", "delivered", "given up"]
+    created_at: dt.datetime
+    next_attempt_at: dt.datetime | None
+
+
+class WebhookIn(Body):
+    """The URL and the events of a webhook."""
+
+    url: str = Field(min_length=1, max_length=2000, description="The allow-list must have its host.")
+    run: str | None = Field(default=None, description="Null for every run.")
+    events: list[str] = Field(
+        default=[deliveries.REVIEWED],
+        min_length=1,
+        max_length=100,
+        json_schema_extra={"items": {"type": "string", "enum": [*EVENTS]}},
+    )
+
+
+@operation(router, "GET", "/webhooks", scope="manage", response=list[WebhookOut])
+def list_webhooks(request: ApiRequest) -> list[dict[str, Any]]:
+    """List the webhooks, the newest first. Admins only."""
+    check(request.user, "manage_webhooks")
+    return [_shape(webhook) for webhook in deliveries.active_webhooks()]
+
+
+@operation(
+    router, "POST", "/webhooks", scope="manage", response=NewWebhookOut, problems=(*JSON_PROBLEMS, 404)
+)
+def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
+    """Add a webhook. The response contains its secret."""
+    check(request.user, "manage_webhooks")
+    if unknown := [name for name in sent.events if name not in EVENTS]:
+        raise invalid_field("events", f"Unknown event: {unknown[0][:100]}.")
+    run = get_run(sent.run, request.user) if sent.run is not None else None
+    try:
+        made = deliveries.add_webhook(
+            url=sent.url, run=run, events=list(dict.fromkeys(sent.events)), actor=request.user
+        )
+    except allowlist.TargetNotAllowed as refused:
+        raise invalid_field("url", str(refused)) from refused
+    return {**_shape(made.webhook), "secret": made.secret}
+
+
+@operation(
+    router, "GET", f"{_WEBHOOK}/deliveries", scope="manage", response=list[DeliveryOut], problems=(404,)
+)
+def list_webhook_deliveries(request: ApiRequest, webhook_id: int) -> list[dict[str, Any]]:
+    """List the latest messages to a webhook, the newest first.
+
+    `POST /jobs/delivery/{id}/retry` sends one that was given up again.
+    """
+    return [_delivery(one) for one in deliveries.webhook_deliveries(_find(request, webhook_id))]
+
+
+@operation(router, "POST", f"{_WEBHOOK}/test", scope="manage", response=DeliveryOut, problems=(404,))
+def send_test_message(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
+    """Send a test message to a webhook."""
+    return _delivery(deliveries.send_test(webhook=_find(request, webhook_id), actor=request.user))
+
+
+@operation(router, "DELETE", _WEBHOOK, scope="manage", response={204: None}, problems=(404,))
+def remove_webhook(request: ApiRequest, webhook_id: int) -> Status[None]:
+    """Remove a webhook, and give up its waiting messages."""
+    deliveries.remove_webhook(webhook=_find(request, webhook_id), actor=request.user)
+    return Status(204, None)
+
+
+def _find(request: ApiRequest, webhook_id: int) -> Webhook:
+    check(request.user, "manage_webhooks")
+    return get_object_or_404(deliveries.active_webhooks(), pk=webhook_id)
+
+
+def _shape(webhook: Webhook) -> dict[str, Any]:
+    return {
+        "id": webhook.pk,
+        "run": webhook.run.name if webhook.run else None,
+        "created_by": webhook.created_by.username,
+        **{name: getattr(webhook, name) for name in ("url", "events", "created_at")},
+    }
+
+
+def _delivery(delivery: WebhookDelivery) -> dict[str, Any]:
+    names = ("message_id", "event", "state", "created_at", "next_attempt_at")
+    return {
+        "id": delivery.pk,
+        "run": delivery.run.name if delivery.run else None,
+        **{name: getattr(delivery, name) for name in names},
+    }

@@ -1,0 +1,242 @@
+"""List and count what waits for a person, and find the item after a settled one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import Count, Min, Q, Subquery, Value
+from django.db.models.functions import Coalesce
+
+from reviews.database.pagination import split_page
+from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Rows
+from reviews.inbox.place import Place
+from reviews.models import FileConflict, Notification, Run, User
+from reviews.models.runs import sees_every_run
+from reviews.review.disagreements import find_disagreements
+from reviews.review.escalations import REASONS
+from reviews.webhooks.deliveries import failed_deliveries
+
+# Items of a kind on the first page, and on a page with one kind.
+SHOWN, PAGE_SIZE = 10, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that waits for a person."""
+
+    kind: Kind
+    place: Place
+    #: The escalation, run, spot check, known answer, import, export or person.
+    row: Any
+    #: The point at issue, the reason or the error; empty without one.
+    point: str = ""
+    #: The number of conflicts or e-mails.
+    count: int = 0
+    #: When it began to wait.
+    since: Any = None
+
+
+class Group(NamedTuple):
+    """The items of one kind."""
+
+    kind: Kind
+    items: list[Item]
+    total: int
+
+    @property
+    def more(self) -> int:
+        """The number of items that are not listed."""
+        return self.total - len(self.items)
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """Everything that waits for a person, of one run or of all."""
+
+    person: User
+    run: Run | None = None
+    counts: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", _count(self.person, self.run))
+
+    @property
+    def total(self) -> int:
+        """The number of items."""
+        return sum(self.counts.values())
+
+    def groups(self) -> list[Group]:
+        """Return the kinds that have items, each with its oldest ones."""
+        return [
+            Group(kind, self._load(kind, self._rows(kind)[:SHOWN]), self.counts[kind.name])
+            for kind in KINDS
+            if self.counts[kind.name]
+        ]
+
+    def page(self, kind: Kind, after: int | None) -> tuple[list[Item], str]:
+        """Return a page of the items of one kind, and the cursor of the next page."""
+        rows = self._rows(kind)
+        if after is not None:
+            rows = rows.filter(position__gt=after)
+        page = split_page(rows[: PAGE_SIZE + 1], PAGE_SIZE, lambda row: str(row.position))
+        return self._load(kind, page.rows), page.next_after
+
+    def find(self, place: Place) -> Item | None:
+        """Return the item at a place, if it still waits."""
+        kind = BY_NAME[place.kind]
+        return next(iter(self._load(kind, self._rows(kind).filter(position=place.position)[:1])), None)
+
+    def next_item(self, place: Place | None) -> Item | None:
+        """Return the item after a place, or the first one after the last; None if none is left."""
+        kinds = [*KINDS]
+        if place:
+            first = kinds.index(BY_NAME[place.kind])
+            later = self._rows(kinds[first]).filter(position__gt=place.position)[:1]
+            if found := self._load(kinds[first], later):
+                return found[0]
+            kinds = [*kinds[first + 1 :], *kinds[: first + 1]]
+        for kind in kinds:
+            if self.counts[kind.name]:
+                found = self._load(kind, self._rows(kind)[:1])
+                if found:
+                    return found[0]
+        return None
+
+    def _rows(self, kind: Kind) -> Rows:
+        return kind.rows_for(self.person, self.run).order_by("position")
+
+    def _load(self, kind: Kind, rows: Iterable[Any]) -> list[Item]:
+        found = list(rows)
+        values = _DETAILS[kind.name](found, self.person)
+        run = self.run.pk if self.run else None
+        return [
+            Item(kind, Place(kind.name, row.position, run), row, **one)
+            for row, one in zip(found, values, strict=True)
+        ]
+
+
+# They stand for the person and the run in a compiled statement.
+_PERSON, _RUN = -1, -2
+
+
+def _count(person: User, run: Run | None) -> dict[str, int]:
+    """Count the items of each kind in one query."""
+    counts = dict.fromkeys(BY_NAME, 0)
+    kinds = tuple(kind for kind in KINDS if kind.has_rows_for(person, run))
+    if kinds:
+        statement, values = _counting_statement(kinds, sees_all=sees_every_run(person), of_run=bool(run))
+        keys = {_PERSON: person.pk, _RUN: run.pk if run else None}
+        with connection.cursor() as cursor:
+            cursor.execute(statement, [keys[one] if one in (_PERSON, _RUN) else one for one in values])
+            counts |= zip((kind.name for kind in kinds), cursor.fetchone(), strict=True)
+    return counts
+
+
+@cache
+def _counting_statement(kinds: tuple[Kind, ...], *, sees_all: bool, of_run: bool) -> tuple[str, list[Any]]:
+    """Return the statement that counts items of these kinds, and its parameters.
+
+    Every page of a lead shows the number, and compiling the statement takes longer than all other work on it.
+    """
+    # An inactive person has no permissions, a superuser has all of them: neither takes a query.
+    person = User(pk=_PERSON, is_active=sees_all, is_superuser=sees_all)
+    counted = (_count_rows(kind.all_rows(person, _RUN if of_run else None)) for kind in kinds)
+    statement, values = User.objects.filter(pk=_PERSON).values_list(*counted).query.sql_with_params()
+    return statement, list(values)
+
+
+def _count_rows(rows: Rows) -> Coalesce:
+    numbers = rows.order_by().values(one=Value(1)).annotate(number=Count("pk")).values("number")
+    return Coalesce(Subquery(numbers), 0)
+
+
+# The content of items by kind. A function takes the rows of a page and returns the values of their items.
+
+
+def _of_questions(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    return [
+        {
+            "point": row.note or ("" if row.reason == "question" else REASONS.get(row.reason, "")),
+            "since": row.raised_at,
+        }
+        for row in rows
+    ]
+
+
+def _of_disagreements(rows: list[Any], person: User) -> list[dict[str, Any]]:
+    found = find_disagreements([row.evaluation_id for row in rows], person)
+    points = [found.get(row.evaluation_id) for row in rows]
+    return [
+        {"point": point.sentence if point else "", "since": row.raised_at}
+        for row, point in zip(rows, points, strict=True)
+    ]
+
+
+def _of_conflicts(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    is_open = FileConflict.objects.filter(run__in=[row.pk for row in rows], outcome=FileConflict.Outcome.OPEN)
+    counted = is_open.values("run").annotate(count=Count("pk"), first=Min("pk"))
+    counts = {one["run"]: one["count"] for one in counted}
+    first = FileConflict.objects.select_related("source").only("source__finished_at", "source__created_at")
+    oldest = first.in_bulk([row.position for row in rows])
+    return [
+        {"count": counts.get(row.pk, 0), "since": one.source.imported_at if one else row.created_at}
+        for row, one in ((row, oldest.get(row.position)) for row in rows)
+    ]
+
+
+def _of_checks(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    return [{"since": row.drawn_at} for row in rows]
+
+
+def _of_answers(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    return [{"since": row.known_answer_check.started_at} for row in rows]
+
+
+def _of_jobs(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    return [{"point": row.error, "since": row.finished_at or row.created_at} for row in rows]
+
+
+def _of_mails(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    failed = Notification.objects.filter(person__in=[row.pk for row in rows], state=Notification.State.FAILED)
+    by_person = {
+        one["person"]: one
+        for one in failed.values("person").annotate(
+            number=Count("pk"), first=Min("created_at"), reason=Min("error", filter=~Q(error=""))
+        )
+    }
+    return [
+        {"count": one["number"], "since": one["first"], "point": one["reason"] or ""}
+        for one in (by_person.get(row.pk, _NO_MESSAGES) for row in rows)
+    ]
+
+
+def _of_webhooks(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    counted = failed_deliveries().filter(webhook__in=rows).values("webhook")
+    by_webhook = {
+        one["webhook"]: one for one in counted.annotate(number=Count("pk"), first=Min("created_at"))
+    }
+    return [
+        {"count": one["number"], "since": one["first"]}
+        for one in (by_webhook.get(row.pk, _NO_MESSAGES) for row in rows)
+    ]
+
+
+def _of_rubrics(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    return [{"since": row.created_at} for row in rows]
+
+
+_NO_MESSAGES: dict[str, Any] = {"number": 0, "first": None, "reason": ""}
+_DETAILS = {
+    "question": _of_questions,
+    "disagreement": _of_disagreements,
+    "conflict": _of_conflicts,
+    "check": _of_checks,
+    "answer": _of_answers,
+    "import": _of_jobs,
+    "export": _of_jobs,
+    "mail": _of_mails,
+    "webhook": _of_webhooks,
+    "rubric": _of_rubrics,
+}

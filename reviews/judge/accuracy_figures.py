@@ -1,0 +1,146 @@
+"""The figures of a criterion, or of the verdict, on the whole run or a part of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+from reviews.judge.plain_json import members
+from reviews.judge.ratings import Basis
+from reviews.judge.score_pairs import ScorePairs
+from reviews.records.scores import criterion_title
+from reviews.statistics import coefficients
+from reviews.statistics.agreement import ConfusionMatrix
+from reviews.statistics.coefficients import Confusion
+from reviews.statistics.intervals import Estimate, undefined
+
+Part = Literal["run", "flagged", "unflagged"]
+
+FIGURES = (
+    "accuracy",
+    "defects_caught",
+    "kappa",
+    "weighted_kappa",
+    "ac1",
+    "false_pass",
+    "false_fail",
+    "leniency",
+)
+
+
+def figure_title(criterion: str | None) -> str:
+    """Return the title of figures about a criterion, or about the verdict."""
+    return "Verdict" if criterion is None else criterion_title(criterion)
+
+
+class Measured(NamedTuple):
+    """The estimated confusion matrix of the records of a part, or why there is none."""
+
+    confusion: Confusion | None
+    why: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyFigures:
+    """The figures of one criterion, or of the verdict, over the whole run or a part of it.
+
+    Estimates are computed when they are asked for. A rating is counted in `table` if both scores are in its
+    scale, otherwise in exactly one of `judge_only`, `human_only` and `out_of_scale`.
+    """
+
+    #: None for the verdict.
+    criterion: str | None
+    basis: Basis
+    part: Part
+    pairs: ScorePairs
+    #: Adds up the ratings by cluster.
+    measure: Callable[[], Measured]
+
+    @property
+    def title(self) -> str:
+        return figure_title(self.criterion)
+
+    @property
+    def table(self) -> ConfusionMatrix:
+        """Numbers of ratings."""
+        return self.pairs.table
+
+    @property
+    def n(self) -> int:
+        """The number of ratings in the table."""
+        return self.table.n
+
+    @property
+    def judge_only(self) -> int:
+        """Ratings of people who removed the criterion or came to no verdict."""
+        return self.pairs.left_out["judge only"]
+
+    @property
+    def human_only(self) -> int:
+        """Ratings of records to which the judge gave no score."""
+        return self.pairs.left_out["human only"]
+
+    @property
+    def out_of_scale(self) -> int:
+        """Ratings with a score that has no place in the table."""
+        return self.pairs.left_out["out of scale"]
+
+    @property
+    def ratings(self) -> int:
+        """All ratings with a score by the judge or by the reviewer."""
+        return self.pairs.ratings
+
+    @cached_property
+    def _measured(self) -> Measured:
+        return self.measure()
+
+    @property
+    def confusion(self) -> Confusion | None:
+        """The totals of the pairs of scores; None if figures are undefined."""
+        return self._measured.confusion
+
+    @property
+    def shares(self) -> tuple[tuple[float, ...], ...] | None:
+        """The share of records that each count of `table` stands for; None if that is unknown."""
+        return tuple(map(tuple, self.confusion.shares.tolist())) if self.confusion else None
+
+    @cached_property
+    def accuracy(self) -> Estimate:
+        return self._estimate(coefficients.accuracy)
+
+    @cached_property
+    def defects_caught(self) -> Estimate:
+        return self._estimate(coefficients.defects_caught)
+
+    @cached_property
+    def kappa(self) -> Estimate:
+        return self._estimate(coefficients.kappa)
+
+    @cached_property
+    def weighted_kappa(self) -> Estimate:
+        return self._estimate(coefficients.weighted_kappa)
+
+    @cached_property
+    def ac1(self) -> Estimate:
+        return self._estimate(coefficients.ac1)
+
+    @cached_property
+    def false_pass(self) -> Estimate:
+        return self._estimate(coefficients.false_pass)
+
+    @cached_property
+    def false_fail(self) -> Estimate:
+        return self._estimate(coefficients.false_fail)
+
+    @cached_property
+    def leniency(self) -> Estimate:
+        return self._estimate(coefficients.leniency)
+
+    def _estimate(self, compute: Callable[[Confusion], Estimate]) -> Estimate:
+        confusion, why = self._measured
+        return compute(confusion) if confusion else undefined(why, self.n)
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("criterion", "basis", "part", "n", "judge_only", "human_only", "out_of_scale", "table")
+        shares = self.shares and [[round(share, 6) for share in row] for row in self.shares]
+        return members(self, *names) | {"shares": shares} | members(self, *FIGURES)

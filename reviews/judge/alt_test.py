@@ -1,0 +1,243 @@
+"""Test whether the judge may replace a reviewer: see `statistics.alt_test`.
+
+Counts blind ratings of flagged and sampled records that two or more reviewers scored. Each judge model has a
+test of its own, for the verdict and for each criterion.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from reviews.judge.accuracy_figures import figure_title
+from reviews.judge.cells import FEWEST
+from reviews.judge.data_summary import counted
+from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
+from reviews.judge.scope import JudgeScope
+from reviews.models import User
+from reviews.statistics import alt_test as statistics
+from reviews.statistics.alt_test import (
+    ENOUGH_WINS,
+    FEWEST_RECORDS,
+    FEWEST_REVIEWERS,
+    AltTest,
+    EpsilonTest,
+    ReviewerComparison,
+)
+from reviews.statistics.intervals import Estimate
+
+#: How much less often the judge may be the closer one -> the reviewers for whom Calderon et al. suggest it.
+EPSILONS = {0.2: "experts", 0.15: "trained reviewers", 0.1: "crowd workers"}
+DEFINITIONS = {
+    "winning_rate": "Whether the judge may do a reviewer's work. It passes if it can replace at least half "
+    "of the reviewers.\n\n"
+    "The share of reviewers whom the judge can replace. Calderon, Reichart & Dror 2025, ACL, pp. "
+    "16051-16081: a one-sided t-test for each reviewer, over tasks, with Benjamini & Yekutieli's adjustment "
+    "(false discovery rate 5%).",
+    "epsilon": "How much worse than a reviewer the judge may be, because it is cheaper. Experts deserve a "
+    "larger allowance than crowd workers.\n\n"
+    "How much less often than a reviewer the judge may be the closer one to the other reviewers: 0.2 "
+    "compared with experts, 0.15 with trained reviewers, 0.1 with crowd workers (Calderon, Reichart & Dror "
+    "2025).",
+    "advantage": "How often the judge agrees with the reviewers at least as well as one of them. Compare "
+    "judges by this figure.\n\n"
+    "The average probability that the judge is at least as close to the other reviewers as the reviewer whom "
+    "it replaces (Calderon, Reichart & Dror 2025).",
+    "judge_closer": "How often the judge does at least as well as this reviewer. Both do if they are equally "
+    "close to the others.\n\n"
+    "The share of records on which the judge's score equals those of at least as many other reviewers as "
+    "this reviewer's score.",
+    "reviewer_closer": "How often this reviewer does at least as well as the judge. Both do if they are "
+    "equally close to the others.\n\n"
+    "The share of records on which this reviewer's score equals those of at least as many other reviewers as "
+    "the judge's score.",
+    "difference": "How much more often the judge is closer to the other reviewers than this reviewer. To the "
+    "left of 0, the reviewer is closer.\n\n"
+    "The records on which the judge is closer minus those on which the reviewer is, as a share of all "
+    "records that they scored together. Closer means: the same score as more of the others.",
+}
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class ComparedReviewer:
+    """The judge compared with one reviewer."""
+
+    reviewer: str
+    judge_closer: float
+    reviewer_closer: float
+    #: The first share minus the second. `n` counts records.
+    difference: Estimate
+    #: Whether the reviewer has enough records of several tasks.
+    is_testable: bool
+
+    def as_json(self) -> dict[str, Any]:
+        shares = {"judge_closer": self.judge_closer, "reviewer_closer": self.reviewer_closer}
+        return {
+            "reviewer": self.reviewer,
+            **{name: round(share, 6) for name, share in shares.items()},
+            "difference": self.difference.as_json(),
+            "is_testable": self.is_testable,
+        }
+
+
+@dataclass(frozen=True)
+class EpsilonAnswer:
+    """The answer for one epsilon."""
+
+    epsilon: float
+    #: The reviewers for whom the epsilon is suggested.
+    suits: str
+    #: None if too few reviewers can be compared.
+    winning_rate: float | None
+    #: The number of reviewers with enough records.
+    tested: int
+    outcome: statistics.Outcome
+    #: The reviewers whom the judge can replace.
+    replaces: tuple[str, ...]
+    #: What an answer needs, as a sentence. Empty if there is one.
+    missing: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "suits": self.suits,
+            "winning_rate": self.winning_rate,
+            "tested": self.tested,
+            "outcome": self.outcome,
+            "replaces": [*self.replaces],
+            "missing": self.missing,
+        }
+
+
+@dataclass(frozen=True)
+class JudgeAltTest:
+    """The test of one judge model for the verdict or a criterion."""
+
+    judge: str
+    #: None for the verdict.
+    criterion: str | None
+    #: Records with scores by the judge and by two or more reviewers.
+    records: int
+    #: The average probability that the judge is at least as close to the others as a reviewer.
+    advantage: Estimate
+    #: The reviewers with `FEWEST` or more records: a figure from fewer could reveal the judge's scores of
+    #: records that are still scored blind.
+    reviewers: tuple[ComparedReviewer, ...]
+    #: The answers, in the order of `EPSILONS`.
+    answers: tuple[EpsilonAnswer, ...]
+
+    @property
+    def title(self) -> str:
+        return figure_title(self.criterion)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "judge": self.judge,
+            "criterion": self.criterion,
+            "records": self.records,
+            "advantage": self.advantage.as_json(),
+            "reviewers": [one.as_json() for one in self.reviewers],
+            "answers": [one.as_json() for one in self.answers],
+        }
+
+
+def run_alt_tests(scope: JudgeScope) -> tuple[JudgeAltTest, ...]:
+    """Test each judge of a scope: the verdict first, then the criteria in the order of the rubric.
+
+    Without a record that two reviewers scored blind, the result is empty. The filter by reviewer is ignored.
+    Takes three queries.
+    """
+    by_criterion = load_joint_ratings(scope)
+    people = {key for ratings in by_criterion.values() for key in np.unique(ratings.reviewer).tolist()}
+    names = dict(User.objects.filter(pk__in=people).values_list("pk", "username"))
+    return tuple(
+        found
+        for criterion, ratings in by_criterion.items()
+        for judge in sorted({kind.cell.judge for kind in ratings.kinds})
+        if (found := _test(judge, criterion, _of_judge(ratings, judge), names)).records
+    )
+
+
+def _of_judge(ratings: JointRatings, judge: str) -> JointRatings:
+    return ratings.only(lambda kind: kind.cell.judge == judge and kind.is_representative)
+
+
+def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[int, str]) -> JudgeAltTest:
+    human, machine = ratings.human, ratings.judge
+    kept = (human >= 0) & (machine >= 0)
+    found = statistics.compare_with_reviewers(
+        statistics.JointRatings(
+            record=ratings.record[kept],
+            reviewer=ratings.reviewer[kept],
+            cluster=ratings.cluster[kept],
+            score=human[kept],
+            judge=machine[kept],
+            weight=ratings.weight[kept],
+        )
+    )
+    return JudgeAltTest(
+        judge,
+        criterion,
+        found.records,
+        found.advantage,
+        tuple(
+            ComparedReviewer(
+                names[one.reviewer],
+                one.judge_closer,
+                one.reviewer_closer,
+                one.difference,
+                one.is_testable,
+            )
+            for one in found.reviewers
+            if one.difference.n >= FEWEST
+        ),
+        tuple(_answer(found, found.test(epsilon), names) for epsilon in EPSILONS),
+    )
+
+
+def _answer(found: AltTest, test: EpsilonTest, names: dict[int, str]) -> EpsilonAnswer:
+    won = [one for one, wins in zip(found.reviewers, test.wins, strict=True) if wins]
+    return EpsilonAnswer(
+        test.epsilon,
+        EPSILONS[test.epsilon],
+        test.winning_rate,
+        len(found.testable),
+        test.outcome,
+        tuple(names[one.reviewer] for one in won),
+        " ".join(_missing(found, test, names)) if test.outcome == "not shown yet" else "",
+    )
+
+
+def _missing(found: AltTest, test: EpsilonTest, names: dict[int, str]) -> Iterator[str]:
+    """Yield what an answer needs."""
+    if test.winning_rate is None:
+        needs = {one: FEWEST_RECORDS - one.difference.n for one in found.reviewers if not one.is_testable}
+        yield (
+            f"The test needs {FEWEST_REVIEWERS} reviewers who each scored {FEWEST_RECORDS} records, of "
+            f"several tasks, that others scored as well."
+        )
+        if few := {one: records for one, records in needs.items() if records > 0}:
+            yield f"Missing: {_listed(few, names)}."
+        return
+    tested = len(found.testable)
+    missing = ceil(tested * ENOUGH_WINS) - sum(map(bool, test.wins))
+    needs = {
+        one: records
+        for one, wins in zip(found.reviewers, test.wins, strict=True)
+        if wins is False and (records := one.missing_records(test.epsilon, tested)) is not None
+    }
+    if len(needs) < missing:
+        yield "More records alone do not help: the judge is too far behind the reviewers."
+    else:
+        least = dict(sorted(needs.items(), key=lambda item: item[1])[:missing])
+        yield f"If the differences stay the same, these more records are enough: {_listed(least, names)}."
+
+
+def _listed(needs: dict[ReviewerComparison, int], names: dict[int, str]) -> str:
+    least = sorted(needs, key=lambda one: (needs[one], names[one.reviewer]))
+    listed = [f"{counted(needs[one], 'record')} by {names[one.reviewer]}" for one in least]
+    more = f" and {len(listed) - _NAMED:,} more" if len(listed) > _NAMED else ""
+    return f"{', '.join(listed[:_NAMED])}{more}"

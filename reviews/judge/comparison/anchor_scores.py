@@ -1,0 +1,141 @@
+"""Measure how the scores of a judge shifted between two runs, by criterion, on the same responses."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.db import connection
+
+from reviews.judge.comparison.anchors import Anchors
+from reviews.judge.plain_json import members
+from reviews.models import Run, RunFacet
+from reviews.records.scales import PairwiseScale, RangeScale, Scale
+from reviews.records.scores import criterion_title, format_score
+from reviews.rubric.run_rubric import run_rubric
+from reviews.search.indexing import facet_key
+from reviews.statistics.clusters import Sample, cluster_totals, difference
+from reviews.statistics.intervals import Estimate, scale
+from reviews.statistics.sums import FloatArray
+
+#: Of more pairs than this, the scores of the first ones are read. Pairs are in random order.
+MOST_SCORED = 5_000
+
+_SCORES = """
+    SELECT evaluation_id, key FROM evaluation_facets CROSS JOIN LATERAL unnest(keys) AS found (key)
+    WHERE evaluation_id = ANY(%(records)s) AND key = ANY(%(keys)s)
+"""
+
+
+class ScoreShift(NamedTuple):
+    """The shift of a criterion's mean score on the same responses."""
+
+    criterion: str
+    #: Pairs of records with a score in both runs.
+    pairs: int
+    #: Mean scores. Named scores count from 0 for the worst to 1 for the best.
+    first_mean: float
+    second_mean: float
+    #: The second mean minus the first, in the unit of the scale.
+    shift: Estimate
+    #: Two-sided.
+    p: float
+
+    @property
+    def title(self) -> str:
+        return criterion_title(self.criterion)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "criterion": self.criterion,
+            "pairs": self.pairs,
+            "first_mean": round(self.first_mean, 6),
+            "second_mean": round(self.second_mean, 6),
+            "p": round(self.p, 6),
+        } | members(self, "shift")
+
+
+class _Amounts(NamedTuple):
+    """Numbers of the scores of a criterion."""
+
+    #: The number of each score, by the key of its facet.
+    of_key: dict[int, float]
+    lowest: float
+    highest: float
+
+
+def measure_score_shifts(first: Run, second: Run, anchors: Anchors) -> tuple[ScoreShift, ...]:
+    """Measure the shift of each criterion with the same scale in both runs, in the order of the rubric."""
+    chosen = anchors.head(MOST_SCORED)
+    if not len(chosen):
+        return ()
+    amounts = dict(_shared_scales(first, second))
+    records = np.unique(np.concatenate([chosen.first, chosen.second])).tolist()
+    scores = _load_scores(records, amounts)
+    return tuple(
+        shift
+        for criterion, of in amounts.items()
+        if (shift := _measure(criterion, of, scores.get(criterion, {}), chosen))
+    )
+
+
+def _shared_scales(first: Run, second: Run) -> Iterator[tuple[str, _Amounts]]:
+    before, after = run_rubric(first), run_rubric(second)
+    names = dict.fromkeys((*before.names, *after.names))
+    values = RunFacet.objects.filter(run__in=[first, second], name="score").values_list("value", flat=True)
+    found = [*values.distinct()]
+    for name in names:
+        of = before.scale_of(name)
+        if of == after.scale_of(name) and not isinstance(of, PairwiseScale):
+            numbers = {facet_key("score", value): _amount(of, name, value) for value in found}
+            known = {key: number for key, number in numbers.items() if number is not None}
+            lowest, highest = _limits(of)
+            if highest > lowest:
+                yield name, _Amounts(known, lowest, highest)
+
+
+def _amount(of: Scale, criterion: str, value: str) -> float | None:
+    """Return the number of a score, from the value of its facet; None if it is of another criterion."""
+    text = value.removeprefix(f"{criterion}=")
+    if text == value:
+        return None
+    listed = next((score for score in of.buttons if format_score(score).lower() == text.lower()), text)
+    return of.amount(listed)
+
+
+def _limits(of: Scale) -> tuple[float, float]:
+    if isinstance(of, RangeScale):
+        return of.minimum, of.maximum
+    amounts = [amount for score in of.buttons if (amount := of.amount(score)) is not None]
+    return min(amounts, default=0.0), max(amounts, default=0.0)
+
+
+def _load_scores(records: list[int], amounts: dict[str, _Amounts]) -> dict[str, dict[int, float]]:
+    """Return the numbers of the scores of records, by criterion and record."""
+    criterion_of = {key: criterion for criterion, of in amounts.items() for key in of.of_key}
+    found: dict[str, dict[int, float]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_SCORES, {"records": records, "keys": [*criterion_of]})
+        for record, key in cursor:
+            criterion = criterion_of[key]
+            found.setdefault(criterion, {})[record] = amounts[criterion].of_key[key]
+    return found
+
+
+def _measure(criterion: str, of: _Amounts, scores: dict[int, float], anchors: Anchors) -> ScoreShift | None:
+    sides = [_scores_of(scores, keys.tolist()) for keys in (anchors.first, anchors.second)]
+    both = ~np.isnan(sides[0]) & ~np.isnan(sides[1])
+    if not both.any():
+        return None
+    kept = anchors.keep(both)
+    reach = of.highest - of.lowest
+    shares = [(side[both] - of.lowest) / reach for side in sides]
+    sample = Sample(np.zeros(len(kept), dtype=np.int32), kept.cluster, kept.weight)
+    compared = difference(
+        cluster_totals(sample, np.column_stack([*shares, np.ones(len(kept))])), (1, 2), (0, 2)
+    )
+    means = [float(of.lowest + reach * np.average(side, weights=kept.weight)) for side in shares]
+    return ScoreShift(criterion, len(kept), means[0], means[1], scale(compared.difference, reach), compared.p)
+
+
+def _scores_of(scores: dict[int, float], records: list[int]) -> FloatArray:
+    return np.array([scores.get(record, np.nan) for record in records], dtype=np.float64)

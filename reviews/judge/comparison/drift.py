@@ -1,0 +1,269 @@
+"""Measure the drift of a judge between two runs, on anchors: responses that it scored in both.
+
+A difference between models of the two runs mixes the models with the judge. The judge's own shift on the
+anchors, subtracted from it, leaves the difference of the models (difference in differences).
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reviews.database.replica import read_from_replica
+from reviews.judge.cells import FEWEST, CellRecords, load_cells
+from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shifts
+from reviews.judge.comparison.anchors import MOST_PAIRS, NO_ANCHORS, Anchors, hidden_pairs, load_anchors
+from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_run_judges
+from reviews.judge.data_summary import counted
+from reviews.judge.plain_json import members
+from reviews.judge.scope import JudgeScope
+from reviews.models import Run
+from reviews.search import indexing, strata
+from reviews.search.indexing import NO_VERDICT, VERDICT_ORDER
+from reviews.statistics.clusters import Sample, cluster_totals, difference, ratio
+from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.sums import FloatArray
+from reviews.statistics.totals import ClusterTotals
+
+Outcome = Literal["milder", "stricter", "not shown"]
+#: Of each run, its largest models are compared.
+MOST_MODELS = 12
+DEFINITIONS = {
+    "shift": "The pass rate by the judge of the second run minus that of the first, on responses that both "
+    "judged. Both judged the same responses, so the models do not matter. The interval counts tasks.",
+    "changed": "The share of the same responses whose verdict differs between the two runs, in either "
+    "direction.",
+    "adjusted": "The difference of the models' pass rates, minus the judge's shift on the same responses "
+    "(difference in differences). It assumes that the judge shifted as much on the other responses.",
+}
+_PASS, _NONE = VERDICT_ORDER.index("Pass"), VERDICT_ORDER.index(NO_VERDICT)
+_NOT_INDEXED = "The records of a run are still being indexed. Try again in a few minutes."
+_NO_ANCHORS = "The two runs have no response in common with a verdict in both."
+
+
+class ModelDifference(NamedTuple):
+    """A model of the second run, compared with a model of the first."""
+
+    first_model: str
+    second_model: str
+    #: Pass rates by the judge of their run.
+    first_rate: Estimate
+    second_rate: Estimate
+    #: The second rate minus the first.
+    raw: Estimate
+    #: The same without the judge's shift.
+    adjusted: Estimate
+    #: Of the adjusted difference, two-sided.
+    p: float
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("first_model", "second_model", "first_rate", "second_rate", "raw", "adjusted")
+        return members(self, *names) | {"p": round(self.p, 6)}
+
+
+@dataclass(frozen=True, eq=False)
+class Drift:
+    """The shift of the judge between two runs."""
+
+    #: The names of the runs.
+    first: str
+    second: str
+    changes: tuple[Change, ...]
+    #: Pass rates on the anchors.
+    first_rate: Estimate
+    second_rate: Estimate
+    #: The second pass rate minus the first.
+    shift: Estimate
+    #: Of the shift, two-sided.
+    p: float
+    #: The share of anchors whose verdict changed.
+    changed: Estimate
+    #: The number of pairs by both verdicts.
+    counts: dict[tuple[str, str], int]
+    #: The pairs that may be listed: no record of them can still be scored blind.
+    listed: Anchors
+    criteria: tuple[ScoreShift, ...]
+    models: tuple[ModelDifference, ...]
+    #: Sentences that a reader of the figures must know.
+    notes: tuple[str, ...]
+
+    @property
+    def outcome(self) -> Outcome:
+        low, high = self.shift.low, self.shift.high
+        if low is not None and low > 0:
+            return "milder"
+        return "stricter" if high is not None and high < 0 else "not shown"
+
+    def listed_with(self, first: str, second: str) -> Anchors:
+        """Return the pairs that may be listed and have these verdicts."""
+        verdicts = (VERDICT_ORDER.index(first), VERDICT_ORDER.index(second))
+        one, other = self.listed.first_verdict, self.listed.second_verdict
+        return self.listed.keep((one == verdicts[0]) & (other == verdicts[1]))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "first": self.first,
+            "second": self.second,
+            "changes": [change._asdict() for change in self.changes],
+            "counts": [
+                {"first": first, "second": second, "pairs": pairs}
+                for (first, second), pairs in self.counts.items()
+            ],
+            "p": round(self.p, 6),
+            "notes": [*self.notes],
+        } | members(self, "outcome", "first_rate", "second_rate", "shift", "changed", "criteria", "models")
+
+
+@read_from_replica
+def measure_drift(first: Run, second: Run) -> Drift:
+    """Measure the shift of the judge between two runs, and compare their models without it."""
+    judges = load_run_judges([first, second])
+    before, after = judges[first.pk], judges[second.pk]
+    several = len(before.pairs) > 1 or len(after.pairs) > 1
+    shared = [pair for pair in before.pairs if pair in after.pairs] if several else []
+    if not (indexing.is_indexed(first) and indexing.is_indexed(second)):
+        return _unknown(first, second, _NOT_INDEXED)
+    loaded = load_anchors(first, second, shared)
+    hidden = hidden_pairs(loaded, [first, second])
+    complete = (loaded.first_verdict != _NONE) & (loaded.second_verdict != _NONE)
+    omits_hidden = _would_reveal(loaded.keep(complete & hidden))
+    anchors = loaded.keep(complete & ~hidden) if omits_hidden else loaded.keep(complete)
+    totals = cluster_totals(_sample(anchors), _columns(anchors))
+    shift = difference(totals, (1, 3), (0, 3))
+    none = undefined(_NO_ANCHORS)
+    return Drift(
+        first.name,
+        second.name,
+        tuple(changes_between(before, after)),
+        ratio(totals, 0, 3) if len(anchors) else none,
+        ratio(totals, 1, 3) if len(anchors) else none,
+        shift.difference if len(anchors) else none,
+        shift.p,
+        ratio(totals, 2, 3) if len(anchors) else none,
+        _counts(anchors),
+        loaded.keep(complete & ~hidden),
+        measure_score_shifts(first, second, loaded.keep(~hidden)),
+        tuple(_compare_models([first, second], anchors, shared)) if len(anchors) else (),
+        tuple(_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden)),
+    )
+
+
+def _unknown(first: Run, second: Run, why: str) -> Drift:
+    none = undefined(why)
+    empty = NO_ANCHORS
+    return Drift(first.name, second.name, (), none, none, none, 1.0, none, {}, empty, (), (), (why,))
+
+
+def _sample(anchors: Anchors) -> Sample:
+    return Sample(np.zeros(len(anchors), dtype=np.int32), anchors.cluster, anchors.weight)
+
+
+def _columns(anchors: Anchors) -> FloatArray:
+    """Return N x 4: passed in the first run, in the second; changed; all."""
+    one, other = anchors.first_verdict, anchors.second_verdict
+    columns = (one == _PASS, other == _PASS, one != other, np.ones(len(anchors)))
+    return np.column_stack(columns).astype(np.float64)
+
+
+def _counts(anchors: Anchors) -> dict[tuple[str, str], int]:
+    pairs = Counter(zip(anchors.first_verdict.tolist(), anchors.second_verdict.tolist(), strict=True))
+    return {(VERDICT_ORDER[one], VERDICT_ORDER[other]): pairs[one, other] for one, other in sorted(pairs)}
+
+
+def _would_reveal(hidden: Anchors) -> bool:
+    """Return whether counts of few hidden pairs could reveal the judge's verdict on one of them."""
+    return any(pairs < FEWEST for pairs in _counts(hidden).values())
+
+
+def _compare_models(
+    runs: Sequence[Run], anchors: Anchors, shared: Sequence[JudgeAndPrompt]
+) -> Iterator[ModelDifference]:
+    """Compare each model of the second run with each other model of the first."""
+    if any(strata.why_not_counted(run) for run in runs):
+        return
+    records = [_with_verdict(load_cells(JudgeScope(run)), shared) for run in runs]
+    names = [_largest_models(one) for one in records]
+    totals = _totals(records, names, anchors)
+    shift = (Term(-1, 2, 3), Term(1, 0, 1))
+    for place, first in enumerate(names[0]):
+        for other, second in enumerate(names[1]):
+            one, two = 4 + 2 * place, 4 + 2 * (len(names[0]) + other)
+            if first == second:
+                continue
+            raw = (Term(1, two, two + 1), Term(-1, one, one + 1))
+            adjusted = contrast(totals, (*raw, *shift))
+            yield ModelDifference(
+                first,
+                second,
+                ratio(totals, one, one + 1),
+                ratio(totals, two, two + 1),
+                contrast(totals, raw).difference,
+                adjusted.difference,
+                adjusted.p,
+            )
+
+
+def _with_verdict(records: CellRecords, shared: Sequence[JudgeAndPrompt]) -> CellRecords:
+    return records.keep(
+        [
+            place
+            for place, cell in enumerate(records.cells)
+            if cell.verdict and cell.model and (not shared or (cell.judge, cell.template) in shared)
+        ]
+    )
+
+
+def _largest_models(records: CellRecords) -> list[str]:
+    sizes: Counter[str] = Counter()
+    for cell, size in zip(records.cells, records.sizes.tolist(), strict=True):
+        sizes[cell.model] += size
+    return sorted(name for name, _ in sizes.most_common(MOST_MODELS))
+
+
+def _totals(
+    records: Sequence[CellRecords], names: Sequence[Sequence[str]], anchors: Anchors
+) -> ClusterTotals:
+    """Add up passed and all records by cluster: two columns for each group of records.
+
+    The groups are the anchors in the first run and in the second, the models of the first run, and those of
+    the second.
+    """
+    columns: list[list[Counted]] = []
+    for verdict in (anchors.first_verdict, anchors.second_verdict):
+        passed = anchors.keep(verdict == _PASS)
+        columns += [[Counted(passed.cluster, passed.weight)], [Counted(anchors.cluster, anchors.weight)]]
+    for one, models in zip(records, names, strict=True):
+        for model in models:
+            cells = [place for place, cell in enumerate(one.cells) if cell.model == model]
+            passing = [place for place in cells if one.cells[place].verdict == VERDICT_ORDER[_PASS]]
+            columns += [[Counted(one.clusters[place]) for place in chosen] for chosen in (passing, cells)]
+    return count_by_cluster(columns)
+
+
+def _notes(
+    loaded: Anchors,
+    complete: NDArray[np.bool_],
+    hidden: NDArray[np.bool_],
+    shared: Sequence[JudgeAndPrompt],
+    *,
+    omits_hidden: bool,
+) -> Iterator[str]:
+    if shared:
+        judges = "; ".join(", ".join(filter(None, pair)) for pair in shared)
+        yield f"Compared are verdicts of the same judge and prompt: {judges}."
+    if loaded.is_sample:
+        yield f"Compared is a random sample of {MOST_PAIRS:,} pairs of records."
+    if without := int((~complete).sum()):
+        yield f"Not compared: {counted(without, 'pair')} in which a judge gave no verdict."
+    if number := int((complete & hidden).sum()):
+        if omits_hidden:
+            yield (
+                f"Not compared: {counted(number, 'pair')} with a record that can still be scored blind. A "
+                f"count could reveal the judge's verdict on it."
+            )
+        else:
+            yield f"Not listed: {counted(number, 'pair')} with a record that can still be scored blind."

@@ -1,0 +1,400 @@
+"""Compare the accuracy of two judges on the same responses: run with run, and judge or prompt within a run.
+
+The figures are about all responses that both judged. Blind ratings of either judge's records represent them:
+see `statistics.paired`.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from reviews.database.replica import read_from_replica
+from reviews.judge.cells import FEWEST
+from reviews.judge.comparison import matches
+from reviews.judge.comparison.criteria import CriterionComparison, compare_criteria
+from reviews.judge.comparison.judges import (
+    Change,
+    JudgeAndPrompt,
+    RunJudges,
+    changes_between,
+    load_run_judges,
+)
+from reviews.judge.comparison.matches import VERDICTS, Matches, RatedRecords, Records
+from reviews.judge.data_summary import counted
+from reviews.judge.plain_json import members
+from reviews.models import Run
+from reviews.search import indexing
+from reviews.statistics import paired
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.paired import PairedRatings
+from reviews.statistics.strata import IntArray
+from reviews.statistics.sums import BoolArray
+
+Side = Literal["both", "first", "second", "neither"]
+Outcome = Literal["better", "worse", "not shown"]
+#: Which of the two verdicts are right.
+SIDES: tuple[Side, ...] = ("both", "first", "second", "neither")
+DEFINITION = (
+    "The accuracy of the second judge minus that of the first, on all responses that both judged. Blind "
+    "ratings of the records of either judge represent the responses with the same verdicts and flags "
+    "(stratified prediction-powered inference: Fisch et al. 2024). The interval counts tasks."
+)
+# Judges, or prompts, that are compared apart.
+_MOST_PARTS = 10
+_NOT_INDEXED = "The records of a run are still being indexed. Try again in a few minutes."
+_NO_MATCHES = "The two have no response in common."
+_NO_RATINGS = "No response that both judged has a blind rating."
+_SAMPLED = "Compared is a random sample of {:,} common responses. The command judge_report compares all."
+
+
+class Judged(NamedTuple):
+    """A record with the verdict of its judge."""
+
+    record: int
+    verdict: str
+
+
+class Pair(NamedTuple):
+    """The verdicts of both judges on a response, and a blind rating of it."""
+
+    first: Judged
+    second: Judged
+    human: str
+
+
+@dataclass(frozen=True)
+class PairedComparison:
+    """The difference of two judges' accuracies on the same responses."""
+
+    #: The names of the two sides: runs, or judges with their prompts.
+    first: str
+    second: str
+    changes: tuple[Change, ...]
+    first_accuracy: Estimate
+    second_accuracy: Estimate
+    #: The second accuracy minus the first.
+    difference: Estimate
+    #: Two-sided.
+    p: float = 1.0
+    #: The responses that the figures describe, and those among them with different verdicts.
+    responses: int = 0
+    different: int = 0
+    #: Pairs of a rated record with a record of the other judge, by the verdicts that are right.
+    counts: dict[Side, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
+    #: Pairs that count, but may not be listed: a record of them can still be scored blind.
+    hidden: int = 0
+    #: The same comparison of scores, in the order of the rubric.
+    criteria: tuple[CriterionComparison, ...] = ()
+    #: The same comparison for each judge, and each prompt, if the runs have several in common.
+    parts: "tuple[PairedPart, ...]" = ()
+    #: Caveats for readers of the figures.
+    notes: tuple[str, ...] = ()
+    #: The pairs behind the counts, for `list_pairs`.
+    listed: "_Listed | None" = None
+
+    @property
+    def n(self) -> int:
+        """The number of pairs."""
+        return sum(self.counts.values())
+
+    @property
+    def outcome(self) -> Outcome:
+        low, high = self.difference.low, self.difference.high
+        if low is not None and low > 0:
+            return "better"
+        return "worse" if high is not None and high < 0 else "not shown"
+
+    def list_pairs(self, side: Side) -> list[Pair]:
+        """List the pairs behind a count. Pairs with a record that can still be scored blind are left out."""
+        return self.listed.of(side) if self.listed else []
+
+    def lists(self, side: Side) -> bool:
+        """Return whether `list_pairs` has any."""
+        return self.listed is not None and bool(self.listed.chosen(side).any())
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("outcome", "first_accuracy", "second_accuracy", "difference", "responses", "different")
+        return {
+            "first": self.first,
+            "second": self.second,
+            "changes": [change._asdict() for change in self.changes],
+            "counts": self.counts,
+            "p": round(self.p, 6),
+            "notes": [*self.notes],
+            "parts": [part.as_json() for part in self.parts],
+        } | members(self, *names, "hidden", "criteria")
+
+
+class PairedPart(NamedTuple):
+    """The comparison of two runs for the records of one judge, or of one prompt."""
+
+    #: Judge or prompt.
+    of: str
+    name: str
+    found: PairedComparison
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("outcome", "first_accuracy", "second_accuracy", "difference", "responses")
+        return {"of": self.of, "name": self.name, "n": self.found.n} | members(self.found, *names)
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed:
+    """The pairs of a comparison."""
+
+    found: Matches
+    #: The place in `SIDES` of each pair.
+    side: IntArray
+    #: Whether each pair may be listed.
+    shown: BoolArray
+
+    def chosen(self, side: Side) -> BoolArray:
+        chosen: BoolArray = self.shown & (self.side == SIDES.index(side))
+        return chosen
+
+    def of(self, side: Side) -> list[Pair]:
+        chosen = self.chosen(side)
+        pairs = self.found.pairs
+        first, second = self.found.sides
+        return [
+            Pair(_judged(first, one), _judged(second, other), VERDICTS[human])
+            for one, other, human in zip(
+                pairs.first[chosen].tolist(),
+                pairs.second[chosen].tolist(),
+                self.found.ratings.human[pairs.rating[chosen]].tolist(),
+                strict=True,
+            )
+        ]
+
+
+def _judged(records: Records, place: int) -> Judged:
+    return Judged(int(records.record[place]), VERDICTS[records.verdict[place]])
+
+
+class Limits(NamedTuple):
+    """How much a comparison reads. A page may not take long."""
+
+    #: With more ratings, criteria are left out: their scores take time to read.
+    scores: int | None = None
+    #: Of more records with a common response, a random sample of about this size is compared.
+    records: int | None = None
+    parts: bool = True
+
+
+NO_LIMITS = Limits()
+
+
+class _Judges(NamedTuple):
+    """The two sides of a comparison."""
+
+    names: tuple[str, str]
+    runs: tuple[Run, Run]
+    changes: tuple[Change, ...]
+    limits: Limits
+    #: Whether a sample is compared.
+    is_sample: bool
+
+
+@read_from_replica
+def compare_runs(first: Run, second: Run, limits: Limits = NO_LIMITS) -> PairedComparison:
+    """Compare the judge of the second run with that of the first, an earlier one."""
+    if not (indexing.is_indexed(first) and indexing.is_indexed(second)):
+        none = undefined(_NOT_INDEXED)
+        return PairedComparison(first.name, second.name, (), none, none, none)
+    last = None if limits.records is None else matches.last_of_sample(first, second, limits.records)
+    judged = load_run_judges([first, second])
+    names = judged[first.pk].pairs, judged[second.pk].pairs
+    sides = (
+        matches.load_records(first, _if_several(names[0]), last=last),
+        matches.load_records(second, _if_several(names[1]), last=last),
+    )
+    ratings = matches.load_ratings([first, second])
+    found = matches.match(*sides, ratings)
+    changes = tuple(changes_between(judged[first.pk], judged[second.pk]))
+    judges = _Judges((first.name, second.name), (first, second), changes, limits, last is not None)
+    return replace(
+        _compare(judges, found, sum(side.without_verdict for side in sides)),
+        parts=tuple(_compare_parts(judges, names, sides, ratings)) if limits.parts else (),
+    )
+
+
+def _if_several(names: tuple[JudgeAndPrompt, ...]) -> tuple[JudgeAndPrompt, ...]:
+    """Return the judges of a run, or none if there is one: then records need not be told apart."""
+    return names if len(names) > 1 else ()
+
+
+def _compare_parts(
+    judges: "_Judges",
+    names: tuple[tuple[JudgeAndPrompt, ...], tuple[JudgeAndPrompt, ...]],
+    sides: tuple[Records, Records],
+    ratings: RatedRecords,
+) -> Iterator[PairedPart]:
+    """Compare the records of each judge, and of each prompt, that both runs have, if these are several."""
+    without_scores = _Judges(judges.names, judges.runs, (), Limits(scores=0), judges.is_sample)
+    for of, place in (("Judge", 0), ("Prompt", 1)):
+        shared = sorted({one[place] for one in names[0]} & {one[place] for one in names[1]})
+        for name in shared[:_MOST_PARTS] if len(shared) > 1 else ():
+            first, second = (
+                side.only(np.isin(side.judge, [at for at, one in enumerate(known) if one[place] == name]))
+                for side, known in zip(sides, names, strict=True)
+            )
+            found = matches.match(first, second, ratings)
+            if len(found.sides[0]):
+                yield PairedPart(of, name, _compare(without_scores, found, 0))
+
+
+@read_from_replica
+def compare_judges(run: Run, limits: Limits = NO_LIMITS) -> tuple[PairedComparison, ...]:
+    """Compare judges and prompts that judged the same responses within a run, in alphabetical order."""
+    names, rubric = load_run_judges([run])[run.pk]
+    if len(names) < 2 or not indexing.is_indexed(run):
+        return ()
+    last = None if limits.records is None else matches.last_of_sample(run, run, limits.records)
+    records, ratings = matches.load_records(run, names, last=last), matches.load_ratings([run])
+    found = []
+    for first, second in combinations(range(len(names)), 2):
+        matched = matches.match(
+            records.only(records.judge == first), records.only(records.judge == second), ratings
+        )
+        if len(matched.sides[0]):
+            before, after = (RunJudges((names[place],), rubric) for place in (first, second))
+            changes = tuple(changes_between(before, after))
+            titles = zip(*((change.first, change.second) for change in changes), strict=True)
+            one, other = (", ".join(title) for title in titles)
+            judges = _Judges((one, other), (run, run), changes, limits, last is not None)
+            found.append(_compare(judges, matched, 0))
+    return tuple(found)
+
+
+def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedComparison:
+    none = undefined(_NO_RATINGS if len(found.sides[0]) else _NO_MATCHES)
+    blank = PairedComparison(*judges.names, (), none, none, none)
+    if not len(found.sides[0]):
+        return blank
+    decided = found.ratings.human >= 0
+    undecided = int((~decided).sum())
+    everything = found.rated_by(found.ratings.only(decided))
+    hidden = _hidden_responses(judges.runs, everything)
+    found, omitted = _without_few(everything, hidden)
+    listed = _listed(found, hidden[~omitted])
+    compared = paired.compare_verdicts(found.responses, _ratings(found))
+    unknown = compared.difference.difference.value is None
+    left_out = len(everything.pairs.rating) - len(listed.side)
+    notes = [*_notes(found, compared, listed, (without_verdict, undecided, left_out))]
+    if judges.is_sample:
+        notes.insert(0, _SAMPLED.format(len(found.responses)))
+    most_scores = judges.limits.scores
+    reads_scores = not unknown and (most_scores is None or len(found.ratings) <= most_scores)
+    if not (reads_scores or unknown):
+        notes.append(f"Criteria are compared on this page for up to {most_scores:,} ratings.")
+    return replace(
+        blank,
+        changes=judges.changes,
+        first_accuracy=none if unknown else compared.first,
+        second_accuracy=none if unknown else compared.second,
+        difference=none if unknown else compared.difference.difference,
+        p=compared.difference.p,
+        responses=compared.responses,
+        different=compared.different,
+        counts={side: int((listed.side == place).sum()) for place, side in enumerate(SIDES)},
+        hidden=int((~listed.shown).sum()),
+        criteria=compare_criteria(judges.runs, found, hidden[~omitted]) if reads_scores else (),
+        notes=tuple(notes),
+        listed=listed,
+    )
+
+
+def _ratings(found: Matches) -> PairedRatings:
+    """Return the ratings with the share of each judge's records whose verdict is right."""
+    human, responses = found.ratings.human, found.responses
+    right = [
+        counts[found.response, human] / counts[found.response].sum(axis=1)
+        for counts in (responses.first, responses.second)
+    ]
+    return PairedRatings(
+        found.response, found.frame, found.ratings.weight, found.ratings.raters, np.column_stack(right)
+    )
+
+
+def _listed(found: Matches, hidden: BoolArray) -> _Listed:
+    pairs = found.pairs
+    human = found.ratings.human[pairs.rating]
+    first, second = (
+        found.sides[side].verdict[places] == human for side, places in enumerate((pairs.first, pairs.second))
+    )
+    side = np.where(first, np.where(second, 0, 1), np.where(second, 2, 3))
+    return _Listed(found, side, ~hidden[found.response[pairs.rating]])
+
+
+def _hidden_responses(runs: tuple[Run, Run], found: Matches) -> BoolArray:
+    """Return which responses have a record that somebody may still score blind: all of the rated ones."""
+    hidden = np.zeros(len(found.responses), dtype=np.bool_)
+    is_rated = np.zeros(len(hidden), dtype=np.bool_)
+    is_rated[found.response] = True
+    for run, records, places in zip(runs, found.sides, found.places, strict=True):
+        keys = matches.hidden_keys(run, records.record[is_rated[places]]) | matches.some_hidden_keys(run)
+        hidden[places[np.isin(records.record, np.array([*keys], dtype=np.int64))]] = True
+    return hidden
+
+
+def _without_few(found: Matches, hidden: BoolArray) -> tuple[Matches, BoolArray]:
+    """Leave out hidden responses if they are so few that a figure could reveal a judge's verdict on one.
+
+    The reader may know for each rating whether a verdict is right. Returns the responses left out, too.
+    """
+    omitted = np.zeros(len(hidden), dtype=np.bool_)
+    if not hidden.any():
+        return found, omitted
+    listed = _listed(found, hidden)
+    of_hidden = listed.side[~listed.shown]
+    is_rated = np.zeros(len(hidden), dtype=np.bool_)
+    is_rated[found.response] = True
+    first, second = of_hidden <= 1, of_hidden % 2 == 0
+    numbers = [int(one.sum()) for one in (first, ~first, second, ~second)]
+    if any(0 < number < FEWEST for number in numbers):
+        omitted |= hidden & is_rated
+    waiting = hidden & ~is_rated
+    if 0 < waiting.sum() < FEWEST:
+        omitted |= waiting
+    return (found.without(omitted) if omitted.any() else found), omitted
+
+
+def _notes(
+    found: Matches, compared: paired.PairedEstimate, listed: _Listed, left_out: tuple[int, int, int]
+) -> Iterator[str]:
+    without_verdict, undecided, omitted = left_out
+    if without_verdict:
+        yield f"Not compared: {counted(without_verdict, 'record')} without a verdict by the judge."
+    if undecided:
+        yield f"Not compared: {counted(undecided, 'rating')} without a verdict by the reviewer."
+    if omitted:
+        yield (
+            f"Not compared: {counted(omitted, 'pair')} with a record that can still be scored blind. A count "
+            f"could reveal the judge's verdict on it."
+        )
+    if hidden := int((~listed.shown).sum()):
+        yield f"Not listed: {counted(hidden, 'pair')} with a record that can still be scored blind."
+    yield from _about_parts(found, compared)
+    if compared.unknown:
+        yield (
+            f"No rating represents {counted(compared.unknown, 'response')} with different verdicts. The "
+            f"interval allows for any rating of them."
+        )
+
+
+def _about_parts(found: Matches, compared: paired.PairedEstimate) -> Iterable[str]:
+    """Say which responses the figures describe, if not all."""
+    left = len(found.responses) - compared.responses
+    if not (left and compared.responses):
+        return
+    if found.responses.is_flagged[found.response].all():
+        yield (
+            f"The figures do not describe {counted(left, 'unflagged response')}, because none of them has a "
+            f"rating. A judge looks worse on records that were flagged because of its own scores, so the "
+            f"difference may favour the other judge. Score a random sample blind, too."
+        )
+    else:
+        yield f"The figures do not describe {counted(left, 'flagged response')}: none of them has a rating."

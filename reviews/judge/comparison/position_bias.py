@@ -1,0 +1,213 @@
+"""Measure whether a judge that compares two responses prefers one position, whichever response is there."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from reviews.judge.comparison.judges import JudgeAndPrompt, load_run_judges
+from reviews.judge.comparison.pairwise_choices import (
+    BothOrders,
+    Choice,
+    both_orders,
+    load_choices,
+    pairwise_criteria,
+    position_of,
+    without_hidden,
+)
+from reviews.judge.plain_json import members
+from reviews.judge.rated_run import load_rated_run, totals_of_ratings
+from reviews.judge.ratings import RatingKind
+from reviews.judge.scope import JudgeScope
+from reviews.records.scales import PairwiseScale
+from reviews.records.scores import criterion_title
+from reviews.rubric.run_rubric import run_rubric
+from reviews.search import indexing, strata
+from reviews.statistics.clusters import Sample, cluster_totals, difference, ratio
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.totals import ClusterTotals
+
+Outcome = Literal["first", "second", "not shown"]
+DEFINITIONS = {
+    "first_share": "Of the choices between two responses, without ties, the share of the response that was "
+    "shown first.",
+    "balanced_share": "The same for pairs that were judged in both orders. Each response was shown first as "
+    "often as second, so a judge without a bias chooses the first in 50%.",
+    "changed": "Of the pairs that were judged in both orders, the share with another outcome in the second "
+    "order.",
+    "first_twice": "Of the pairs that were judged in both orders, the share in which the judge chose the "
+    "first response both times.",
+    "second_twice": "Of the pairs that were judged in both orders, the share in which the judge chose the "
+    "second response both times.",
+    "accuracy_first": "The share of records on which the judge agrees with the reviewer, of those whose "
+    "reviewer chose the first response without seeing the judge's choice.",
+    "accuracy_second": "The same for records whose reviewer chose the second response.",
+    "accuracy_difference": "The accuracy if the reviewer chose the first response, minus that if the "
+    "reviewer chose the second. Above 0, the judge favours the first position.",
+}
+#: The figures that count pairs judged in both orders.
+ORDER_FIGURES = ("changed", "first_twice", "second_twice")
+_NO_CHOICES = "The judge chose neither response of any pair."
+_NO_ORDERS = "No pair of responses was judged in both orders."
+_NO_RATINGS = "No blind rating chose this response."
+_NOT_INDEXED = "The records of this run are still being indexed. Try again in a few minutes."
+
+
+@dataclass(frozen=True, eq=False)
+class PositionBias:
+    """The position bias of a judge with its prompt, on one criterion."""
+
+    criterion: str
+    judge: str
+    template: str
+    first_share: Estimate
+    balanced_share: Estimate
+    changed: Estimate
+    first_twice: Estimate
+    second_twice: Estimate
+    accuracy_first: Estimate
+    accuracy_second: Estimate
+    accuracy_difference: Estimate
+    #: Records and pairs that are not counted, as sentences.
+    notes: tuple[str, ...]
+    #: Pairs that were judged in both orders, without records that can still be scored blind.
+    listed: tuple[BothOrders, ...]
+
+    @property
+    def title(self) -> str:
+        return criterion_title(self.criterion)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The position that the judge favours, if that is shown: by both orders, or else by reviewers."""
+        found, middle = self.balanced_share, 0.5
+        if found.value is None:
+            found, middle = self.accuracy_difference, 0.0
+        if found.low is not None and found.low > middle:
+            return "first"
+        return "second" if found.high is not None and found.high < middle else "not shown"
+
+    def pairs_of(self, figure: str) -> list[BothOrders]:
+        """Return the pairs that may be listed and that one of `ORDER_FIGURES` counts."""
+        place = ORDER_FIGURES.index(figure)
+        return [pair for pair in self.listed if _is_of_order(pair)[place]]
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("criterion", "judge", "template", "outcome", *DEFINITIONS)
+        return members(self, *names) | {"notes": [*self.notes]}
+
+
+def measure_position_bias(scope: JudgeScope) -> tuple[PositionBias, ...]:
+    """Measure each criterion in which the judge compares two responses, for each judge and prompt.
+
+    The filters by reviewer and date are about ratings, not about the judge's choices.
+    """
+    rubric = run_rubric(scope.run)
+    criteria = [*pairwise_criteria(rubric)]
+    if not criteria:
+        return ()
+    is_indexed = indexing.is_indexed(scope.run)
+    choices = load_choices(scope, rubric) if is_indexed else {}
+    judges = [
+        pair
+        for pair in load_run_judges([scope.run])[scope.run.pk].pairs
+        if scope.judge in {None, pair.judge} and scope.template in {None, pair.template}
+    ]
+    return tuple(
+        _measure(
+            scope if len(judges) == 1 else replace(scope, judge=pair.judge, template=pair.template),
+            criterion,
+            pair,
+            choices.get((criterion, pair), []),
+            _NO_CHOICES if is_indexed else _NOT_INDEXED,
+        )
+        for criterion in criteria
+        for pair in judges
+    )
+
+
+def _measure(
+    scope: JudgeScope, criterion: str, judge: JudgeAndPrompt, loaded: list[Choice], why: str
+) -> PositionBias:
+    choices, hidden, notes = without_hidden(scope, loaded)
+    both = [*both_orders(choices)]
+    changed, first_twice, second_twice = _orders(both)
+    accuracy_first, accuracy_second, accuracy_difference = _accuracies(scope, criterion)
+    return PositionBias(
+        criterion,
+        *judge,
+        first_share=_first_share(((one, 1.0) for one in choices), why),
+        balanced_share=_first_share(
+            ((choice, weight) for one, other, weight in both for choice in (one, other)), _NO_ORDERS
+        ),
+        changed=changed,
+        first_twice=first_twice,
+        second_twice=second_twice,
+        accuracy_first=accuracy_first,
+        accuracy_second=accuracy_second,
+        accuracy_difference=accuracy_difference,
+        notes=tuple(notes),
+        listed=tuple(pair for pair in both if not hidden & {pair.one.record, pair.other.record}),
+    )
+
+
+def _first_share(choices: Iterable[tuple[Choice, float]], why: str) -> Estimate:
+    """Estimate the share of the response that was shown first, from weighted choices."""
+    decided = [(one, weight) for one, weight in choices if one.position != "neither"]
+    if not decided:
+        return undefined(why)
+    totals = _totals([(one.cluster, weight, [one.position == "first", True]) for one, weight in decided])
+    return ratio(totals, 0, 1)
+
+
+def _is_of_order(pair: BothOrders) -> tuple[bool, bool, bool]:
+    """Return for each of `ORDER_FIGURES` whether it counts the pair."""
+    return pair.is_changed, pair.is_twice("first"), pair.is_twice("second")
+
+
+def _orders(both: list[BothOrders]) -> tuple[Estimate, Estimate, Estimate]:
+    """Estimate the shares of pairs with another outcome, and with the first and the second position twice."""
+    if not both:
+        none = undefined(_NO_ORDERS)
+        return none, none, none
+    totals = _totals([(pair.one.cluster, pair.weight, [*_is_of_order(pair), True]) for pair in both])
+    return ratio(totals, 0, 3), ratio(totals, 1, 3), ratio(totals, 2, 3)
+
+
+def _totals(rows: list[tuple[int, float, list[bool]]]) -> ClusterTotals:
+    """Add up rows of cluster, weight and columns by cluster."""
+    sample = Sample(
+        np.zeros(len(rows), dtype=np.int32),
+        np.array([cluster for cluster, _, _ in rows], dtype=np.int32),
+        np.array([weight for _, weight, _ in rows], dtype=np.float64),
+    )
+    return cluster_totals(sample, np.array([row for *_, row in rows], dtype=np.float64))
+
+
+def _accuracies(scope: JudgeScope, criterion: str) -> tuple[Estimate, Estimate, Estimate]:
+    """Return the accuracy by the position of the reviewer's choice, and the difference of the two."""
+    unknown = strata.why_not_counted(scope.run)
+    none = undefined(unknown or _NO_RATINGS)
+    of = run_rubric(scope.run).scale_of(criterion)
+    if unknown or not isinstance(of, PairwiseScale):
+        return none, none, none
+    rated = load_rated_run(scope, criterion)
+
+    def columns(kind: RatingKind) -> list[bool]:
+        judge, human = position_of(of, kind.judge), position_of(of, kind.human)
+        return [
+            judge is not None and human == position and (judge == human or not is_right)
+            for position in ("first", "second")
+            for is_right in (True, False)
+        ]
+
+    values = np.array([columns(kind) for kind in rated.ratings.kinds], dtype=np.float64).reshape(-1, 4)
+    totals = rated.totals_of(values)
+    if totals.uncovered:
+        totals = totals_of_ratings(rated.ratings, values)
+    sides = [ratio(totals, place, place + 1) for place in (0, 2)]
+    if any(side.value is None for side in sides):
+        first, second = (none if side.value is None else side for side in sides)
+        return first, second, none
+    return sides[0], sides[1], difference(totals, (0, 1), (2, 3)).difference

@@ -1,0 +1,33 @@
+"""Find the run whose judge a run replaces: the most recent earlier run with the same responses."""
+
+from django.db import connection
+
+from reviews.models import Run, User
+
+# The responses with the lowest numbers. The numbers are hashes, so these are a random sample.
+_SAMPLE = 500
+_FIND = """
+    WITH sample AS MATERIALIZED (
+        SELECT response FROM evaluation_facets WHERE run_id = %(run)s AND response IS NOT NULL
+        ORDER BY response LIMIT %(sample)s
+    )
+    SELECT candidate FROM unnest(%(candidates)s::bigint[]) AS candidate
+    WHERE EXISTS (
+        SELECT FROM sample JOIN evaluation_facets AS known USING (response) WHERE known.run_id = candidate
+    )
+    ORDER BY candidate DESC LIMIT 1
+"""
+
+
+def find_predecessor(run: Run, reader: User) -> Run | None:
+    """Return the most recent earlier run that the reader may see and that has responses in common.
+
+    It looks for a sample of the responses, so it can overlook a run that shares few of them, and one whose
+    answers come from task context. Takes two queries, or three.
+    """
+    earlier = Run.objects.visible_to(reader).filter(pk__lt=run.pk)
+    candidates = [*earlier.values_list("pk", flat=True)]
+    with connection.cursor() as cursor:
+        cursor.execute(_FIND, {"run": run.pk, "sample": _SAMPLE, "candidates": candidates})
+        found = cursor.fetchone()
+    return earlier.get(pk=found[0]) if found else None

@@ -1,0 +1,155 @@
+"""Choose which flag reasons to keep, so that the error rate among unflagged records stays below a limit.
+
+Reasons are dropped one after the other, those that find fewest errors per record first. After each step, the
+error rate of all records without a kept reason is tested. The order comes from assisted decisions, not from
+the blind ratings of the test, and the sequence ends at the first step that is not
+shown to keep the limit: so the chance of dropping too much is at most 2.5%, however many steps there are
+(fixed-sequence testing: Jung, Brahman & Choi 2024, Trust or Escalate, arXiv 2407.18370).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reviews.judge.flag_precision import (
+    family_sizes,
+    family_titles,
+    load_rated_families,
+)
+from reviews.judge.plain_json import members
+from reviews.judge.rated_run import RatedRun
+from reviews.judge.ratings import RatingKind, load_ratings_by_families
+from reviews.judge.scope import JudgeScope
+from reviews.search import strata
+from reviews.statistics import clusters
+from reviews.statistics.intervals import Estimate
+
+#: The limit of the error rate among unflagged records, unless another one is given.
+USUAL_LIMIT = 0.10
+RECORDS = (
+    "How many records reviewers would still have to review. The fewer, the cheaper.\n\n"
+    "The estimated number of records with a kept reason."
+)
+DEFINITION = (
+    "Flag reasons that can be dropped while the error rate among unflagged records stays below the limit. "
+    "Their records then need no review.\n\n"
+    "After each step, records without a remaining reason count as unflagged, and the whole 95% interval of "
+    "their error rate has to be below the limit. The sequence ends at the first step for which that is not "
+    "shown (fixed-sequence testing: Jung, Brahman & Choi 2024, Trust or Escalate, arXiv 2407.18370)."
+)
+
+
+@dataclass(frozen=True)
+class FlagStep:
+    """The run after one more flag reason is dropped."""
+
+    #: The reason that is dropped in this step; None for the start, with all reasons.
+    dropped: str | None
+    #: The titles of the reasons that remain.
+    kept: tuple[str, ...]
+    #: The share of wrong verdicts among records without a remaining reason.
+    error_rate: Estimate
+    #: The estimated number of records that remain flagged, with those that were flagged without a reason.
+    flagged: int
+    #: Whether the error rate is shown to be below the limit.
+    is_shown: bool
+
+    def as_json(self) -> dict[str, Any]:
+        return members(self, "dropped", "kept", "error_rate", "flagged", "is_shown")
+
+
+@dataclass(frozen=True)
+class FlagChoice:
+    """The steps up to the first one that is not shown to keep the limit."""
+
+    limit: float
+    steps: tuple[FlagStep, ...]
+    #: Why there are no steps, or empty.
+    unknown: str = ""
+
+    @property
+    def best(self) -> FlagStep | None:
+        """The last step that keeps the limit."""
+        return next((step for step in reversed(self.steps) if step.is_shown), None)
+
+    @property
+    def sentence(self) -> str:
+        """The answer for pages."""
+        if self.unknown:
+            return self.unknown
+        limit = f"{self.limit * 100:g}%"
+        if self.best is None:
+            return f"It is not shown that fewer than {limit} of the verdicts on unflagged records are wrong."
+        dropped = [step.dropped for step in self.steps if step.is_shown and step.dropped]
+        if not dropped:
+            return (
+                f"Keep all reasons: it is not shown that without one of them fewer than {limit} of the "
+                f"verdicts on unflagged records are wrong."
+            )
+        saved = self.steps[0].flagged - self.best.flagged
+        return (
+            f"You can drop {_listed(dropped)}: about {saved:,} fewer records to review, and still fewer than "
+            f"{limit} of the verdicts on unflagged records are wrong."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return members(self, "limit", "steps", "unknown", "sentence")
+
+
+def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
+    """Find the flag reasons that can be dropped. `limit` is a share from 0 to 1."""
+    if unknown := strata.why_not_counted(scope.run):
+        return FlagChoice(limit, (), unknown)
+    rated = load_rated_families(scope)
+    if not rated.count(lambda kind: kind.is_rated):
+        return FlagChoice(limit, (), "No record has a blind rating yet.")
+    titles, order = family_titles(scope.run), _in_order(scope)
+    named = [titles.get(family, family) for family in order]
+    steps = [_step(rated, (), named, limit)]
+    while steps[-1].is_shown and len(steps) <= len(order):
+        steps.append(_step(rated, order[: len(steps)], named, limit))
+    return FlagChoice(limit, tuple(steps))
+
+
+def _in_order(scope: JudgeScope) -> list[str]:
+    """Return the run's families, those that find fewest errors first, by assisted decisions.
+
+    Families with as many errors per decision come by their number of records, the largest first.
+    """
+    assisted = load_ratings_by_families(scope, basis="assisted")
+    counts = list(zip(assisted.kinds, map(int, assisted.counts), strict=True))
+    sizes = family_sizes(scope.run)
+
+    def place(family: str) -> tuple[float, int, str]:
+        of = [(kind, count) for kind, count in counts if kind.is_rated and family in kind.families]
+        rated, wrong = sum(count for _, count in of), sum(count for kind, count in of if kind.is_wrong)
+        # A right and a wrong one more, so that a single decision does not decide.
+        return (wrong + 1) / (rated + 2), -sizes[family], family
+
+    return sorted(sizes, key=place)
+
+
+def _step(rated: RatedRun, dropped: Sequence[str], named: Sequence[str], limit: float) -> FlagStep:
+    """Test the run without the first reasons of the order. `named` has the titles of all."""
+
+    def stays(kind: RatingKind) -> bool:
+        return kind.cell.is_flagged and not (kind.families and {*kind.families} <= {*dropped})
+
+    totals = rated.totals(
+        lambda kind: kind.is_wrong and not stays(kind),
+        lambda kind: kind.is_rated and not stays(kind),
+        stays,
+    )
+    error_rate = clusters.ratio(totals, 0, 1)
+    high = error_rate.high
+    return FlagStep(
+        named[len(dropped) - 1] if dropped else None,
+        tuple(named[len(dropped) :]),
+        error_rate,
+        round(float(totals.sums[2])),
+        is_shown=not totals.uncovered and high is not None and high <= limit,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,285 @@
+"""Follow the records that are to be scored blind: assigned, locked in, changed, escalated, closed."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db import connection
+from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet
+
+from reviews.database.pagination import Page, page_by_key
+from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.accuracy_figures import Part
+from reviews.judge.data_summary import counted, percent
+from reviews.judge.plain_json import members
+from reviews.judge.scope import JudgeScope
+from reviews.models import Escalation, Evaluation, Rating
+from reviews.models.evaluations import EvaluationQuerySet
+from reviews.search.hidden_records import hidden_from_all
+
+DEFINITIONS = {
+    "assigned": "How many records are scored without the judge's scores in view. The accuracy of the run "
+    "rests on them.\n\n"
+    "Flagged and sampled records that are to be scored blind, were scored blind, or were closed before: they "
+    "are in the blind share and have a response to read.",
+    "locked_in": "How many of them somebody has scored. Figures count these scores, whatever became of the "
+    "record.\n\n"
+    "Assigned records that somebody scored before the judge's scores were shown.",
+    "changed": "How often reviewers changed their verdict once they saw the judge's. Figures count the "
+    "verdict before the change.\n\n"
+    "Locked-in records on which a reviewer submitted another verdict after the judge's scores were shown.",
+    "escalated": "How many of the scored records went to a lead. Their blind scores still count.\n\n"
+    "Locked-in records that somebody escalated, or on which reviewers disagreed.",
+    "closed": "How many records nobody could judge. They leave a gap in the figures unless they were scored "
+    "before.\n\n"
+    "Records that a lead closed because nobody could judge them, locked in or not.",
+    "bounds": "How far blind review is, and what became of the scored records. The bounds show how much the "
+    "missing records could change the accuracy.\n\n"
+    "The accuracy over the whole run if the judge were wrong, or right, on all records like those that are "
+    "assigned but not locked in (Manski 1989, Journal of Human Resources 24:343).",
+}
+PAGE_SIZE = 50
+#: The numbers of the funnel whose records `list_records` lists. The others count ratings: see `drilldown`.
+ListedState = Literal["assigned", "closed"]
+
+_LOCKED_IN = """
+    FROM rating_cell AS cell JOIN rating ON rating.cell_id = cell.id
+    JOIN stratum ON stratum.id = cell.stratum_id
+    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind AND cell.criterion IS NULL
+      AND (stratum.is_flagged OR cell.is_sampled) AND {conditions}
+"""
+_RATED = f"""
+    SELECT stratum.is_flagged, {{records}}, count(*) {_LOCKED_IN} GROUP BY 1
+"""
+# The number of records of ratings. All ratings of a record weigh one together, which is faster to count.
+_RECORDS = {True: "round(sum(1 / raters::float8))::int", False: "count(DISTINCT evaluation_id)"}
+_CHANGED = f"""
+    SELECT count(DISTINCT evaluation_id) {_LOCKED_IN} AND final <> coalesce(human, '')
+"""
+_SCORED = """
+    SELECT count(*) FROM blind_scores JOIN stratum ON stratum.id = stratum_id
+    WHERE stratum_id = ANY(%(strata)s) AND (stratum.is_flagged OR is_sampled)
+"""
+
+
+class _IsOneOf(Func):
+    """Whether a key is in an array: a lookup of each, where a join would read all hidden records again."""
+
+    template, arg_joiner = "(%(expressions)s))", " = ANY("
+    output_field = BooleanField()
+
+
+class _LockedIn(NamedTuple):
+    records: int = 0
+    ratings: int = 0
+
+
+class AssignedRecord(NamedTuple):
+    """A record that is to be scored blind."""
+
+    #: Without the large columns.
+    evaluation: Evaluation
+    is_locked_in: bool
+
+
+class Bounds(NamedTuple):
+    """The lowest and the highest accuracy over the whole run that the missing ratings leave possible."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Funnel:
+    """Numbers of records that are to be scored blind."""
+
+    assigned: int
+    locked_in: int
+    changed: int
+    escalated: int
+    closed: int
+    #: The number of locked-in scores, by any number of people for a record.
+    ratings: int
+    #: Locked-in scores that no longer count.
+    outdated: int
+    #: None without blind ratings of both flagged and unflagged records.
+    bounds: Bounds | None
+
+    @property
+    def missing(self) -> int:
+        """Assigned records without a blind rating."""
+        return self.assigned - self.locked_in
+
+    @property
+    def scored(self) -> float:
+        """The share of assigned records with a blind rating, from 0 to 1; 0 without any."""
+        return self.locked_in / self.assigned if self.assigned else 0.0
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The funnel in words."""
+        if not self.assigned:
+            return ("No record is to be scored blind.",)
+        assigned, ratings = counted(self.assigned, "record"), counted(self.ratings, "rating")
+        found = [f"{self.locked_in:,} of {assigned} assigned to blind review are locked in, by {ratings}."]
+        if self.missing and self.bounds:
+            found.append(
+                f"Depending on the {self.missing:,} others, the accuracy over the whole run may be from "
+                f"{percent(self.bounds.low)} to {percent(self.bounds.high)}."
+            )
+        if self.outdated:
+            ratings = counted(self.outdated, "rating no longer counts", "ratings no longer count")
+            found.append(f"{ratings}: a file changed what was rated.")
+        return tuple(found)
+
+    def as_json(self) -> dict[str, Any]:
+        counts = (
+            "assigned",
+            "locked_in",
+            "changed",
+            "escalated",
+            "closed",
+            "ratings",
+            "outdated",
+            "sentences",
+        )
+        bounds = self.bounds and {name: round(value, 6) for name, value in self.bounds._asdict().items()}
+        return members(self, *counts) | {"bounds": bounds}
+
+
+def follow_records(scope: JudgeScope, compared: JudgeVsHuman) -> Funnel:
+    """Count the records of a scope in each state. `compared` has the accuracy of its flagged and other parts.
+
+    The filters by reviewer and date select ratings: without them, records without a rating are counted, too.
+    """
+    locked_in = _locked_in(scope)
+    missing = _missing(scope)
+    return Funnel(
+        assigned=sum(one.records for one in locked_in.values()) + sum(missing.values()),
+        locked_in=sum(one.records for one in locked_in.values()),
+        changed=_changed(scope),
+        escalated=_escalated(scope),
+        closed=_closed(scope).count(),
+        ratings=sum(one.ratings for one in locked_in.values()),
+        outdated=_outdated(scope, locked_in),
+        bounds=_bounds(compared, locked_in, missing),
+    )
+
+
+def _locked_in(scope: JudgeScope) -> dict[bool, _LockedIn]:
+    """Return the locked-in records by flag."""
+    has_all_ratings = (scope.reviewer, scope.since, scope.until) == (None, None, None)
+    rated = _RATED.replace("{records}", _RECORDS[has_all_ratings])
+    return {is_flagged: _LockedIn(*counts) for is_flagged, *counts in _of_locked_in(scope, rated)}
+
+
+def _changed(scope: JudgeScope) -> int:
+    [[records]] = _of_locked_in(scope, _CHANGED)
+    return int(records)
+
+
+def _of_locked_in(scope: JudgeScope, statement: str) -> list[tuple[Any, ...]]:
+    conditions, values = scope.rating_conditions
+    values |= {"strata": [stratum.pk for stratum in scope.strata()]}
+    with connection.cursor() as cursor:
+        cursor.execute(statement.replace("{conditions}", conditions), values)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def _blind_ratings(scope: JudgeScope) -> QuerySet[Rating]:
+    """Return the blind ratings of a record of the scope."""
+    return Rating.objects.filter(
+        cell__criterion=None, cell__is_blind=True, cell__stratum__run=scope.run, evaluation=OuterRef("pk")
+    )
+
+
+def _closed(scope: JudgeScope) -> EvaluationQuerySet:
+    """Return the records that a lead closed because nobody could judge them."""
+    closed = Escalation.objects.filter(outcome=Escalation.Outcome.CLOSED, evaluation__run=scope.run)
+    return scope.records().filter(pk__in=closed.values("evaluation"))
+
+
+def _closed_unrated(scope: JudgeScope) -> EvaluationQuerySet:
+    """Return the closed records that were to be scored blind, and have no blind rating."""
+    shared = _closed(scope).filter(has_answer=True, blind_position__lt=scope.run.blind_share)
+    represented = shared.filter(Q(needs_human_review=True) | Q(is_sampled=True))
+    return represented.exclude(Exists(_blind_ratings(scope)))
+
+
+def _missing(scope: JudgeScope) -> dict[bool, int]:
+    """Return the number of records to score blind that have no blind rating, by flag.
+
+    Once a rating is submitted, its record is hidden from nobody, so only other ratings are subtracted.
+    """
+    not_submitted = Rating.objects.filter(
+        cell__criterion=None, cell__is_blind=True, cell__stratum__run=scope.run, final=None
+    )
+    is_rated = _IsOneOf(F("pk"), ArraySubquery(not_submitted.values("evaluation")))
+    found = _by_flag(_closed_unrated(scope))
+    for hidden in map(scope.records().filter, hidden_from_all(scope.run)):
+        found.update(_by_flag(hidden))
+        found.subtract(_by_flag(hidden.filter(is_rated)))
+    return found
+
+
+def _by_flag(records: EvaluationQuerySet) -> Counter[bool]:
+    return Counter(dict(records.order_by().values_list("needs_human_review").annotate(Count("pk"))))
+
+
+def list_records(scope: JudgeScope, state: ListedState, *, after: str = "") -> Page[AssignedRecord]:
+    """Return a page of the records behind a number of the funnel. An invalid cursor gives the first page."""
+    represented = Q(cell__stratum__is_flagged=True) | Q(cell__is_sampled=True)
+    rated = _blind_ratings(scope).filter(represented, scope.of_ratings())
+    records = _closed(scope) if state == "closed" else scope.records().filter(_is_assigned(scope, rated))
+    found = records.select_related("run").annotate(is_locked_in=Exists(rated)).without_large_columns()
+    page = page_by_key(found, after=after, size=PAGE_SIZE)
+    return Page([AssignedRecord(one, vars(one)["is_locked_in"]) for one in page.rows], page.next_after)
+
+
+def _is_assigned(scope: JudgeScope, rated: QuerySet[Rating]) -> Q:
+    with_answer, answered_by_context = hidden_from_all(scope.run)
+    closed = Q(pk__in=_closed_unrated(scope).values("pk"))
+    unrated = (with_answer | answered_by_context) & ~Q(Exists(_blind_ratings(scope)))
+    return Q(Exists(rated)) | unrated | closed
+
+
+def _escalated(scope: JudgeScope) -> int:
+    """Count the records with a blind rating that went to a lead."""
+    rated = Rating.objects.filter(evaluation=OuterRef("evaluation"), blind_scores__isnull=False)
+    found = Escalation.objects.filter(Exists(rated), evaluation__in=scope.records())
+    records: int = found.aggregate(records=Count("evaluation", distinct=True))["records"]
+    return records
+
+
+def _outdated(scope: JudgeScope, locked_in: Mapping[bool, _LockedIn]) -> int:
+    """Count the locked-in scores without a rating. They cannot be filtered by reviewer, date or task."""
+    if scope.rating_conditions[0] != "true":
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute(_SCORED, {"strata": [stratum.pk for stratum in scope.strata()]})
+        [[scored]] = cursor.fetchall()
+    return max(0, int(scored) - sum(one.ratings for one in locked_in.values()))
+
+
+def _bounds(
+    compared: JudgeVsHuman, locked_in: Mapping[bool, _LockedIn], missing: Mapping[bool, int]
+) -> Bounds | None:
+    whole = compared.headline
+    if whole is None or whole.accuracy.value is None:
+        return None
+    low = high = records = 0.0
+    parts: dict[bool, Part] = {True: "flagged", False: "unflagged"}
+    for is_flagged, part in parts.items():
+        size = compared.records[part]
+        found = compared.find(None, "blind", part)
+        if not size or found is None or found.accuracy.value is None:
+            continue
+        rated, absent = locked_in.get(is_flagged, _LockedIn()).records, missing.get(is_flagged, 0)
+        known = rated / (rated + absent) if rated else 0.0
+        low += size * known * found.accuracy.value
+        high += size * (known * found.accuracy.value + 1 - known)
+        records += size
+    return Bounds(low / records, high / records) if records else None

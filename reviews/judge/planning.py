@@ -1,0 +1,316 @@
+"""Plan the blind reviews that narrow the interval of the judge's accuracy to a target.
+
+The accuracy is the share of records whose verdict by the judge is the one that a reviewer gives without
+seeing it. `statistics.planning` computes the blind ratings that the target needs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reviews.judge.cells import Cell, load_cells
+from reviews.judge.data_summary import counted
+from reviews.judge.plain_json import members
+from reviews.judge.rated_run import RatedRun, combine
+from reviews.judge.ratings import RatingKind, Ratings, count_ratings, load_ratings
+from reviews.judge.scope import JudgeScope
+from reviews.models import Run
+from reviews.sampling.planned_shares import Aim, current_plan
+from reviews.search import strata
+from reviews.statistics import clusters, planning
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.planning import BoolArray, FloatArray, IntArray, PlanCells
+
+DEFINITION = (
+    "The number of blind reviews until the 95% interval of the judge's accuracy is no wider than the target. "
+    "Cells with more records, and with more even odds of an error, get more reviews (Neyman 1934; Cochran "
+    "1977, chapter 5), because a review narrows the interval most there. Error rates and the dependence "
+    "between records of one task are those of the blind reviews so far, so plan again after some reviews."
+)
+AIMS: dict[Aim, str] = {
+    "run": "the accuracy over the whole run",
+    "parts": "the accuracy on flagged and on unflagged records, each by itself",
+}
+USUAL_TARGET = 0.05
+NARROWEST, WIDEST = 0.005, 0.5
+_NO_REVIEW = "No blind review yet."
+# With fewer ratings, the design effect is assumed.
+_FEWEST = 30
+_ASSUMED_DESIGN_EFFECT, _LARGEST_DESIGN_EFFECT = 1.5, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPart:
+    """The whole run, its flagged or its unflagged records."""
+
+    #: "run", "flagged" or "unflagged".
+    name: str
+    #: Records with a verdict by the judge.
+    records: int
+    #: Blind ratings of them.
+    ratings: int
+    accuracy: Estimate
+    #: Blind ratings that the plan adds here.
+    more: int
+    #: Blind ratings that this part alone needs to reach the target.
+    more_alone: int
+    #: Half the width of the interval once all records that still can be are reviewed blind. None if unknown.
+    best_half_width: float | None
+    target: float
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether enough records can still be reviewed blind."""
+        return self.best_half_width is not None and self.best_half_width <= self.target
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the interval now, from 0 to 1."""
+        return half_width(self.accuracy)
+
+    def as_json(self) -> dict[str, Any]:
+        numbers = ("records", "ratings", "accuracy", "half_width", "more", "more_alone")
+        return members(self, "name", *numbers, "best_half_width", "is_reachable")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCell:
+    """A cell, with the blind ratings that the plan adds."""
+
+    cell: Cell
+    records: int
+    ratings: int
+    more: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {"cell": self.cell._asdict()} | members(self, "records", "ratings", "more")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgePlan:
+    """The blind reviews that a target needs."""
+
+    run: Run
+    target: float
+    aim: Aim
+    #: The whole run, then its flagged and its unflagged records, if there are any.
+    parts: tuple[PlannedPart, ...] = ()
+    cells: tuple[PlannedCell, ...] = ()
+    #: The ratings that are needed for one independent rating.
+    design_effect: float = _ASSUMED_DESIGN_EFFECT
+    is_design_effect_assumed: bool = True
+    #: Why there is no plan, or empty.
+    unknown: str = ""
+    #: The records that the plan omits, as a sentence.
+    left_out: str = ""
+
+    @property
+    def more(self) -> int:
+        """The blind ratings that the plan adds."""
+        return sum(cell.more for cell in self.cells)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The plan in words: a sentence for each part, and the assumptions."""
+        if self.unknown:
+            return (self.unknown,)
+        found = [_sentence(part, self.target) for part in self.parts]
+        if self.is_design_effect_assumed:
+            found.append(
+                f"Assumes {self.design_effect:g} times as many reviews as independent records need, until "
+                f"there are {_FEWEST} blind reviews."
+            )
+        return (*found, *filter(None, [self.left_out]))
+
+    def as_json(self) -> dict[str, Any]:
+        names = ("target", "aim", "more", "design_effect", "is_design_effect_assumed", "parts", "cells")
+        return (
+            {"run": self.run.name}
+            | members(self, *names, "sentences")
+            | {"served": served_plan(self.run), "why": self.unknown}
+        )
+
+
+def served_plan(run: Run) -> dict[str, Any] | None:
+    """Return the target and the aim of the plan that the queue serves."""
+    served = current_plan(run)
+    return {"target": served.target, "aim": served.aim} if served else None
+
+
+def plan_reviews(run: Run, target: float = USUAL_TARGET, aim: Aim = "run") -> JudgePlan:
+    """Plan the blind reviews of a run. `target` is half the width of the interval, from 0 to 1."""
+    if unknown := strata.why_not_counted(run):
+        return JudgePlan(run, target, aim, unknown=unknown)
+    scope = JudgeScope(run)
+    records = load_cells(scope)
+    blind = load_ratings(scope)
+    found = combine(blind, records).only(lambda cell: bool(cell.verdict))
+    if not found.records.cells:
+        return JudgePlan(
+            run, target, aim, unknown=records.sentence or "No record has a verdict by the judge."
+        )
+    return _Planner(found, _plan_cells(found, _spent(scope, found, blind)), target).plan(run, aim)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Planner:
+    found: RatedRun
+    cells: PlanCells
+    target: float
+
+    def plan(self, run: Run, aim: Aim) -> JudgePlan:
+        is_flagged = np.array([cell.is_flagged for cell in self.found.records.cells])
+        masks = {"run": np.ones_like(is_flagged), "flagged": is_flagged, "unflagged": ~is_flagged}
+        accuracy = self._accuracy(masks)
+        effects = {name: self._design_effect(masks[name], one) for name, one in accuracy.items()}
+        alone = {name: self._needed(masks[name], one, effects[name]) for name, one in accuracy.items()}
+        parts = np.sum([numbers for name, numbers in alone.items() if name != "run"], axis=0)
+        more = alone["run"] if aim == "run" else parts
+        return JudgePlan(
+            run=run,
+            target=self.target,
+            aim=aim,
+            parts=tuple(
+                PlannedPart(
+                    name=name,
+                    records=int(self.cells.sizes[masks[name]].sum()),
+                    ratings=one.n,
+                    accuracy=one,
+                    more=int(more[masks[name]].sum()),
+                    more_alone=int(alone[name].sum()),
+                    best_half_width=self._best_half_width(masks[name], effects[name], one),
+                    target=self.target,
+                )
+                for name, one in accuracy.items()
+            ),
+            cells=tuple(
+                PlannedCell(cell, int(self.cells.sizes[at]), int(self.cells.rated[at]), int(more[at]))
+                for at, cell in enumerate(self.found.records.cells)
+            ),
+            design_effect=effects["run"],
+            is_design_effect_assumed=accuracy["run"].n < _FEWEST,
+            left_out=self.found.records.sentence,
+        )
+
+    def _accuracy(self, masks: Mapping[str, BoolArray]) -> dict[str, Estimate]:
+        """Estimate the accuracy of the run and its parts, as far as there are records."""
+        places = {name: at for at, name in enumerate(("flagged", "unflagged")) if masks[name].any()}
+        totals = self.found.totals(_is_right, _is_rated, domain=lambda cell: not cell.is_flagged)
+        rated = {name: int(self.cells.rated[masks[name]].sum()) for name in places}
+        found = {"run": undefined("Only a part of the records has blind reviews.", sum(rated.values()))}
+        if not any(rated.values()):
+            found["run"] = undefined(_NO_REVIEW)
+        elif all(rated.values()):
+            right = tuple(2 * at for at in places.values())
+            found["run"] = clusters.ratio(totals, right, tuple(column + 1 for column in right))
+        for name, at in places.items():
+            found[name] = clusters.ratio(totals, 2 * at, 2 * at + 1) if rated[name] else undefined(_NO_REVIEW)
+        return found
+
+    def _design_effect(self, mask: BoolArray, accuracy: Estimate) -> float:
+        """Return the ratings needed for one independent rating of cells.
+
+        It is the variance of the estimate so far, divided by that of as many independent ratings in the same
+        parts (flag and verdict).
+        """
+        width = half_width(accuracy)
+        if width is None or accuracy.n < _FEWEST:
+            return _ASSUMED_DESIGN_EFFECT
+        group = _groups(self.found.records.cells)
+        variance = 0.0
+        for number in range(int(group.max()) + 1):
+            part = self.cells.only(mask & (group == number))
+            if rated := float(part.rated.sum()):
+                weight = float(part.sizes.sum() / self.cells.sizes[mask].sum())
+                variance += weight**2 * float(part.weights @ part.deviation**2) / rated
+        return min(_LARGEST_DESIGN_EFFECT, max(1.0, (width / planning.Z) ** 2 / variance))
+
+    def _needed(self, mask: BoolArray, accuracy: Estimate, design_effect: float) -> IntArray:
+        """Return the ratings that each cell needs more, for the marked ones by themselves."""
+        more = np.zeros(len(mask), dtype=np.int64)
+        width = half_width(accuracy)
+        if width is None or width > self.target:
+            more[mask] = planning.allocate(self.cells.only(mask), self.target, design_effect)
+        return more
+
+    def _best_half_width(self, mask: BoolArray, design_effect: float, accuracy: Estimate) -> float | None:
+        part = self.cells.only(mask & (self.cells.possible > 0))
+        expected, now = planning.half_width(part, part.possible, design_effect), half_width(accuracy)
+        # The design effect, and the error rates of cells with few reviews, may be overestimated.
+        return expected if expected is None or now is None else min(expected, now)
+
+
+def _is_rated(kind: RatingKind) -> bool:
+    return kind.judge is not None and kind.human is not None
+
+
+def _is_right(kind: RatingKind) -> bool:
+    return _is_rated(kind) and bool(kind.judge == kind.human)
+
+
+def _spent(scope: JudgeScope, found: RatedRun, blind: Ratings) -> FloatArray:
+    """Count the records of each cell that were reviewed with the judge's scores, or without being drawn."""
+    place = {cell: at for at, cell in enumerate(found.records.cells)}
+    spent = np.zeros(len(place))
+    assisted = count_ratings(scope, basis="assisted")
+    for kind, count in zip(assisted.kinds, assisted.counts, strict=True):
+        if kind.cell in place:
+            spent[place[kind.cell]] += count
+    for kind, count in zip(blind.kinds, blind.counts, strict=True):
+        if kind.cell in place and not kind.is_representative:
+            spent[place[kind.cell]] += count
+    return spent
+
+
+def _plan_cells(found: RatedRun, spent: FloatArray) -> PlanCells:
+    sizes = found.records.sizes.astype(np.float64)
+    rated = _by_cell(found, _is_rated)
+    wrong = rated - _by_cell(found, _is_right)
+    deviation = planning.deviations(rated, wrong, _groups(found.records.cells))
+    return PlanCells(sizes, rated, np.maximum(rated, sizes - spent), deviation)
+
+
+def _by_cell(found: RatedRun, condition: Callable[[RatingKind], bool]) -> FloatArray:
+    counts = [
+        int(count) if condition(kind) else 0
+        for kind, count in zip(found.ratings.kinds, found.ratings.counts, strict=True)
+    ]
+    return np.bincount(found.place, counts, minlength=len(found.records.cells)).astype(np.float64)
+
+
+def _groups(cells: Sequence[Cell]) -> IntArray:
+    """Number the cells by flag and verdict."""
+    names = [(cell.is_flagged, cell.verdict) for cell in cells]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names])
+
+
+def half_width(accuracy: Estimate) -> float | None:
+    """Return half the width of an interval, from 0 to 1."""
+    if accuracy.low is None or accuracy.high is None:
+        return None
+    return (accuracy.high - accuracy.low) / 2
+
+
+def _sentence(part: PlannedPart, target: float) -> str:
+    title = {"run": "Whole run", "flagged": "Flagged", "unflagged": "Unflagged"}[part.name]
+    width = "" if part.half_width is None else f", ±{points(part.half_width)} points"
+    now = f"{title}: {counted(part.ratings, 'blind review')}{width}"
+    if part.half_width is not None and part.half_width <= target:
+        return f"{now}: enough for ±{points(target)}."
+    if part.best_half_width is None or not part.more_alone:
+        return f"{now}. No other record can be reviewed blind."
+    if not part.is_reachable:
+        best = points(part.best_half_width)
+        is_narrower = part.half_width is None or best != points(part.half_width)
+        end = f"give ±{best}" if is_narrower else "hardly narrow the interval"
+        return f"{now}. ±{points(target)} is out of reach: all {part.more_alone:,} other records {end}."
+    return f"{now}. {part.more_alone:,} more to ±{points(target)}."
+
+
+def points(share: float) -> str:
+    """Return a share in percentage points: 4.9, or 0.14."""
+    number = share * 100
+    return f"{number:.2g}" if abs(number) < 1 else f"{number:.1f}".removesuffix(".0")

@@ -1,0 +1,95 @@
+"""The blind ratings of a scope with the records that they represent: the start of every estimate.
+
+The target of every estimate is what an unaided reviewer would say about all records of the scope.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from reviews.judge.cells import Cell, CellRecords, IntArray, load_cells
+from reviews.judge.ratings import FloatArray, RatingKind, Ratings, load_ratings
+from reviews.judge.scope import JudgeScope
+from reviews.statistics.clusters import Sample, cluster_totals
+from reviews.statistics.totals import ClusterTotals
+
+
+@dataclass(frozen=True, eq=False)
+class RatedRun:
+    """Ratings of a criterion, or of the verdict, and all records of the scope."""
+
+    records: CellRecords
+    #: Ratings of records that were flagged or sampled and are still in a cell with records.
+    ratings: Ratings
+    #: Ratings of unflagged records that were not sampled. They represent no others.
+    unsampled: int
+    #: The place in `records.cells` of each kind of rating.
+    place: IntArray
+
+    def totals(
+        self,
+        *columns: Callable[[RatingKind], bool],
+        domain: Callable[[Cell], int] | None = None,
+    ) -> ClusterTotals:
+        """Add up ratings by cluster, extrapolated to the records: a column for each condition.
+
+        With `domain`, each domain of cells has these columns (see `cluster_totals`).
+        """
+        values = np.array([[column(kind) for column in columns] for kind in self.ratings.kinds], dtype=float)
+        return self.totals_of(values.reshape(-1, len(columns)), domain=domain)
+
+    def totals_of(self, values: FloatArray, *, domain: Callable[[Cell], int] | None = None) -> ClusterTotals:
+        """Do the same with values of each kind of rating: a row for each, in the order of `ratings.kinds`."""
+        domains = None if domain is None else [domain(cell) for cell in self.records.cells]
+        return cluster_totals(self._sample, values, self.records.population, domains)
+
+    def count(self, condition: Callable[[RatingKind], bool]) -> int:
+        """Count the ratings of kinds that meet a condition."""
+        return int(
+            sum(
+                count
+                for kind, count in zip(self.ratings.kinds, self.ratings.counts, strict=True)
+                if condition(kind)
+            )
+        )
+
+    def only(self, condition: Callable[[Cell], bool]) -> "RatedRun":
+        """Return the records, and their ratings, of cells that meet a condition."""
+        places = [place for place, cell in enumerate(self.records.cells) if condition(cell)]
+        if len(places) == len(self.records.cells):
+            return self
+        return combine(self.ratings, self.records.keep(places, self.records.withheld))
+
+    @cached_property
+    def _sample(self) -> Sample:
+        ratings = self.ratings
+        return Sample(self.place[ratings.kind], ratings.cluster, ratings.weight, ratings.kind)
+
+
+def load_rated_run(scope: JudgeScope, criterion: str | None = None) -> RatedRun:
+    """Load the blind ratings of a criterion, or of the verdict (None), and the records of a scope.
+
+    The run's records must all be counted: see `strata.why_not_counted`.
+    """
+    return combine(load_ratings(scope, criterion), load_cells(scope))
+
+
+def combine(ratings: Ratings, records: CellRecords) -> RatedRun:
+    """Combine ratings with the records of a scope. Ratings of other cells are left out."""
+    place_of = {cell: place for place, cell in enumerate(records.cells)}
+    unsampled = sum(
+        int(count)
+        for kind, count in zip(ratings.kinds, ratings.counts, strict=True)
+        if not kind.is_representative and kind.cell in place_of
+    )
+    kept = ratings.only(lambda kind: kind.is_representative and kind.cell in place_of)
+    places = np.array([place_of[kind.cell] for kind in kept.kinds], dtype=np.int32)
+    return RatedRun(records, kept, unsampled, places)
+
+
+def totals_of_ratings(ratings: Ratings, values: FloatArray) -> ClusterTotals:
+    """Add up values of each kind of rating by cluster, for these ratings alone."""
+    cell = np.zeros(len(ratings), dtype=np.int32)
+    return cluster_totals(Sample(cell, ratings.cluster, ratings.weight, ratings.kind), values)

@@ -1,0 +1,249 @@
+"""Load the ratings of a scope as columns: the scores of people and of the judge, by criterion or as verdicts.
+
+Blind ratings are the scores that were locked in before the judge's scores were shown, whatever became of the
+record. Assisted ratings are those of current decisions whose reviewers saw them.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from django.db import connection
+from numpy.typing import NDArray
+
+from reviews.judge.cells import Cell, IntArray
+from reviews.judge.loading import loads
+from reviews.judge.scope import JudgeScope
+from reviews.records.clusters import CLUSTERS
+
+Basis = Literal["blind", "assisted"]
+FloatArray = NDArray[np.float64]
+
+#: A rating as SQL packs it: cluster less 32,768, weight.
+PACKED = np.dtype([("cluster", ">i2"), ("weight", ">f8")])
+_BY_FAMILIES = """
+    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human,
+           string_agg(int2send((cluster - 32768)::int2) || float8send(1 / (probability * raters)), ''),
+           rating.families
+    FROM rating_cell AS cell JOIN rating ON rating.cell_id = cell.id
+    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
+      AND {conditions}
+    GROUP BY cell.id, rating.families ORDER BY cell.id, rating.families
+"""
+_LOAD = """
+    SELECT cell.criterion, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, packed
+    FROM rating_cell AS cell CROSS JOIN LATERAL (
+        SELECT string_agg(
+            int2send((cluster - 32768)::int2) || float8send(1 / (probability * raters)), ''
+        ) AS packed
+        FROM rating WHERE rating.cell_id = cell.id AND {conditions}
+    ) AS found
+    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND {criteria}
+      AND found.packed IS NOT NULL
+    ORDER BY cell.id
+"""
+_COUNT = """
+    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, ratings
+    FROM rating_cell AS cell CROSS JOIN LATERAL (
+        SELECT count(*) AS ratings FROM rating WHERE rating.cell_id = cell.id AND {conditions}
+    ) AS found
+    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
+      AND found.ratings > 0
+    ORDER BY cell.id
+"""
+_KINDS = """
+    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, 1
+    FROM rating_cell AS cell
+    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
+      AND EXISTS (SELECT FROM rating WHERE rating.cell_id = cell.id AND {conditions})
+    ORDER BY cell.id
+"""
+
+
+class RatingKind(NamedTuple):
+    """The common values of ratings of one kind."""
+
+    #: The cell of the records.
+    cell: Cell
+    is_sampled: bool
+    #: The judge's score as a JSON value, or its verdict; None without one.
+    judge: Any
+    #: The person's score or verdict; None without one.
+    human: Any
+    #: The families of the record's flag reasons, where they were loaded.
+    families: tuple[str, ...] = ()
+
+    @property
+    def is_rated(self) -> bool:
+        """Whether the judge and the person came to a verdict."""
+        return bool(self.judge and self.human)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether the person came to another verdict than the judge."""
+        return self.is_rated and self.judge != self.human
+
+    @property
+    def is_representative(self) -> bool:
+        """Whether the record was flagged or sampled. Others represent no records but themselves."""
+        return self.cell.is_flagged or self.is_sampled
+
+
+@dataclass(frozen=True, eq=False)
+class RatingCounts:
+    """The numbers of ratings of a criterion, or of the verdict, by kind."""
+
+    kinds: tuple[RatingKind, ...]
+    #: The number of ratings of each kind.
+    counts: IntArray
+
+    def only(self, condition: Callable[[RatingKind], bool]) -> "RatingCounts":
+        """Return the kinds that meet a condition."""
+        kept = [place for place, kind in enumerate(self.kinds) if condition(kind)]
+        return RatingCounts(tuple(self.kinds[place] for place in kept), self.counts[kept])
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """The ratings of a criterion, or of the verdict: columns of one length, sorted by kind."""
+
+    kinds: tuple[RatingKind, ...]
+    #: The place of each rating's kind in `kinds`.
+    kind: IntArray
+    #: See `records.clusters`.
+    cluster: IntArray
+    #: 1 / (sampling probability x blind ratings of the record). 1 for an assisted rating.
+    weight: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @cached_property
+    def counts(self) -> IntArray:
+        """The number of ratings of each kind."""
+        return np.bincount(self.kind, minlength=len(self.kinds)).astype(np.int32)
+
+    def only(self, condition: Callable[[RatingKind], bool]) -> "Ratings":
+        """Return the ratings of kinds that meet a condition."""
+        kept = np.array([condition(kind) for kind in self.kinds], dtype=np.bool_)
+        if kept.all():
+            return self
+        number = np.cumsum(kept, dtype=np.int32) - 1
+        chosen = kept[self.kind]
+        return Ratings(
+            tuple(kind for kind, is_kept in zip(self.kinds, kept, strict=True) if is_kept),
+            number[self.kind[chosen]],
+            self.cluster[chosen],
+            self.weight[chosen],
+        )
+
+
+@loads
+def load_ratings(scope: JudgeScope, criterion: str | None = None, *, basis: Basis = "blind") -> Ratings:
+    """Load the ratings of a criterion, or of the verdict (None). Takes two queries."""
+    if (known := load_all_ratings.known(scope, basis=basis)) is not None:
+        return known.get(criterion) or NO_RATINGS
+    condition = "cell.criterion IS NULL" if criterion is None else "cell.criterion = %(criterion)s"
+    found = _load(scope, basis, _LOAD.replace("{criteria}", condition), {"criterion": criterion})
+    return found.get(criterion) or NO_RATINGS
+
+
+@loads
+def load_ratings_by_families(scope: JudgeScope, *, basis: Basis = "blind") -> Ratings:
+    """Load the ratings of the verdict, with kinds that differ by flag reasons. Takes two queries."""
+    return _load(scope, basis, _BY_FAMILIES, {}).get(None) or NO_RATINGS
+
+
+@loads
+def load_all_ratings(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, Ratings]:
+    """Load the ratings of the verdict (None) and of all criteria that have any. Takes two queries."""
+    return _load(scope, basis, _LOAD.replace("{criteria}", "true"), {})
+
+
+@loads
+def count_ratings(scope: JudgeScope, *, basis: Basis) -> RatingCounts:
+    """Count the ratings of the verdict. Takes two queries."""
+    if (known := load_all_ratings.known(scope, basis=basis)) is not None:
+        ratings = known.get(None) or NO_RATINGS
+        return RatingCounts(ratings.kinds, ratings.counts)
+    rows = _rows(scope, basis, _COUNT, {}).get(None, [])
+    return RatingCounts(
+        tuple(kind for kind, _ in rows), np.array([count for _, count in rows], dtype=np.int32)
+    )
+
+
+@loads
+def list_kinds(scope: JudgeScope, *, basis: Basis) -> tuple[RatingKind, ...]:
+    """List the kinds of the ratings of the verdict, without counting them. Takes two queries."""
+    return tuple(kind for kind, _ in _rows(scope, basis, _KINDS, {}).get(None, []))
+
+
+def _load(
+    scope: JudgeScope, basis: Basis, statement: str, values: dict[str, Any]
+) -> dict[str | None, Ratings]:
+    found = _rows(scope, basis, statement, values)
+    return {criterion: rating_columns(rows) for criterion, rows in found.items()}
+
+
+def _rows(
+    scope: JudgeScope, basis: Basis, statement: str, values: dict[str, Any]
+) -> dict[str | None, list[tuple[RatingKind, Any]]]:
+    """Return each kind of rating with its packed columns, or their number, by criterion."""
+    strata = {stratum.pk: stratum for stratum in scope.strata()}
+    conditions, parameters = scope.rating_conditions
+    parameters |= values | {"strata": [*strata], "is_blind": basis == "blind"}
+    found: dict[str | None, list[tuple[RatingKind, Any]]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(statement.replace("{conditions}", conditions), parameters)
+        for criterion, key, verdict, is_sampled, judge_text, human_text, packed, *families in cursor:
+            of = strata[key]
+            cell = Cell(
+                of.is_flagged, verdict, of.judge_llm_model, of.judge_prompt_template_path, of.model_id
+            )
+            read = read_verdict if criterion is None else read_score
+            kind = RatingKind(
+                cell, is_sampled, read(judge_text), read(human_text), tuple(chain.from_iterable(families))
+            )
+            found.setdefault(criterion, []).append((kind, packed))
+    return found
+
+
+def rating_columns(rows: list[tuple[RatingKind, bytes]]) -> Ratings:
+    """Return ratings from the packed columns of each kind."""
+    counts = [len(part) // PACKED.itemsize for _, part in rows]
+    cluster, weight = unpack_ratings(b"".join(part for _, part in rows))
+    return Ratings(
+        tuple(kind for kind, _ in rows),
+        np.repeat(np.arange(len(rows), dtype=np.int32), counts),
+        cluster,
+        weight,
+    )
+
+
+def unpack_ratings(packed: bytes) -> tuple[IntArray, FloatArray]:
+    """Return the clusters and weights of ratings that SQL packed."""
+    columns = np.frombuffer(packed, dtype=PACKED)
+    return columns["cluster"].astype(np.int32) + CLUSTERS // 2, columns["weight"].astype(np.float64)
+
+
+def read_verdict(word: str | None) -> str | None:
+    """Return a verdict, or None for an empty word."""
+    return word or None
+
+
+@lru_cache(maxsize=1024)
+def read_score(text: str | None) -> Any:
+    """Parse a score from its JSON text. Returns the text itself if it was cut off."""
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+NO_RATINGS = rating_columns([])

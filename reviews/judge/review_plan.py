@@ -1,0 +1,162 @@
+"""Serve a plan of blind reviews: the queue gives out the planned records first.
+
+The plan sets the share of each cell (`sampling.planned_shares`) and the blind share to 100%. Shares never
+decrease while a plan is served, so that the probability of each record stays known (`sampling.draws`).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from django.db import connection, transaction
+
+from reviews.accounts.permissions import check
+from reviews.audit import events
+from reviews.judge.cells import Cell
+from reviews.judge.planning import AIMS, NARROWEST, WIDEST, JudgePlan, plan_reviews, points
+from reviews.models import Run, User
+from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
+from reviews.review import blind_scoring
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.sampling import draws, planned_shares
+from reviews.sampling.planned_shares import Aim, CellShare, ReviewPlan, current_plan
+
+# By cell: the records that nobody has decided or scored blind, and those among them that are served now.
+_OPEN = """
+    SELECT needs_human_review, coalesce(aggregated_score, ''), judge_llm_model, judge_prompt_template_path,
+           coalesce(model_id, ''), count(*),
+           count(*) FILTER (WHERE is_sampled OR (needs_human_review AND priority >= 0 AND %(has_plan)s))
+    FROM evaluation
+    WHERE run_id = %(run)s AND review_id IS NULL AND CASE
+        WHEN needs_human_review OR is_sampled
+        THEN human_review_status = ANY(%(queue)s) AND NOT is_escalated
+        ELSE human_review_status = %(not_required)s
+    END AND NOT EXISTS (SELECT FROM blind_scores WHERE blind_scores.evaluation_id = evaluation.id)
+    GROUP BY 1, 2, 3, 4, 5
+"""
+
+
+class _Open(NamedTuple):
+    """Records of a cell that nobody has decided."""
+
+    records: int
+    #: Those that the queue serves now.
+    served: int
+
+
+def check_request(target: float, aim: str) -> Aim:
+    """Return the aim of a plan. Raises `InvalidSettings` for a target or an aim that no plan can have."""
+    problems = {}
+    if not NARROWEST <= target <= WIDEST:
+        limits = f"{points(NARROWEST)} to {points(WIDEST)}"
+        problems["target"] = [f"Enter {limits} percentage points, not {points(target)}."]
+    for name in AIMS:
+        if aim == name and not problems:
+            return name
+    if aim not in AIMS:
+        problems["aim"] = [f"Choose one of {', '.join(AIMS)}, not {aim!r}."]
+    raise InvalidSettings(problems)
+
+
+def why_not_blind(run: Run) -> str:
+    """Return why the records of a run cannot be reviewed blind, or an empty string."""
+    possibility = blind_scoring.blind_feasibility(run)
+    return "" if possibility.is_possible else possibility.sentence
+
+
+@transaction.atomic
+def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> JudgePlan:
+    """Plan the blind reviews of a run, and serve them first. Returns the plan.
+
+    The order of the queue and the sample change at once, or by a job for a large run. `actor=None` is the
+    program itself. Raises `InvalidSettings` if there is nothing to plan.
+    """
+    if actor:
+        check(actor, "configure_run")
+    wanted = check_request(target, aim)
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    plan = plan_reviews(run, target, wanted)
+    if obstacle := plan.unknown or why_not_blind(run):
+        raise InvalidSettings({"target": [obstacle]})
+    shares = _shares(run, plan)
+    before = {name: getattr(run, name) for name in ("blind_share", "sample_share")}
+    if run.blind_share < 1:
+        blind_scoring.reveal_served(run.evaluations.all(), share=1)
+    run.blind_share = 1
+    run.sample_share = max(run.sample_share, _average(plan))
+    run.review_plan = ReviewPlan(target, wanted, shares).as_json()
+    run.save(update_fields=["blind_share", "sample_share", "review_plan"])
+    after = {name: getattr(run, name) for name in before}
+    events.record(
+        "serve plan",
+        actor=actor,
+        run=run,
+        target=target,
+        aim=wanted,
+        more=plan.more,
+        before=before,
+        after=after,
+    )
+    draws.request_draw(run, actor)
+    return plan
+
+
+@transaction.atomic
+def stop_plan(*, run_id: int, actor: User | None) -> Run:
+    """Return deferred records to their place in the queue. The shares of blind review and sampling stay."""
+    if actor:
+        check(actor, "configure_run")
+    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
+    plan = current_plan(run)
+    if plan is None:
+        return run
+    planned_shares.end_plan(run)
+    run.save(update_fields=["review_plan"])
+    events.record("stop plan", actor=actor, run=run, target=plan.target, aim=plan.aim)
+    draws.request_draw(run, actor)
+    return run
+
+
+def _shares(run: Run, plan: JudgePlan) -> tuple[CellShare, ...]:
+    known = _known_shares(run)
+    needed = {planned.cell: planned.more for planned in plan.cells}
+    found = []
+    for cell, waiting in _open_records(run).items():
+        usual = 0.0 if cell.is_flagged else run.sample_share
+        share = known.get(cell, usual)
+        more = _needed_in(cell, needed)
+        if more > waiting.served:
+            part = (more - waiting.served) / (waiting.records - waiting.served or 1)
+            share = min(1.0, share + part * (1 - share))
+        found.append(CellShare(*cell, round(share, 6)))
+    return tuple(found)
+
+
+def _needed_in(cell: Cell, needed: Mapping[Cell, int]) -> int:
+    """Return the reviews that a cell needs. The draw does not know verdicts that are computed from scores."""
+    if cell in needed or cell.verdict:
+        return needed.get(cell, 0)
+    return sum(more for one, more in needed.items() if Cell(one.is_flagged, "", *one[2:]) == cell)
+
+
+def _known_shares(run: Run) -> dict[Cell, float]:
+    plan = current_plan(run)
+    return {Cell(*share[:5]): share.share for share in plan.shares} if plan else {}
+
+
+def _open_records(run: Run) -> dict[Cell, _Open]:
+    values: dict[str, int | bool | list[str] | str] = {
+        "run": run.pk,
+        "queue": [*QUEUE_STATUSES],
+        "not_required": NOT_REQUIRED,
+        "has_plan": run.review_plan is not None,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_OPEN, values)
+        return {Cell(*row[:5]): _Open(*row[5:]) for row in cursor.fetchall()}
+
+
+def _average(plan: JudgePlan) -> float:
+    """Return the planned share of unflagged records, for records that later imports add."""
+    unflagged = [planned for planned in plan.cells if not planned.cell.is_flagged]
+    records = sum(planned.records for planned in unflagged)
+    return sum(planned.ratings + planned.more for planned in unflagged) / records if records else 0.0

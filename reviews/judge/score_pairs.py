@@ -1,0 +1,75 @@
+"""Arrange ratings as pairs of scores: the confusion matrix."""
+
+from collections import Counter
+from functools import cached_property
+
+import numpy as np
+
+from reviews.judge.ratings import FloatArray, RatingCounts, RatingKind, Ratings
+from reviews.judge.scales import ScoreCategories
+from reviews.records.scores import is_score
+from reviews.statistics.agreement import ConfusionMatrix
+from reviews.statistics.coefficients import Confusion
+from reviews.statistics.totals import ClusterTotals
+
+_NEITHER = "neither"
+
+
+class ScorePairs:
+    """The scores of the judge and of people on a scale of K categories."""
+
+    def __init__(self, scale: ScoreCategories, ratings: Ratings | RatingCounts) -> None:
+        self._scale, self._kinds, self._counts = scale, ratings.kinds, ratings.counts
+        self._size = len(scale.categories)
+        #: The number of ratings that are not in the table, by the reason.
+        self.left_out: Counter[str] = Counter()
+        for kind, count in zip(self._kinds, map(int, self._counts), strict=True):
+            if self._place(kind) is None:
+                self.left_out[_why_left_out(kind)] += count
+
+    @property
+    def ratings(self) -> int:
+        """The number of ratings with a score by the judge or by the person."""
+        return self.table.n + sum(count for why, count in self.left_out.items() if why != _NEITHER)
+
+    @cached_property
+    def table(self) -> ConfusionMatrix:
+        """The number of ratings with each pair of scores."""
+        counts = (self._counts @ self.one_hot if len(self._kinds) else np.zeros(self._size**2)).astype(int)
+        rows = counts.reshape(self._size, self._size).tolist()
+        return ConfusionMatrix(self._scale.categories, tuple(map(tuple, rows)))
+
+    @cached_property
+    def one_hot(self) -> FloatArray:
+        """A row for each kind of rating: 1 in the column of its pair, judge's category x K + human's."""
+        found = np.zeros((len(self._kinds), self._size**2))
+        for number, kind in enumerate(self._kinds):
+            place = self._place(kind)
+            if place is not None:
+                found[number, place] = 1
+        return found
+
+    @property
+    def right_and_all(self) -> FloatArray:
+        """A row for each kind of rating: whether the scores are equal, and whether they are in the table."""
+        diagonal = np.arange(self._size) * (self._size + 1)
+        return np.column_stack([self.one_hot[:, diagonal].sum(axis=1), self.one_hot.sum(axis=1)])
+
+    def confusion(self, totals: ClusterTotals, domain: int = 0) -> Confusion:
+        """Return the matrix of totals of `one_hot`, from which all figures follow."""
+        return Confusion(self._scale.categories, totals, domain * self._size**2)
+
+    def _place(self, kind: RatingKind) -> int | None:
+        judge, human = self._scale.place(kind.judge), self._scale.place(kind.human)
+        return None if judge is None or human is None else judge * self._size + human
+
+
+def _why_left_out(kind: RatingKind) -> str:
+    match is_score(kind.judge), is_score(kind.human):
+        case True, True:
+            return "out of scale"
+        case True, False:
+            return "judge only"
+        case False, True:
+            return "human only"
+    return _NEITHER

@@ -1,0 +1,100 @@
+"""Confidence sequences of the judge's figures: for quality gates, which are asked again as ratings come in.
+
+Shares have sequences by betting on the weighted ratings of each cluster. Coefficients have asymptotic ones:
+see `statistics.betting`.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from reviews.statistics.betting import share_sequence, widened
+from reviews.statistics.coefficients import Confusion
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.sums import FloatArray
+from reviews.statistics.totals import ClusterTotals
+
+#: With fewer ratings, no interval of a coefficient is reliable enough for a decision.
+FEWEST_OF_COEFFICIENT = 50
+
+
+def figure_sequence(name: str, estimate: Estimate, confusion: Confusion | None) -> Estimate:
+    """Return a figure of the judge with its 95% confidence sequence instead of its interval.
+
+    A figure without pairs of scores is undefined.
+    """
+    if estimate.value is None or confusion is None:
+        return estimate
+    sequence = _SHARES.get(name)
+    return sequence(estimate, confusion) if sequence else coefficient_sequence(estimate)
+
+
+def share_of_columns(
+    estimate: Estimate, totals: ClusterTotals | None, hits: tuple[int, ...], cases: tuple[int, ...]
+) -> Estimate:
+    """Return a share, the sum of some columns of the totals in that of others, with its sequence."""
+    if estimate.value is None or totals is None:
+        return estimate
+    return _share(estimate, _sums(totals, hits), _sums(totals, cases))
+
+
+def coefficient_sequence(estimate: Estimate) -> Estimate:
+    """Return a coefficient with its sequence. It is undefined with too few ratings or records."""
+    if estimate.value is None or estimate.n >= FEWEST_OF_COEFFICIENT:
+        return widened(estimate)
+    return undefined(f"A coefficient needs {FEWEST_OF_COEFFICIENT} ratings or more.", estimate.n)
+
+
+def _sums(totals: ClusterTotals, columns: tuple[int, ...]) -> FloatArray:
+    """Add up columns of the weighted ratings, by cluster."""
+    found: FloatArray = totals.rated[:, list(columns)].sum(axis=1)
+    return found
+
+
+def _share(estimate: Estimate, hits: FloatArray, cases: FloatArray) -> Estimate:
+    found = share_sequence(hits, cases, estimate.n)
+    return replace(estimate, value=found.value, low=found.low, high=found.high)
+
+
+def _accuracy(estimate: Estimate, of: Confusion) -> Estimate:
+    return share_of_columns(estimate, of.totals, of.where(lambda judge, human: judge is human), of.columns)
+
+
+def _false_pass(estimate: Estimate, of: Confusion) -> Estimate:
+    wrong = of.where(lambda judge, human: judge.level == "yes" and human.level == "no")
+    return share_of_columns(estimate, of.totals, wrong, of.where(lambda _, human: human.level == "no"))
+
+
+def _defects_caught(estimate: Estimate, of: Confusion) -> Estimate:
+    caught = of.where(lambda judge, human: judge.level == "no" and human.level == "no")
+    return share_of_columns(estimate, of.totals, caught, of.where(lambda _, human: human.level == "no"))
+
+
+def _false_fail(estimate: Estimate, of: Confusion) -> Estimate:
+    wrong = of.where(lambda judge, human: judge.level == "no" and human.level == "yes")
+    return share_of_columns(estimate, of.totals, wrong, of.where(lambda _, human: human.level == "yes"))
+
+
+def _leniency(estimate: Estimate, of: Confusion) -> Estimate:
+    """Return twice a share less one: that of ranked pairs with a milder judge, and half of the equal ones."""
+    milder, stricter, equal = (
+        _sums(of.totals, of.where(lambda judge, human: _compare(judge.rank, human.rank) == order))  # noqa: B023
+        for order in (1, -1, 0)
+    )
+    found = _share(estimate, milder + equal / 2, milder + stricter + equal)
+    if found.value is None or found.low is None or found.high is None:
+        return found
+    return replace(found, value=2 * found.value - 1, low=2 * found.low - 1, high=2 * found.high - 1)
+
+
+def _compare(judge: float | None, human: float | None) -> int | None:
+    """Return 1 if the judge's rank is higher, -1 if it is lower, 0 if they are equal. None without both."""
+    return None if judge is None or human is None else (judge > human) - (judge < human)
+
+
+_SHARES: dict[str, Callable[[Estimate, Confusion], Estimate]] = {
+    "accuracy": _accuracy,
+    "defects_caught": _defects_caught,
+    "false_pass": _false_pass,
+    "false_fail": _false_fail,
+    "leniency": _leniency,
+}

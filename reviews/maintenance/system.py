@@ -1,0 +1,150 @@
+"""Describe the state of the site for operators: version, storage, workers, queue and checks."""
+
+import datetime as dt
+import shutil
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import connection
+
+from cognireview.environment import PROGRAM
+from cognireview.operations import mail
+from cognireview.operations.disk_full import RESERVE
+from reviews.database import replica
+from reviews.http.health import not_ready_reason
+from reviews.maintenance import job_list
+from reviews.maintenance.backups import last_backup
+from reviews.models import Backup
+
+# A backup older than this is reported.
+BACKUP_DUE = dt.timedelta(days=7)
+# Less free disk than this is reported.
+_LITTLE_SPACE = 20 * RESERVE
+_TABLES = {
+    "imported files": ("source_chunk",),
+    "records": ("evaluation", "evaluation_facets", "evaluation_words", "import_line"),
+    "decisions": ("review", "draft", "rating", "independent_review", "known_answer", "blind_scores"),
+    "audit log": ("audit_event", "audit_seal"),
+    "exports and uploads": ("export_part", "upload_part"),
+}
+_SIZE = """
+    SELECT coalesce(sum(pg_total_relation_size(to_regclass('public.' || name))), 0)::bigint
+    FROM unnest(%s::text[]) name
+"""
+_WORKERS = """
+    SELECT worker.id, last_heartbeat, count(job.id),
+        last_heartbeat > now() - make_interval(secs => %s)
+    FROM procrastinate_workers worker
+    LEFT JOIN procrastinate_jobs job ON job.worker_id = worker.id AND job.status = 'doing'
+    GROUP BY worker.id, last_heartbeat ORDER BY last_heartbeat DESC
+"""
+_JOBS = "SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1"
+
+
+class Worker(NamedTuple):
+    """A job worker."""
+
+    pk: int
+    last_heartbeat: dt.datetime
+    #: The number of jobs that it runs now.
+    jobs: int
+    #: Whether its last heartbeat is recent.
+    is_alive: bool
+
+
+class Check(NamedTuple):
+    """A check of the site."""
+
+    name: str
+    is_ok: bool
+    #: What was found, in a sentence or a few words.
+    result: str
+
+
+class System(NamedTuple):
+    """The state of the site."""
+
+    version: str
+    database: str
+    database_size: int
+    #: Bytes of the largest parts of the database, by name.
+    parts: dict[str, int]
+    #: Free and total bytes of the disk of the data folder.
+    disk_free: int
+    disk_total: int
+    workers: list[Worker]
+    #: Number of jobs by status: queued, running and failed.
+    jobs: dict[str, int]
+    backup: Backup | None
+    checks: list[Check]
+
+    @property
+    def is_ok(self) -> bool:
+        return all(check.is_ok for check in self.checks)
+
+
+def describe_system(now: dt.datetime) -> System:
+    """Gather the state of the site. Raises `DatabaseError` if the database cannot be reached."""
+    disk = shutil.disk_usage(settings.DATA_DIR)
+    workers = [Worker(*row) for row in _rows(_WORKERS, [settings.STALLED_WORKER_SECONDS])]
+    counted = dict(_rows(_JOBS))
+    jobs = {name: counted.get(status, 0) for name, status in _STATUSES.items()}
+    jobs["failed"] = job_list.new_failures()
+    backup = last_backup()
+    return System(
+        version=version("cognireview"),
+        database=_database(),
+        database_size=_rows("SELECT pg_database_size(current_database())")[0][0],
+        parts={name: _rows(_SIZE, [list(tables)])[0][0] for name, tables in _TABLES.items()},
+        disk_free=disk.free,
+        disk_total=disk.total,
+        workers=workers,
+        jobs=jobs,
+        backup=backup,
+        checks=_checks(now, workers, jobs, backup, disk.free),
+    )
+
+
+_STATUSES = {"queued": "todo", "running": "doing"}
+
+
+def _rows(statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, list(values))
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
+
+
+def _database() -> str:
+    kind = "PostgreSQL server" if settings.ENVIRONMENT.database_url else "Embedded PostgreSQL"
+    return f"{kind} {_rows('SHOW server_version')[0][0].partition(' ')[0]}"
+
+
+def _checks(
+    now: dt.datetime, workers: list[Worker], jobs: dict[str, int], backup: Backup | None, free: int
+) -> list[Check]:
+    problem = not_ready_reason()
+    alive = sum(worker.is_alive for worker in workers)
+    checks = [
+        Check("Ready for requests", not problem, problem or "The database answers and is up to date."),
+        Check("Job workers", alive > 0, f"{alive} running" if alive else "None is running: jobs wait."),
+        Check("Failed jobs", not jobs["failed"], f"{jobs['failed']:,}"),
+        Check("Disk space", free > _LITTLE_SPACE, "enough" if free > _LITTLE_SPACE else "Little is left."),
+        _backup_check(now, backup),
+    ]
+    if settings.ENVIRONMENT.database_replica_url:
+        reason = replica.problem()
+        checks.append(Check("Replica", not reason, reason or "It has all commits."))
+    sends = mail.is_set_up()
+    result = "A mail server is set." if sends else "No mail server is set."
+    return [*checks, Check("Mail", is_ok=True, result=result)]
+
+
+def _backup_check(now: dt.datetime, backup: Backup | None) -> Check:
+    if backup is None:
+        return Check("Backup", is_ok=False, result=f"None is recorded. Write one: {PROGRAM} backup FILE")
+    days = (now - backup.at).days
+    result = "less than a day ago" if days < 1 else "1 day ago" if days == 1 else f"{days:,} days ago"
+    return Check("Backup", now - backup.at <= BACKUP_DUE, result)

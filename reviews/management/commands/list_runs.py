@@ -1,0 +1,54 @@
+"""`manage.py list_runs`."""
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from reviews.management.columns import columns
+from reviews.models import Run
+from reviews.queue.progress import all_progress
+
+
+class Command(BaseCommand):
+    """Prints a line per run, newest first; with `--json` one JSON list."""
+
+    help = "List the runs with their records and progress, newest first. Archived runs only with --archived."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--archived", action="store_true", help="list archived runs, too")
+        parser.add_argument("--json", action="store_true", help="print one JSON list")
+
+    def handle(self, *args: Any, archived: bool, **options: Any) -> None:
+        runs = Run.objects.filter(deletion_requested_at=None)
+        found = all_progress(runs if archived else runs.filter(archived_at=None))
+        if options["json"]:
+            rows = [
+                {
+                    "name": run.name,
+                    **progress._asdict(),
+                    "created_at": run.created_at.isoformat(),
+                    "archived": run.archived_at is not None,
+                    "restricted": run.is_restricted,
+                }
+                for run, progress in found
+            ]
+            self.stdout.write(json.dumps(rows, ensure_ascii=False))
+            return
+        table = [
+            (
+                run.name,
+                f"{progress.total:,}",
+                f"{progress.left:,}",
+                f"{progress.done:,}",
+                f"{run.created_at:%Y-%m-%d}",
+                "archived" if run.archived_at else "",
+            )
+            for run, progress in found
+        ]
+        if not table:
+            self.stderr.write("No runs. Import a file with import_run.")
+        for line in columns(("Run", "Records", "Left", "Done", "Created", ""), table, numbers={1, 2, 3}):
+            self.stdout.write(line)

@@ -1,0 +1,60 @@
+"""`manage.py list_users`."""
+
+import argparse
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from reviews.accounts import people
+from reviews.accounts.permissions import ROLES, loaded_role
+from reviews.management.columns import columns
+
+
+class Command(BaseCommand):
+    """Prints a line per account by username; with `--json` one JSON list."""
+
+    help = "List the accounts with role, state, second factor and last activity."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--role", choices=[*ROLES, "none"], default="", help="only this role")
+        parser.add_argument("--json", action="store_true", help="print one JSON list")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        found: list[Any] = list(people.find_people(role=options["role"]))
+        activity = people.last_activity(found)
+        if options["json"]:
+            rows = [
+                {
+                    "username": person.username,
+                    "name": person.name,
+                    "email": person.email,
+                    "role": loaded_role(person) or None,
+                    "active": person.is_active,
+                    "second_factor": person.has_second_factor,
+                    "last": {
+                        name: at.isoformat() if at else None
+                        for name, at in activity[person.pk]._asdict().items()
+                    },
+                }
+                for person in found
+            ]
+            self.stdout.write(json.dumps(rows, ensure_ascii=False))
+            return
+        table = []
+        for person in found:
+            latest = activity[person.pk].latest
+            table.append(
+                (
+                    person.username,
+                    loaded_role(person) or "none",
+                    "active" if person.is_active else "deactivated",
+                    "yes" if person.has_second_factor else "no",
+                    f"{latest[1]:%Y-%m-%d %H:%M} UTC, {latest[0]}" if latest else "never",
+                )
+            )
+        if not table:
+            self.stderr.write("No accounts. Add one with add_user.")
+        for line in columns(("Username", "Role", "State", "Second factor", "Last activity"), table):
+            self.stdout.write(line)

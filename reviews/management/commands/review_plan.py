@@ -1,0 +1,78 @@
+"""`manage.py review_plan RUN [--target POINTS] [--serve | --stop]`."""
+
+import json
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from rich.console import Console
+from rich.table import Table
+
+from reviews.judge import planning, review_plan
+from reviews.judge.planning import AIMS, USUAL_TARGET, JudgePlan, points
+from reviews.management.arguments import find_run
+from reviews.management.errors import command_errors
+from reviews.rubric.run_settings import InvalidSettings
+
+
+class Command(BaseCommand):
+    help = (
+        "Plan the blind reviews that narrow the interval of the judge's accuracy to a target. With --serve, "
+        "the queue gives out first what the plan needs."
+    )
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("run", metavar="RUN", help="name of the run")
+        parser.add_argument(
+            "--target",
+            type=float,
+            metavar="POINTS",
+            default=USUAL_TARGET * 100,
+            help="half the width of the 95%% interval, in percentage points (default: %(default)g)",
+        )
+        parser.add_argument(
+            "--aim",
+            default="run",
+            metavar="|".join(AIMS),
+            help="run: the accuracy over the whole run (default); parts: on flagged and on unflagged records",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        change = parser.add_mutually_exclusive_group()
+        change.add_argument("--serve", action="store_true", help="serve the plan, all reviews blind")
+        change.add_argument("--stop", action="store_true", help="stop serving a plan")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        run = find_run(options["run"])
+        target, aim = options["target"] / 100, options["aim"]
+        with command_errors(InvalidSettings):
+            wanted = review_plan.check_request(target, aim)
+            if options["serve"]:
+                found = review_plan.serve_plan(run_id=run.pk, actor=None, target=target, aim=aim)
+                run.refresh_from_db()
+            else:
+                if options["stop"]:
+                    run = review_plan.stop_plan(run_id=run.pk, actor=None)
+                found = planning.plan_reviews(run, target, wanted)
+        if options["json"]:
+            document = found.as_json() | {"served": planning.served_plan(run)}
+            self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))
+        else:
+            _print(found)
+
+
+def _print(plan: JudgePlan) -> None:
+    console = Console(file=sys.stdout, highlight=False, markup=False)
+    if plan.cells:
+        table = Table("Judge", "Prompt", "Model", "Verdict", "Flag", "Records", "Blind", "More", box=None)
+        for one in sorted(plan.cells, key=lambda one: -one.more):
+            cell, flag = one.cell, "flagged" if one.cell.is_flagged else "unflagged"
+            names = (cell.judge, cell.template, cell.model or "no model", cell.verdict, flag)
+            table.add_row(*names, *(f"{number:,}" for number in (one.records, one.ratings, one.more)))
+        console.print(table)
+    for sentence in plan.sentences:
+        console.print(sentence, soft_wrap=True)
+    if plan.cells:
+        console.print(
+            f"Blind reviews to add for ±{points(plan.target)} points: {plan.more:,}.", soft_wrap=True
+        )

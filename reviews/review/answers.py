@@ -1,0 +1,52 @@
+"""Show people the answers to their escalations until they have read them."""
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from reviews.audit import events
+from reviews.models import Escalation, User
+from reviews.models.runs import in_visible_runs
+
+_OUTCOMES = (
+    Escalation.Outcome.RETURNED,
+    Escalation.Outcome.DECIDED,
+    Escalation.Outcome.CLOSED,
+    Escalation.Outcome.UPHELD,
+)
+# Answers in the notice, and questions on My activity.
+_SHOWN, _LISTED = 3, 20
+# Those of the notice, which every page of a reviewer looks for, and of My activity.
+_COLUMNS = (
+    *("outcome", "note", "answer", "raised_at", "resolved_at", "run__name"),
+    *("evaluation__evaluation_id", "evaluation__task_id", "evaluation__model_id"),
+    *("resolved_by__username", "resolved_by__first_name", "resolved_by__last_name"),
+)
+
+
+def unread_answers(person: User) -> list[Escalation]:
+    """Return the oldest answers that a person has not read, in runs that they may see."""
+    unread = _own(person).filter(outcome__in=_OUTCOMES, answer_read_at=None)
+    return list(unread.order_by("pk")[:_SHOWN])
+
+
+def latest_questions(person: User) -> list[Escalation]:
+    """Return the records that a person escalated, newest first."""
+    return list(_own(person).order_by("-pk")[:_LISTED])
+
+
+@transaction.atomic
+def mark_read(*, escalation_id: int, actor: User) -> None:
+    """Record that the person who escalated a record has read the answer. Raises `Escalation.DoesNotExist`."""
+    escalation = Escalation.objects.select_for_update().get(pk=escalation_id, raised_by=actor)
+    if escalation.answer_read_at or escalation.outcome not in _OUTCOMES:
+        return
+    escalation.answer_read_at = timezone.now()
+    escalation.save(update_fields=["answer_read_at"])
+    events.record("read answer", actor=actor, evaluation=escalation.evaluation, escalation=escalation.pk)
+
+
+def _own(person: User) -> QuerySet[Escalation]:
+    own = Escalation.objects.filter(in_visible_runs(person), raised_by=person)
+    own = own.exclude(kind=Escalation.Kind.DISAGREEMENT)
+    return own.select_related("evaluation", "run", "resolved_by").only(*_COLUMNS)

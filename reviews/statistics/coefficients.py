@@ -1,0 +1,286 @@
+"""Coefficients of agreement between the judge and people, from clustered and possibly weighted ratings.
+
+Intervals of kappa and its relatives are those of a Dirichlet posterior at the effective sample size, which
+linearisation gives: they are right for few ratings and for scores that nearly all records get, where normal
+approximations are not.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from reviews.records.scales import Level
+from reviews.statistics import clusters
+from reviews.statistics.agreement import Category
+from reviews.statistics.clusters import RatingVariance, effective_size, spread_of
+from reviews.statistics.intervals import Estimate, Z, undefined
+from reviews.statistics.students_t import t_quantile
+from reviews.statistics.sums import FloatArray
+from reviews.statistics.totals import ClusterTotals
+
+# Definitions for pages, by the names of the functions below.
+_CLUSTERED = "Interval: Wilson at the effective sample size of the tasks (Korn & Graubard 1998)."
+_POSTERIOR = "Interval: Dirichlet posterior at the effective sample size of the tasks."
+DEFINITIONS = {
+    "accuracy": "How often the judge's score is the reviewer's. It is high by itself if most records get the "
+    "same score.\n\n"
+    f"The share of ratings that equal the judge's score. {_CLUSTERED}",
+    "kappa": "How much better the judge agrees with reviewers than chance would. 1 is perfect, 0 is no "
+    "better than chance.\n\n"
+    "Cohen's kappa, where chance is two raters who give each score as often as these two did. It drops if "
+    "nearly all records get the same score, however good the judge is. Cohen 1960, Educational and "
+    f"Psychological Measurement 20:37. {_POSTERIOR}",
+    "weighted_kappa": "Kappa for ordered scores: a near miss counts less than a far one. 1 is perfect, 0 is "
+    "no better than chance.\n\n"
+    "Cohen's kappa with linear weights: the closer two scores are, the more they count as agreement. Only "
+    f"ranked scores count. Cohen 1968, Psychological Bulletin 70:213. {_POSTERIOR}",
+    "ac1": "How much better the judge agrees with reviewers than chance would. Unlike kappa, it stays stable "
+    "if nearly all records get the same score.\n\n"
+    "Gwet's AC1, where only records that are hard to score are agreed on by chance. Gwet 2008, British "
+    f"Journal of Mathematical and Statistical Psychology 61:29. {_POSTERIOR}",
+    "defects_caught": "How often the judge fails what reviewers fail. It tells whether the judge finds "
+    "defects, even if most records have none.\n\n"
+    "The share of the reviewers' No scores (or Fail verdicts) to which the judge gave No (Fail), too: the "
+    f"judge's recall of them. {_CLUSTERED}",
+    "false_pass": "How often the judge passes what reviewers fail. These errors let bad responses through. "
+    "\n\n"
+    "The share of the reviewers' No scores (or Fail verdicts) to which the judge gave Yes (Pass). A Partial "
+    f"by the judge does not count. {_CLUSTERED}",
+    "false_fail": "How often the judge fails what reviewers pass. These errors reject good responses.\n\n"
+    "The share of the reviewers' Yes scores (or Pass verdicts) to which the judge gave No (Fail). A Partial "
+    f"by the judge does not count. {_CLUSTERED}",
+    "leniency": "Whether the judge is milder or stricter than reviewers. Above 0 it is milder, below 0 "
+    "stricter.\n\n"
+    "The share of pairs in which the judge is milder, minus the share in which it is stricter, from -1 to 1. "
+    "Interval: t over the tasks, with two more pairs (Bonett & Price 2012, Journal of Educational and "
+    "Behavioral Statistics 37:479).",
+}
+
+_NO_PAIRS = "There are no pairs of scores to compare."
+_NO_ORDER = "The scores have no order."
+_NEGLIGIBLE = 1e-12
+_STEP = 1e-6
+_DRAWS = 4_000
+# Ratings are single if the effective number of clusters is this share of them.
+_SINGLE = 0.99
+_SEED = 17
+# Prior ratings, evenly in all pairs of scores: the least that covers kappa at prevalence .9 (docs/judge.md).
+_PRIOR = 1.5
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Totals of the pairs of scores: column `judge * len(categories) + human` of the totals."""
+
+    #: All scores that could have been given.
+    categories: tuple[Category, ...]
+    totals: ClusterTotals
+    #: The column of the first pair, of totals with several domains.
+    start: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.categories)
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return tuple(range(self.start, self.start + self.size**2))
+
+    @property
+    def n(self) -> int:
+        """The number of ratings."""
+        return self.count(self.columns)
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The share of each pair of scores: judge x human."""
+        sums = np.maximum(0, self.totals.sums[list(self.columns)])
+        shares: FloatArray = (sums / sums.sum() if sums.sum() > 0 else sums).reshape(self.size, self.size)
+        return shares
+
+    def where(self, matches: Callable[[Category, Category], bool]) -> tuple[int, ...]:
+        """Return the columns of the pairs (judge, human) that match."""
+        pairs = product(self.categories, self.categories)
+        return tuple(column for column, pair in zip(self.columns, pairs, strict=True) if matches(*pair))
+
+    def pairs(self, places: Sequence[int]) -> tuple[int, ...]:
+        """Return the columns of the pairs of these categories."""
+        return tuple(self.start + judge * self.size + human for judge, human in product(places, places))
+
+    def count(self, columns: Sequence[int]) -> int:
+        """Return the number of ratings in some columns."""
+        return int(self.totals.counts[list(columns)].sum())
+
+
+def accuracy(confusion: Confusion) -> Estimate:
+    """Estimate the share of ratings that equal the judge's score."""
+    same = confusion.where(lambda judge, human: judge is human)
+    return clusters.ratio(confusion.totals, same, confusion.columns)
+
+
+def false_pass(confusion: Confusion) -> Estimate:
+    """Estimate the share of the human's No scores that the judge scored Yes. `n` counts the No scores."""
+    return _taken_for(confusion, "no", "yes", "The human gave no score that counts as No.")
+
+
+def defects_caught(confusion: Confusion) -> Estimate:
+    """Estimate the share of the human's No scores that the judge scored No, too."""
+    return _taken_for(confusion, "no", "no", "The human gave no score that counts as No.")
+
+
+def false_fail(confusion: Confusion) -> Estimate:
+    """Estimate the share of the human's Yes scores that the judge scored No. `n` counts the Yes scores."""
+    return _taken_for(confusion, "yes", "no", "The human gave no score that counts as Yes.")
+
+
+def _taken_for(confusion: Confusion, human: Level, judge: Level, why: str) -> Estimate:
+    given = confusion.where(lambda _, ours: ours.level == human)
+    wrong = confusion.where(lambda theirs, ours: ours.level == human and theirs.level == judge)
+    found = clusters.ratio(confusion.totals, wrong, given)
+    return found if found.value is not None else undefined(why)
+
+
+def leniency(confusion: Confusion) -> Estimate:
+    """Estimate the share of pairs in which the judge is milder minus the share in which it is stricter.
+
+    `n` counts pairs of ranked scores.
+    """
+    ranked = confusion.pairs(_ranked(confusion))
+    if not confusion.count(ranked):
+        return undefined(_NO_ORDER if confusion.n else _NO_PAIRS, confusion.n)
+    milder = confusion.where(_is_above)
+    stricter = confusion.where(lambda judge, human: _is_above(human, judge))
+    return clusters.difference(confusion.totals, (milder, ranked), (stricter, ranked)).difference
+
+
+def _is_above(one: Category, other: Category) -> bool:
+    return one.rank is not None and other.rank is not None and one.rank > other.rank
+
+
+def _ranked(confusion: Confusion) -> list[int]:
+    return [place for place, one in enumerate(confusion.categories) if one.rank is not None]
+
+
+def kappa(confusion: Confusion) -> Estimate:
+    """Cohen's kappa (1960). Undefined if either rater gave only one score."""
+    places = range(confusion.size)
+    return _why_no_kappa(confusion, places) or _estimate(confusion, places, _kappa(np.eye(confusion.size)))
+
+
+def weighted_kappa(confusion: Confusion) -> Estimate:
+    """Cohen's kappa with linear weights (1968), by the ranks of the scores."""
+    places = _ranked(confusion)
+    ranks = np.array([confusion.categories[place].rank or 0.0 for place in places])
+    if len({*ranks}) < 2:
+        return undefined(_NO_ORDER if confusion.n else _NO_PAIRS, confusion.n)
+    weights = 1 - abs(ranks[:, None] - ranks) / np.ptp(ranks)
+    undefined_kappa = _why_no_kappa(confusion, places)
+    return undefined_kappa or _estimate(confusion, places, _kappa(weights), is_skewed=True)
+
+
+def ac1(confusion: Confusion) -> Estimate:
+    """Gwet's AC1 (2008). The possible scores are the categories."""
+    if not confusion.n:
+        return undefined(_NO_PAIRS)
+    if confusion.size < 2:
+        return undefined("Only one score is possible.", confusion.n)
+    return _estimate(confusion, range(confusion.size), _ac1)
+
+
+def _why_no_kappa(confusion: Confusion, places: Sequence[int]) -> Estimate | None:
+    """Return the reason why kappa is undefined, if it is."""
+    n = confusion.count(confusion.pairs(places))
+    if n < 2:
+        return undefined(
+            "There is only one pair of scores, too few to estimate chance." if n else _NO_PAIRS, n
+        )
+    counts = confusion.totals.counts[list(confusion.pairs(places))].reshape(len(places), -1)
+    judge, human = (_only_score(confusion, places, counts.sum(axis=axis)) for axis in (1, 0))
+    if judge is None and human is None:
+        return None
+    end = f" AC1 is {_value(confusion, range(confusion.size), _ac1):.2f}." if confusion.size > 1 else ""
+    if judge == human:
+        pairs = f"All {n:,} pairs are {judge} on both sides"
+        return undefined(f"{pairs}: chance alone would agree, so kappa is undefined.{end}", n)
+    who, score, other = ("human", human, "judge") if judge is None else ("judge", judge, "human")
+    pairs = f"In all {n:,} pairs the {who} says {score}"
+    return undefined(f"{pairs}, so kappa is undefined: it would be 0 whatever the {other} says.{end}", n)
+
+
+def _only_score(confusion: Confusion, places: Sequence[int], counts: FloatArray) -> str | None:
+    """Return the score that a rater gave every time, if there is one."""
+    given = [confusion.categories[place].label for place, count in zip(places, counts, strict=True) if count]
+    return given[0] if len(given) == 1 else None
+
+
+# From shares of pairs (judge x human x ...) to coefficients.
+_Coefficient = Callable[[FloatArray], FloatArray]
+
+
+def _kappa(weights: FloatArray) -> _Coefficient:
+    def compute(shares: FloatArray) -> FloatArray:
+        judge, human = shares.sum(axis=1), shares.sum(axis=0)
+        agreed = np.tensordot(weights, shares, axes=2)
+        return _beyond(agreed, ((weights.T @ judge) * human).sum(axis=0))
+
+    return compute
+
+
+def _ac1(shares: FloatArray) -> FloatArray:
+    either = (shares.sum(axis=1) + shares.sum(axis=0)) / 2
+    chance = (either * (1 - either)).sum(axis=0) / (len(shares) - 1)
+    return _beyond(np.trace(shares), chance)
+
+
+def _beyond(agreed: FloatArray, chance: FloatArray) -> FloatArray:
+    return (agreed - chance) / np.maximum(_NEGLIGIBLE, 1 - chance)
+
+
+def _value(confusion: Confusion, places: Sequence[int], compute: _Coefficient) -> float:
+    sums = np.maximum(0, confusion.totals.sums[list(confusion.pairs(places))])
+    return float(compute((sums / sums.sum()).reshape(len(places), len(places))))
+
+
+def _estimate(
+    confusion: Confusion, places: Sequence[int], compute: _Coefficient, *, is_skewed: bool = False
+) -> Estimate:
+    """Estimate a coefficient of some categories from the posterior of the shares of their pairs.
+
+    The posterior of a skewed coefficient of few ratings is too narrow.
+    """
+    totals, size, columns = confusion.totals, len(places), confusion.pairs(places)
+    n, sums = confusion.count(columns), np.maximum(0, totals.sums[list(columns)])
+    shares = sums / sums.sum()
+
+    def of(flat: FloatArray) -> FloatArray:
+        matrix = flat.reshape(size, size, *flat.shape[1:])
+        return compute(matrix / matrix.sum(axis=(0, 1)))
+
+    steps = np.eye(len(columns)) * _STEP
+    slopes = (of(shares[:, None] + steps) - of(shares[:, None] - steps)) / (2 * _STEP)
+    gradient = np.zeros(totals.rows.shape[1])
+    gradient[list(columns)] = slopes / sums.sum()
+    spread = spread_of(totals, gradient, [columns])
+    moved = slopes - shares @ slopes
+    rating = RatingVariance(float(shares @ moved**2), float((moved**2).mean()))
+    effective = effective_size(totals, rating, spread, columns)
+    # The quantile of t, in place of that of the normal distribution, as a smaller sample: the variance of
+    # clusters is estimated. That of single ratings follows from the shares.
+    uses_t = is_skewed or spread.df + 1 < _SINGLE * n
+    certain = effective * (Z / t_quantile(spread.df)) ** 2 if uses_t else effective
+    drawn = np.random.default_rng(_SEED).standard_gamma(
+        certain * shares + _PRIOR / len(columns), (_DRAWS, len(columns))
+    )
+    value = float(of(shares))
+    low, high = np.quantile(of(np.ascontiguousarray(drawn.T)), [0.025, 0.975])
+    return Estimate(
+        value,
+        min(value, float(low)),
+        max(value, float(high)),
+        n,
+        design_effect=n / effective,
+        clusters=spread.clusters,
+    )

@@ -1,0 +1,92 @@
+"""Signed sums of shares of the same clusters, such as a difference of two differences."""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from reviews.statistics.clusters import Comparison, spread_of
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.strata import IntArray
+from reviews.statistics.students_t import t_quantile, t_tail
+from reviews.statistics.sums import FloatArray, Places, seen_clusters
+from reviews.statistics.totals import ClusterTotals, picked
+
+
+class Term(NamedTuple):
+    """A share that is added or subtracted, by columns of `ClusterTotals`."""
+
+    #: 1 or -1.
+    sign: int
+    numerator: int
+    denominator: int
+
+
+class Counted(NamedTuple):
+    """Records that a column of totals counts."""
+
+    #: The cluster of each record, 0 to 65,535.
+    cluster: IntArray
+    #: The weight of each record. None for 1.
+    weight: FloatArray | None = None
+
+
+def count_by_cluster(columns: Sequence[Sequence[Counted]]) -> ClusterTotals:
+    """Add up records by cluster, a column for each group of records. Fast for millions of records.
+
+    The result equals that of `cluster_totals` without a population.
+    """
+    places = Places.of(seen_clusters([part.cluster for parts in columns for part in parts]))
+    rows = np.zeros((places.size, len(columns)))
+    squares = np.zeros(len(columns))
+    counts = np.zeros(len(columns), dtype=np.int64)
+    for column, parts in enumerate(columns):
+        for cluster, weight in parts:
+            rows[:, column] += np.bincount(places.row[cluster], weight, minlength=places.size)
+            squares[column] += len(cluster) if weight is None else (weight**2).sum()
+            counts[column] += len(cluster)
+    return ClusterTotals(
+        sums=rows.sum(axis=0),
+        rows=rows,
+        rated=rows,
+        unseen=np.zeros((len(columns), len(columns))),
+        counts=counts,
+        squares=squares,
+        records=int(counts.sum()),
+        uncovered=0,
+        is_extrapolated=False,
+    )
+
+
+def contrast(totals: ClusterTotals, terms: Sequence[Term]) -> Comparison:
+    """Add up shares by their signs, with a t-test over the clusters. `n` counts the ratings of all terms.
+
+    As in `clusters.difference`, the variance includes two more ratings for each pair of terms.
+    """
+    wholes = [float(totals.sums[term.denominator]) for term in terms]
+    counts = {term.denominator: int(totals.counts[term.denominator]) for term in terms}
+    n = sum(counts.values())
+    if not all(counts.values()) or min(wholes) <= 0:
+        return Comparison(undefined("There are no records to compare.", n), 1.0)
+    value, gradient = 0.0, np.zeros(totals.rows.shape[1])
+    for term, whole in zip(terms, wholes, strict=True):
+        share = float(totals.sums[term.numerator]) / whole
+        value += term.sign * share
+        gradient[term.numerator] += term.sign / whole
+        gradient[term.denominator] -= term.sign * share / whole
+    spread = spread_of(totals, gradient, [*counts])
+    ratings = max(spread.df + 1, min(_effective(totals, term.denominator) for term in terms))
+    more = ratings + 2
+    variance = spread.variance * (ratings / more) ** 2 + len(terms) / (more * (spread.df + 3))
+    reach = t_quantile(spread.df) * sqrt(variance)
+    most = float(len(terms)) / 2
+    estimate = Estimate(
+        value, max(-most, value - reach), min(most, value + reach), n, clusters=spread.clusters
+    )
+    return Comparison(estimate, t_tail(value / sqrt(variance), spread.df))
+
+
+def _effective(totals: ClusterTotals, column: int) -> float:
+    """Return the effective number of ratings, given their weights (Kish 1965)."""
+    return float(picked(totals.rated, column).sum() ** 2 / picked(totals.squares, column))

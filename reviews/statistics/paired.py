@@ -1,0 +1,287 @@
+"""Compare two judges on the responses that both judged, from ratings of some of the responses.
+
+Both verdicts on every response are known. On a response with equal verdicts, no judge is more accurate,
+whatever a person would say. So only ratings of responses with different verdicts tell the judges apart, and
+they represent responses with the same verdicts: clustered, stratified prediction-powered inference, as in
+`clusters`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from reviews.statistics import clusters
+from reviews.statistics.clusters import Comparison, Population, Sample, cluster_totals
+from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.strata import IntArray
+from reviews.statistics.students_t import t_quantile, t_tail
+from reviews.statistics.sums import BoolArray, FloatArray, Places, add_up, seen_clusters
+from reviews.statistics.totals import ClusterTotals
+
+_FRAMES = 4  # the records of each judge, flagged or not
+_MIXED = 3  # in place of a verdict, if records of one judge differ
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """N responses that two judges judged, as columns."""
+
+    #: The cluster of each response, 0 to 65,535.
+    cluster: IntArray
+    #: N x 3: the number of the first judge's records by verdict.
+    first: IntArray
+    #: The same of the second judge.
+    second: IntArray
+    #: N x 4: the number of records of the first judge that are unflagged and flagged, then of the second.
+    records: IntArray
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    @cached_property
+    def is_flagged(self) -> BoolArray:
+        """Whether some record of each response is flagged."""
+        flagged: BoolArray = (self.records[:, 1] > 0) | (self.records[:, 3] > 0)
+        return flagged
+
+    @cached_property
+    def differs(self) -> BoolArray:
+        """Whether the verdicts of the two judges differ."""
+        first, second = self.first, self.second
+        different: BoolArray = np.any(
+            first * second.sum(axis=1, keepdims=True) != second * first.sum(axis=1, keepdims=True), axis=1
+        )
+        return different
+
+    def only(self, kept: BoolArray) -> "Responses":
+        """Return some of the responses."""
+        return Responses(self.cluster[kept], self.first[kept], self.second[kept], self.records[kept])
+
+    def at(self, cluster: IntArray) -> "Responses":
+        """Return the responses with other numbers of their clusters."""
+        return Responses(cluster, self.first, self.second, self.records)
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRatings:
+    """Blind ratings of responses, as columns."""
+
+    #: The place of the response of each rating.
+    response: IntArray
+    #: The place in `Responses.records` of the rated record: 2 x judge (0 or 1) + flagged (0 or 1).
+    frame: IntArray
+    #: 1 / (probability with which the record was drawn and scored blind).
+    weight: FloatArray
+    #: The number of ratings of the record.
+    raters: IntArray
+    #: n x 2: whether the first and the second judge are right, as shares of their records.
+    right: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.response)
+
+    def only(self, kept: BoolArray, place: IntArray | None = None) -> "PairedRatings":
+        """Return some of the ratings. `place` gives the new place of each response."""
+        response = self.response[kept]
+        return PairedRatings(
+            response if place is None else place[response],
+            self.frame[kept],
+            self.weight[kept],
+            self.raters[kept],
+            self.right[kept],
+        )
+
+
+class PairedEstimate(NamedTuple):
+    """The accuracies of two judges on the responses that ratings represent."""
+
+    first: Estimate
+    second: Estimate
+    #: The second accuracy minus the first.
+    difference: Comparison
+    #: Responses that the figures describe.
+    responses: int
+    #: Those among them with different verdicts.
+    different: int
+    #: Those among these that no rating represents. The interval of the difference allows for any rating.
+    unknown: int
+
+
+def response_weights(responses: Responses, ratings: PairedRatings) -> FloatArray:
+    """Return the weight of each rating: 1 / (expected number of ratings of its response).
+
+    Each record of a response can be rated, those of the first judge and of the second, flagged ones and
+    sampled ones with another probability (the single-frame estimator of Kalton & Anderson 1986, Journal of
+    the Royal Statistical Society A 149:65). The probability of a kind of records is the share that was rated,
+    so it includes how far the reviews of each run have got.
+    """
+    each = 1 / ratings.raters
+    rated = add_up(ratings.frame, each, _FRAMES)
+    whole = add_up(ratings.frame, ratings.weight * each, _FRAMES)
+    chance = rated / np.maximum(1, responses.records.sum(axis=0))
+    relative = ratings.weight * each * (rated / np.maximum(whole, np.finfo(float).tiny))[ratings.frame]
+    weights: FloatArray = relative / (responses.records[ratings.response] @ chance)
+    return weights
+
+
+def compare_verdicts(responses: Responses, ratings: PairedRatings) -> PairedEstimate:
+    """Compare the verdicts of two judges. Flagged, or unflagged, responses without ratings are left out."""
+    responses, ratings = _covered(responses, ratings)
+    if not len(ratings):
+        none = undefined("There are no ratings to compare.")
+        return PairedEstimate(none, none, Comparison(none, 1.0), 0, 0, 0)
+    weight = response_weights(responses, ratings)
+    totals = _totals(responses, ratings, weight)
+    difference, unknown = _difference(responses, ratings, weight)
+    return PairedEstimate(
+        clusters.ratio(totals, 0, 2),
+        clusters.ratio(totals, 1, 2),
+        difference,
+        len(responses),
+        int(responses.differs.sum()),
+        unknown,
+    )
+
+
+def compare_scores(responses: Responses, ratings: PairedRatings) -> tuple[Estimate, Estimate, Comparison]:
+    """Compare the scores of two judges for a criterion, which are known for rated responses only.
+
+    Returns the accuracy of each judge, and the second minus the first.
+    """
+    responses, ratings = _covered(responses, ratings)
+    if not len(ratings):
+        none = undefined("There are no ratings to compare.")
+        return none, none, Comparison(none, 1.0)
+    weight = response_weights(responses, ratings)
+    totals = _totals(responses, ratings, weight)
+    compared = clusters.difference(totals, (1, 2), (0, 2))
+    return clusters.ratio(totals, 0, 2), clusters.ratio(totals, 1, 2), compared
+
+
+def _covered(responses: Responses, ratings: PairedRatings) -> tuple[Responses, PairedRatings]:
+    """Leave out the flagged, or the unflagged, responses if none of them is rated."""
+    flagged = responses.is_flagged
+    of_rating = flagged[ratings.response]
+    is_rated = np.array([(~of_rating).any(), of_rating.any()])
+    if is_rated.all():
+        return responses, ratings
+    return _part(responses, ratings, is_rated[flagged.astype(int)])
+
+
+def _part(responses: Responses, ratings: PairedRatings, kept: BoolArray) -> tuple[Responses, PairedRatings]:
+    place = np.cumsum(kept) - 1
+    return responses.only(kept), ratings.only(kept[ratings.response], place)
+
+
+def _totals(responses: Responses, ratings: PairedRatings, weight: FloatArray) -> ClusterTotals:
+    """Add up, by cluster, whether the first and the second judge are right, and the responses."""
+    kinds = (2, 2, 2, _MIXED + 1, _MIXED + 1)
+    key = np.ravel_multi_index(
+        (
+            responses.records[:, 1] > 0,
+            responses.records[:, 3] > 0,
+            responses.differs,
+            _verdicts(responses.first),
+            _verdicts(responses.second),
+        ),
+        kinds,
+    )
+    # Ratings weigh the same where the same records are flagged, so such responses are never pooled.
+    paths = [(f"{first}{second}", *map(str, verdicts)) for first, second, *verdicts in np.ndindex(*kinds)]
+    order = np.argsort(key.astype(np.int16), kind="stable")
+    sizes = np.bincount(key, minlength=len(paths))
+    of_cell = np.split(responses.cluster[order], np.cumsum(sizes)[:-1])
+    sample = Sample(key[ratings.response], responses.cluster[ratings.response], weight)
+    values = np.column_stack([ratings.right, np.ones(len(ratings))])
+    return cluster_totals(sample, values, Population(paths, sizes, of_cell))
+
+
+def _verdicts(counts: IntArray) -> IntArray:
+    """Return the place of the verdict of each row of counts, or `_MIXED`."""
+    is_mixed = (counts > 0).sum(axis=1) > 1
+    return np.where(is_mixed, _MIXED, counts.argmax(axis=1))
+
+
+def _difference(responses: Responses, ratings: PairedRatings, weight: FloatArray) -> tuple[Comparison, int]:
+    """Return the difference of the accuracies, and the number of differing responses that none represents.
+
+    The degrees of freedom are between those of all ratings and those of responses with different verdicts.
+    """
+    places = Places.of(seen_clusters([responses.cluster]))
+    place, clusters_found = places.row[responses.cluster], places.size
+    differs = responses.differs
+    some, rated = _part(responses.at(place), ratings, differs)
+    change = _change(some, rated, weight[differs[ratings.response]], clusters_found)
+    whole = np.bincount(place, minlength=clusters_found)
+    of_all = add_up(place[ratings.response], weight, clusters_found)
+    n = len(responses)
+    value = change.total / n
+    residual = (change.by_cluster - value * whole) / n
+    variance = float((residual**2 / (1 - np.minimum(0.5, whole / n))).sum()) + change.unseen / n**2
+    represented = (len(some) - change.unknown) / n if len(rated) else 1.0
+    effective = _effective(change.weights) if len(rated) else float(clusters_found)
+    variance += represented**2 * _two_more(effective, change.ratings if len(rated) else effective)
+    df = max(1.0, sqrt(max(1.0, _effective(of_all) - 1) * max(1.0, effective - 1)))
+    unknown = change.unknown / n
+    reach = t_quantile(df) * sqrt(variance) + unknown
+    estimate = Estimate(
+        value,
+        max(-1.0, value - reach),
+        min(1.0, value + reach),
+        len(ratings),
+        clusters=int(np.count_nonzero(of_all)),
+    )
+    beyond = max(0.0, abs(value) - unknown)
+    return Comparison(estimate, t_tail(beyond / sqrt(variance), df) if beyond else 1.0), change.unknown
+
+
+class _Change(NamedTuple):
+    """Responses that only the second judge got right, less those that only the first got right."""
+
+    total: float
+    #: The part of each cluster, with residuals scaled for the variance.
+    by_cluster: FloatArray
+    #: The variance of the total that small groups of ratings cannot show.
+    unseen: float
+    #: The weight of the ratings of each cluster.
+    weights: FloatArray
+    #: The effective number of ratings.
+    ratings: float
+    #: Responses that no rating represents.
+    unknown: int
+
+
+def _change(some: Responses, ratings: PairedRatings, weight: FloatArray, size: int) -> _Change:
+    """Add up the change on responses with different verdicts. Their clusters are numbers below `size`."""
+    if not len(ratings):
+        return _Change(0.0, np.zeros(size), 0.0, np.zeros(size), 0.0, len(some))
+    totals = _totals(some, ratings, weight)
+    rows = np.flatnonzero(np.bincount(some.cluster, minlength=size))
+    by_cluster, weights = np.zeros(size), np.zeros(size)
+    by_cluster[rows] = totals.rows[:, 1] - totals.rows[:, 0]
+    weights[rows] = totals.rated[:, 2]
+    direction = np.array([-1, 1, 0])
+    return _Change(
+        float(direction @ totals.sums),
+        by_cluster,
+        float(direction @ totals.unseen @ direction),
+        weights,
+        float(weights.sum() ** 2 / totals.squares[2]),
+        totals.uncovered,
+    )
+
+
+def _effective(weights: FloatArray) -> float:
+    """Return the effective number of clusters (Kish 1965)."""
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def _two_more(clusters_found: float, ratings: float) -> float:
+    """Return the variance of a difference by two more ratings, one in favour of each judge.
+
+    Bonett & Price 2012, Journal of Educational and Behavioral Statistics 37:479.
+    """
+    return 2 / ((ratings + 2) * (clusters_found + 2))

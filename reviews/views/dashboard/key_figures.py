@@ -1,0 +1,210 @@
+"""The figures at the top of the dashboard: done, left, expected finish, time and agreement."""
+
+import datetime as dt
+from typing import NamedTuple
+
+from django.urls import reverse
+
+from reviews.dashboard import pace as team_pace
+from reviews.dashboard import reviewer_pairs
+from reviews.dashboard.daily_counts import criterion_overrides
+from reviews.dashboard.pace import Pace, Workload
+from reviews.dashboard.reviewer_activity import DEFINITIONS, median_active_time
+from reviews.dashboard.selection import WorkSelection, utc_today
+from reviews.views.dashboard.filters import DashboardFilters
+from reviews.views.tables import FEWEST, NOTHING, Cell, count, percent
+
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_DEFINITIONS = {
+    "done_today": DEFINITIONS["done"],
+    "pace": team_pace.DEFINITION,
+    "left": "Records in the queue: waiting, claimed and escalated. Archived runs are left out.",
+    "finish": team_pace.FINISH_DEFINITION,
+    "median_seconds": DEFINITIONS["median_seconds"],
+    "override_rate": "The share of the judge's scores that reviewers changed or removed. No value is right "
+    "by itself: it depends on the judge.",
+    "blind_agreement": "The share of scores, given before the judge's scores were shown, that equal the "
+    f"judge's. It has no value below {FEWEST} scores.",
+}
+
+
+class KeyFigure(NamedTuple):
+    """A large figure with its link, its base and the figure before."""
+
+    name: str
+    title: str
+    cell: Cell
+    #: The value of the period before; empty if there is none.
+    trend: str = ""
+
+    @property
+    def help(self) -> str:
+        return _DEFINITIONS[self.name]
+
+
+def key_figures(scope: DashboardFilters) -> list[KeyFigure]:
+    """Return the row of figures."""
+    before = scope.selection.before
+    return [*_progress(scope), *_quality(scope, before)]
+
+
+def _progress(scope: DashboardFilters) -> list[KeyFigure]:
+    decisions = team_pace.decisions_by_day(scope.selection)
+    paces = scope.paces
+    records = team_pace.together(one.workload for one in paces)
+    left, to_review = (sum(getattr(one.progress, name) for one in paces) for name in ("left", "to_review"))
+    chosen = scope.selection.run
+    place = reverse("run", args=[chosen.pk]) if chosen else reverse("runs")
+    in_queue = f"{place}?status=waiting&status=claimed&status=escalated" if chosen else place
+    return [
+        KeyFigure(
+            "done_today",
+            "Done today",
+            count(
+                decisions.done_today, _decisions(scope, decisions.today, decisions.today), "decisions, UTC"
+            ),
+            f"{decisions.done_yesterday:,} yesterday",
+        ),
+        KeyFigure("pace", "Pace", _pace(scope, decisions.pace), _pace_before(decisions.pace_before)),
+        KeyFigure(
+            "left",
+            "Left",
+            count(left, in_queue, f"of {to_review:,} records to review"),
+            f"{records.pace.total:,} finished {_window(records.pace)}" if records.pace.days else "",
+        ),
+        _finish(left, records, "#runs-title"),
+    ]
+
+
+def _pace(scope: DashboardFilters, pace: Pace) -> Cell:
+    if pace.per_day is None:
+        return Cell("No pace yet", note="no decisions in 7 days")
+    url = _decisions(scope, pace.first, pace.last)
+    return Cell(
+        f"{_number(pace.per_day)} a day",
+        pace.per_day,
+        url,
+        f"{pace.total:,} decisions {working_days(pace)}",
+    )
+
+
+def _pace_before(pace: Pace) -> str:
+    return f"{_number(pace.per_day)} a day the week before" if pace.per_day is not None else ""
+
+
+def _window(pace: Pace) -> str:
+    return "in the 7 days before today" if pace.first != pace.last else "today so far"
+
+
+def _finish(left: int, records: Workload, url: str) -> KeyFigure:
+    cell, pace = finish_cell(left, records, url), records.pace_before
+    earlier = records.finish(left, pace) if pace.days and left else None
+    trend = f"{day_words(earlier)} at the pace of the week before" if earlier else ""
+    return KeyFigure("finish", "Expected finish", cell, trend)
+
+
+def finish_cell(left: int, records: Workload, url: str = "") -> Cell:
+    """Return the day on which `left` records will be finished, with the pace that it assumes."""
+    pace = records.pace
+    if not left:
+        return Cell("Nothing left", None)
+    if pace.per_day is None:
+        return Cell("No pace yet", None, note="no records finished in 7 days")
+    assumed = f"at {_number(pace.per_day)} records a day, {working_days(pace)}"
+    day = records.finish(left)
+    if day is None:
+        return Cell("Over 10 years", None, url, assumed)
+    return Cell(day_words(day), day.isoformat(), url, assumed)
+
+
+def working_days(pace: Pace) -> str:
+    """Name the days of the week with work: "on Mon\N{EN DASH}Fri", "on Tue, Thu" or "today so far"."""
+    if pace.first == pace.last:
+        return "today so far"
+    days = pace.weekdays
+    if len(days) > 2 and days[-1] - days[0] == len(days) - 1:
+        return f"on {_WEEKDAYS[days[0]]}\N{EN DASH}{_WEEKDAYS[days[-1]]}"
+    return "on " + ", ".join(_WEEKDAYS[day] for day in days)
+
+
+def day_words(day: dt.date) -> str:
+    """Write a day with its day of the week, like `times.js`: "Thu 3 Dec", or "Mon 4 Jan 2027"."""
+    year = "" if day.year == utc_today().year else f" {day.year}"
+    text = f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]}{year}"
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+
+
+def _decisions(scope: DashboardFilters, first: dt.date, last: dt.date) -> str:
+    run = scope.selection.run
+    days = {"first": first.isoformat(), "last": last.isoformat()}
+    return reverse("decisions", query=({"run": str(run.pk)} if run else {}) | days)
+
+
+def _quality(scope: DashboardFilters, before: WorkSelection | None) -> list[KeyFigure]:
+    team, when = scope.team, scope.before_words
+    overridden, judged = (
+        sum(getattr(of, name) for of in team.reviewers) for name in ("overridden", "judged")
+    )
+    blind = reviewer_pairs.blind_agreement(scope.selection)
+    earlier_time = median_active_time(before) if before else None
+    earlier_overrides = criterion_overrides(before) if before else []
+    earlier_blind = reviewer_pairs.blind_agreement(before) if before else None
+
+    def to(**more: str) -> str:
+        return scope.address(reverse("decisions"), **more)
+
+    return [
+        KeyFigure(
+            "median_seconds",
+            "Median active time",
+            _with_base(duration(team.median.seconds), team.median.timed, "decisions", to()),
+            f"{duration(earlier_time.seconds).text} {when}" if earlier_time and earlier_time.timed else "",
+        ),
+        KeyFigure(
+            "override_rate",
+            "Changed scores",
+            _of_scores(percent(overridden, judged, to(signal="changed"))),
+            _share_before(
+                sum(one.overridden for one in earlier_overrides),
+                sum(one.judged for one in earlier_overrides),
+                when,
+            ),
+        ),
+        KeyFigure(
+            "blind_agreement",
+            "Blind agreement",
+            _of_scores(percent(blind.same, blind.scores, to(signal="blind")))
+            if blind.scores >= FEWEST
+            else Cell(NOTHING.text, note=f"{blind.scores:,} blind scores, {FEWEST} needed"),
+            _share_before(earlier_blind.same, earlier_blind.scores, when)
+            if earlier_blind and earlier_blind.scores >= FEWEST
+            else "",
+        ),
+    ]
+
+
+def _of_scores(cell: Cell) -> Cell:
+    note = f"{cell.note} scores" if cell.note else "no scores to compare"
+    return Cell(cell.text, cell.value, cell.url, note)
+
+
+def _with_base(cell: Cell, n: int, of: str, url: str) -> Cell:
+    return Cell(cell.text, cell.value, url if n else "", f"{n:,} {of}" if n else f"no timed {of}")
+
+
+def _share_before(part: int, whole: int, when: str) -> str:
+    return f"{part / whole:.0%} {when}, of {whole:,}" if whole else ""
+
+
+def duration(seconds: float | None) -> Cell:
+    """Return a cell with a time in minutes and seconds."""
+    if seconds is None:
+        return NOTHING
+    minutes, rest = divmod(round(seconds), 60)
+    text = f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return Cell(text.replace(" ", "\N{NO-BREAK SPACE}"), round(seconds, 1))

@@ -1,0 +1,72 @@
+"""Build the tables of checks with known answers."""
+
+from django.urls import reverse
+
+from reviews.dashboard.known_answers import DEFINITION, Agreement, Comparison, accuracies, compare
+from reviews.models import KnownAnswerCheck
+from reviews.records.scores import criterion_title
+from reviews.views.tables import LIMITS, NOTHING, Cell, Column, Table, count, share, text_columns, words
+
+
+def reviewers(check: KnownAnswerCheck) -> Table:
+    """Build the table of reviewers. While the check runs, its cells have no links."""
+    found = accuracies(compare(check))
+    criteria = sorted({name for one in found for name in one.criteria})
+    columns = [
+        *text_columns(reviewer="Reviewer"),
+        Column("answers", "Answers"),
+        Column("verdict", "Same verdict", DEFINITION, parts=LIMITS),
+        *(Column(name, criterion_title(name), parts=LIMITS) for name in criteria),
+    ]
+    rows = []
+    for one in found:
+        place = reverse("known-answer-check", args=[check.pk], query={"reviewer": one.reviewer.username})
+        url = place if check.ended_at else ""
+        rows.append(
+            [
+                Cell(
+                    one.reviewer.name,
+                    one.reviewer.username,
+                    reverse("reviewer-activity", args=[one.reviewer.pk]),
+                ),
+                count(one.records, url),
+                _agreement(one.verdict),
+                *(_agreement(one.criteria.get(name)) for name in criteria),
+            ]
+        )
+    return Table("known-answers", "Agreement with the known answers", columns, rows, "No answers yet.")
+
+
+def records(check: KnownAnswerCheck, reviewer: str) -> Table:
+    """Build the table of the answers behind the figures, of one reviewer if a username is given."""
+    found = [one for one in compare(check) if reviewer in ("", one.given.reviewer.username)]
+    columns = text_columns(
+        record="Record",
+        reviewer="Reviewer",
+        known="Known verdict",
+        given="Reviewer's verdict",
+        differs="Different scores",
+    )
+    rows = [
+        [
+            Cell(
+                one.evaluation.title,
+                one.evaluation.evaluation_id,
+                reverse("evaluation", args=[one.evaluation.pk]),
+            ),
+            Cell(one.given.reviewer.name, one.given.reviewer.username),
+            words(one.known.verdict or "none"),
+            words(one.given.verdict or "none"),
+            words(_differing(one)),
+        ]
+        for one in found
+    ]
+    return Table("records", "Answers", columns, rows, "No answers.", folds=True)
+
+
+def _differing(one: Comparison) -> str:
+    return ", ".join(criterion_title(name) for name, is_same in one.criteria.items() if not is_same) or "none"
+
+
+def _agreement(of: Agreement | None) -> Cell:
+    return share(of.estimate) if of and of.answers else NOTHING

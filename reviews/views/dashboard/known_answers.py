@@ -1,0 +1,129 @@
+"""Known answers: start and end a check of a run's reviewers, and show its figures."""
+
+from http import HTTPStatus
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from reviews.accounts.permissions import check
+from reviews.dashboard.known_answers import visible_checks
+from reviews.http.request import Request
+from reviews.inbox.items import Inbox
+from reviews.inbox.kinds import BY_NAME
+from reviews.models import KnownAnswerCheck, Run
+from reviews.records.conflicts import Conflict
+from reviews.review import known_answers as review_known_answers
+from reviews.review.known_answer_rows import running_check
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.views import settled
+from reviews.views.access import load_in_run, load_run
+from reviews.views.dashboard import known_answer_tables
+
+_USUAL = 20
+_ANSWERS = BY_NAME["answer"]
+
+
+class StartForm(forms.Form):
+    """How many records to draw."""
+
+    use_required_attribute = False
+
+    count = forms.IntegerField(
+        label="Records",
+        initial=_USUAL,
+        min_value=1,
+        max_value=review_known_answers.MOST_RECORDS,
+        error_messages={"invalid": "Enter a whole number.", "required": "Enter how many records to draw."},
+        widget=forms.NumberInput(attrs={"class": "count"}),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def known_answers(request: Request, run_pk: int) -> HttpResponse:
+    """Show the running check and the earlier ones. POST starts a check with `count` records."""
+    run = load_run(request, run_pk, "lead_review")
+    form = StartForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            started = review_known_answers.start(
+                run_id=run.pk, actor=request.user, count=form.cleaned_data["count"]
+            )
+        except InvalidSettings as invalid:
+            for name, problems in invalid.problems.items():
+                form.add_error(name, list(problems))
+        except Conflict as conflict:
+            messages.error(request, conflict.reason)
+            return redirect("known-answers", run.pk)
+        else:
+            _report_start(request, started)
+            return redirect("known-answers", run.pk)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(
+        request,
+        "dashboard/known_answers.html",
+        {"run": run, "form": form, **_state(request, run)},
+        status=status,
+    )
+
+
+def _report_start(request: Request, started: KnownAnswerCheck) -> None:
+    drawn = started.answers.count()
+    records = "1 record" if drawn == 1 else f"{drawn} records"
+    messages.success(request, f"Drew {records}. Review them now: your reviews are the known answers.")
+
+
+def _state(request: Request, run: Run) -> dict[str, object]:
+    """Return the context about the checks of a run."""
+    running = running_check(run)
+    is_own = running is not None and running.started_by_id == request.user.pk
+    inbox = Inbox(request.user, run)
+    to_give = inbox.counts[_ANSWERS.name] if is_own else 0
+    first = inbox.page(_ANSWERS, None)[0][0] if to_give else None
+    return {
+        "running": running,
+        "is_own": is_own,
+        "records": running.answers.count() if running else 0,
+        "to_give": to_give,
+        "next_url": settled.item_url(first) if first else "",
+        "figures": known_answer_tables.reviewers(running) if running and is_own else None,
+        "checks": visible_checks(request.user).filter(run=run, ended_at__isnull=False),
+        "obstacle": "" if review_known_answers.has_overlap(run) else review_known_answers.NO_OVERLAP,
+        "available": 0 if running else review_known_answers.candidates(run).count(),
+    }
+
+
+@require_safe
+@never_cache
+def known_answer_check(request: Request, pk: int) -> HttpResponse:
+    """Show the figures of a check, and once it has ended the answers, of one `reviewer` if given."""
+    check(request.user, "lead_review")
+    shown = load_in_run(request, visible_checks(request.user), pk)
+    reviewer = request.GET.get("reviewer", "")
+    context = {
+        "run": shown.run,
+        "check": shown,
+        "figures": known_answer_tables.reviewers(shown),
+        "records": known_answer_tables.records(shown, reviewer) if shown.ended_at else None,
+        "reviewer": reviewer,
+    }
+    return render(request, "dashboard/known_answer_check.html", context)
+
+
+@require_POST
+def end_check(request: Request, pk: int) -> HttpResponse:
+    """End a check: the known answers become decisions."""
+    check(request.user, "lead_review")
+    found = load_in_run(request, KnownAnswerCheck.objects.all(), pk)
+    try:
+        ended = review_known_answers.end(check_id=found.pk, actor=request.user)
+    except Conflict as conflict:
+        messages.error(request, conflict.reason)
+    else:
+        waiting = f" {ended.waiting:,} stay in the queue." if ended.waiting else ""
+        messages.success(request, f"The check has ended. Decided {ended.decided:,} records.{waiting}")
+    return redirect("known-answer-check", found.pk)

@@ -1,0 +1,21 @@
+"""Show how much work each person has."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from reviews.accounts.permissions import check, people_with_role
+from reviews.dashboard import workload
+from reviews.http.request import Request
+from reviews.views.access import replica_page
+
+
+@replica_page
+def workload_page(request: Request) -> HttpResponse:
+    """List the assigned records of each person by run, with their pace."""
+    check(request.user, "lead_review")
+    works = workload.workloads(people_with_role(), reader=request.user)
+    context = {
+        "rows": [(work, work.days_of_work(work.records)) for work in works],
+        "pace_days": workload.PACE_DAYS,
+    }
+    return render(request, "dashboard/workload.html", context)

@@ -1,0 +1,281 @@
+"""Show how often the judge is right, by criterion, and which scores it confuses."""
+
+from collections.abc import Iterator, Sequence
+
+from reviews.judge import accuracy, data_summary, reviewer_agreement
+from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, GroupField, JudgeGroup, JudgeVsHuman
+from reviews.judge.accuracy_figures import AccuracyFigures, Part
+from reviews.judge.drilldown import OTHER_SCORE
+from reviews.judge.ratings import Basis
+from reviews.judge.scope import NO_MODEL
+from reviews.statistics.intervals import complement
+from reviews.views.dots import Dot, DotPlot
+from reviews.views.judge import confusion, tables
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.judge.sections import Link, Section, linked
+from reviews.views.tables import FEWEST, on_paper, share
+
+_MOST_GROUPS = 12  # groups in the plot
+_GROUP_FIELDS: tuple[GroupField, ...] = ("judge", "template", "model")
+
+
+def overview_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show the accuracy by criterion and the confusion matrix of verdicts."""
+    compared = filters.compared
+    best = tables.best(compared)
+    if best is None:
+        return
+    figures = compared.of(*best)
+    yield Section(
+        "criteria",
+        "Accuracy by criterion",
+        help=DEFINITIONS["accuracy"],
+        plot=_plot(figures, filters, best[0]),
+        tables=[linked(tables.section(compared, filters, *best), filters)],
+        notes=[f"{accuracy.BASES[best[0]]} {accuracy.PARTS[best[1]] if best[0] == 'blind' else ''}".strip()],
+    )
+    if caught := [one for one in figures if one.defects_caught.n]:
+        yield Section(
+            "defects",
+            "Defects caught by criterion",
+            help=DEFINITIONS["defects_caught"],
+            plot=DotPlot("Share of what reviewers fail that the judge fails, too", _caught(caught, filters)),
+        )
+    verdicts = [one for one in figures if one.criterion is None]
+    if verdicts:
+        yield Section(
+            "confusion",
+            "Verdicts",
+            help=confusion.HELP,
+            template="judge/confusions.html",
+            data=[confusion.confusion_table(one, filters) for one in verdicts],
+        )
+
+
+def _plot(figures: list[AccuracyFigures], filters: JudgeFilters, basis: Basis) -> DotPlot:
+    bands = _agreement_bands(filters) if basis == "blind" else {}
+    dots = [
+        Dot(
+            one.title,
+            share(one.accuracy, filters.address("judge-decisions", **_records(one))),
+            band=bands.get(one.criterion),
+            is_assisted=basis == "assisted",
+            has_line=one.criterion is None,
+        )
+        for one in figures
+    ]
+    target = filters.scope.run.accuracy_target
+    return DotPlot(
+        "Accuracy of the verdict and of each criterion",
+        dots,
+        line=None if target is None else 100 * target,
+        line_title="target of the verdict",
+        band_title="agreement among reviewers (95% interval)" if bands else "",
+    )
+
+
+def _caught(figures: list[AccuracyFigures], filters: JudgeFilters) -> list[Dot]:
+    """Return the share of defects that the judge caught, each of which leads to what reviewers failed."""
+    return [
+        Dot(
+            one.title,
+            share(one.defects_caught, filters.address("judge-decisions", **_records(one), **_failed(one))),
+            is_assisted=one.basis == "assisted",
+        )
+        for one in figures
+    ]
+
+
+def _failed(of: AccuracyFigures) -> dict[str, str]:
+    """Return the filter of ratings that fail, if one score does."""
+    failed = [category.spelled for category in of.table.categories if category.level == "no"]
+    return {"human_said": failed[0]} if len(failed) == 1 and failed[0] else {}
+
+
+def _agreement_bands(filters: JudgeFilters) -> dict[str | None, tuple[float, float]]:
+    """Return the interval of the share of records on which all reviewers agree, in percent, by criterion."""
+    return {
+        one.criterion: (100 * low, 100 * high)
+        for one in filters.agreement
+        if one.unanimous.n >= FEWEST
+        and (low := one.unanimous.low) is not None
+        and (high := one.unanimous.high) is not None
+    }
+
+
+def _records(of: AccuracyFigures) -> dict[str, str]:
+    return {"criterion": of.criterion or "", "basis": of.basis, "part": of.part}
+
+
+def error_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show how often each score is wrong, and the confusion matrices, of one kind of ratings.
+
+    Without a choice, it is the kind that says most. The matrix of the chosen criterion comes first.
+    """
+    kinds = _separate(filters.compared)
+    names = {tables.section_name(*kind): kind for kind in kinds}
+    if not kinds:
+        return
+    basis, part = names.get(filters.ratings, kinds[0])
+    figures = filters.compared.of(basis, part)
+    first = [one for one in figures if one.criterion == filters.criterion]
+    kept = {"of": filters.criterion} if filters.criterion else {}
+    yield Section(
+        f"scores-{tables.section_name(basis, part)}",
+        tables.SECTIONS[basis, part],
+        help=confusion.HELP,
+        plot=_error_plot(figures, filters),
+        template="judge/confusions.html",
+        data=[
+            confusion.confusion_table(one, filters)
+            for one in (*first, *(one for one in figures if one not in first))
+        ],
+        links=[
+            Link(tables.SHORT_SECTIONS[kind], filters.address("judge-errors", ratings=name, **kept))
+            for name, kind in names.items()
+            if kind != (basis, part)
+        ],
+        tables=[linked(on_paper(tables.section(filters.compared, filters, basis, part)), filters)],
+    )
+
+
+def group_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show the errors by judge, prompt and model, those with most errors first."""
+    compared = filters.compared
+    known = [of.criterion for of in compared.blind]
+    criterion = filters.criterion if filters.criterion in known else None
+    groups = compared.groups_of(criterion)
+    if not groups:
+        return
+    table = tables.groups(compared, criterion)
+    found = [of for of in groups if of.accuracy.n >= FEWEST]
+    found.sort(key=lambda of: of.accuracy.value or 0)
+    titles = _group_titles([of.group for of in found])
+    dots = [
+        Dot(titles[of.group], share(complement(of.accuracy), _wrong_of_group(of, filters)))
+        for of in found[:_MOST_GROUPS]
+    ]
+    left_out = f", the {_MOST_GROUPS} with most errors" if len(found) > _MOST_GROUPS else ""
+    title = f"Share of wrong scores of groups with {FEWEST} blind ratings or more{left_out}"
+    if not dots:
+        dots = [*_single_groups(filters, criterion)]
+        title = f"Share of wrong scores by judge, by prompt and by model, with {FEWEST} blind ratings or more"
+    yield Section(
+        "by-group",
+        table.title,
+        answer="" if dots else f"No judge, prompt or model has {FEWEST} blind ratings yet.",
+        plot=DotPlot(title, dots) if dots else None,
+        links=[Link("Score pairs (CSV)", filters.address("judge-table", "pairs"))],
+        tables=[linked(table, filters)],
+    )
+
+
+def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot]:
+    """Yield the errors by judge, by prompt and by model: of each in which the records differ."""
+    for field in _GROUP_FIELDS:
+        found = filters.compared.accuracy_by(field, criterion)
+        for name, part, estimate in found if len(found) > 1 else ():
+            if estimate.n >= FEWEST:
+                place = {
+                    "criterion": criterion or "",
+                    "basis": "blind",
+                    "part": part,
+                    field: name or NO_MODEL,
+                }
+                url = filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
+                yield Dot(name.rpartition("/")[2] or "no model", share(complement(estimate), url))
+
+
+def _group_titles(groups: Sequence[JudgeGroup]) -> dict[JudgeGroup, str]:
+    """Return short titles: the parts in which the groups differ, and prompts by the end of their path."""
+    ends = {of.template: of.template.rpartition("/")[2] for of in groups}
+    prompts = ends if len({*ends.values()}) == len(ends) else dict(zip(ends, ends, strict=True))
+    parts = [(of.judge, prompts[of.template], of.model or "no model") for of in groups]
+    varied = [place for place, values in enumerate(zip(*parts, strict=True)) if len({*values}) > 1] or [2]
+    return {of: " · ".join(part[place] for place in varied) for of, part in zip(groups, parts, strict=True)}
+
+
+def _wrong_of_group(of: GroupAccuracy, filters: JudgeFilters) -> str:
+    """Return the URL of the group's ratings that differ from the judge."""
+    chosen = {"judge": of.group.judge, "template": of.group.template, "model": of.group.model or NO_MODEL}
+    wrong = {"criterion": of.criterion or "", "basis": "blind", "part": of.part, "human_said": OTHER_SCORE}
+    return filters.address("judge-decisions", **chosen, **wrong)
+
+
+def _error_plot(figures: list[AccuracyFigures], filters: JudgeFilters) -> DotPlot | None:
+    """Return the share of wrong scores, each of which leads to the wrong ones.
+
+    The verdict comes first, then the criteria with most errors, and at last those with too few ratings.
+    """
+    known = [one for one in figures if one.accuracy.value is not None]
+    known.sort(key=lambda one: (one.criterion is not None, one.accuracy.n < FEWEST, one.accuracy.value))
+    dots = [
+        Dot(
+            one.title,
+            share(
+                complement(one.accuracy),
+                filters.address("judge-decisions", **_records(one), human_said=OTHER_SCORE),
+            ),
+            is_assisted=one.basis == "assisted",
+        )
+        for one in known
+    ]
+    return DotPlot("Share of wrong scores: the verdict, then each criterion", dots) if dots else None
+
+
+def _separate(compared: JudgeVsHuman) -> list[tuple[Basis, Part]]:
+    """Return the ratings to show apart: all, and blind ones also by part, if both parts have some."""
+    found = []
+    for basis, part in compared.rated:
+        parts = [other for of, other in compared.rated if of == basis]
+        if part == "run" or (basis == "blind" and len(parts) == len(accuracy.PARTS)):
+            found.append((basis, part))
+    return found
+
+
+def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show how often reviewers agree among each other, and how many scores they change after the reveal."""
+    found = filters.agreement
+    table = tables.reviewers(found)
+    dots = [
+        Dot(
+            one.title,
+            share(
+                one.unanimous,
+                filters.address(
+                    "judge-decisions", criterion=one.criterion or "", basis="blind", shared="yes"
+                ),
+            ),
+        )
+        for one in found
+    ]
+    yield Section(
+        "reviewers",
+        "Agreement among reviewers",
+        answer="" if found else table.empty,
+        help=reviewer_agreement.DEFINITIONS["unanimous"],
+        plot=DotPlot("Records on which all reviewers agree", dots) if dots else None,
+        tables=[linked(table, filters)] if found else [],
+    )
+    compared = filters.compared
+    changes = tables.after_reveal(compared, filters)
+    changed = [
+        Dot(one.title, share(one.changed, tables.changed_ratings(filters, one.criterion)))
+        for one in compared.after_reveal
+        if one.changed.value is not None
+    ]
+    yield Section(
+        "after-reveal",
+        changes.title,
+        answer="" if changes.rows else changes.empty,
+        help=DEFINITIONS["changed"],
+        plot=DotPlot("Blind scores that were changed after the reveal", changed) if changed else None,
+        tables=[linked(changes, filters)] if changes.rows else [],
+    )
+
+
+def data_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show the facts about the records that a reader of the figures must know."""
+    sentences = data_summary.summarize_data(filters.scope.run).sentences
+    if sentences:
+        yield Section("data", "Data available", notes=sentences)

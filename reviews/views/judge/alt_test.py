@@ -1,0 +1,157 @@
+"""Show whether the judge may replace a reviewer."""
+
+from collections.abc import Iterator, Sequence
+
+from reviews.judge import alt_test
+from reviews.judge.alt_test import DEFINITIONS, EPSILONS, EpsilonAnswer, JudgeAltTest
+from reviews.judge.data_summary import counted
+from reviews.statistics.alt_test import FEWEST_RECORDS
+from reviews.views.dots import Dot, DotPlot, difference_plot
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.judge.sections import Section, Tone, linked, precisely
+from reviews.views.judge.tables import estimate_column
+from reviews.views.tables import Cell, Column, Table, count, percent, share, text_columns, words
+
+_TITLE = "May the judge replace a reviewer?"
+_HELP = (
+    "Each reviewer in turn is compared with the judge: which of the two gives the same score as more of the "
+    "others? The judge may replace reviewers if it is shown to be the closer one almost as often."
+    "\n\n"
+    f"{precisely(DEFINITIONS['epsilon'])} {precisely(DEFINITIONS['winning_rate'])}"
+)
+_NOBODY = (
+    "No record has blind scores of two reviewers. Let several reviewers score the same blind records, under "
+    "“Sampling and blind review”."
+)
+_TONES: dict[str, Tone] = {"passed": "ok", "shown worse": "bad", "not shown yet": ""}
+_LEAST_REACH = 30  # of the axis, in percentage points, so that every epsilon is on it
+_MOST_JUDGES = 3
+
+
+def alt_test_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show the test of the verdict, and the answers for the criteria behind it."""
+    found = alt_test.run_alt_tests(filters.scope)
+    verdicts = [one for one in found if one.criterion is None] or [*found]
+    answers = [(one, one.answers[0]) for one in verdicts]
+    yield Section(
+        "alt-test",
+        _TITLE,
+        answer=" ".join(_answer(one, answer) for one, answer in answers[:_MOST_JUDGES]) or _NOBODY,
+        tone=_TONES[answers[0][1].outcome] if len(answers) == 1 else "",
+        help=_HELP,
+        plot=_plot(verdicts, filters) if any(one.reviewers for one in verdicts) else None,
+        notes=[
+            f"{_subject(one)}: {answer.missing}" for one, answer in answers[:_MOST_JUDGES] if answer.missing
+        ],
+        tables=[linked(answers_table(found), filters), linked(reviewers_table(found), filters)]
+        if found
+        else [],
+    )
+
+
+def _subject(of: JudgeAltTest) -> str:
+    return of.judge if of.criterion is None else f"{of.judge}, {of.title}"
+
+
+def _answer(of: JudgeAltTest, answer: EpsilonAnswer) -> str:
+    judge, whom = _subject(of), f"{answer.suits} (epsilon {answer.epsilon:g})"
+    if answer.winning_rate is None:
+        return f"{judge}: not shown yet, because several reviewers scored too few records blind."
+    close = f"it is close enough to {len(answer.replaces)} of {counted(answer.tested, 'reviewer')}"
+    if answer.outcome == "passed":
+        return f"{judge} may replace {whom}: {close}."
+    if answer.outcome == "shown worse":
+        return f"{judge} may not replace {whom}: it is shown to be further from the others than most of them."
+    return f"Whether {judge} may replace {whom} is not shown yet: {close}."
+
+
+def _scored_together(filters: JudgeFilters, of: JudgeAltTest, reviewer: str) -> str:
+    """Return the URL of a reviewer's ratings of records that others scored blind as well."""
+    place = {"criterion": of.criterion or "", "basis": "blind", "shared": "yes"}
+    return filters.address("judge-decisions", **place, judge=of.judge, reviewer=reviewer)
+
+
+def _plot(verdicts: Sequence[JudgeAltTest], filters: JudgeFilters) -> DotPlot:
+    epsilon = next(iter(EPSILONS))
+    dots = [
+        Dot(
+            one.reviewer if len(verdicts) == 1 else f"{_subject(of)}: {one.reviewer}",
+            share(one.difference, _scored_together(filters, of, one.reviewer), sign="+"),
+            fewest=FEWEST_RECORDS,
+        )
+        for of in verdicts
+        for one in of.reviewers
+    ]
+    plot = difference_plot("How much more often the judge is closer than each reviewer", dots)
+    reach = max(_LEAST_REACH, plot.high)
+    title = f"allowed with epsilon {epsilon:g}"
+    return DotPlot(plot.title, dots, -reach, reach, plot.unit, line=-100 * epsilon, line_title=title)
+
+
+_SUBJECT = text_columns(judge="Judge", criterion="Criterion")
+
+
+def answers_table(found: Sequence[JudgeAltTest]) -> Table:
+    """Build the table of the answers for each judge and score."""
+    rows = [
+        [
+            words(of.judge),
+            words(of.title),
+            count(of.records),
+            share(of.advantage),
+            *(_outcome(answer) for answer in of.answers),
+        ]
+        for of in found
+    ]
+    columns = [
+        *_SUBJECT,
+        Column("records", "Records"),
+        estimate_column("advantage", "Advantage", DEFINITIONS["advantage"]),
+        *(
+            Column(
+                f"epsilon_{epsilon:g}",
+                f"\N{GREEK SMALL LETTER EPSILON} = {epsilon:g}",
+                f"Whether the judge may do the work of {suits}. It passes if it can replace at least half of "
+                f"the reviewers.\n\n"
+                f"{precisely(DEFINITIONS['epsilon'])} {precisely(DEFINITIONS['winning_rate'])}",
+                is_number=False,
+                notes=f"epsilon_{epsilon:g}_replaced",
+            )
+            for epsilon, suits in EPSILONS.items()
+        ),
+    ]
+    return Table("alt-test", _TITLE, columns, rows, _NOBODY)
+
+
+def _outcome(answer: EpsilonAnswer) -> Cell:
+    if answer.winning_rate is None:
+        return Cell(answer.outcome, answer.outcome, why=answer.missing)
+    rate = percent(len(answer.replaces), answer.tested).note
+    return Cell(answer.outcome, answer.outcome, note=f"close to {rate}", why=answer.missing)
+
+
+def reviewers_table(found: Sequence[JudgeAltTest]) -> Table:
+    """Build the table of the comparison with each reviewer."""
+    rows = [
+        [
+            words(of.judge),
+            words(of.title),
+            words(one.reviewer),
+            *map(_rate, (one.judge_closer, one.reviewer_closer)),
+            share(one.difference, sign="+"),
+        ]
+        for of in found
+        for one in of.reviewers
+    ]
+    columns = [
+        *_SUBJECT,
+        *text_columns(reviewer="Reviewer"),
+        Column("judge_closer", "Judge as close", DEFINITIONS["judge_closer"]),
+        Column("reviewer_closer", "Reviewer as close", DEFINITIONS["reviewer_closer"]),
+        estimate_column("difference", "Difference", DEFINITIONS["difference"]),
+    ]
+    return Table("alt-test-reviewers", "Judge and each reviewer", columns, rows, _NOBODY, folds=True)
+
+
+def _rate(value: float) -> Cell:
+    return Cell(f"{100 * value:.0f}%", round(100 * value, 1))

@@ -1,0 +1,260 @@
+"""Compare the judge with that of another run, and judges within the run, on the same responses."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from reviews.database.replica import read_from_replica
+from reviews.http.request import Request
+from reviews.judge.comparison import paired
+from reviews.judge.comparison.criteria import CriterionComparison
+from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, PairedComparison, Side
+from reviews.judge.comparison.predecessor import find_predecessor
+from reviews.judge.data_summary import counted, quoted
+from reviews.models import Evaluation, Run, User
+from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.models.runs import in_visible_runs
+from reviews.search.listing import QueryTooSlow, time_limit
+from reviews.views.access import replica_page
+from reviews.views.dots import Dot, DotPlot
+from reviews.views.judge import drift
+from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.overview import MOST_RECORDS
+from reviews.views.judge.pages import render_page
+from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.sections import Section, Tone
+from reviews.views.tables import Cell, Column, LinkedTable, Table, as_csv, count, share, text_columns, words
+
+_TONES: dict[str, Tone] = {"better": "ok", "worse": "bad", "not shown": ""}
+_MOST_JUDGES = 10
+# Reading the scores of more records takes longer than a page may take.
+_PAGE = Limits(scores=20_000, records=MOST_RECORDS)
+_RECORDS = Limits(scores=0, records=MOST_RECORDS, parts=False)
+_TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --compare instead."
+
+
+@replica_page
+def show_compare(request: Request, run_pk: int) -> HttpResponse:
+    """Show whether the judge is better than that of an earlier run, and compare judges within the run.
+
+    Without a chosen run, it is the most recent earlier one with the same responses.
+    """
+    filters = load(request, run_pk)
+    runs = _others(request, filters)
+    chosen = request.GET.get("with", "")
+    if chosen:
+        other = next((run for run in runs if str(run.pk) == chosen), None)
+    else:
+        other = find_predecessor(filters.scope.run, request.user)
+    problem = "Choose a run of the list." if chosen and other is None else ""
+    sections: list[Section] = []
+    try:
+        with time_limit():
+            sections = [
+                *_run_sections(filters, other),
+                *drift.drift_sections(filters, other),
+                *_judge_sections(filters),
+            ]
+    except QueryTooSlow:
+        problem = _TOO_SLOW
+    context = {"runs": runs, "other": other, "problem": problem, "sections": sections}
+    return render_page(request, filters, "judge-compare", context)
+
+
+@replica_page
+def show_pairs(request: Request, run_pk: int) -> HttpResponse:
+    """List the records behind a count of a comparison."""
+    filters = load(request, run_pk)
+    found, side = _chosen(request, filters)
+    pairs = found.list_pairs(side)
+    description = f"Verdicts on the same responses: {found.first} first, {found.second} second."
+    return render_records(
+        request,
+        filters,
+        _table(pairs[:MOST_ROWS], request.user),
+        title=_titles_of(found)[side],
+        description=description,
+        count=len(pairs),
+        csv_place="judge-pairs-csv",
+        back=reverse("judge-compare", args=[run_pk], query=_kept(request)),
+    )
+
+
+@require_safe
+@read_from_replica
+def pairs_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download the records behind a count of a comparison."""
+    found, side = _chosen(request, load(request, run_pk))
+    return as_csv(_table(found.list_pairs(side), request.user), "pairs.csv")
+
+
+def _others(request: Request, filters: JudgeFilters) -> list[Run]:
+    """Return the other runs that the reader may see, newest first."""
+    visible = Run.objects.visible_to(request.user).exclude(pk=filters.scope.run.pk)
+    return [*visible.order_by("-pk")]
+
+
+def _kept(request: Request) -> dict[str, str]:
+    return {"with": chosen} if (chosen := request.GET.get("with")) else {}
+
+
+def _chosen(request: Request, filters: JudgeFilters) -> tuple[PairedComparison, Side]:
+    """Return the comparison of the URL and the side whose records to list. Raises `Http404`."""
+    side = next((side for side in SIDES if side == request.GET.get("side")), None)
+    chosen = request.GET.get("with", "")
+    try:
+        with time_limit():
+            found = _find(request, filters, chosen)
+    except QueryTooSlow:
+        raise Http404(_TOO_SLOW) from None
+    if side is None or found is None:
+        raise Http404
+    return found, side
+
+
+def _find(request: Request, filters: JudgeFilters, chosen: str) -> PairedComparison | None:
+    run = filters.scope.run
+    if chosen:
+        others = (other for other in _others(request, filters) if str(other.pk) == chosen)
+        return next((paired.compare_runs(other, run, _RECORDS) for other in others), None)
+    names = (request.GET.get("first"), request.GET.get("second"))
+    return next(
+        (one for one in paired.compare_judges(run, _RECORDS) if (one.first, one.second) == names), None
+    )
+
+
+def _run_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
+    if other is not None:
+        found = paired.compare_runs(other, filters.scope.run, _PAGE)
+        yield _section("runs", f"Compared with {other.name}", found, filters, {"with": str(other.pk)})
+
+
+def _judge_sections(filters: JudgeFilters) -> Iterator[Section]:
+    found = sorted(paired.compare_judges(filters.scope.run, _PAGE), key=lambda one: -one.n)
+    for number, one in enumerate(found[:_MOST_JUDGES], start=1):
+        names = {"first": one.first, "second": one.second}
+        yield _section(f"judges-{number}", f"{one.first} and {one.second}", one, filters, names)
+
+
+def _section(
+    name: str, title: str, found: PairedComparison, filters: JudgeFilters, query: dict[str, str]
+) -> Section:
+    return Section(
+        name,
+        title,
+        answer=answer(found),
+        tone=_TONES[found.outcome],
+        help=(
+            "Did the judge get better? Both judges scored the same responses, and people scored some of them "
+            f"blind.\n\n{DEFINITION}"
+        ),
+        plot=_plot(found) if found.n else None,
+        figures=[*_figures(found, filters.scope.run, query)] if found.n else [],
+        notes=[*(change.sentence for change in found.changes), *found.notes],
+        tables=[
+            *([LinkedTable(_parts(found, f"{name}-parts"), "")] if found.parts else []),
+            *([LinkedTable(_criteria(found, f"{name}-criteria"), "")] if found.criteria else []),
+        ],
+    )
+
+
+def _parts(found: PairedComparison, name: str) -> Table:
+    """Build the table of the comparison by judge and by prompt."""
+    columns = [*text_columns(of="", part="Judge or prompt"), *_accuracy_columns(found)]
+    rows = [[words(part.of), words(part.name), *_accuracies(part.found)] for part in found.parts]
+    return Table(name, "By judge and by prompt", columns, rows, "")
+
+
+def _accuracy_columns(found: PairedComparison) -> list[Column]:
+    return [
+        Column("first", found.first, "The share of responses with the score of an unaided reviewer."),
+        Column("second", found.second, "The same for the second judge."),
+        Column("difference", "Difference", "The second share minus the first, with its 95% interval."),
+    ]
+
+
+def _accuracies(one: PairedComparison | CriterionComparison) -> list[Cell]:
+    return [share(one.first_accuracy), share(one.second_accuracy), share(one.difference, sign="+")]
+
+
+def _criteria(found: PairedComparison, name: str) -> Table:
+    """Build the table of the comparison by criterion."""
+    columns = [
+        *text_columns(criterion="Criterion"),
+        *_accuracy_columns(found),
+        Column("p", "p", "Two-sided, adjusted for all criteria (Holm 1979)."),
+    ]
+    rows = [[words(one.criterion), *_accuracies(one), words(f"{one.p:.3f}")] for one in found.criteria]
+    return Table(name, "Scores by criterion", columns, rows, "No criterion has scores to compare.")
+
+
+def answer(found: PairedComparison) -> str:
+    """Say in a sentence or two which judge is more accurate."""
+    if found.difference.value is None:
+        return found.difference.why
+    first, second = quoted(found.first), quoted(found.second)
+    on = f"{counted(found.responses, 'common response')}, by {counted(found.n, 'rating')} of either run"
+    rates = (
+        f"{second} is right on {share(found.second_accuracy).text} of {on}, {first} on "
+        f"{share(found.first_accuracy).text}."
+    )
+    difference = share(found.difference, sign="+").words
+    match found.outcome:
+        case "better":
+            return f"{second} is more accurate: {difference}. {rates}"
+        case "worse":
+            return f"{second} is less accurate: {difference}. {rates}"
+    return f"No difference is shown: {difference}. {rates}"
+
+
+def _plot(found: PairedComparison) -> DotPlot:
+    dots = [
+        Dot(found.first, share(found.first_accuracy)),
+        Dot(found.second, share(found.second_accuracy)),
+    ]
+    return DotPlot("Accuracy on the same responses", dots)
+
+
+def _figures(found: PairedComparison, run: Run, query: dict[str, str]) -> Iterator[tuple[Column, Cell]]:
+    for side, title in _titles_of(found).items():
+        url = reverse("judge-pairs", args=[run.pk], query=query | {"side": side})
+        yield Column(side, title), count(found.counts[side], url if found.lists(side) else "")
+
+
+def _titles_of(found: PairedComparison) -> dict[Side, str]:
+    """Return the title of each count."""
+    return {
+        "both": "Both right",
+        "first": f"Only {found.first} right",
+        "second": f"Only {found.second} right",
+        "neither": "Both wrong",
+    }
+
+
+def _table(pairs: Sequence[Pair], reader: User) -> Table:
+    columns = [
+        *text_columns(first_record="First record", first="First verdict"),
+        *text_columns(second_record="Second record", second="Second verdict"),
+        Column("human", "Human", "The verdict of a blind rating.", is_number=False),
+    ]
+    return Table("pairs", counted(len(pairs), "pair"), columns, [*_rows(pairs, reader)], "No such records.")
+
+
+def _rows(pairs: Sequence[Pair], reader: User) -> Iterator[list[Cell]]:
+    keys = {side.record for pair in pairs for side in (pair.first, pair.second)}
+    records = _titles(keys, reader)
+    for pair in pairs:
+        yield [
+            records[pair.first.record],
+            words(pair.first.verdict),
+            records[pair.second.record],
+            words(pair.second.verdict),
+            words(pair.human),
+        ]
+
+
+def _titles(keys: Iterable[int], reader: User) -> dict[int, Cell]:
+    records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
+    return {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}

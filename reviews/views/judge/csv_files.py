@@ -1,0 +1,80 @@
+"""Download the tables of the judge's pages as CSV."""
+
+from collections.abc import Callable
+
+from django.http import Http404, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from reviews.database.replica import read_from_replica
+from reviews.http.request import Request
+from reviews.judge import (
+    accuracy_figures,
+    alt_test,
+    error_analysis,
+    flag_choice,
+    flag_precision,
+    missed_errors,
+    reviewer_agreement,
+)
+from reviews.judge import leaderboard as judge_leaderboard
+from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.comparison.position_bias import measure_position_bias
+from reviews.judge.ratings import Basis
+from reviews.views.judge import alt_test as alt_test_page
+from reviews.views.judge import causes, flags, funnel, leaderboard, position_bias, tables
+from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.tables import Table, as_csv
+
+_TableBuilder = Callable[[JudgeFilters], Table]
+
+
+def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _TableBuilder:
+    return lambda filters: build(filters.compared)
+
+
+def _of_section(basis: Basis, part: accuracy_figures.Part) -> _TableBuilder:
+    return lambda filters: tables.section(filters.compared, filters, basis, part)
+
+
+# The tables by their name in the URL of the CSV file.
+TABLES: dict[str, _TableBuilder] = {
+    **{tables.section_name(*of): _of_section(*of) for of in tables.SECTIONS},
+    "groups": _of_compared(tables.all_groups),
+    "pairs": _of_compared(tables.pairs),
+    "after-reveal": lambda filters: tables.after_reveal(filters.compared, filters),
+    "alt-test": lambda filters: alt_test_page.answers_table(alt_test.run_alt_tests(filters.scope)),
+    "alt-test-reviewers": lambda filters: alt_test_page.reviewers_table(
+        alt_test.run_alt_tests(filters.scope)
+    ),
+    "position-orders": lambda filters: position_bias.orders_table(
+        measure_position_bias(filters.scope), filters
+    ),
+    "position-accuracy": lambda filters: position_bias.choices_table(measure_position_bias(filters.scope)),
+    "reviewers": lambda filters: tables.reviewers(
+        reviewer_agreement.measure_reviewer_agreement(filters.scope)
+    ),
+    "reasons": lambda filters: flags.reasons(flag_precision.measure_flag_precision(filters.scope), filters),
+    "flag-choice": lambda filters: flags.choice_table(flag_choice.choose_flags(filters.scope, filters.limit)),
+    "funnel": lambda filters: funnel.funnel_table(filters.followed, filters),
+    "missed-errors": lambda filters: flags.flag_figures_table(
+        missed_errors.estimate_missed_errors(filters.scope), filters
+    ),
+    "missed-errors-by-criterion": lambda filters: flags.criterion_miss_rates(
+        missed_errors.estimate_missed_errors(filters.scope)
+    ),
+    "models": lambda filters: leaderboard.models(judge_leaderboard.rank_models(filters.scope)),
+    "ranking-disagreements": lambda filters: leaderboard.ranking_disagreements(
+        judge_leaderboard.rank_models(filters.scope)
+    ),
+    "causes": lambda filters: causes.all_causes(error_analysis.analyse_errors(filters.scope).templates),
+}
+
+
+@require_safe
+@read_from_replica
+def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
+    """Download a table of these pages as CSV."""
+    filters = load(request, run_pk)
+    if table not in TABLES:
+        raise Http404
+    return as_csv(TABLES[table](filters), f"{table}.csv")

@@ -1,0 +1,288 @@
+"""Show the drift of the judge between two runs, and their models without it."""
+
+from collections.abc import Collection, Iterator
+
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from reviews.database.replica import read_from_replica
+from reviews.http.request import Request
+from reviews.judge.comparison.anchors import Anchors
+from reviews.judge.comparison.drift import DEFINITIONS, Drift, measure_drift
+from reviews.judge.data_summary import counted, quoted
+from reviews.models import Evaluation, Run, User
+from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.models.runs import in_visible_runs
+from reviews.search.indexing import VERDICT_ORDER
+from reviews.search.listing import QueryTooSlow, time_limit
+from reviews.views.access import replica_page
+from reviews.views.dots import Dot, DotPlot, difference_plot
+from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.sections import Section
+from reviews.views.judge.tables import estimate_column
+from reviews.views.tables import (
+    Cell,
+    Column,
+    LinkedTable,
+    Table,
+    as_csv,
+    count,
+    figure,
+    share,
+    text_columns,
+    words,
+)
+
+_TITLE = "Did the judge drift?"
+_MODELS = "Models, without the judge's shift"
+_HELP = (
+    "Does the judge now give other verdicts on the same responses? These responses are in both runs, so only "
+    f"the judge can differ.\n\n{DEFINITIONS['shift']}"
+)
+_MODELS_HELP = (
+    "Is a model of one run better than a model of the other, if both had been judged alike? The judge's "
+    f"shift is subtracted from the difference of their pass rates.\n\n{DEFINITIONS['adjusted']}"
+)
+_SAME_NAMES = (
+    "Judge, prompt and criteria have the same names in both runs. The shift has another cause, such as a new "
+    "version behind the same name."
+)
+_CHANGED = "Pairs of records whose verdict changed in this way between the two runs."
+_MOST_DOTS = 12
+_TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --drift instead."
+
+
+def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
+    """Show the judge's shift since another run, and the models of both runs."""
+    if other is None:
+        return
+    found = measure_drift(other, filters.scope.run)
+    query = {"with": str(other.pk)}
+    yield Section(
+        "drift",
+        _TITLE,
+        answer=answer(found),
+        tone="warn" if found.outcome != "not shown" else "",
+        help=_HELP,
+        plot=_plot(found) if found.counts else None,
+        figures=[*_figures(found, filters, query)] if found.counts else [],
+        notes=[*_changes(found), *found.notes],
+        tables=[_linked(_criteria(found), filters, query)] if found.criteria else [],
+    )
+    if found.models:
+        yield Section(
+            "models",
+            _MODELS,
+            answer=_models_answer(found),
+            help=_MODELS_HELP,
+            plot=_models_plot(found),
+            tables=[_linked(_models(found), filters, query)],
+        )
+
+
+@replica_page
+def show_anchors(request: Request, run_pk: int) -> HttpResponse:
+    """List the pairs of records with two verdicts on the same response."""
+    filters = load(request, run_pk)
+    found, first, second = _chosen(request, filters)
+    pairs = found.listed_with(first, second)
+    description = f"The verdict was {first} in {found.first} and is {second} in {found.second}."
+    return render_records(
+        request,
+        filters,
+        _table(pairs.head(MOST_ROWS), request.user),
+        title=f"{first} → {second}",
+        description=description,
+        count=len(pairs),
+        csv_place="judge-anchors-csv",
+        back=reverse("judge-compare", args=[run_pk], query={"with": request.GET.get("with", "")}),
+    )
+
+
+@require_safe
+@read_from_replica
+def anchors_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download a table of the drift as CSV, or the pairs of records with two verdicts."""
+    filters = load(request, run_pk)
+    build = {"criteria": _criteria, "models": _models}.get(request.GET.get("table", ""))
+    if build:
+        table = build(_find(request, filters))
+        return as_csv(table, f"{table.name}.csv")
+    found, first, second = _chosen(request, filters)
+    return as_csv(_table(found.listed_with(first, second), request.user), "anchors.csv")
+
+
+def _chosen(request: Request, filters: JudgeFilters) -> tuple[Drift, str, str]:
+    """Return the drift of the URL and the verdicts whose pairs to list. Raises `Http404`."""
+    first, second = (request.GET.get(name, "") for name in ("first", "second"))
+    if not {first, second} <= {*VERDICT_ORDER}:
+        raise Http404
+    return _find(request, filters), first, second
+
+
+def _find(request: Request, filters: JudgeFilters) -> Drift:
+    visible = Run.objects.visible_to(request.user).exclude(pk=filters.scope.run.pk)
+    other = next((run for run in visible if str(run.pk) == request.GET.get("with")), None)
+    if other is None:
+        raise Http404
+    try:
+        with time_limit():
+            return measure_drift(other, filters.scope.run)
+    except QueryTooSlow:
+        raise Http404(_TOO_SLOW) from None
+
+
+def answer(found: Drift) -> str:
+    """Say in a sentence or two whether the judge gives other verdicts on the same responses."""
+    if found.shift.value is None:
+        return found.shift.why
+    shift = share(found.shift, sign="+").words
+    changed = f"It changed {share(found.changed).words} of the verdicts."
+    if found.outcome == "not shown":
+        return f"No shift is shown: the pass rate on the same responses changed by {shift}. {changed}"
+    return (
+        f"The judge of {found.second} is {found.outcome}: the pass rate on the same responses changed by "
+        f"{shift}. {changed}"
+    )
+
+
+def _changes(found: Drift) -> Iterator[str]:
+    if not found.changes and found.outcome != "not shown":
+        yield _SAME_NAMES
+    yield from (change.sentence for change in found.changes)
+
+
+def _plot(found: Drift) -> DotPlot:
+    dots = [Dot(found.first, share(found.first_rate)), Dot(found.second, share(found.second_rate))]
+    return DotPlot("Pass rate by the judge on the same responses", dots)
+
+
+def _figures(found: Drift, filters: JudgeFilters, query: dict[str, str]) -> Iterator[tuple[Column, Cell]]:
+    yield Column("changed", "Changed verdicts", DEFINITIONS["changed"]), share(found.changed)
+    for (first, second), pairs in found.counts.items():
+        if first != second:
+            url = reverse(
+                "judge-anchors",
+                args=[filters.scope.run.pk],
+                query=query | {"first": first, "second": second},
+            )
+            is_listed = len(found.listed_with(first, second))
+            yield (
+                Column(f"{first}-{second}", f"{first} → {second}", _CHANGED),
+                count(pairs, url if is_listed else ""),
+            )
+
+
+def _linked(table: Table, filters: JudgeFilters, query: dict[str, str]) -> LinkedTable:
+    query = query | {"table": table.name.removeprefix("drift-")}
+    return LinkedTable(table, reverse("judge-anchors-csv", args=[filters.scope.run.pk], query=query))
+
+
+def _criteria(found: Drift) -> Table:
+    columns = [
+        *text_columns(criterion="Criterion"),
+        Column("pairs", "Pairs"),
+        Column("first", f"Mean in {found.first}", "Named scores count from 0 (worst) to 1 (best)."),
+        Column("second", f"Mean in {found.second}"),
+        estimate_column("shift", "Shift", "The second mean minus the first, on the same responses."),
+    ]
+    rows = [
+        [
+            words(one.title),
+            count(one.pairs),
+            _mean(one.first_mean),
+            _mean(one.second_mean),
+            figure(one.shift, "+,.2f"),
+        ]
+        for one in found.criteria
+    ]
+    return Table("drift-criteria", "Mean scores on the same responses", columns, rows, "No scores.")
+
+
+def _mean(value: float) -> Cell:
+    return Cell(f"{value:,.2f}", round(value, 4))
+
+
+def _models_answer(found: Drift) -> str:
+    shown = [one for one in found.models if one.adjusted.low is not None and one.adjusted.high is not None]
+    better = [one for one in shown if (one.adjusted.low or 0) > 0 or (one.adjusted.high or 0) < 0]
+    if not better:
+        return "No difference between models of the two runs is shown without the judge's shift."
+    largest = max(better, key=lambda one: abs(one.adjusted.value or 0))
+    return (
+        f"{counted(len(better), 'pair')} of {len(found.models):,} differ beyond chance. The largest "
+        f"difference: {largest.second_model} in {quoted(found.second)} and {largest.first_model} in "
+        f"{quoted(found.first)}, {share(largest.adjusted, sign='+').words}."
+    )
+
+
+def _models_plot(found: Drift) -> DotPlot:
+    largest = sorted(found.models, key=lambda one: -abs(one.adjusted.value or 0))[:_MOST_DOTS]
+    dots = [
+        Dot(
+            f"{one.second_model} now, {one.first_model} before",
+            share(one.adjusted, sign="+"),
+            other=None if one.raw.value is None else 100 * one.raw.value,
+        )
+        for one in largest
+    ]
+    title = (
+        f"Pass rate in {quoted(found.second)} minus that in {quoted(found.first)}, without the judge's shift"
+    )
+    plot = difference_plot(title, dots)
+    reach = max(plot.high, *(abs(dot.other or 0) for dot in dots))
+    return DotPlot(
+        plot.title,
+        dots,
+        -reach,
+        reach,
+        unit="",
+        line=0,
+        line_title="no difference",
+        other_title="with the shift",
+    )
+
+
+def _models(found: Drift) -> Table:
+    columns = [
+        *text_columns(second_model=f"Model in {found.second}", first_model=f"Model in {found.first}"),
+        estimate_column("second_rate", "Pass rate", "By the judge of its run, over all records."),
+        estimate_column("first_rate", "Pass rate, earlier run", "By the judge of its run."),
+        estimate_column("raw", "Difference", "With the judge's shift."),
+        estimate_column("adjusted", "Without the shift", DEFINITIONS["adjusted"]),
+    ]
+    rows = [
+        [
+            words(one.second_model),
+            words(one.first_model),
+            share(one.second_rate),
+            share(one.first_rate),
+            share(one.raw, sign="+"),
+            share(one.adjusted, sign="+"),
+        ]
+        for one in found.models
+    ]
+    return Table("drift-models", _MODELS, columns, rows, "No models to compare.", folds=True)
+
+
+def _table(pairs: Anchors, reader: User) -> Table:
+    columns = [
+        *text_columns(first_record="First record", first="First verdict"),
+        *text_columns(second_record="Second record", second="Second verdict"),
+    ]
+    return Table("anchors", counted(len(pairs), "pair"), columns, [*_rows(pairs, reader)], "No such records.")
+
+
+def _rows(pairs: Anchors, reader: User) -> Iterator[list[Cell]]:
+    titles = record_titles({*pairs.first.tolist(), *pairs.second.tolist()}, reader)
+    columns = (pairs.first, pairs.first_verdict, pairs.second, pairs.second_verdict)
+    for first, verdict, second, later in zip(*(column.tolist() for column in columns), strict=True):
+        yield [titles[first], words(VERDICT_ORDER[verdict]), titles[second], words(VERDICT_ORDER[later])]
+
+
+def record_titles(keys: Collection[int], reader: User) -> dict[int, Cell]:
+    """Return a cell with a link for each record that the reader may see."""
+    records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
+    return {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}

@@ -1,0 +1,240 @@
+"""Freeze decisions of a run as a gold set, and measure its judge against a gold set."""
+
+from collections.abc import Iterator
+from functools import partial
+from http import HTTPStatus
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from reviews.database.replica import read_from_replica
+from reviews.http.request import Request
+from reviews.judge.accuracy_figures import AccuracyFigures
+from reviews.judge.drilldown import ANY_SCORE
+from reviews.judge.gold import gold_sets, measurement
+from reviews.judge.gold.measurement import BASES, GoldBasis, GoldMeasurement, GoldRecord
+from reviews.judge.scope import JudgeScope
+from reviews.models import Evaluation, GoldSet, User
+from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.models.runs import in_visible_runs
+from reviews.records.scores import criterion_title, format_score
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.search.listing import QueryTooSlow, time_limit
+from reviews.views.access import replica_page
+from reviews.views.dots import Dot, DotPlot
+from reviews.views.judge import confusion
+from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.pages import render_page
+from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.sections import Section
+from reviews.views.judge.tables import figures_table
+from reviews.views.tables import Cell, Column, LinkedTable, Table, as_csv, moment, share, text_columns, words
+
+_TOO_SLOW = "This takes too long on a page. Run manage.py gold_sets measure instead."
+_TITLES: dict[GoldBasis, str] = {"blind": "Blind ratings", "adjudicated": "Adjudicated decisions"}
+_RECORD_FILTERS = {"reviewer", "since", "until"}
+_COLUMNS = [
+    *text_columns(record="Record", judge="Judge"),
+    Column("human", "Gold set", "The score or verdict in the gold set.", is_number=False),
+    *text_columns(reviewer="Reviewer", at="When"),
+]
+
+
+class FreezeForm(forms.Form):
+    """The name of a new gold set."""
+
+    use_required_attribute = False
+    name = forms.CharField(
+        label="Name",
+        max_length=gold_sets.NAME_LENGTH,
+        error_messages={"required": "Enter a name for the gold set."},
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def gold_page(request: Request, run_pk: int) -> HttpResponse:
+    """Measure the judge against a chosen gold set. POST freezes the decisions of the run."""
+    filters = load(request, run_pk)
+    form = FreezeForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        try:
+            frozen = gold_sets.freeze(scope=filters.scope, name=form.cleaned_data["name"], actor=request.user)
+        except InvalidSettings as invalid:
+            for field, sentences in invalid.problems.items():
+                form.add_error(field if field in form.fields else None, [*sentences])
+        else:
+            messages.success(request, " ".join(frozen.sentences))
+            return redirect(filters.address("judge-gold", set=frozen.gold_set.name))
+    sets = [*GoldSet.objects.visible_to(request.user).order_by("-pk")]
+    chosen = request.GET.get("set", "")
+    gold_set = next((one for one in sets if one.name == chosen), None)
+    problem = "Choose a gold set of the list." if chosen and gold_set is None else ""
+    sections: list[Section] = []
+    if gold_set:
+        found = _measure(gold_set, filters.scope)
+        sections = [*_sections(found, filters)] if found else []
+        problem = "" if found else _TOO_SLOW
+    context = {
+        "form": form,
+        "sets": sets,
+        "gold_set": gold_set,
+        "problem": problem,
+        "sections": sections,
+        "kept": [*filters.chosen.items()],
+        "action": filters.address("judge-gold", **({"set": chosen} if gold_set else {})),
+    }
+    response = render_page(request, filters, "judge-gold", context)
+    response.status_code = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return response
+
+
+def _measure(gold_set: GoldSet, scope: JudgeScope) -> GoldMeasurement | None:
+    """Measure within the time of a page: without criteria if they take longer, or else not at all."""
+    for criteria in (True, False):
+        try:
+            with time_limit():
+                return measurement.measure(gold_set, scope, criteria=criteria)
+        except QueryTooSlow:
+            continue
+    return None
+
+
+def _sections(found: GoldMeasurement, filters: JudgeFilters) -> Iterator[Section]:
+    figures = found.figures.get("blind", ())
+    yield Section(
+        "gold",
+        found.gold_set.name,
+        answer=_answer(found),
+        help=(
+            "How often does this judge agree with decisions that were kept from an earlier run? Records are "
+            f"matched by task, model and answer.\n\n{measurement.DEFINITION}"
+        ),
+        plot=_plot(found, filters) if figures else None,
+        notes=[*found.notes, *_ignored(filters)],
+        tables=[LinkedTable(figures_table("gold-blind", "Figures", figures), "")] if figures else [],
+    )
+    for basis, of_basis in found.figures.items():
+        yield Section(
+            f"gold-{basis}",
+            _TITLES[basis],
+            help=f"Which scores the judge confuses. Each number leads to its records.\n\n{BASES[basis]}",
+            template="judge/confusions.html",
+            data=[
+                confusion.matrix(one, partial(_address, filters, _query(found, basis, one)))
+                for one in of_basis
+            ],
+        )
+
+
+def _answer(found: GoldMeasurement) -> str:
+    headline = found.headline
+    if headline is None:
+        return found.unknown or "No record of this run can be measured with a blind rating of the gold set."
+    if headline.accuracy.value is None:
+        return headline.accuracy.why
+    return f"The judge is right on {share(headline.accuracy).words} of the gold set's verdicts."
+
+
+def _plot(found: GoldMeasurement, filters: JudgeFilters) -> DotPlot:
+    dots = [
+        Dot(
+            one.title,
+            share(one.accuracy, _address(filters, _query(found, "blind", one), ANY_SCORE, ANY_SCORE)),
+        )
+        for one in found.figures["blind"]
+    ]
+    return DotPlot("Agreement with the gold set's verdicts and scores", dots)
+
+
+def _ignored(filters: JudgeFilters) -> Iterator[str]:
+    if _RECORD_FILTERS & {*filters.chosen}:
+        yield "The filters by reviewer and date apply to freezing only, not to these figures."
+
+
+def _address(filters: JudgeFilters, query: dict[str, str], judge: str, human: str) -> str:
+    """Return the URL of the records with a pair of scores."""
+    return filters.address("judge-gold-records", **query, judge_said=judge, human_said=human)
+
+
+def _query(found: GoldMeasurement, basis: GoldBasis, figures: AccuracyFigures) -> dict[str, str]:
+    query = {"set": found.gold_set.name, "basis": basis}
+    return query | ({"criterion": figures.criterion} if figures.criterion else {})
+
+
+@replica_page
+def show_records(request: Request, run_pk: int) -> HttpResponse:
+    """List the records behind a count."""
+    filters = load(request, run_pk)
+    gold_set, rows = _records(request, filters)
+    criterion = request.GET.get("criterion", "")
+    description = (
+        f"Decisions of the gold set {gold_set.name} on responses of this run. Records in the queue are "
+        "counted, but not listed."
+    )
+    return render_records(
+        request,
+        filters,
+        _table(rows[:MOST_ROWS], criterion, request.user),
+        title=f"{criterion_title(criterion) if criterion else 'Verdict'}: gold set {gold_set.name}",
+        description=description,
+        count=len(rows),
+        csv_place="judge-gold-records-csv",
+        back=filters.address("judge-gold", set=gold_set.name),
+    )
+
+
+@require_safe
+@read_from_replica
+def records_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download the records behind a count."""
+    _, rows = _records(request, load(request, run_pk))
+    return as_csv(_table(rows, request.GET.get("criterion", ""), request.user), "gold-set.csv")
+
+
+def _records(request: Request, filters: JudgeFilters) -> tuple[GoldSet, list[GoldRecord]]:
+    """Return the gold set of the URL and the records to list. Raises `Http404`."""
+    query = request.GET
+    if "\0" in "".join(query.dict().values()):
+        raise Http404
+    basis = next((basis for basis in BASES if basis == query.get("basis")), None)
+    gold_set = GoldSet.objects.visible_to(request.user).filter(name=query.get("set", "")).first()
+    if basis is None or gold_set is None:
+        raise Http404
+    said = (query.get("judge_said", ""), query.get("human_said", ""))
+    try:
+        with time_limit():
+            return gold_set, measurement.list_records(
+                gold_set, filters.scope, basis, query.get("criterion") or None, said
+            )
+    except QueryTooSlow:
+        raise Http404(_TOO_SLOW) from None
+
+
+def _table(rows: list[GoldRecord], criterion: str, reader: User) -> Table:
+    return Table("gold-records", "Records", _COLUMNS, [*_rows(rows, criterion, reader)], "No such records.")
+
+
+def _rows(rows: list[GoldRecord], criterion: str, reader: User) -> Iterator[list[Cell]]:
+    keys = [one.record for one in rows]
+    records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
+    titles = {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}
+    # A record may have been deleted meanwhile.
+    for one in (one for one in rows if one.record in titles):
+        yield [
+            titles[one.record],
+            *(words(_said(score, criterion)) for score in (one.judge, one.human)),
+            words(one.reviewer),
+            moment(one.at),
+        ]
+
+
+def _said(score: object, criterion: str) -> str:
+    if score is None:
+        return "none"
+    return format_score(score) if criterion else str(score)

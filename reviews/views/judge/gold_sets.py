@@ -1,0 +1,128 @@
+"""List, import, export, rename and delete gold sets."""
+
+from http import HTTPStatus
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from reviews.accounts.permissions import check
+from reviews.http.request import Request
+from reviews.http.streaming import download
+from reviews.imports import uploads
+from reviews.judge.gold import gold_file, gold_sets
+from reviews.judge.scope import FILTERS
+from reviews.models import GoldSet
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.storage.chunks import BLOCK_SIZE
+
+
+class ImportForm(forms.Form):
+    """A file with a gold set."""
+
+    use_required_attribute = False
+    file = forms.FileField(
+        label="JSONL file",
+        help_text="A gold set that was exported here or in another installation.",
+        error_messages={"required": "Choose a file. If you did, the upload was interrupted: send it again."},
+        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.gz,.zst"}),
+    )
+    name = forms.CharField(
+        label="Name",
+        required=False,
+        max_length=gold_sets.NAME_LENGTH,
+        help_text="Leave empty for the name in the file.",
+    )
+
+
+class NameForm(forms.Form):
+    """The name of a gold set."""
+
+    use_required_attribute = False
+    name = forms.CharField(label="Name", max_length=gold_sets.NAME_LENGTH)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def gold_set_list(request: Request) -> HttpResponse:
+    """List the gold sets, newest first. POST imports one."""
+    check(request.user, "lead_review")
+    form = ImportForm()
+    if request.method == "POST":
+        form = ImportForm(request.POST, request.FILES)
+        gold_set = _import(form, request) if form.is_valid() else None
+        if gold_set:
+            messages.success(request, f"Imported {gold_set.name}.")
+            return redirect("gold-set", gold_set.pk)
+    sets = GoldSet.objects.visible_to(request.user).annotate(size=Count("ratings")).order_by("-pk")
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
+    return render(request, "judge/gold_sets.html", {"form": form, "sets": sets}, status=status)
+
+
+def _import(form: ImportForm, request: Request) -> GoldSet | None:
+    """Import an uploaded file. Return None, with the reasons in the form, if it is refused."""
+    file = form.cleaned_data["file"]
+    try:
+        uploads.check_size(file.size or 0)
+        return gold_file.import_gold_set(
+            file.chunks(BLOCK_SIZE), actor=request.user, name=form.cleaned_data["name"]
+        )
+    except InvalidSettings as invalid:
+        for field, sentences in invalid.problems.items():
+            form.add_error(field, [*sentences])
+    except uploads.FileTooLarge as error:
+        form.add_error("file", str(error))
+    return None
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def show_gold_set(request: Request, pk: int) -> HttpResponse:
+    """Show a gold set. POST renames it."""
+    gold_set = _load(request, pk)
+    form = NameForm(request.POST or None, initial={"name": gold_set.name})
+    if request.method == "POST" and form.is_valid():
+        try:
+            gold_sets.rename(gold_set_id=pk, name=form.cleaned_data["name"], actor=request.user)
+        except InvalidSettings as invalid:
+            form.add_error("name", [*invalid.problems["name"]])
+        else:
+            messages.success(request, "Renamed the gold set.")
+            return redirect("gold-set", pk)
+    counts = dict(gold_set.ratings.values_list("basis").annotate(Count("pk")))
+    context = {
+        "gold_set": gold_set,
+        "form": form,
+        "blind": counts.get("blind", 0),
+        "adjudicated": counts.get("adjudicated", 0),
+        "responses": gold_set.ratings.values("response").distinct().count(),
+        "filters": [(FILTERS.get(name, name), value) for name, value in gold_set.filters.items()],
+    }
+    is_invalid = request.method == "POST"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_invalid else HTTPStatus.OK
+    return render(request, "judge/gold_set.html", context, status=status)
+
+
+@require_POST
+def export_gold_set(request: Request, pk: int) -> StreamingHttpResponse:
+    """Download a gold set as JSONL."""
+    gold_set = _load(request, pk)
+    return download(gold_file.export_gold_set(gold_set, request.user), f"{gold_set.name}-gold-set.jsonl")
+
+
+@require_POST
+def delete_gold_set(request: Request, pk: int) -> HttpResponse:
+    """Delete a gold set."""
+    gold_set = _load(request, pk)
+    gold_sets.delete(gold_set_id=pk, actor=request.user)
+    messages.success(request, f"Deleted {gold_set.name}.")
+    return redirect("gold-sets")
+
+
+def _load(request: Request, pk: int) -> GoldSet:
+    check(request.user, "lead_review")
+    return get_object_or_404(GoldSet.objects.visible_to(request.user).select_related("run"), pk=pk)

@@ -1,0 +1,149 @@
+"""Show the judge's accuracy over runs."""
+
+from collections.abc import Iterator
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from reviews.database.replica import read_from_replica
+from reviews.http.request import Request
+from reviews.judge.accuracy import DEFINITIONS
+from reviews.judge.comparison.history import (
+    DEFINITION,
+    MOST_POINTS,
+    RELATIONS,
+    History,
+    HistoryPoint,
+    accuracy_over_runs,
+    read_relation,
+)
+from reviews.judge.data_summary import counted
+from reviews.models import Run
+from reviews.views.access import replica_page
+from reviews.views.dots import Dot, DotPlot
+from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.pages import render_page
+from reviews.views.judge.sections import Section
+from reviews.views.judge.tables import estimate_column
+from reviews.views.tables import (
+    Cell,
+    LinkedTable,
+    Table,
+    as_csv,
+    moment,
+    share,
+    text_columns,
+    words,
+)
+
+_TITLE = "Accuracy over runs"
+_HELP = (
+    "Is the judge getting better from run to run? Each dot is the accuracy over a whole run, the oldest run "
+    f"first.\n\n{DEFINITION}"
+)
+_ONLY_ONE = "No other run that you can see has the same judge, prompt or criteria."
+_OTHER_RECORDS = "The runs may have other records. Compare shows the difference on the same responses."
+# Choosing runs sends this parameter, so that a choice of none differs from no choice.
+_PICKED = "pick"
+
+
+@replica_page
+def show_history(request: Request, run_pk: int) -> HttpResponse:
+    """Show the accuracy of the judge in the run and in related runs."""
+    filters = load(request, run_pk)
+    found = _find(request, filters)
+    context = {
+        "relations": RELATIONS,
+        "by": request.GET.get("by", ""),
+        "picked": _PICKED,
+        "related": [one for one in found.related if one.run != found.run],
+        "sections": [_section(found, request)],
+    }
+    return render_page(request, filters, "judge-history", context)
+
+
+@require_safe
+@read_from_replica
+def history_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download the accuracy over runs as CSV."""
+    return as_csv(_table(_find(request, load(request, run_pk))), "accuracy-over-runs.csv")
+
+
+def _find(request: Request, filters: JudgeFilters) -> History:
+    keys = [int(key) for key in request.GET.getlist("run") if key.isdecimal() and len(key) < 19]
+    return accuracy_over_runs(
+        filters.scope.run,
+        Run.objects.visible_to(request.user),
+        by=read_relation(request.GET.get("by", "")),
+        chosen=keys if _PICKED in request.GET else None,
+    )
+
+
+def _section(found: History, request: Request) -> Section:
+    csv_url = reverse("judge-history-csv", args=[found.run.pk]) + f"?{request.GET.urlencode()}"
+    return Section(
+        "history",
+        _TITLE,
+        answer=_answer(found),
+        help=_HELP,
+        plot=DotPlot(_TITLE, dots) if (dots := [*_dots(found)]) else None,
+        notes=[*_notes(found)],
+        tables=[LinkedTable(_table(found), csv_url)] if found.points else [],
+    )
+
+
+def _answer(found: History) -> str:
+    known = [point for point in found.points if point.accuracy.value is not None]
+    if not known:
+        return found.points[-1].accuracy.why if found.points else "This run has no records."
+    parts = [f"{point.run.name}: {share(point.accuracy).words}" for point in reversed(known[-2:])]
+    return f"{'. Before, '.join(parts)}."
+
+
+def _dots(found: History) -> Iterator[Dot]:
+    for point in found.points:
+        if point.accuracy.value is not None:
+            yield Dot(point.run.name, share(point.accuracy, _url(point)))
+
+
+def _url(point: HistoryPoint) -> str:
+    return reverse("judge", args=[point.run.pk])
+
+
+def _notes(found: History) -> Iterator[str]:
+    if not [one for one in found.related if one.run != found.run]:
+        yield _ONLY_ONE
+    if len(found.points) > 1:
+        yield _OTHER_RECORDS
+    for point in found.points:
+        if point.changes:
+            yield f"{point.run.name}: {' '.join(change.sentence for change in point.changes)}"
+    for point in found.points:
+        if point.accuracy.value is None:
+            yield f"{point.run.name}: {point.accuracy.why}"
+    if found.omitted:
+        older = counted(found.omitted, "older run")
+        yield f"Only the newest {MOST_POINTS} runs are shown, without {older}."
+
+
+def _table(found: History) -> Table:
+    columns = [
+        *text_columns(run="Run", at="Created", judge="Judge", template="Prompt", related_by="In common"),
+        *text_columns(changes="Changed since the run before"),
+        estimate_column("accuracy", "Accuracy", DEFINITIONS["accuracy"]),
+    ]
+    return Table("history", _TITLE, columns, [_row(point, found) for point in found.points], _ONLY_ONE)
+
+
+def _row(point: HistoryPoint, found: History) -> list[Cell]:
+    common = ", ".join(RELATIONS[one] for one in point.related_by)
+    return [
+        words(point.run.name, url=_url(point)),
+        moment(point.at),
+        words(", ".join(point.judges)),
+        words(", ".join(point.templates)),
+        words(common or ("this run" if point.run == found.run else "")),
+        words(" ".join(change.sentence for change in point.changes)),
+        share(point.accuracy),
+    ]

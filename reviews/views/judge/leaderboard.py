@@ -1,0 +1,123 @@
+"""Show the models as ranked by the judge and by reviewers."""
+
+from collections.abc import Iterator
+
+from reviews.judge import leaderboard
+from reviews.judge.leaderboard import Leaderboard, RankedModel, RankingDisagreement
+from reviews.models import Run
+from reviews.views.dots import Dot, DotPlot
+from reviews.views.judge.filters import JudgeFilters, record_list
+from reviews.views.judge.sections import Section, linked
+from reviews.views.judge.tables import estimate_column, explained_column
+from reviews.views.tables import (
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    count,
+    percent,
+    share,
+    text_columns,
+    words,
+)
+
+_MODELS = [
+    Column("model", "Model", is_number=False),
+    Column("records", "Records"),
+    explained_column(leaderboard.DEFINITIONS, "judge_rate", "Judge's pass rate"),
+    estimate_column(
+        "estimate",
+        "Reviewers' pass rate",
+        leaderboard.DEFINITIONS["estimate"],
+    ),
+    explained_column(leaderboard.DEFINITIONS, "judge_rank", "Judge's rank"),
+    Column("ranks", "Possible ranks", leaderboard.DEFINITIONS["rank"], is_number=False),
+    Column("ratings", "Blind ratings"),
+]
+
+
+def models(found: Leaderboard) -> Table:
+    return Table(
+        "models",
+        "Models",
+        _MODELS,
+        [_model(model, found.scope.run) for model in found.models],
+        found.unknown or "This run has no records.",
+    )
+
+
+def _model(model: RankedModel, run: Run) -> list[Cell]:
+    return [
+        words(model.title, url=record_list(run, model=model.name) if model.name else ""),
+        count(model.records),
+        percent(model.passes, model.judged),
+        share(model.estimate),
+        _rank(model.judge_rank),
+        _ranks(model),
+        count(model.ratings),
+    ]
+
+
+def _rank(rank: int | None) -> Cell:
+    return NOTHING if rank is None else count(rank)
+
+
+def _ranks(model: RankedModel) -> Cell:
+    first, last = model.best_rank, model.worst_rank
+    if first is None or last is None:
+        return NOTHING
+    return words(f"{first}" if first == last else f"{first} to {last}")
+
+
+_DISAGREEMENTS = [
+    *text_columns(ahead="Judge ranks higher", behind="Reviewers rank higher"),
+    estimate_column("difference", "Difference", leaderboard.DEFINITIONS["difference"]),
+    explained_column(leaderboard.DEFINITIONS, "p", "p"),
+    Column(
+        "is_significant", "Significant?", leaderboard.DEFINITIONS["ranking_disagreements"], is_number=False
+    ),
+]
+
+
+def ranking_disagreements(found: Leaderboard) -> Table:
+    none = (
+        "The judge and reviewers agree on the order of all models."
+        if found.pairs
+        else "Not enough data to compare models."
+    )
+    rows = [_disagreement(pair) for pair in found.ranking_disagreements]
+    return Table("ranking-disagreements", "Ranking disagreements", _DISAGREEMENTS, rows, none)
+
+
+def _disagreement(pair: RankingDisagreement) -> list[Cell]:
+    return [
+        words(pair.ahead),
+        words(pair.behind),
+        share(pair.difference, sign="+"),
+        Cell(f"{pair.p:.3f}" if pair.p >= 0.001 else "< 0.001", round(pair.p, 6)),
+        words("Yes" if pair.is_significant else "No"),
+    ]
+
+
+def model_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show the reviewers' pass rate of each model, and the pairs that the judge ranks the other way."""
+    found = leaderboard.rank_models(filters.scope)
+    table, disagreements = models(found), ranking_disagreements(found)
+    dots = [_dot(model, filters.scope.run) for model in found.models if model.estimate.value is not None]
+    plot = DotPlot("Reviewers' pass rate by model", dots, other_title="the judge's pass rate")
+    shown = [one for one in (table, disagreements) if one.rows]
+    yield Section(
+        "models",
+        "Pass rate by model",
+        answer="" if dots else found.unknown or table.empty,
+        help=leaderboard.DEFINITIONS["estimate"],
+        plot=plot if dots else None,
+        notes=[] if found.unknown else found.sentences,
+        tables=[linked(one, filters) for one in shown],
+    )
+
+
+def _dot(model: RankedModel, run: Run) -> Dot:
+    url = record_list(run, model=model.name) if model.name else ""
+    judged = 100 * model.passes / model.judged if model.judged else None
+    return Dot(model.title, share(model.estimate, url), other=judged)

@@ -1,0 +1,207 @@
+"""Show whether the order of two responses changes the judge's choice, and list such pairs."""
+
+from collections.abc import Iterator, Sequence
+
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.views.decorators.http import require_safe
+
+from reviews.database.replica import read_from_replica
+from reviews.http.request import Request
+from reviews.judge.comparison.pairwise_choices import BothOrders
+from reviews.judge.comparison.position_bias import (
+    DEFINITIONS,
+    ORDER_FIGURES,
+    PositionBias,
+    measure_position_bias,
+)
+from reviews.judge.data_summary import counted
+from reviews.models import User
+from reviews.views.access import replica_page
+from reviews.views.dots import Dot, DotPlot
+from reviews.views.judge.drift import record_titles
+from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.sections import Section, linked
+from reviews.views.judge.tables import estimate_column
+from reviews.views.tables import Cell, Table, as_csv, share, text_columns, words
+
+_TITLE = "Does the order of two responses matter?"
+_HELP = (
+    "Does the judge choose a response because of its place? A judge without a bias chooses the same response "
+    f"in both orders.\n\n{DEFINITIONS['balanced_share']} {DEFINITIONS['accuracy_difference']}"
+)
+_ONE_ORDER = (
+    "Each pair was judged in one order only. The responses that were shown first may be better, so a share "
+    "other than 50% is no bias by itself."
+)
+_MOST_JUDGES = 3
+_ORDERS = {
+    "first_share": "First chosen",
+    "balanced_share": "First, both orders",
+    "changed": "Changed with the order",
+    "first_twice": "First both times",
+    "second_twice": "Second both times",
+}
+_CHOICES = {
+    "accuracy_first": "Reviewer chose the first",
+    "accuracy_second": "Reviewer chose the second",
+    "accuracy_difference": "Difference",
+}
+
+
+def position_bias_sections(filters: JudgeFilters) -> Iterator[Section]:
+    """Show the position bias of a judge that compares two responses."""
+    found = measure_position_bias(filters.scope)
+    if not found:
+        return
+    yield Section(
+        "position-bias",
+        _TITLE,
+        answer=" ".join(_answer(one, found) for one in found[:_MOST_JUDGES]),
+        tone="warn" if any(one.outcome != "not shown" for one in found) else "",
+        help=_HELP,
+        plot=DotPlot(
+            "Share of choices for the first response",
+            [Dot(_subject(one, found), _first(one)) for one in found],
+            line=50,
+            line_title="no bias, if judged in both orders",
+        ),
+        notes=[*dict.fromkeys(_notes(found))],
+        tables=[linked(orders_table(found, filters), filters), linked(choices_table(found), filters)],
+    )
+
+
+def _first(of: PositionBias) -> Cell:
+    """Return the share for both orders if there are any, otherwise that of all choices."""
+    return share(of.first_share if of.balanced_share.value is None else of.balanced_share)
+
+
+def _notes(found: Sequence[PositionBias]) -> Iterator[str]:
+    for one in found:
+        if one.first_share.value is not None and one.balanced_share.value is None:
+            yield f"{_subject(one, found)}: {_ONE_ORDER}"
+        yield from one.notes
+
+
+def _answer(of: PositionBias, found: Sequence[PositionBias]) -> str:
+    subject = _subject(of, found)
+    if of.outcome != "not shown":
+        sentence = f"{subject}: the judge favours the {of.outcome} response."
+    else:
+        sentence = f"{subject}: no bias is shown."
+    if of.changed.value is not None:
+        return f"{sentence} The order changed {share(of.changed).words} of its choices."
+    if of.accuracy_difference.value is None:
+        return f"{sentence} No pair was judged in both orders, and there are too few blind ratings."
+    first, second = share(of.accuracy_first).words, share(of.accuracy_second).words
+    return (
+        f"{sentence} It agrees with reviewers who chose the first response on {first} of the records, and "
+        f"with those who chose the second on {second}."
+    )
+
+
+def _subject(of: PositionBias, found: Sequence[PositionBias]) -> str:
+    judges = {(one.judge, one.template) for one in found}
+    return of.title if len(judges) == 1 else f"{of.title}, {of.judge}, {of.template}"
+
+
+def orders_table(found: Sequence[PositionBias], filters: JudgeFilters) -> Table:
+    """Build the table of the judge's choices by order."""
+    return _table("position-orders", "Choices by order", found, _ORDERS, filters)
+
+
+def choices_table(found: Sequence[PositionBias]) -> Table:
+    """Build the table of the judge's accuracy by the reviewer's choice."""
+    return _table("position-accuracy", "Accuracy by the reviewer's choice", found, _CHOICES)
+
+
+def _table(
+    name: str,
+    title: str,
+    found: Sequence[PositionBias],
+    figures: dict[str, str],
+    filters: JudgeFilters | None = None,
+) -> Table:
+    columns = [
+        *text_columns(criterion="Criterion", judge="Judge", template="Prompt"),
+        *(estimate_column(figure, heading, DEFINITIONS[figure]) for figure, heading in figures.items()),
+    ]
+    rows = [
+        [
+            words(one.title),
+            words(one.judge),
+            words(one.template),
+            *(
+                share(
+                    getattr(one, figure),
+                    _url(one, figure, filters) if filters else "",
+                    sign="+" if "difference" in figure else "",
+                )
+                for figure in figures
+            ),
+        ]
+        for one in found
+    ]
+    return Table(name, title, columns, rows, "The judge compares no responses.")
+
+
+def _url(of: PositionBias, figure: str, filters: JudgeFilters) -> str:
+    """Return the URL of the pairs that a figure counts, if there are any to list."""
+    if figure not in ORDER_FIGURES or not of.pairs_of(figure):
+        return ""
+    return filters.address(
+        "judge-orders", judge=of.judge, template=of.template, of=of.criterion, figure=figure
+    )
+
+
+@replica_page
+def show_orders(request: Request, run_pk: int) -> HttpResponse:
+    """List the pairs of choices that a figure about both orders counts."""
+    filters = load(request, run_pk)
+    found, figure, pairs = _chosen(request, filters)
+    description = DEFINITIONS[figure]
+    return render_records(
+        request,
+        filters,
+        _pairs_table(pairs[:MOST_ROWS], request.user),
+        title=f"{found.title}: {_ORDERS[figure].lower()}",
+        description=description,
+        count=len(pairs),
+        csv_place="judge-orders-csv",
+        back=filters.address("judge-errors"),
+    )
+
+
+@require_safe
+@read_from_replica
+def orders_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
+    """Download the pairs of choices that a figure about both orders counts."""
+    _, _, pairs = _chosen(request, load(request, run_pk))
+    return as_csv(_pairs_table(pairs, request.user), "orders.csv")
+
+
+def _chosen(request: Request, filters: JudgeFilters) -> tuple[PositionBias, str, list[BothOrders]]:
+    """Return the criterion and the figure of the URL, with its pairs. Raises `Http404`."""
+    figure = request.GET.get("figure", "")
+    measured = measure_position_bias(filters.scope) if figure in ORDER_FIGURES else ()
+    found = next((one for one in measured if one.criterion == filters.criterion), None)
+    if found is None:
+        raise Http404
+    return found, figure, found.pairs_of(figure)
+
+
+def _pairs_table(pairs: Sequence[BothOrders], reader: User) -> Table:
+    columns = [
+        *text_columns(first_record="Record", first="Chosen"),
+        *text_columns(second_record="Record in the other order", second="Chosen there"),
+    ]
+    titles = record_titles({choice.record for pair in pairs for choice in (pair.one, pair.other)}, reader)
+    rows = [
+        [
+            cell
+            for choice in (pair.one, pair.other)
+            for cell in (titles[choice.record], words(choice.position))
+        ]
+        for pair in pairs
+    ]
+    return Table("orders", counted(len(pairs), "pair"), columns, rows, "No such records.")

@@ -1,0 +1,44 @@
+"""The lists of records behind a figure that compares two sides."""
+
+from typing import Final
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from reviews.http.request import Request
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.tables import Table
+
+#: The most rows of a page. The CSV file has all.
+MOST_ROWS: Final = 200
+
+
+def render_records(
+    request: Request,
+    filters: JudgeFilters,
+    table: Table,
+    *,
+    title: str,
+    description: str,
+    count: int,
+    csv_place: str,
+    back: str,
+) -> HttpResponse:
+    """Render a table of the first `MOST_ROWS` of `count` rows.
+
+    The CSV file at the URL named `csv_place` takes the query of this page. `back` is the page of the figure.
+    """
+    run = filters.scope.run
+    if count > MOST_ROWS:
+        description += f" The first {MOST_ROWS} of {count:,}; the CSV file has all."
+    context = {
+        "run": run,
+        "title": title,
+        "description": description,
+        "filters": filters,
+        "table": table,
+        "csv_url": f"{reverse(csv_place, args=[run.pk])}?{request.GET.urlencode()}",
+        "back": back,
+    }
+    return render(request, "judge/decisions.html", context)

@@ -1,0 +1,31 @@
+"""The due date of a run, as a settings page."""
+
+from typing import Any
+
+from django import forms
+
+from reviews.models import Run, User
+from reviews.queue.due_dates import configure_due_date
+from reviews.views.runs.settings_page import SettingsForm
+
+
+class DueDateForm(SettingsForm):
+    """The due date. An empty field means none."""
+
+    template = "runs/due_date.html"
+    saved = "Saved."
+
+    due_on = forms.DateField(
+        required=False,
+        label="Due date",
+        help_text="For records without a due date of their own.",
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        input_formats=["%Y-%m-%d"],
+        error_messages={"invalid": "Enter a date, such as 2026-11-21."},
+    )
+
+    def stored_values(self, run: Run) -> dict[str, Any]:
+        return {"due_on": run.due_on}
+
+    def configure(self, run: Run, actor: User) -> None:
+        configure_due_date(run_id=run.pk, actor=actor, due_on=self.cleaned_data["due_on"])

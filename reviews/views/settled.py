@@ -1,0 +1,62 @@
+"""Go on with the inbox after one of its items was settled."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.urls import reverse
+from django.utils.http import urlencode
+from django_htmx.http import HttpResponseClientRedirect
+
+from reviews.http.redirects import SeeOther
+from reviews.http.request import Request
+from reviews.inbox.items import Inbox, Item
+from reviews.inbox.place import Place, place_of
+from reviews.models import Run
+from reviews.models.runs import RunQuerySet
+
+CAUGHT_UP = "You're all caught up."
+_PAGES = {
+    "conflict": "conflicts",
+    "check": "spot-check",
+    "import": "import",
+    "export": "export-page",
+    "mail": "person",
+    "webhook": "webhook",
+    "rubric": "run-settings",
+}
+
+
+def queue_of(request: Request) -> str:
+    """Return the place as the review screen passes it on; empty for other pages."""
+    place = place_of(request)
+    return urlencode({"inbox": str(place)}) if place else ""
+
+
+def item_url(item: Item) -> str:
+    """Return the URL of the page that settles an item."""
+    if item.kind.name in _PAGES:
+        return reverse(_PAGES[item.kind.name], args=[item.row.pk], query={"inbox": str(item.place)})
+    query = {"queue": urlencode({"inbox": str(item.place)})}
+    return reverse("evaluation", args=[item.row.evaluation_id], query=query)
+
+
+def go_on(request: Request, place: Place | None) -> HttpResponse:
+    """Respond to a POST: redirect to the item after a place, or to the empty inbox."""
+    url = next_url(request, place)
+    return HttpResponseClientRedirect(url) if request.htmx else SeeOther(url)
+
+
+def next_url(request: Request, place: Place | None) -> str:
+    """Return the URL of the item after a place, or of the empty inbox."""
+    inbox = Inbox(request.user, filtered_run(request, place))
+    item = inbox.next_item(place)
+    if not item and inbox.run:
+        messages.info(request, CAUGHT_UP)
+    return (
+        item_url(item) if item else reverse("inbox", query={"run": place.run} if inbox.run and place else {})
+    )
+
+
+def filtered_run(request: Request, place: Place | None) -> Run | None:
+    """Return the run to which the inbox is filtered, if the person may see it."""
+    runs: RunQuerySet = Run.objects.visible_to(request.user)
+    return runs.filter(pk=place.run).first() if place and place.run else None

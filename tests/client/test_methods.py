@@ -1,0 +1,202 @@
+"""Each method of the client against the site, as far as docs/client.md does not use it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_django.live_server_helper import LiveServer
+
+from cognireview.client import Client, Conflict, Forbidden, Invalid, NotFound, Retries, Unauthenticated
+from cognireview.client.sync.run import Run as ClientRun
+from reviews.accounts import api_tokens
+from reviews.models import Import, Run, User
+from tests.records.test_mapping import MAPPINGS
+from tests.support.contexts import task
+from tests.support.cut_connection import cutting_proxy
+from tests.support.factories import RunFactory
+from tests.support.lines import file_of, import_data, line
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+def client_of(person: User, live_server: LiveServer, *scopes: str) -> Client:
+    token = api_tokens.create(person=person, scopes=scopes or [*api_tokens.SCOPES], actor=None).text
+    return Client(live_server.url, token, retries=Retries(times=0))
+
+
+@pytest.fixture
+def client(live_server: LiveServer, max: User) -> Iterator[Client]:
+    """A client of the admin."""
+    with client_of(max, live_server) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(client: Client) -> ClientRun:
+    import_data(file_of(line("a"), line("b/c"), line("d", needs_human_review=False)), run="nightly")
+    return client.run("nightly")
+
+
+def test_run_is_renamed_archived_and_deleted(client: Client, run: ClientRun) -> None:
+    assert run.rename("weekly").name == run.name == "weekly"
+    assert run.archive().archived_at
+    assert client.runs() == []
+    assert [one.name for one in client.runs(archived=True)] == ["weekly"]
+    assert run.unarchive().archived_at is None
+    with pytest.raises(Invalid):
+        run.delete(confirmation="nightly")
+    run.delete(confirmation="weekly")
+    with pytest.raises(NotFound):
+        run.details()
+
+
+def test_members_are_set_and_removed(run: ClientRun, lea: User) -> None:
+    assert run.members() is None
+    run.set_members(["lea"])
+    assert run.members() == ["lea"]
+    run.set_members(None)
+    assert run.members() is None
+    with pytest.raises(Invalid):
+        run.set_members(["nobody"])
+
+
+def test_rubric_is_declared_as_toml_or_members(run: ClientRun, tmp_path: Path) -> None:
+    before = run.rubric()
+    (tmp_path / "rubric.toml").write_text(before.toml)
+    declared = run.set_rubric(tmp_path / "rubric.toml", seen=before.fingerprint)
+    assert (before.is_declared, declared.is_declared) == (False, True)
+    assert run.set_rubric(before.rubric).rubric == run.set_rubric(before.toml).rubric == before.rubric
+    with pytest.raises(Conflict):
+        run.set_rubric(before.rubric, seen="another")
+
+
+def test_guideline_has_versions(run: ClientRun) -> None:
+    assert (run.guideline().version, run.guideline().text) == (None, "")
+    assert run.set_guideline("Be strict.").version == 1
+    assert run.set_guideline("Be fair.", seen=1).text == "Be fair."
+    with pytest.raises(Conflict):
+        run.set_guideline("Be kind.", seen=1)
+
+
+def test_mapping_is_set_by_name_or_as_toml(client: Client) -> None:
+    assert client.run("tool").set_mapping({"name": "promptfoo"}).run == "tool"
+    assert client.run("own").set_mapping(MAPPINGS / "mt-bench.toml").mapping["fields"]
+    with pytest.raises(Invalid) as refused:
+        client.run("own").set_mapping("[fields]\nx = 1\n")
+    assert refused.value.errors
+
+
+def test_context_is_imported_for_a_run_and_for_all(client: Client, run: ClientRun, tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text(json.dumps(task(task_id="4711")) + "\nno task\n")
+    found = run.import_context(tmp_path / "tasks.jsonl")
+    assert (found.run, found.tasks, found.rejected, found.exceptions[0].place) == ("nightly", 1, 1, 2)
+    context = run.record("a").context
+    assert context
+    assert context.prompt == task()["prompt"]
+    assert client.import_context(json.dumps(task()).encode()).run is None
+
+
+def test_records_are_imported_from_memory(client: Client) -> None:
+    imported = client.run("new").import_records([json.loads(line("é"))], file_name="memory.jsonl")
+    assert (imported.details.file_name, imported.details.state) == ("memory.jsonl", "queued")
+    assert client.get_import(imported.id).refresh().run == "new"
+
+
+def test_upload_over_a_connection_that_is_cut_twice_arrives_once(live_server: LiveServer, max: User) -> None:
+    data = file_of(*(line(f"r{number}") for number in range(3000)))
+    token = api_tokens.create(person=max, scopes=["import"], actor=None).text
+    retries = Retries(first_pause=0.01)
+    with (
+        cutting_proxy(live_server.url, cuts=2, after=500_000) as (address, sent),
+        Client(address, token, retries=retries) as client,
+    ):
+        imported = client.run("far").import_file(data)
+    assert imported.details.size == len(data)
+    assert (len(sent), Import.objects.count()) == (3, 1)
+    assert sent[2] > len(data)
+
+
+def test_record_is_claimed_released_decided_and_undone(run: ClientRun) -> None:
+    claimed = run.claim(model=["openai/o4-mini"])
+    assert claimed
+    assert claimed.claimed_by == "max"
+    run.release(claimed.evaluation_id)
+    assert run.record(claimed.evaluation_id).claimed_by is None
+    saved = run.decide("b/c", {"Clarity": {"score": "No", "justification": "Wrong."}}, key="one")
+    assert run.decide("b/c", {"Clarity": {"score": "No", "justification": "Wrong."}}, key="one") == saved
+    decision = run.record("b/c").decision
+    assert decision
+    assert decision.corrected_scores
+    assert decision.corrected_scores["Clarity"]["justification"] == "Wrong."
+    with pytest.raises(Conflict):
+        run.decide("a", {"Clarity": "No"}, version=99)
+    undone = run.undo()
+    assert undone
+    assert (undone.undone.action, undone.undone.evaluation_id) == ("submit", "b/c")
+
+
+def test_nothing_is_left_to_claim_or_undo(client: Client) -> None:
+    RunFactory.create(name="quiet")
+    assert client.run("quiet").claim() is None
+    assert client.run("quiet").undo() is None
+
+
+def test_blind_scores_are_locked_in(run: ClientRun) -> None:
+    Run.objects.update(blind_share=1)
+    claimed = run.claim()
+    assert claimed
+    assert (claimed.is_blind, claimed.criteria[0].score) == (True, None)
+    shown = run.lock_in(claimed.evaluation_id, {"Clarity": "No"}, version=claimed.version)
+    assert (shown.is_blind, shown.criteria[0].score) == (False, "Yes")
+
+
+def test_pages_of_records_and_filters_are_followed(client: Client) -> None:
+    import_data(file_of(*(line(f"r{number:03}") for number in range(120))), run="long")
+    run = client.run("long")
+    found = [record.evaluation_id for record in run.records()]
+    assert (len(found), len({*found})) == (120, 120)
+    assert [*run.records(status="done")] == []
+    assert [*run.records(sort="newest", claimed_by="max")] == []
+    with pytest.raises(Invalid):
+        next(run.records(colour="red"))
+
+
+def test_figures_about_the_judge(client: Client, run: ClientRun, tmp_path: Path) -> None:
+    import_data(file_of(line("a")), run="earlier")
+    assert run.judge_report(require=["flagged kappa >= 0.6"]).outcome == "not shown yet"
+    assert run.compare_judge("earlier").outcome == "not shown"
+    assert run.judge_drift("earlier").second == "nightly"
+    assert run.judge_history(by="judge").run == "nightly"
+    with pytest.raises(Invalid):
+        run.freeze_gold_set("gold", model="another")
+    assert client.gold_sets() == []
+    with pytest.raises(NotFound):
+        run.measure_gold_set("gold")
+    assert run.judge_data_to(tmp_path / "population.csv", table="population", file_format="csv").size > 0
+
+
+def test_audit_events_are_found(client: Client, run: ClientRun) -> None:
+    run.set_guideline("Be strict.")
+    [event] = client.audit_events(run="nightly", action="write guideline")
+    assert event["action"] == "write guideline"
+
+
+def test_operation_without_a_method_is_called(client: Client, run: ClientRun) -> None:
+    found = client.request("GET", "/runs/{run}/plan", query={"target": 0.05}, run="nightly")
+    assert found["run"] == "nightly"
+    assert (
+        client.request("PUT", "/runs/{run}/members", json={"members": None}, run="nightly")["members"] is None
+    )
+
+
+def test_refusals_have_their_class(
+    live_server: LiveServer, client: Client, run: ClientRun, ana: User
+) -> None:
+    with client_of(ana, live_server, "read") as of_ana, pytest.raises(Forbidden):
+        of_ana.run("nightly").claim()
+    with Client(live_server.url, "cr_none") as unknown, pytest.raises(Unauthenticated):
+        unknown.runs()
+    with pytest.raises(NotFound) as missing:
+        client.run("none").details()
+    assert missing.value.title == "Not Found"

@@ -1,0 +1,262 @@
+"""Retries, idempotency keys, broken connections and downloads, with and without asyncio."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+from cognireview.client import (
+    AsyncClient,
+    Client,
+    CogniReviewError,
+    Conflict,
+    Invalid,
+    Retries,
+    ServerError,
+    UnexpectedResponse,
+    Unreachable,
+)
+from cognireview.client.aio import transport as aio_transport
+from cognireview.client.sync import transport as sync_transport
+
+URL, TOKEN = "http://review.test", "cr_x"
+RUN = {
+    "name": "nightly",
+    "created_at": "2026-01-31T12:00:00Z",
+    **dict.fromkeys(("total", "waiting", "claimed", "escalated", "done", "not_required", "sampled"), 1),
+    "archived_at": None,
+    "is_restricted": False,
+}
+ACTION = {
+    "event": 5,
+    "action": "skip",
+    "at": "2026-01-31T12:00:00Z",
+    "evaluation_id": "a",
+    "decision_version": None,
+}
+JSONL = {"Content-Type": "application/x-ndjson"}
+PROBLEM = {"Content-Type": "application/problem+json"}
+UNAVAILABLE: dict[str, Any] = {"status_code": 503, "headers": PROBLEM | {"Retry-After": "7"}, "json": {}}
+FOUND: dict[str, Any] = {"status_code": 200, "json": RUN}
+BROKEN, UNSENT = httpx2.ReadError("reset"), httpx2.ConnectError("refused")
+Answers = list[dict[str, Any] | Exception]
+Call = Callable[[Any], Any]
+
+
+class Torn(httpx2.SyncByteStream, httpx2.AsyncByteStream):
+    """A body whose connection breaks after its first block."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b'{"a": 1}\n{"b"'
+        raise httpx2.ReadError("reset")
+
+    async def __aiter__(self) -> Any:
+        for block in self:
+            yield block
+
+
+class Conversation:
+    """A client of either kind that gets prepared answers; notes its requests and its pauses."""
+
+    def __init__(self, *, is_async: bool) -> None:
+        self.is_async = is_async
+        self.requests: list[httpx2.Request] = []
+        self.bodies: list[bytes] = []
+        self.pauses: list[float] = []
+
+    def hold(self, answers: Answers, call: Call, **options: Any) -> Any:
+        """Call with a client, and return the result, or the list of what an iterator yields."""
+        left = iter(answers)
+
+        def respond(request: httpx2.Request) -> httpx2.Response:
+            self.requests.append(request)
+            self.bodies.append(request.content)
+            answer = next(left)
+            if isinstance(answer, Exception):
+                raise answer
+            return httpx2.Response(**answer)
+
+        async def respond_async(request: httpx2.Request) -> httpx2.Response:
+            await request.aread()
+            return respond(request)
+
+        def respond_sync(request: httpx2.Request) -> httpx2.Response:
+            request.read()
+            return respond(request)
+
+        async def ask() -> Any:
+            transport = httpx2.MockTransport(respond_async)
+            http = httpx2.AsyncClient(transport=transport)
+            async with AsyncClient(URL, TOKEN, http=http, **options) as client:
+                found = call(client)
+                return [one async for one in found] if inspect.isasyncgen(found) else await found
+
+        if self.is_async:
+            return anyio.run(ask)
+        with Client(
+            URL, TOKEN, http=httpx2.Client(transport=httpx2.MockTransport(respond_sync)), **options
+        ) as client:
+            found = call(client)
+            return list(found) if inspect.isgenerator(found) else found
+
+    @property
+    def keys(self) -> list[str | None]:
+        return [request.headers.get("Idempotency-Key") for request in self.requests]
+
+
+@pytest.fixture(params=[False, True], ids=["sync", "async"])
+def conversation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Conversation:
+    held = Conversation(is_async=request.param)
+
+    async def pause(seconds: float) -> None:
+        held.pauses.append(seconds)
+
+    monkeypatch.setattr(aio_transport, "sleep", pause)
+    monkeypatch.setattr(sync_transport, "sleep", held.pauses.append)
+    return held
+
+
+def test_request_has_token_and_address(conversation: Conversation) -> None:
+    found = conversation.hold([FOUND], lambda client: client.run("a/b c").details())
+    [request] = conversation.requests
+    assert found.name == "nightly"
+    assert str(request.url) == "http://review.test/api/v1/runs/a%2Fb%20c"
+    assert request.headers["Authorization"] == "Bearer cr_x"
+    assert conversation.keys == [None]
+
+
+def test_unavailable_server_is_asked_again_after_the_time_it_says(conversation: Conversation) -> None:
+    conversation.hold([UNAVAILABLE, UNAVAILABLE, FOUND], lambda client: client.run("a").details())
+    assert len(conversation.requests) == 3
+    assert conversation.pauses == [7, 7]
+
+
+def test_retries_end(conversation: Conversation) -> None:
+    with pytest.raises(ServerError) as found:
+        conversation.hold([UNAVAILABLE] * 3, lambda client: client.runs(), retries=Retries(times=2))
+    assert found.value.status == 503
+    assert len(conversation.requests) == 3
+
+
+def test_repeated_request_has_the_same_key(conversation: Conversation) -> None:
+    saved = {"outcome": "current", "status": "done", "version": 2}
+    decision = {"version": 1, "reviewer": "ana", "submitted_at": "2026-01-31T12:00:00Z", "verdict": None}
+    decision |= {"corrected_scores": {}, "comments": None, "causes": {}}
+    answers: Answers = [BROKEN, UNAVAILABLE, {"status_code": 200, "json": saved | {"decision": decision}}]
+    conversation.hold(answers, lambda client: client.run("a").decide("1", {"Clarity": "No"}))
+    assert len({*conversation.keys}) == 1
+    assert conversation.keys[0]
+    assert len({*conversation.bodies}) == 1
+
+
+def test_own_key_is_sent(conversation: Conversation) -> None:
+    refused = {"status_code": 422, "headers": PROBLEM, "json": {"errors": []}}
+    with pytest.raises(Invalid):
+        conversation.hold([refused], lambda client: client.run("a").decide("1", {}, key="mine"))
+    assert conversation.keys == ["mine"]
+
+
+def test_operation_that_may_not_repeat_is_sent_once(conversation: Conversation) -> None:
+    found = {"status_code": 200, "json": ACTION}
+    with pytest.raises(Unreachable, match=r"POST /runs/{run}/undo"):
+        conversation.hold([found, BROKEN], lambda client: client.run("a").undo())
+    assert [request.method for request in conversation.requests] == ["GET", "POST"]
+    assert conversation.bodies[1] == b'{"event": 5}'
+
+
+def test_request_that_was_never_sent_is_repeated(conversation: Conversation) -> None:
+    conflict = {"status_code": 409, "headers": PROBLEM, "json": {"detail": "Nothing to undo."}}
+    found = {"status_code": 200, "json": ACTION}
+    with pytest.raises(Conflict):
+        conversation.hold([found, UNSENT, conflict], lambda client: client.run("a").undo())
+    assert len(conversation.requests) == 3
+
+
+def test_deletion_whose_response_was_lost_is_done(conversation: Conversation) -> None:
+    missing = {"status_code": 404, "headers": PROBLEM, "json": {}}
+    conversation.hold([BROKEN, missing], lambda client: client.run("a").delete(confirmation="a"))
+    assert len(conversation.requests) == 2
+
+
+def test_broken_upload_is_sent_again_from_its_start(conversation: Conversation, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"x" * 600_000)
+    seen: list[tuple[int, int | None]] = []
+    imported = {"id": 7, "run": "a", "file_name": "a.jsonl", "state": "queued", "strict": True, "error": ""}
+    imported |= {"size": 1, "sha256": "", "created_at": RUN["created_at"], "finished_at": None, "counts": {}}
+    imported |= {"of_other_judge": 0, "bytes_done": None, "bytes_to_do": None, "seconds_left": None}
+    sent = conversation.hold(
+        [BROKEN, {"status_code": 202, "json": imported}],
+        lambda client: client.run("a").import_file(
+            tmp_path / "a.jsonl", strict=True, progress=lambda done, total: seen.append((done, total))
+        ),
+    )
+    assert sent.id == 7
+    assert conversation.bodies == [b"x" * 600_000] * 2
+    assert conversation.requests[1].headers["Content-Length"] == "600000"
+    assert "file_name=a.jsonl&strict=true" in str(conversation.requests[1].url)
+    assert seen[-1] == (600_000, 600_000)
+
+
+def test_broken_download_starts_again_and_leaves_one_file(conversation: Conversation, tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    answers: Answers = [{"status_code": 200, "stream": Torn()}, {"status_code": 200, "content": b"{}\n"}]
+    found = conversation.hold(answers, lambda client: client.run("a").export_to(target, only="reviewed"))
+    assert (found.path, found.size, target.read_bytes()) == (target, 3, b"{}\n")
+    assert [*tmp_path.iterdir()] == [target]
+    assert "only=reviewed" in str(conversation.requests[0].url)
+
+
+def test_download_that_always_breaks_is_an_error(conversation: Conversation, tmp_path: Path) -> None:
+    answers: Answers = [{"status_code": 200, "stream": Torn()}] * 2
+    with pytest.raises(Unreachable, match="no complete response"):
+        conversation.hold(
+            answers,
+            lambda client: client.run("a").export_to(tmp_path / "out"),
+            retries=Retries(times=1),
+        )
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_broken_lines_end_with_an_error(conversation: Conversation) -> None:
+    torn = {"status_code": 200, "headers": JSONL, "stream": Torn()}
+    with pytest.raises(Unreachable):
+        conversation.hold([torn], lambda client: client.run("a").exported())
+
+
+def test_export_of_a_document_is_not_read_as_lines(conversation: Conversation) -> None:
+    document = {"status_code": 200, "json": {"results": []}}
+    with pytest.raises(UnexpectedResponse, match=r"application/json\. Download it instead"):
+        conversation.hold([document], lambda client: client.run("a").exported())
+
+
+def test_scores_of_lines_of_another_tool_are_an_error(conversation: Conversation) -> None:
+    lines = {"status_code": 200, "headers": JSONL, "content": b'{"id": "1"}\n'}
+    with pytest.raises(CogniReviewError, match="another tool"):
+        conversation.hold([lines], lambda client: client.run("a").scores())
+
+
+def test_pages_follow_each_other(conversation: Conversation) -> None:
+    pages: Answers = [
+        {"status_code": 200, "json": {"events": [{"id": number}], "next": cursor}}
+        for number, cursor in ((1, "c1"), (2, None))
+    ]
+    found = conversation.hold(pages, lambda client: client.audit_events(person="ana"))
+    assert found == [{"id": 1}, {"id": 2}]
+    assert [request.url.query for request in conversation.requests] == [b"person=ana", b"person=ana&after=c1"]
+
+
+def test_redirect_is_named_and_not_followed(conversation: Conversation) -> None:
+    answer = {"status_code": 301, "headers": {"Location": "https://review.test/api/v1/runs"}}
+    with pytest.raises(UnexpectedResponse, match=r"redirects to https://review\.test"):
+        conversation.hold([answer], lambda client: client.runs())
+    assert len(conversation.requests) == 1
+
+
+def test_response_that_is_not_json_is_an_error(conversation: Conversation) -> None:
+    answer = {"status_code": 200, "content": b"<html>Sign in</html>"}
+    with pytest.raises(UnexpectedResponse, match="Sign in"):
+        conversation.hold([answer], lambda client: client.runs())

@@ -1,0 +1,59 @@
+"""Agreement of blind scores: of two reviewers, and with the judge."""
+
+import pytest
+
+from reviews.dashboard.reviewer_pairs import Agreement, blind_agreement, pair_agreements
+from reviews.dashboard.selection import WorkSelection, utc_today
+from reviews.models import Evaluation, Run, User
+from reviews.records.status import COMPLETED
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.work import lock_in_scores
+
+pytestmark = pytest.mark.django_db
+
+JUDGED = {"Clarity": "Yes", "Rigor": "No"}
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def scored(run: Run, *given: tuple[User, str, str], status: str = COMPLETED) -> Evaluation:
+    """Create a record with the blind scores for Clarity and Rigor of several people."""
+    record = EvaluationFactory.create(run=run)
+    for person, clarity, rigor in given:
+        lock_in_scores(record, person, {"Clarity": clarity, "Rigor": rigor}, judged=JUDGED)
+    Evaluation.objects.filter(pk=record.pk).update(human_review_status=status)
+    return record
+
+
+def test_pair_agreement_counts_criteria_that_both_scored_blind(
+    run: Run, ana: User, bo: User, lea: User
+) -> None:
+    scored(run, (ana, "Yes", "No"), (bo, "Yes", "Yes"))
+    scored(run, (bo, "No", "No"), (ana, "No", "No"), (lea, "Yes", "No"))
+    scored(run, (ana, "Yes", "Yes"))
+    found = {(pair.one, pair.other): pair[2:] for pair in pair_agreements(WorkSelection())}
+    assert found == {(ana, bo): (2, 4, 3), (ana, lea): (1, 2, 1), (bo, lea): (1, 2, 1)}
+
+
+def test_pair_agreement_leaves_out_records_in_the_queue_and_hidden_runs(
+    run: Run, ana: User, bo: User
+) -> None:
+    scored(run, (ana, "Yes", "No"), (bo, "Yes", "No"), status="Needs Review")
+    assert pair_agreements(WorkSelection()) == []
+    scored(run, (ana, "Yes", "No"), (bo, "Yes", "No"))
+    assert len(pair_agreements(WorkSelection(run))) == 1
+    assert pair_agreements(WorkSelection(RunFactory.create())) == []
+    assert pair_agreements(WorkSelection(hidden_runs=(run.pk,))) == []
+    assert pair_agreements(WorkSelection(first=utc_today())) != []
+    assert WorkSelection(first=utc_today()).before
+    assert pair_agreements(WorkSelection(first=utc_today()).before or WorkSelection()) == []
+
+
+def test_blind_agreement_compares_with_the_judge(run: Run, ana: User, bo: User) -> None:
+    scored(run, (ana, "Yes", "Yes"), (bo, "Yes", "No"))
+    assert blind_agreement(WorkSelection()) == Agreement(4, 3)
+    assert blind_agreement(WorkSelection(hidden_runs=(run.pk,))) == Agreement(0, 0)
+    assert blind_agreement(WorkSelection(last=utc_today().replace(year=2020))) == Agreement(0, 0)

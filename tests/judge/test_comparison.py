@@ -1,0 +1,326 @@
+"""Comparison of judges on the same responses, between runs and within a run."""
+
+import csv
+import io
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.judge.comparison import matches
+from reviews.judge.comparison.judges import Change
+from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compare_runs
+from reviews.models import Evaluation, Rating, Run, User
+from tests.api.conftest import program_of
+from tests.support.commands import manage
+from tests.support.factories import RunFactory
+from tests.support.gold import CLARITY, judged, rate
+from tests.support.pages import text
+from tests.support.rubrics import rubric_data
+
+pytestmark = pytest.mark.django_db
+
+#: The number of responses by the verdicts of the first judge, the second one and the reviewer.
+RESPONSES = {
+    ("Pass", "Pass", "Pass"): 4,
+    ("Fail", "Fail", "Fail"): 2,
+    ("Fail", "Pass", "Fail"): 1,
+    ("Pass", "Fail", "Fail"): 8,
+    ("Pass", "Pass", "Fail"): 3,
+}
+CASES = [case for case, number in RESPONSES.items() for _ in range(number)]
+
+
+@pytest.fixture
+def first() -> Run:
+    return RunFactory.create(name="monday", rubric=rubric_data(CLARITY), blind_share=0)
+
+
+@pytest.fixture
+def second() -> Run:
+    return RunFactory.create(name="tuesday", rubric=rubric_data(CLARITY), blind_share=0)
+
+
+@pytest.fixture
+def rated(first: Run, second: Run, ana: User) -> list[Evaluation]:
+    """The records of the second run. People rated those of the first one."""
+    rate(judged(first, [case[0] for case in CASES]), ana, [case[2] for case in CASES])
+    return judged(second, [case[1] for case in CASES], judge_llm_model="judge-2")
+
+
+@pytest.mark.usefixtures("rated")
+class TestRuns:
+    def test_ratings_of_one_run_apply_to_both_judges(self, first: Run, second: Run) -> None:
+        found = compare_runs(first, second)
+        assert found.counts == {"both": 6, "first": 1, "second": 8, "neither": 3}
+        assert found.first_accuracy.value == pytest.approx(7 / 18)
+        assert found.second_accuracy.value == pytest.approx(14 / 18)
+        assert found.difference.value == pytest.approx(7 / 18)
+        assert found.difference.low is not None
+        assert 0 < found.difference.low < 7 / 18
+        assert (found.outcome, found.difference.n, found.difference.clusters) == ("better", 18, 18)
+        assert sum(len(found.list_pairs(side)) for side in SIDES) == 18
+        assert (found.responses, found.different) == (18, 9)
+
+    def test_comparison_in_the_other_direction_is_reversed(self, first: Run, second: Run) -> None:
+        forth, back = compare_runs(first, second), compare_runs(second, first)
+        assert back.difference.value == pytest.approx(-7 / 18)
+        assert back.outcome == "worse"
+        assert back.p == pytest.approx(forth.p)
+        assert (back.counts["first"], back.counts["second"]) == (8, 1)
+
+    def test_changes_are_named(self, first: Run, second: Run) -> None:
+        assert compare_runs(first, second).changes == (Change("Judge", "judge-1", "judge-2"),)
+        Run.objects.filter(pk=second.pk).update(rubric=rubric_data(CLARITY, "Depth"))
+        second.refresh_from_db()
+        assert compare_runs(first, second).changes[1] == Change("Rubric", "Clarity", "Clarity, Depth")
+
+    def test_ratings_are_weighted_by_their_probability(self, first: Run, second: Run) -> None:
+        only_second = Rating.objects.filter(evaluation__run=first, cell__judge="Pass", cell__human="Fail")
+        only_second.filter(evaluation__task_id="7").update(probability=0.1)
+        found = compare_runs(first, second)
+        assert found.difference.value == pytest.approx((10 + 7 - 1) / (10 + 8) * 9 / 18)
+        assert found.difference.n == 18
+
+    def test_unflagged_responses_without_ratings_are_not_described(self, first: Run, second: Run) -> None:
+        for run in (first, second):
+            judged(run, ["Pass"] * 2, tasks=["u", "v"], needs_human_review=False)
+        found = compare_runs(first, second)
+        assert found.responses == 18
+        assert found.difference.value == pytest.approx(7 / 18)
+        assert any("do not describe 2 unflagged responses" in note for note in found.notes)
+
+    def test_differing_responses_without_ratings_widen_the_interval(self, first: Run, second: Run) -> None:
+        judged(first, ["Pass"] * 2, tasks=["u", "v"], needs_human_review=False)
+        judged(second, ["Fail"] * 2, tasks=["u", "v"])
+        before = compare_runs(first, second)
+        assert before.difference.low is not None
+        assert any("No rating represents 2 responses" in note for note in before.notes)
+
+    def test_criteria_are_compared_by_score(self, first: Run, second: Run) -> None:
+        [clarity] = compare_runs(first, second).criteria
+        assert clarity.criterion == CLARITY
+        assert clarity.first_accuracy.value == pytest.approx(7 / 18)
+        assert clarity.second_accuracy.value == pytest.approx(14 / 18)
+        assert clarity.difference.value == pytest.approx(7 / 18)
+        assert clarity.p < 0.05
+
+    def test_several_records_of_a_response_share_its_weight(self, first: Run, second: Run) -> None:
+        again = judged(second, ["Fail"], tasks=["0"], judge_llm_model="judge-2")
+        found = compare_runs(first, second)
+        assert sum(found.counts.values()) == 19
+        assert found.second_accuracy.value == pytest.approx((14 - 0.5) / 18)
+        assert again[0].pk in {pair.second.record for pair in found.list_pairs("first")}
+
+    def test_response_with_many_records_forms_a_limited_number_of_pairs(
+        self, first: Run, second: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        judged(second, ["Fail"], tasks=["0"], judge_llm_model="judge-2")
+        monkeypatch.setattr(matches, "MOST_PARTNERS", 1)
+        found = compare_runs(first, second)
+        assert found.n == 18
+        assert found.second_accuracy.value == pytest.approx((14 - 0.5) / 18)
+
+
+def test_records_without_a_task_are_matched_by_their_ids(first: Run, second: Run, ana: User) -> None:
+    rate(judged(first, ["Pass"], tasks=[None], evaluation_id="e1"), ana, ["Fail"])
+    judged(second, ["Fail"], tasks=[None], evaluation_id="e1")
+    judged(second, ["Pass"], tasks=[None], evaluation_id="e2")
+    assert compare_runs(first, second).counts == {"both": 0, "first": 0, "second": 1, "neither": 0}
+
+
+def test_other_answers_tasks_and_models_are_not_the_same_response(first: Run, second: Run, ana: User) -> None:
+    rate(judged(first, ["Pass", "Pass", "Pass"]), ana, ["Pass", "Pass", "Pass"])
+    judged(second, ["Pass"], tasks=["0"], structured_model_response={"response": "Other"})
+    judged(second, ["Pass"], tasks=["1"], model_id="other")
+    judged(second, ["Pass"], tasks=["3"], structured_model_response={"response": "Answer 2"})
+    found = compare_runs(first, second)
+    assert (found.n, found.difference.value) == (0, None)
+    assert found.difference.why == "The two have no response in common."
+
+
+def test_ratings_of_records_that_represent_no_others_do_not_count(first: Run, second: Run, ana: User) -> None:
+    rate(judged(first, ["Pass"], needs_human_review=False), ana, ["Pass"])
+    judged(second, ["Pass"])
+    assert compare_runs(first, second).n == 0
+
+
+class TestHiddenRecords:
+    def test_few_records_to_score_blind_do_not_count(
+        self, first: Run, second: Run, rated: list[Evaluation]
+    ) -> None:
+        Run.objects.filter(pk=second.pk).update(blind_share=1)
+        Evaluation.objects.exclude(pk__in=[one.pk for one in rated[:3]]).update(was_shown=True)
+        second.refresh_from_db()
+        found = compare_runs(first, second)
+        assert (found.n, found.hidden) == (15, 0)
+        assert any("3 pairs with a record that can still be scored blind" in note for note in found.notes)
+
+    def test_many_records_to_score_blind_count_but_are_not_listed(
+        self, first: Run, second: Run, ana: User
+    ) -> None:
+        rate(judged(first, ["Pass"] * 12), ana, ["Pass"] * 12)
+        judged(second, ["Fail"] * 2 + ["Pass"] * 10)
+        Evaluation.objects.filter(run=second, aggregated_score="Fail").update(was_shown=True)
+        Run.objects.filter(pk=second.pk).update(blind_share=1)
+        second.refresh_from_db()
+        found = compare_runs(first, second)
+        assert (found.n, found.hidden) == (12, 10)
+        assert [side for side in SIDES if found.lists(side)] == ["first"]
+
+    @pytest.mark.parametrize(("waiting", "described"), [(3, 18), (12, 30)])
+    def test_few_unrated_records_to_score_blind_are_not_described(
+        self, first: Run, second: Run, rated: list[Evaluation], waiting: int, described: int
+    ) -> None:
+        tasks = [f"new {number}" for number in range(waiting)]
+        judged(first, ["Pass"] * waiting, tasks=tasks)
+        judged(second, ["Pass"] * waiting, tasks=tasks)
+        Evaluation.objects.filter(pk__in=[one.pk for one in rated]).update(was_shown=True)
+        Run.objects.filter(pk=second.pk).update(blind_share=1)
+        second.refresh_from_db()
+        assert compare_runs(first, second).responses == described
+
+    @pytest.mark.usefixtures("rated")
+    def test_records_to_score_blind_are_on_no_page(
+        self, first: Run, second: Run, client: Client, lea: User
+    ) -> None:
+        Run.objects.filter(pk=second.pk).update(blind_share=1)
+        client.force_login(lea)
+        query = {"with": str(first.pk), "side": "second"}
+        shown = text(client.get(reverse("judge-pairs", args=[second.pk], query=query)))
+        assert "No such records." in shown
+
+
+class TestJudges:
+    def test_judges_of_one_run_are_compared_on_the_same_responses(self, first: Run, ana: User) -> None:
+        records = judged(first, [case[0] for case in CASES])
+        judged(first, [case[1] for case in CASES], judge_llm_model="judge-2")
+        rate(records, ana, [case[2] for case in CASES])
+        [found] = compare_judges(first)
+        assert (found.first, found.second) == ("judge-1", "judge-2")
+        assert found.difference.value == pytest.approx(7 / 18)
+
+    def test_prompts_are_compared_with_ratings_of_either(self, first: Run, ana: User, bo: User) -> None:
+        old = judged(first, ["Pass", "Pass"])
+        new = judged(first, ["Fail", "Fail"], judge_prompt_template_path="v2")
+        rate(old[:1], ana, ["Fail"])
+        rate(new[1:], bo, ["Fail"])
+        [found] = compare_judges(first)
+        assert (found.first, found.second) == ("prompts/judge.txt", "v2")
+        assert found.counts == {"both": 0, "first": 0, "second": 2, "neither": 0}
+        assert found.changes == (Change("Prompt", "prompts/judge.txt", "v2"),)
+
+    def test_run_with_one_judge_has_nothing_to_compare(self, first: Run, ana: User) -> None:
+        rate(judged(first, ["Pass"]), ana, ["Pass"])
+        assert compare_judges(first) == ()
+
+
+@pytest.mark.usefixtures("rated")
+class TestPages:
+    def test_page_answers_and_lists_the_records_behind_each_count(
+        self, first: Run, second: Run, client: Client, lea: User
+    ) -> None:
+        client.force_login(lea)
+        page = client.get(reverse("judge-compare", args=[second.pk], query={"with": str(first.pk)}))
+        assert "“tuesday” is more accurate: +39 points" in text(page)
+        assert "Judge: judge-1 → judge-2." in text(page)
+        section, *_ = page.context["sections"]
+        found = {column.name: (cell.value, cell.url) for column, cell in section.figures}
+        assert {name: value for name, (value, _) in found.items()} == {
+            "both": 6,
+            "first": 1,
+            "second": 8,
+            "neither": 3,
+        }
+        listed = client.get(found["second"][1])
+        assert len(listed.context["table"].rows) == 8
+        rows = [*csv.DictReader(io.StringIO(client.get(listed.context["csv_url"]).getvalue().decode()))]
+        assert {(row["first"], row["second"], row["human"]) for row in rows} == {("Pass", "Fail", "Fail")}
+
+    def test_overview_compares_with_the_run_that_this_one_replaces(
+        self, first: Run, second: Run, client: Client, lea: User
+    ) -> None:
+        client.force_login(lea)
+        overview = text(client.get(reverse("judge", args=[second.pk])))
+        assert "“tuesday” is more accurate than “monday”, on 18 common responses with " in overview
+        assert "Judge: judge-1 → judge-2" in overview
+        page = client.get(reverse("judge-compare", args=[second.pk]))
+        assert page.context["other"] == first
+        assert "No earlier run that you can see" in text(client.get(reverse("judge", args=[first.pk])))
+        Run.objects.filter(pk=first.pk).update(is_restricted=True)
+        assert "monday" not in text(client.get(reverse("judge", args=[second.pk])))
+
+    def test_page_refuses_a_run_that_the_reader_may_not_see(
+        self, first: Run, second: Run, client: Client, lea: User
+    ) -> None:
+        Run.objects.filter(pk=first.pk).update(is_restricted=True)
+        client.force_login(lea)
+        query = {"with": str(first.pk), "side": "second"}
+        page = client.get(reverse("judge-compare", args=[second.pk], query=query))
+        assert (page.status_code, page.context["problem"]) == (200, "Choose a run of the list.")
+        assert "monday" not in text(page)
+        assert client.get(reverse("judge-pairs", args=[second.pk], query=query)).status_code == 404
+        assert program_of(lea).get("runs/tuesday/comparison?earlier=monday").status_code == 404
+
+    def test_api_and_command_give_the_same_comparison(
+        self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        found = program_of(lea).get("runs/tuesday/comparison?earlier=monday").json()
+        assert found == json.loads(json.dumps(compare_runs(first, second).as_json()))
+        printed = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday", "--json").out
+        assert json.loads(printed) == found
+        lines = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday").out.decode()
+        assert "Difference: 39%" in lines
+        assert program_of(lea).get("runs/tuesday/comparison?earlier=sunday").status_code == 404
+        assert program_of(lea).get("runs/tuesday/comparison?earlier=tuesday").status_code == 422
+
+    def test_command_refuses_to_compare_a_run_with_itself(
+        self, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        assert manage(capfdbinary, "judge_report", "monday", "--compare", "monday").status == 2
+
+
+class TestSample:
+    """Pages compare a random sample of the responses that two runs have in common."""
+
+    @pytest.mark.usefixtures("rated")
+    def test_sample_of_responses_is_compared_in_both_runs(self, first: Run, second: Run) -> None:
+        whole, sample = compare_runs(first, second), compare_runs(first, second, Limits(records=9))
+        assert (whole.responses, sample.responses, sample.n) == (18, 10, 10)
+        assert sample.notes[0].startswith("Compared is a random sample of 10 common responses.")
+        assert not any("sample" in note for note in whole.notes)
+
+    @pytest.mark.usefixtures("rated")
+    def test_few_common_responses_are_all_compared(self, first: Run, second: Run) -> None:
+        judged(second, ["Pass"] * 30, tasks=[f"other {number}" for number in range(30)])
+        whole, limited = compare_runs(first, second), compare_runs(first, second, Limits(records=18))
+        assert limited.as_json() == whole.as_json()
+
+    def test_sample_within_a_run_has_all_judges_of_a_response(self, first: Run, ana: User) -> None:
+        rate(judged(first, [case[0] for case in CASES]), ana, [case[2] for case in CASES])
+        judged(first, [case[1] for case in CASES], judge_llm_model="judge-2")
+        [found] = compare_judges(first, Limits(records=10))
+        assert found.responses == found.n
+        assert 5 <= found.n <= 7
+
+
+class TestParts:
+    """Runs with several judges or prompts in common are compared for each of them, too."""
+
+    def test_runs_with_two_judges_are_compared_by_judge(self, first: Run, second: Run, ana: User) -> None:
+        for judge, verdicts in (("judge-1", ["Fail", "Pass"]), ("judge-2", ["Fail", "Fail"])):
+            for run, verdict in zip((first, second), verdicts, strict=True):
+                records = judged(run, [verdict] * 12, judge_llm_model=judge)
+                rate(records, ana, ["Pass"] * 12)
+        found = compare_runs(first, second)
+        assert [(part.of, part.name, part.found.difference.value) for part in found.parts] == [
+            ("Judge", "judge-1", 1),
+            ("Judge", "judge-2", 0),
+        ]
+        assert found.difference.value == pytest.approx(0.5)
+        assert [part["name"] for part in found.as_json()["parts"]] == ["judge-1", "judge-2"]
+
+    @pytest.mark.usefixtures("rated")
+    def test_runs_with_one_judge_each_have_no_parts(self, first: Run, second: Run) -> None:
+        assert compare_runs(first, second).parts == ()

@@ -1,0 +1,205 @@
+"""The judge's shift between two runs on the same responses, and the models without it."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.judge.comparison import anchors
+from reviews.judge.comparison.drift import measure_drift
+from reviews.judge.comparison.judges import Change
+from reviews.models import Evaluation, Run, User
+from reviews.search import strata
+from tests.api.conftest import program_of
+from tests.support.commands import manage
+from tests.support.contexts import bring, task
+from tests.support.factories import RunFactory
+from tests.support.gold import CLARITY, judged
+from tests.support.pages import text
+from tests.support.rubrics import rubric_data
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+TASKS = 40
+
+
+def run_of(name: str) -> Run:
+    return RunFactory.create(name=name, rubric=rubric_data(CLARITY), blind_share=0)
+
+
+def score(run: Run, model: str, passed: int, **values: Any) -> list[Evaluation]:
+    """Import the responses of a model to all tasks. The judge passes those to the first tasks."""
+    return judged(run, ["Pass"] * passed + ["Fail"] * (TASKS - passed), model_id=model, **values)
+
+
+@pytest.fixture
+def first() -> Run:
+    run = run_of("monday")
+    score(run, "old", 20)
+    score(run, "anchor", 20)
+    return run
+
+
+@pytest.fixture
+def second(first: Run) -> Run:
+    """The judge passes 8 more responses of the anchor, and 12 more of the new model than of the old one."""
+    run = run_of("tuesday")
+    score(run, "anchor", 28)
+    score(run, "new", 32)
+    for each in (first, run):
+        strata.recount(each, {})
+    return run
+
+
+class TestShift:
+    def test_shift_is_that_of_the_same_responses(self, first: Run, second: Run) -> None:
+        found = measure_drift(first, second)
+        assert (found.first_rate.value, found.second_rate.value) == (0.5, 0.7)
+        assert found.shift.value == pytest.approx(0.2)
+        assert (found.shift.n, found.shift.clusters) == (TASKS, TASKS)
+        assert found.changed.value == pytest.approx(0.2)
+        assert found.outcome == "milder"
+        assert found.counts == {("Fail", "Fail"): 12, ("Fail", "Pass"): 8, ("Pass", "Pass"): 20}
+        assert measure_drift(second, first).outcome == "stricter"
+
+    def test_scores_shift_by_criterion(self, first: Run, second: Run) -> None:
+        [shift] = measure_drift(first, second).criteria
+        assert (shift.criterion, shift.pairs) == (CLARITY, TASKS)
+        assert shift.first_mean == pytest.approx(0.5)
+        assert shift.second_mean == pytest.approx(0.7)
+        assert shift.shift.value == pytest.approx(0.2)
+        assert shift.p < 0.05
+
+    def test_scores_of_a_changed_scale_are_not_compared(self, first: Run, second: Run) -> None:
+        scale = {"kind": "integer", "min": 1, "max": 5, "pass_from": 4}
+        second.rubric = {**rubric_data(CLARITY), "scale": scale}
+        second.save()
+        assert measure_drift(first, second).criteria == ()
+
+    def test_changed_judge_is_named(self, first: Run, second: Run) -> None:
+        third = run_of("friday")
+        score(third, "anchor", 20, judge_llm_model="judge-2", judge_prompt_template_path="v2")
+        found = measure_drift(first, third)
+        assert found.changes == (
+            Change("Judge", "judge-1", "judge-2"),
+            Change("Prompt", "prompts/judge.txt", "v2"),
+        )
+        assert (found.shift.value, found.outcome) == (0, "not shown")
+        assert found.shift.low is not None
+        assert found.shift.low < 0
+
+    def test_judges_of_both_runs_are_compared_with_themselves(self, first: Run, second: Run) -> None:
+        score(second, "anchor", 0, judge_llm_model="judge-2")
+        found = measure_drift(first, second)
+        assert found.shift.value == pytest.approx(0.2)
+        assert any("same judge and prompt: judge-1, prompts/judge.txt." in note for note in found.notes)
+
+    def test_runs_without_common_responses_have_no_shift(self, first: Run) -> None:
+        other = run_of("other")
+        score(other, "new", 5)
+        found = measure_drift(first, other)
+        assert (found.shift.value, found.counts, found.models) == (None, {}, ())
+        assert found.shift.why == "The two runs have no response in common with a verdict in both."
+
+    def test_more_pairs_than_the_limit_are_sampled(
+        self, first: Run, second: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(anchors, "MOST_PAIRS", 10)
+        found = measure_drift(first, second)
+        assert found.shift.n == 10
+        assert any("random sample" in note for note in found.notes)
+
+    def test_answers_of_task_context_are_the_same_responses(self) -> None:
+        runs = [run_of("context 1"), run_of("context 2")]
+        for run, verdicts in zip(runs, (["Pass"], ["Fail"]), strict=True):
+            judged(run, verdicts, tasks=["t"], structured_model_response=None, model_id="anchor")
+        bring(task(task_id="t", model_responses=[{"model_id": "anchor", "response_text": "Answer"}]))
+        assert measure_drift(*runs).counts == {("Pass", "Fail"): 1}
+
+
+class TestModels:
+    def test_shift_is_taken_out_of_the_difference_between_models(self, first: Run, second: Run) -> None:
+        found = {(one.first_model, one.second_model): one for one in measure_drift(first, second).models}
+        assert found.keys() == {("anchor", "new"), ("old", "anchor"), ("old", "new")}
+        new = found["old", "new"]
+        assert (new.first_rate.value, new.second_rate.value) == (0.5, 0.8)
+        assert new.raw.value == pytest.approx(0.3)
+        assert new.adjusted.value == pytest.approx(0.1)
+        # On its own responses, the anchor is as good as the old model.
+        assert found["old", "anchor"].raw.value == pytest.approx(0.2)
+        assert found["old", "anchor"].adjusted.value == pytest.approx(0)
+
+    def test_models_of_uncounted_runs_are_not_compared(self, first: Run, second: Run) -> None:
+        Run.objects.get(pk=second.pk).strata.all().delete()
+        assert measure_drift(first, second).models == ()
+
+
+class TestHiddenRecords:
+    def test_few_records_to_score_blind_do_not_count(self, first: Run, second: Run) -> None:
+        Run.objects.filter(pk=second.pk).update(blind_share=1)
+        Evaluation.objects.filter(run=second).exclude(task_id__in=["0", "1"]).update(was_shown=True)
+        second.refresh_from_db()
+        found = measure_drift(first, second)
+        assert (found.shift.n, len(found.listed), found.criteria[0].pairs) == (38, 38, 38)
+        assert any("2 pairs with a record that can still be scored blind" in note for note in found.notes)
+
+    def test_many_records_to_score_blind_count_but_are_not_listed(self, first: Run, second: Run) -> None:
+        Run.objects.filter(pk=second.pk).update(blind_share=1)
+        Evaluation.objects.filter(run=second, task_id__in=map(str, range(20, 28))).update(was_shown=True)
+        second.refresh_from_db()
+        found = measure_drift(first, second)
+        assert (found.shift.n, len(found.listed)) == (TASKS, 8)
+        assert len(found.listed_with("Pass", "Pass")) == 0
+
+
+class TestPages:
+    def test_page_shows_the_shift_and_lists_the_changed_verdicts(
+        self, first: Run, second: Run, client: Client, lea: User
+    ) -> None:
+        client.force_login(lea)
+        page = client.get(reverse("judge-compare", args=[second.pk], query={"with": str(first.pk)}))
+        shown = text(page)
+        assert (
+            "The judge of tuesday is milder: the pass rate on the same responses changed by +20 points"
+            in shown
+        )
+        assert "Judge, prompt and criteria have the same names in both runs." in shown
+        sections = {section.name: section for section in page.context["sections"]}
+        figures = {column.name: cell for column, cell in sections["drift"].figures}
+        assert figures["Fail-Pass"].value == 8
+        listed = client.get(figures["Fail-Pass"].url)
+        assert len(listed.context["table"].rows) == 8
+        rows = [*csv.DictReader(io.StringIO(client.get(listed.context["csv_url"]).getvalue().decode()))]
+        assert {(row["first"], row["second"]) for row in rows} == {("Fail", "Pass")}
+        for section in ("drift", "models"):
+            [table] = sections[section].tables
+            lines = client.get(table.csv_url).getvalue().decode().splitlines()
+            assert len(lines) == 1 + len(table.table.rows), section
+        assert "No difference between models of the two runs is shown" in shown
+
+    def test_pages_hide_runs_that_the_reader_may_not_see(
+        self, first: Run, second: Run, client: Client, lea: User
+    ) -> None:
+        Run.objects.filter(pk=first.pk).update(is_restricted=True)
+        client.force_login(lea)
+        query = {"with": str(first.pk), "first": "Fail", "second": "Pass"}
+        for name in ("judge-anchors", "judge-anchors-csv"):
+            assert client.get(reverse(name, args=[second.pk], query=query)).status_code == 404
+        assert program_of(lea).get("runs/tuesday/drift?earlier=monday").status_code == 404
+
+    def test_api_and_command_give_the_same_drift(
+        self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        found = program_of(lea).get("runs/tuesday/drift?earlier=monday").json()
+        assert found == json.loads(json.dumps(measure_drift(first, second).as_json()))
+        assert {"first": "Fail", "second": "Pass", "pairs": 8} in found["counts"]
+        printed = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday", "--json").out
+        assert json.loads(printed) == found
+        lines = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday").out.decode()
+        assert "Shift: 20%" in lines
+        assert "without the shift 10%" in lines
+        assert manage(capfdbinary, "judge_report", "monday", "--drift", "monday").status == 2

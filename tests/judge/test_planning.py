@@ -1,0 +1,291 @@
+"""Plans of blind reviews, and the queue that serves them."""
+
+import json
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+from reviews.accounts.permissions import Denied
+from reviews.judge import planning, review_plan
+from reviews.judge.planning import JudgePlan, plan_reviews
+from reviews.models import AuditEvent, Evaluation, Run, User
+from reviews.models.evaluations import IN_QUEUE
+from reviews.queue import claims
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan
+from tests.support.commands import manage
+from tests.support.factories import RunFactory
+from tests.support.lines import file_of, import_data, line
+from tests.support.population import rated, stratum
+from tests.support.work import lock_in_scores
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create()
+
+
+def part(plan: JudgePlan, name: str) -> planning.PlannedPart:
+    return next(one for one in plan.parts if one.name == name)
+
+
+def rate(of: Any, reviewer: User, *, right: int, wrong: int, verdict: str = "Pass", **values: Any) -> None:
+    other = "Fail" if verdict == "Pass" else "Pass"
+    rated(of, reviewer, verdict, verdict, right, **values)
+    rated(of, reviewer, verdict, other, wrong, **values)
+
+
+class TestPlan:
+    def test_plan_without_reviews_expects_even_odds_and_assumes_the_design_effect(self, run: Run) -> None:
+        stratum(run, {"Pass": 100_00})
+        found = plan_reviews(run, 0.05)
+        assert (found.more, found.design_effect, found.is_design_effect_assumed) == (577, 1.5, True)
+        assert found.sentences == (
+            "Whole run: 0 blind reviews. 577 more to ±5.",
+            "Flagged: 0 blind reviews. 577 more to ±5.",
+            found.sentences[2],
+        )
+        assert found.sentences[2].startswith("Assumes 1.5 times as many reviews as independent records need,")
+
+    def test_part_with_a_narrow_interval_has_enough_reviews(self, run: Run, ana: User) -> None:
+        rate(stratum(run, {"Pass": 2_000}), ana, right=380, wrong=420)
+        rate(stratum(run, {"Pass": 3_000}, is_flagged=False), ana, right=36, wrong=14, probability=0.1)
+        found = plan_reviews(run, 0.05, "parts")
+        flagged, unflagged = part(found, "flagged"), part(found, "unflagged")
+        assert flagged.more == flagged.more_alone == 0
+        assert found.sentences[1] == "Flagged: 800 blind reviews, ±3.5 points: enough for ±5."
+        assert unflagged.half_width is not None
+        assert unflagged.half_width > 0.1
+        assert 200 < unflagged.more_alone < 400
+        assert found.sentences[2].endswith(f" {unflagged.more_alone} more to ±5.")
+        assert found.more == unflagged.more_alone
+
+    def test_plan_for_the_run_needs_fewer_reviews_than_one_for_each_part(self, run: Run, ana: User) -> None:
+        rate(stratum(run, {"Pass": 2_000}), ana, right=30, wrong=30)
+        rate(stratum(run, {"Pass": 8_000}, is_flagged=False), ana, right=40, wrong=10)
+        together, apart = plan_reviews(run, 0.05, "run"), plan_reviews(run, 0.05, "parts")
+        assert part(together, "run").more == together.more < apart.more
+        assert part(together, "flagged").more < part(together, "unflagged").more
+
+    def test_cells_with_rare_errors_get_fewer_reviews(self, run: Run, ana: User) -> None:
+        both = stratum(run, {"Pass": 5_000, "Fail": 5_000})
+        rate(both, ana, right=50, wrong=50)
+        rate(both, ana, right=98, wrong=2, verdict="Fail")
+        found = {one.cell.verdict: one.more for one in plan_reviews(run, 0.02).cells}
+        assert 3 * found["Fail"] < found["Pass"]
+
+    def test_planned_reviews_reach_the_target(self, run: Run, ana: User) -> None:
+        of = stratum(run, {"Pass": 20_000})
+        rate(of, ana, right=60, wrong=40)
+        more = plan_reviews(run, 0.04).more
+        rate(of, ana, right=round(more * 0.6), wrong=more - round(more * 0.6))
+        after = part(plan_reviews(run, 0.04), "run")
+        assert after.half_width == pytest.approx(0.04, abs=0.003)
+
+    def test_records_reviewed_with_the_judges_scores_cannot_be_planned(self, run: Run, ana: User) -> None:
+        of = stratum(run, {"Pass": 300})
+        rated(of, ana, "Pass", "Pass", 250, is_blind=False)
+        found = plan_reviews(run, 0.05)
+        assert found.more == 50
+        assert not part(found, "run").is_reachable
+        assert found.sentences[0] == (
+            "Whole run: 0 blind reviews. ±5 is out of reach: all 50 other records give ±17."
+        )
+
+    def test_reviews_of_all_other_records_never_widen_the_interval(self, run: Run, ana: User) -> None:
+        """With few reviews, the assumed design effect may be larger than the real one."""
+        of = stratum(run, {"Pass": 29})
+        rate(of, ana, right=14, wrong=13)
+        whole = part(plan_reviews(run, 0.02), "run")
+        assert whole.half_width is not None
+        assert whole.best_half_width == whole.half_width
+        assert (
+            plan_reviews(run, 0.02)
+            .sentences[0]
+            .endswith("±2 is out of reach: all 2 other records hardly narrow the interval.")
+        )
+
+    def test_run_without_verdicts_has_no_plan(self, run: Run) -> None:
+        stratum(run, {"": 50})
+        assert plan_reviews(run).sentences == ("No record has a verdict by the judge.",)
+
+    def test_plan_as_json_has_parts_cells_and_no_served_plan(self, run: Run, ana: User) -> None:
+        rate(stratum(run, {"Pass": 300}), ana, right=30, wrong=20)
+        found = plan_reviews(run, 0.05).as_json()
+        assert (found["run"], found["aim"], found["served"]) == (run.name, "run", None)
+        assert [one["name"] for one in found["parts"]] == ["run", "flagged"]
+        assert found["cells"][0]["cell"]["verdict"] == "Pass"
+
+
+CALM = {"needs_human_review": False, "review_reasons": [], "human_review_status": "Not Required"}
+JUDGED_PASS = {"structured_model_response": {"response": "42"}, "aggregated_score": "Pass"}
+SIZES = {"flagged": 60, "unflagged": 140}
+
+
+@pytest.fixture
+def imported() -> Run:
+    run = Run.objects.create(name="evaluations", blind_share=0.2)
+    import_data(
+        file_of(
+            *(line(f"f{n}", task_id=f"{n}", **JUDGED_PASS) for n in range(SIZES["flagged"])),
+            *(line(f"u{n}", task_id=f"{n + 100}", **JUDGED_PASS, **CALM) for n in range(SIZES["unflagged"])),
+        )
+    )
+    run.refresh_from_db()
+    return run
+
+
+def queue_counts(run: Run) -> Counter[tuple[bool, int]]:
+    waiting = run.evaluations.filter(human_review_status="Needs Review")
+    return Counter(waiting.values_list("needs_human_review", "priority"))
+
+
+class TestServe:
+    def test_served_plan_samples_and_defers_records(self, imported: Run, lea: User) -> None:
+        plan = review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.15, aim="run")
+        run = Run.objects.get()
+        counts = queue_counts(run)
+        assert run.blind_share == 1
+        assert sum(counts.values()) - counts[True, DEFERRED] == pytest.approx(plan.more, abs=10)
+        assert 5 < counts[True, NORMAL] < counts[False, NORMAL]
+        assert counts[True, NORMAL] + counts[True, DEFERRED] == SIZES["flagged"]
+        shares = {share.is_flagged: share.share for share in current_plan(run).shares}  # type: ignore[union-attr]
+        planned = run.evaluations.filter(needs_human_review=True, priority=NORMAL)
+        assert {*planned.values_list("sample_probability", flat=True)} == {shares[True]}
+        deferred = run.evaluations.filter(priority=DEFERRED)
+        assert {*deferred.values_list("sample_probability", flat=True)} == {None}
+        event = AuditEvent.objects.get(action="serve plan")
+        assert event.detail["more"] == plan.more
+
+    def test_planned_records_are_claimed_before_deferred_ones(
+        self, imported: Run, lea: User, ana: User
+    ) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        planned = {
+            *imported.evaluations.filter(needs_human_review=True, priority=NORMAL).values_list(
+                "pk", flat=True
+            )
+        }
+        sampled = {*imported.evaluations.filter(is_sampled=True).values_list("pk", flat=True)}
+        for _ in range(len(planned) + len(sampled)):
+            claimed = claims.claim_next(run=imported, reviewer=ana)
+            assert claimed is not None
+            assert claimed.pk in planned | sampled
+            claims.skip(evaluation_id=claimed.pk, reviewer=ana)
+        assert claims.claim_next(run=imported, reviewer=ana).priority == DEFERRED  # type: ignore[union-attr]
+
+    def test_same_plan_again_changes_nothing(self, imported: Run, lea: User) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.15, aim="run")
+        before = queue_counts(imported)
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.15, aim="run")
+        assert queue_counts(imported) == before
+
+    def test_narrower_target_adds_records_and_raises_probabilities(
+        self, imported: Run, lea: User, ana: User
+    ) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        [flagged, *_] = imported.evaluations.filter(needs_human_review=True, priority=NORMAL)
+        lock_in_scores(flagged, ana, {"Clarity": "No"})
+        before = queue_counts(imported)
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.1, aim="run")
+        after = queue_counts(imported)
+        assert after[True, NORMAL] > before[True, NORMAL]
+        assert after[False, NORMAL] > before[False, NORMAL]
+        share = next(one.share for one in current_plan(Run.objects.get()).shares if one.is_flagged)  # type: ignore[union-attr]
+        raised = Evaluation.objects.get(pk=flagged.pk)
+        assert raised.sample_probability == share > (flagged.sample_probability or 1)
+
+    def test_planned_record_that_a_file_updates_keeps_its_probability(
+        self, imported: Run, lea: User, ana: User
+    ) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        [flagged, *_] = imported.evaluations.filter(needs_human_review=True, priority=NORMAL)
+        lock_in_scores(flagged, ana, {"Clarity": "No"})
+        changed = {"task_id": flagged.task_id, "human_review_comments": "From the pipeline."}
+        import_data(file_of(line(flagged.evaluation_id, **JUDGED_PASS, **changed)))
+        updated = Evaluation.objects.get(pk=flagged.pk)
+        assert updated.human_review_comments == "From the pipeline."
+        assert updated.sample_probability == flagged.sample_probability is not None
+
+    def test_wider_target_removes_no_record(self, imported: Run, lea: User) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.1, aim="run")
+        before = queue_counts(imported)
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.3, aim="run")
+        assert queue_counts(imported) == before
+
+    def test_stopped_plan_returns_deferred_records(self, imported: Run, lea: User) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        run = review_plan.stop_plan(run_id=imported.pk, actor=lea)
+        assert queue_counts(run)[True, NORMAL] == SIZES["flagged"]
+        assert Run.objects.get().review_plan is None
+        flagged = run.evaluations.filter(needs_human_review=True)
+        assert {*flagged.values_list("sample_probability", flat=True)} == {None}
+        assert AuditEvent.objects.filter(action="stop plan").count() == 1
+
+    def test_record_that_a_lead_gave_priority_stays_first(self, imported: Run, lea: User) -> None:
+        imported.evaluations.filter(needs_human_review=True).update(priority=1)
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        assert queue_counts(imported)[True, 1] == SIZES["flagged"]
+
+    @pytest.mark.parametrize(("target", "aim"), [(0, "run"), (0.9, "run"), (0.05, "everything")])
+    def test_impossible_request_is_refused(self, imported: Run, lea: User, target: float, aim: str) -> None:
+        with pytest.raises(InvalidSettings):
+            review_plan.serve_plan(run_id=imported.pk, actor=lea, target=target, aim=aim)
+        assert Run.objects.get().review_plan is None
+
+    def test_reviewer_may_not_serve_a_plan(self, imported: Run, ana: User) -> None:
+        with pytest.raises(Denied):
+            review_plan.serve_plan(run_id=imported.pk, actor=ana, target=0.1, aim="run")
+
+
+class TestSimulatedRun:
+    @pytest.mark.slow
+    def test_served_plans_reach_the_target_and_estimate_the_accuracy_of_the_run(
+        self, lea: User, ana: User
+    ) -> None:
+        """A tenth of the unflagged and half of the flagged verdicts are wrong."""
+        run = Run.objects.create(name="evaluations", blind_share=1, sample_share=0.05)
+        draw, wrong, lines = Random(4), set(), []
+        for number in range(700):
+            is_flagged = number % 5 == 0
+            if draw.random() < (0.5 if is_flagged else 0.1):
+                wrong.add(f"r{number}")
+            kind = {} if is_flagged else CALM
+            lines.append(line(f"r{number}", task_id=f"{number}", **JUDGED_PASS, **kind))
+        import_data(file_of(*lines))
+        for target in (0.12, 0.06, 0.06):
+            review_plan.serve_plan(run_id=run.pk, actor=lea, target=target, aim="run")
+            for one in run.evaluations.filter(IN_QUEUE, priority=NORMAL, blind_scores=None):
+                lock_in_scores(one, ana, {"Clarity": "No" if one.evaluation_id in wrong else "Yes"})
+        reached = part(plan_reviews(run, 0.06), "run")
+        assert reached.more == 0
+        assert reached.half_width is not None
+        assert reached.half_width < 0.065
+        assert reached.accuracy.value == pytest.approx(1 - len(wrong) / len(lines), abs=0.06)
+        # A simple random sample needs 165 reviews.
+        assert reached.ratings < 200
+
+
+class TestCommand:
+    def test_command_prints_and_serves_and_stops_a_plan(
+        self, imported: Run, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        printed = manage(capfdbinary, "review_plan", "evaluations", "--target", "10")
+        assert printed.status == 0
+        assert b"Flagged: 0 blind reviews." in printed.out
+        assert b"Blind reviews to add for \xc2\xb110 points:" in printed.out
+        served = json.loads(manage(capfdbinary, "review_plan", "evaluations", "--serve", "--json").out)
+        assert served["served"] == {"target": 0.05, "aim": "run"}
+        assert manage(capfdbinary, "review_plan", "evaluations", "--stop").status == 0
+        assert Run.objects.get().review_plan is None
+
+    def test_command_reports_impossible_targets(
+        self, imported: Run, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        refused = manage(capfdbinary, "review_plan", "evaluations", "--target", "nan", "--serve")
+        assert refused == (2, b"", "Enter 0.5 to 50 percentage points, not nan.")
+        assert manage(capfdbinary, "review_plan", "evaluations", "--aim", "all").status == 2

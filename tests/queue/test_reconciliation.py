@@ -1,0 +1,296 @@
+"""The numbers of records add up and are the same everywhere, after random histories of a run.
+
+`pytest tests/queue/test_reconciliation.py --hypothesis-profile=thorough` tries many more histories.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import pairwise, product
+
+import pytest
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from reviews import metrics
+from reviews.accounts.permissions import Denied
+from reviews.dashboard import bulk_changes
+from reviews.dashboard.bulk_changes import BulkOrder, Kind
+from reviews.judge.measurement_settings import MeasurementSettings, configure, current_settings
+from reviews.models import BulkChange, Escalation, Evaluation, KnownAnswer, Run, User
+from reviews.models.evaluations import (
+    CLAIMED_IN_QUEUE,
+    DONE,
+    ESCALATED,
+    NOT_FLAGGED,
+    WAITING,
+)
+from reviews.queue import claims
+from reviews.queue.progress import Progress, run_progress
+from reviews.records.conflicts import Conflict
+from reviews.review import (
+    decisions,
+    escalations,
+    independent_reviews,
+    known_answer_rows,
+    known_answers,
+    undo,
+)
+from reviews.rubric.run_settings import InvalidSettings
+from reviews.runs.changes import archive_run, unarchive_run
+from reviews.search.filters import Filters
+from tests.api.conftest import program_of
+from tests.sampling.test_draws import set_share, unflagged
+from tests.support.lines import file_of, import_data, line
+from tests.support.work import agree, decide
+
+pytestmark = pytest.mark.django_db
+
+RUN = "evaluations"
+REFUSALS = (Conflict, Denied, InvalidSettings, bulk_changes.UndoRefused, undo.UndoRefused)
+
+
+class History:
+    """A run, and the steps that change it. A step that is not possible is refused and changes nothing."""
+
+    def __init__(self, people: list[User]) -> None:
+        self.people = people
+        self.lead = people[-1]
+        lines = [line(f"f{number}", task_id=str(number)) for number in range(5)]
+        lines += [unflagged(f"u{number}", task_id=str(number)) for number in range(5)]
+        lines.append(line("done", human_review_status="Completed", human_reviewer_id="x"))
+        import_data(file_of(*lines), run=RUN)
+        self.imported = 0
+
+    @property
+    def run(self) -> Run:
+        return Run.objects.get(name=RUN)
+
+    def record(self, number: int) -> Evaluation:
+        """Return one of the records, as loaded by a page."""
+        rows = Evaluation.objects.select_related("run", "review").filter(run__name=RUN).order_by("pk")
+        return rows[number % rows.count()]
+
+    def step(self, name: str, who: int, number: int) -> None:
+        person = self.people[who % len(self.people)]
+        action: Callable[[User, int], object] = getattr(self, f"do_{name}")
+        with suppress(*REFUSALS), transaction.atomic():
+            action(person, number)
+
+    # The steps. They take a person and a number that selects a record or a variant.
+
+    def do_claim(self, person: User, number: int) -> None:
+        claims.claim(evaluation_id=self.record(number).pk, reviewer=person)
+
+    def do_claim_next(self, person: User, number: int) -> None:
+        found = claims.claim_next(run=self.run, reviewer=person)
+        if found:
+            claims.prefetch_next(run=self.run, reviewer=person, after=[found.pk])
+
+    def do_expire(self, person: User, number: int) -> None:
+        # Earlier than the start of the test's transaction, which `now()` returns.
+        expired = timezone.now() - dt.timedelta(hours=1)
+        Evaluation.objects.filter(pk=self.record(number).pk).update(claimed_until=expired)
+
+    def do_release(self, person: User, number: int) -> None:
+        claims.release(evaluation_id=self.record(number).pk, actor=person)
+
+    def do_skip(self, person: User, number: int) -> None:
+        claims.skip(evaluation_id=self.record(number).pk, reviewer=person)
+
+    def do_submit(self, person: User, number: int) -> None:
+        record = self.record(number)
+        claims.claim(evaluation_id=record.pk, reviewer=person)
+        (agree if number % 2 else decide)(self.record(number), person)
+
+    def do_review_independently(self, person: User, number: int) -> None:
+        decide(self.record(number), person, by=independent_reviews.add)
+
+    def do_revise(self, person: User, number: int) -> None:
+        (agree if number % 2 else decide)(self.record(number), person, by=decisions.revise)
+
+    def do_undo(self, person: User, number: int) -> None:
+        if undo.last_action(run=self.run, actor=person):
+            undo.undo(run=self.run, actor=person)
+
+    def do_reopen(self, person: User, number: int) -> None:
+        decisions.reopen(evaluation_id=self.record(number).pk, actor=self.lead, reason="Look again.")
+
+    def do_escalate(self, person: User, number: int) -> None:
+        record = self.record(number)
+        claims.claim(evaluation_id=record.pk, reviewer=person)
+        escalations.escalate(
+            evaluation_id=record.pk, reviewer=person, kind="question", reason="question", note="Why?"
+        )
+
+    def do_answer(self, person: User, number: int) -> None:
+        found = Escalation.objects.filter(outcome=Escalation.Outcome.OPEN).order_by("pk").first()
+        if found:
+            outcome = ("returned", "closed")[number % 2]
+            escalations.resolve(escalation_id=found.pk, actor=self.lead, outcome=outcome, answer="So.")
+
+    def do_adjudicate(self, person: User, number: int) -> None:
+        independent_reviews.take_over(evaluation_id=self.record(number).pk, actor=self.lead)
+
+    def do_sample(self, person: User, number: int) -> None:
+        set_share(self.run, (0, 0.3, 1)[number % 3])
+
+    def do_overlap(self, person: User, number: int) -> None:
+        run = self.run
+        seen = current_settings(run)
+        wanted = MeasurementSettings(0, seen.sample_share, (0, 1)[number % 2], 2)
+        configure(run_id=run.pk, actor=self.lead, measures=wanted, seen=seen.fingerprint)
+
+    def do_start_check(self, person: User, number: int) -> None:
+        known_answers.start(run_id=self.run.pk, actor=self.lead, count=number + 1)
+
+    def do_end_check(self, person: User, number: int) -> None:
+        running = known_answer_rows.running_check(self.run)
+        if running:
+            known_answers.end(check_id=running.pk, actor=self.lead)
+
+    def do_change_all(self, person: User, number: int) -> None:
+        kind = (Kind.ASSIGN, Kind.PRIORITISE, Kind.RELEASE)[number % 3]
+        assigned_to = person if kind == Kind.ASSIGN else None
+        bulk_changes.apply(BulkOrder(self.run, Filters(), kind, assigned_to), self.lead)
+
+    def do_undo_change(self, person: User, number: int) -> None:
+        last = BulkChange.objects.order_by("-pk").first()
+        if last:
+            bulk_changes.undo(change_id=last.pk, actor=self.lead)
+
+    def do_import(self, person: User, number: int) -> None:
+        self.imported += 1
+        text = f"Another verification {self.imported}"
+        changed = line(f"f{number % 5}", task_id=str(number % 5), verification_message=text)
+        added = (line, unflagged)[number % 2](f"new {self.imported}")
+        decided = line("u1", task_id="1", human_review_status="Completed", human_reviewer_id="x")
+        import_data(file_of(changed, added, *([decided] if number % 3 == 0 else [])), run=RUN)
+
+    def do_archive(self, person: User, number: int) -> None:
+        archive_run(run_id=self.run.pk, actor=self.lead)
+        unarchive_run(run_id=self.run.pk, actor=self.lead)
+
+
+STEPS = [name.removeprefix("do_") for name in dir(History) if name.startswith("do_")]
+NUMBER = st.integers(0, 11)
+
+
+def check_sums(run: Run) -> Progress:
+    """Compare the counts with the records, row by row."""
+    progress = run_progress(run)
+    rows = run.evaluations
+    assert progress == Progress(
+        total=rows.count(),
+        waiting=rows.filter(WAITING).count(),
+        claimed=rows.filter(CLAIMED_IN_QUEUE).count(),
+        escalated=rows.filter(ESCALATED).count(),
+        done=rows.filter(DONE).count(),
+        not_required=rows.filter(NOT_FLAGGED).count(),
+        sampled=rows.filter(is_sampled=True).count(),
+    )
+    assert progress.total == (
+        progress.waiting + progress.claimed + progress.escalated + progress.done + progress.not_required
+    )
+    # Each record by its own properties, which the pages of single records use.
+    decided = sum(record.is_decided for record in rows.select_related("run"))
+    assert (decided, sum(record.in_queue for record in rows.all())) == (progress.done, progress.left)
+    asked = Escalation.objects.filter(evaluation__run=run, outcome=Escalation.Outcome.OPEN)
+    assert asked.filter(evaluation__human_review_status__in=("Needs Review", "Pending")).count() == (
+        progress.escalated
+    )
+    return progress
+
+
+def check_places(run: Run, progress: Progress, lead: User) -> None:
+    """Compare the counts with those of each page, the API and the metrics."""
+    states = {state: getattr(progress, state) for state in ("waiting", "claimed", "escalated", "done")}
+    client = Client()
+    client.force_login(lead)
+    [row] = client.get(reverse("runs")).context["rows"]
+    at_home = row.progress
+    page = client.get(reverse("run", args=[run.pk])).context
+    tabs = {tab.title.lower(): tab.size for tab in page["tabs"] if tab.size is not None}
+    assert (at_home, page["progress"]) == (progress, progress)
+    assert {state: tabs[state] for state in states} == states
+    for state, number in (states | {"not-required": progress.not_required}).items():
+        listed = client.get(reverse("run", args=[run.pk]), {"status": state}).context
+        assert listed["page"].total == number, state
+        assert len(listed["rows"]) == number, state
+    api = program_of(lead).get(f"runs/{RUN}").json()
+    assert {name: api[name] for name in Progress._fields} == progress._asdict()
+    samples = [
+        sample
+        for metric in metrics.DatabaseCollector().collect()
+        for sample in metric.samples
+        if sample.name == "cognireview_records"
+    ]
+    measured = {sample.labels["state"]: sample.value for sample in samples if sample.labels["run"] == RUN}
+    assert measured == states | {"not_required": progress.not_required}
+    assert sum(measured.values()) == progress.total
+
+
+# Each example ends with requests for nine pages.
+_PROFILE = examples.default or examples()
+
+
+@pytest.mark.slow
+@examples(
+    max_examples=max(8, _PROFILE.max_examples // 4),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2), NUMBER), max_size=25))
+def test_numbers_add_up_after_every_step_and_agree_everywhere(
+    steps: list[tuple[str, int, int]], ana: User, bo: User, lea: User
+) -> None:
+    with transaction.atomic():
+        history = History([ana, bo, lea])
+        check_sums(history.run)
+        for step in steps:
+            history.step(*step)
+            check_sums(history.run)
+        check_places(history.run, run_progress(history.run), lea)
+        transaction.set_rollback(True)
+
+
+def test_every_kind_of_step_changes_something(ana: User, bo: User, lea: User) -> None:
+    history = History([ana, bo, lea])
+    steps: list[tuple[str, int, int]] = [
+        ("submit", 0, 0),
+        ("undo", 0, 0),
+        ("sample", 0, 2),
+        ("submit", 0, 5),
+        ("escalate", 1, 1),
+        ("claim_next", 1, 0),
+        ("reopen", 0, 5),
+        ("answer", 2, 1),
+        ("import", 0, 3),
+    ]
+    seen = [run_progress(history.run)]
+    for step in steps:
+        history.step(*step)
+        seen.append(check_sums(history.run))
+    assert all(before != after for before, after in pairwise(seen)), seen
+    check_places(history.run, seen[-1], lea)
+
+
+def test_numbers_add_up_during_and_after_a_check_with_known_answers(ana: User, bo: User, lea: User) -> None:
+    history = History([ana, bo, lea])
+    history.step("overlap", 0, 1)
+    history.step("start_check", 0, 11)
+    before = check_sums(history.run)
+    assert KnownAnswer.objects.count() == 5
+    for record, who in product(range(4), range(3)):
+        history.step("submit", who, record)
+    # Four records have three reviews each, and none is done.
+    assert check_sums(history.run) == before
+    check_places(history.run, before, lea)
+    history.step("end_check", 0, 0)
+    after = check_sums(history.run)
+    assert (after.done, after.waiting) == (before.done + 4, before.waiting - 4)
+    check_places(history.run, after, lea)

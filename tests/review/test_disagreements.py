@@ -1,0 +1,76 @@
+"""Disagreements in lists: who, on which criteria, with which scores and verdicts."""
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from reviews.models import Evaluation, Run, User
+from reviews.queue import claims
+from reviews.review import escalations, independent_reviews
+from reviews.review.disagreements import Voice, find_disagreements
+from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.work import SCORES, decide
+
+pytestmark = pytest.mark.django_db
+
+OTHER = {"Clarity": SCORES["Clarity"], "Conclusion Accuracy": {"score": "Yes"}, "Rigor": {"score": "No"}}
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create(overlap_share=1)
+
+
+def disputed(run: Run, ana: User, bo: User) -> Evaluation:
+    record = EvaluationFactory.create(run=run)
+    decide(record, ana)
+    decide(record, bo, scores=OTHER)
+    return Evaluation.objects.get(pk=record.pk)
+
+
+def test_disagreement_names_people_scores_and_verdicts(run: Run, ana: User, bo: User, lea: User) -> None:
+    record = disputed(run, ana, bo)
+    found = find_disagreements([record.pk], lea)[record.pk]
+    assert found.reviewers == ("ana", "bo")
+    assert found.verdicts == (Voice("ana", "Fail"), Voice("bo", "Fail"))
+    assert {point.sentence for point in found.points} == {
+        "ana No, bo Yes on Conclusion Accuracy",
+        "ana excluded, bo No on Rigor",
+    }
+    assert {voice.counts for point in found.points for voice in point.voices} == {"no", "yes", ""}
+
+
+def test_disagreements_of_a_list_take_one_query(
+    run: Run, ana: User, bo: User, lea: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    keys = [disputed(run, ana, bo).pk for _ in range(3)]
+    agreed = EvaluationFactory.create(run=run)
+    decide(agreed, ana)
+    assert lea.has_perm("reviews.lead_review")
+    with django_assert_num_queries(1):
+        found = find_disagreements([*keys, agreed.pk], lea)
+    assert list(found) == keys
+
+
+def test_reviewers_learn_nothing_about_disagreements(run: Run, ana: User, bo: User) -> None:
+    assert find_disagreements([disputed(run, ana, bo).pk], ana) == {}
+
+
+def test_late_review_disagrees_with_the_decision(run: Run, ana: User, bo: User, lea: User) -> None:
+    Run.objects.update(overlap_share=0)
+    record = EvaluationFactory.create(run=run)
+    decide(record, ana)
+    decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=OTHER)
+    assert find_disagreements([record.pk], lea)[record.pk].reviewers == ("ana", "bo")
+    escalations.resolve(escalation_id=record.escalations.get().pk, actor=lea, outcome="upheld", answer="")
+    assert find_disagreements([record.pk], lea) == {}
+
+
+def test_lead_cannot_review_a_returned_disagreement_independently(
+    run: Run, ana: User, bo: User, lea: User
+) -> None:
+    record = disputed(run, ana, bo)
+    cy = UserFactory.create(username="cy", role="reviewer")
+    other = UserFactory.create(username="leo", role="lead")
+    escalations.resolve(escalation_id=record.escalations.get().pk, actor=lea, outcome="returned", answer="")
+    assert [claims.claim_next(run=run, reviewer=person) for person in (lea, other)] == [None, None]
+    assert claims.claim_next(run=run, reviewer=cy) == record

@@ -1,0 +1,231 @@
+"""Estimates from clustered ratings equal direct computations, and always have a width."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reviews.statistics import sums
+from reviews.statistics.clusters import Population, Sample, cluster_totals, difference, ratio
+from reviews.statistics.intervals import wilson_limits
+from reviews.statistics.students_t import t_quantile
+from reviews.statistics.sums import FloatArray
+from reviews.statistics.totals import ClusterTotals
+
+
+def independent(values: list[float], weights: list[float] | None = None) -> ClusterTotals:
+    """Add up (value, 1) of ratings that are clusters of their own."""
+    n = len(values)
+    sample = Sample(np.zeros(n, int), np.arange(n), np.array(weights or [1.0] * n))
+    return cluster_totals(sample, np.column_stack([values, np.ones(n)]))
+
+
+def world(seed: int, n: int = 120) -> tuple[Sample, FloatArray, Population]:
+    """Return ratings of a population of two flags, two verdicts and two models."""
+    rng = np.random.default_rng(seed)
+    paths = [(flag, verdict, model) for flag in "01" for verdict in ("Fail", "Pass") for model in "ab"]
+    sizes = rng.integers(50, 90, len(paths))
+    of_cells = [rng.integers(0, 60, size) for size in sizes]
+    cell = rng.integers(0, len(paths), n)
+    cluster = np.array([rng.choice(of_cells[one]) for one in cell])
+    return (
+        Sample(cell, cluster, rng.uniform(1, 3, n)),
+        rng.integers(0, 2, n).astype(float),
+        Population(paths, sizes, of_cells),
+    )
+
+
+class TestRatings:
+    def test_share_of_independent_ratings_has_the_interval_of_wilson_with_t(self) -> None:
+        found = ratio(independent([1.0] * 30 + [0.0] * 10), 0, 1)
+        # The variance of the sample has the divisor n - 1, as if there were 39 ratings.
+        assert (found.low, found.high) == pytest.approx(wilson_limits(0.75, 39, t_quantile(39)))
+        assert (found.value, found.n, found.clusters) == (0.75, 40, 40)
+        assert found.design_effect == pytest.approx(40 / 39)
+
+    def test_share_of_identical_clusters_counts_each_cluster_once(self) -> None:
+        values = [1.0, 1.0, 0.0, 1.0] * 10
+        once = ratio(independent(values), 0, 1)
+        sample = Sample(np.zeros(120, int), np.repeat(np.arange(40), 3), np.ones(120))
+        thrice = ratio(cluster_totals(sample, np.column_stack([np.repeat(values, 3), np.ones(120)])), 0, 1)
+        assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high), rel=0.01)
+        assert thrice.design_effect == pytest.approx(3 * (once.design_effect or 0), rel=0.05)
+        assert (thrice.n, thrice.clusters) == (120, 40)
+
+    def test_share_weighs_ratings(self) -> None:
+        assert ratio(independent([1, 0, 0], [2, 1, 1]), 0, 1).value == 0.5
+
+    def test_share_of_several_columns_is_that_of_their_sum(self) -> None:
+        rng = np.random.default_rng(1)
+        values = np.eye(4)[rng.integers(0, 4, 90)]
+        sample = Sample(np.zeros(90, int), rng.integers(0, 30, 90), rng.uniform(1, 2, 90))
+        apart = cluster_totals(sample, values)
+        summed = cluster_totals(sample, np.column_stack([values[:, 0] + values[:, 3], values.sum(axis=1)]))
+        found, expected = ratio(apart, (0, 3), (0, 1, 2, 3)), ratio(summed, 0, 1)
+        assert (found.n, found.clusters) == (expected.n, expected.clusters)
+        assert [found.value, found.low, found.high] == pytest.approx(
+            [expected.value, expected.low, expected.high]
+        )
+
+    def test_share_of_a_domain_counts_its_ratings_only(self) -> None:
+        sample = Sample(np.array([0, 0, 1, 1, 1, 2]), np.arange(6), np.ones(6))
+        values = np.column_stack([[1, 1, 0, 0, 1, 1], np.ones(6)])
+        totals = cluster_totals(sample, values, domains=[0, 1, -1])
+        assert [(ratio(totals, at, at + 1).value, ratio(totals, at, at + 1).n) for at in (0, 2)] == [
+            (1.0, 2),
+            (1 / 3, 3),
+        ]
+
+    def test_share_without_ratings_is_undefined(self) -> None:
+        assert ratio(independent([]), 0, 1).value is None
+
+    @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3), st.floats(0.1, 100)), min_size=1))
+    def test_interval_is_within_0_and_1_and_has_a_width(self, rows: list[tuple[bool, int, float]]) -> None:
+        values, cluster, weight = (np.array(column) for column in zip(*rows, strict=True))
+        sample = Sample(np.zeros(len(rows), int), cluster, weight)
+        totals = cluster_totals(sample, np.column_stack([values, np.ones(len(rows))]))
+        found = ratio(totals, 0, 1)
+        assert found.value is not None
+        assert found.low is not None
+        assert found.high is not None
+        assert 0 <= found.low <= found.value <= found.high <= 1
+        assert found.high - found.low > 0.01
+        compared = difference(totals, (0, 1), (0, 1))
+        assert compared.p == 1
+        assert (compared.difference.high or 0) > 0 > (compared.difference.low or 0)
+
+
+class TestDifference:
+    def test_difference_of_paired_shares_is_that_of_a_paired_t_test(self) -> None:
+        rng = np.random.default_rng(2)
+        n = 400
+        first = rng.random(n) < 0.7
+        second = np.where(rng.random(n) < 0.8, first, rng.random(n) < 0.4)
+        sample = Sample(np.zeros(n, int), np.arange(n), np.ones(n))
+        found = difference(
+            cluster_totals(sample, np.column_stack([first, second, np.ones(n)])), (0, 2), (1, 2)
+        )
+        pairs = first.astype(float) - second
+        variance = pairs.var(ddof=1) / n * (n / (n + 2)) ** 2 + 2 / (n + 2) ** 2
+        reach = t_quantile(n - 1) * variance**0.5
+        assert found.difference.value == pytest.approx(pairs.mean())
+        assert found.difference.low == pytest.approx(pairs.mean() - reach)
+        assert found.difference.high == pytest.approx(pairs.mean() + reach)
+        assert found.p < 0.001
+
+    def test_difference_is_undefined_if_one_share_is(self) -> None:
+        sample = Sample(np.array([0, 0]), np.array([1, 2]), np.ones(2))
+        totals = cluster_totals(sample, np.ones((2, 2)), domains=[1])
+        compared = difference(totals, (0, 1), (2, 3))
+        assert (compared.difference.value, compared.p) == (None, 1.0)
+
+
+class TestPopulation:
+    def test_total_is_the_sum_of_cell_means(self) -> None:
+        sample, values, population = world(3, n=400)
+        totals = cluster_totals(sample, np.column_stack([values, np.ones(len(values))]), population)
+        expected = sum(
+            size * np.average(values[sample.cell == cell], weights=sample.weight[sample.cell == cell])
+            for cell, size in enumerate(population.sizes)
+        )
+        assert totals.sums == pytest.approx([expected, population.sizes.sum()])
+        assert (totals.records, totals.uncovered) == (population.sizes.sum(), 0)
+
+    def test_variance_is_that_of_records_predicted_by_their_cell(self) -> None:
+        """The definition, record by record: the prediction, and what ratings add to it."""
+        sample, values, population = world(4, n=400)
+        totals = cluster_totals(sample, np.column_stack([values, np.ones(len(values))]), population)
+        rows = dict.fromkeys(range(60), 0.0)
+        for cell, of_cell in enumerate(population.clusters):
+            rated = sample.cell == cell
+            weight = sample.weight[rated] * population.sizes[cell] / sample.weight[rated].sum()
+            mean = np.average(values[rated], weights=weight)
+            for cluster in of_cell:
+                rows[int(cluster)] += mean
+            for cluster in range(60):
+                here = sample.cluster[rated] == cluster
+                left = (weight[here] * (values[rated][here] - mean)).sum()
+                rows[cluster] += left / (1 - weight[here].sum() / weight.sum()) ** 0.5
+        assert totals.rows[:, 0] == pytest.approx(list(rows.values()))
+
+    def test_domains_share_predictions_and_are_corrected_by_their_own_ratings(self) -> None:
+        sample, values, population = world(5, n=80)
+        pairs = np.column_stack([values, np.ones(len(values))])
+        models = [0, 1] * 4
+        whole, parts = (cluster_totals(sample, pairs, population, domains) for domains in (None, models))
+        assert parts.rows[:, :2] + parts.rows[:, 2:] == pytest.approx(whole.rows)
+        assert parts.sums[[1, 3]] == pytest.approx(
+            [population.sizes[::2].sum(), population.sizes[1::2].sum()]
+        )
+
+    def test_records_that_no_rating_represents_are_uncovered(self) -> None:
+        sample, _values, population = world(6)
+        kept = sample.cell >= 4
+        flagged = Sample(sample.cell[kept], sample.cluster[kept], sample.weight[kept])
+        totals = cluster_totals(flagged, np.ones(kept.sum()), population)
+        assert totals.uncovered == population.sizes[:4].sum()
+        assert totals.sums == pytest.approx(population.sizes[4:].sum())
+
+    def test_equal_ratings_of_a_cell_have_a_variance(self) -> None:
+        """Ten equal ratings do not prove that a thousand records are the same."""
+        cell = np.repeat([0, 1], 10)
+        sample = Sample(cell, np.arange(20), np.ones(20))
+        population = Population(
+            [("0", "Pass"), ("0", "Fail")], np.array([1000, 1000]), [np.arange(1000), np.arange(1000, 2000)]
+        )
+        found = ratio(cluster_totals(sample, np.column_stack([cell, np.ones(20)]), population), 0, 1)
+        assert found.value == 0.5
+        assert 0.1 < (found.high or 0) - (found.low or 0) < 0.4
+
+    @given(st.data())
+    def test_estimates_of_any_small_population_have_a_width(self, data: st.DataObject) -> None:
+        cells = st.tuples(st.sampled_from("01"), st.sampled_from(["Pass", "Fail", ""]), st.sampled_from("ab"))
+        paths = data.draw(st.lists(cells, min_size=1, max_size=6, unique=True))
+        of_cells = [np.array(data.draw(st.lists(st.integers(0, 9), max_size=20)), int) for _ in paths]
+        rating = st.tuples(
+            st.integers(0, len(paths) - 1), st.integers(0, 9), st.floats(1, 50), st.booleans(), st.booleans()
+        )
+        rows = data.draw(st.lists(rating, min_size=1, max_size=30))
+        cell, cluster, weight, first, second = (np.array(column) for column in zip(*rows, strict=True))
+        population = Population(paths, np.array([len(one) for one in of_cells]), of_cells)
+        columns = np.column_stack([first, second, np.ones(len(rows))])
+        domains = [int(path[2] == "b") for path in paths]
+        totals = cluster_totals(Sample(cell, cluster, weight), columns, population, domains)
+        for start in range(0, 3 * (max(domains) + 1), 3):
+            found = ratio(totals, start, start + 2)
+            if found.value is None:
+                assert found.why
+            else:
+                assert 0 <= (found.low or 0) <= found.value <= (found.high or 0) <= 1
+                assert (found.high or 0) - (found.low or 0) > 1e-3
+        compared = difference(totals, (0, 2), (1, 2))
+        if compared.difference.value is not None:
+            low, high = compared.difference.low or 0, compared.difference.high or 0
+            assert low <= compared.difference.value <= high
+            assert high - low > 1e-3
+            assert 0 <= compared.p <= 1
+
+    def test_more_ratings_give_a_narrower_interval(self) -> None:
+        estimates = []
+        for n in (50, 200, 800):
+            sample, values, population = world(7, n=n)
+            pairs = np.column_stack([values, np.ones(n)])
+            estimates.append(ratio(cluster_totals(sample, pairs, population), 0, 1))
+        widths = [(one.high or 0) - (one.low or 0) for one in estimates]
+        assert all(wide > narrow for wide, narrow in pairwise(widths))
+
+    def test_many_clusters_are_added_up_in_groups(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng = np.random.default_rng(8)
+        values, of_records = rng.integers(0, 2, 5_000), rng.integers(0, 65_536, 20_000)
+        sample = Sample(np.zeros(5_000, int), of_records[:5_000], np.ones(5_000))
+        population = Population([("1",)], np.array([20_000]), [of_records])
+        pairs = np.column_stack([values, np.ones(5_000)])
+        grouped = ratio(cluster_totals(sample, pairs, population), 0, 1)
+        monkeypatch.setattr(sums, "_MOST_CLUSTERS", 65_536)
+        apart = ratio(cluster_totals(sample, pairs, population), 0, 1)
+        assert grouped.value == pytest.approx(apart.value)
+        assert grouped.low == pytest.approx(apart.low, abs=0.001)
+        assert grouped.high == pytest.approx(apart.high, abs=0.001)
+        assert grouped.clusters != apart.clusters

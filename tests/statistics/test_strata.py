@@ -1,0 +1,46 @@
+"""Cells are pooled until each group has enough ratings."""
+
+import numpy as np
+
+from reviews.statistics.strata import ENOUGH, UNCOVERED, group_cells
+
+
+def grouped(cells: dict[tuple[str, ...], tuple[int, int]]) -> list[int]:
+    """Group cells, given as path -> (records, ratings)."""
+    sizes, ratings = np.array(list(cells.values())).T
+    return [int(group) for group in group_cells(list(cells), sizes, ratings)]
+
+
+def test_cells_with_enough_ratings_are_groups_of_their_own() -> None:
+    rated = (100, ENOUGH)
+    found = grouped({("0", "Pass"): rated, ("0", "Fail"): rated, ("1", "Pass"): rated, ("1", "Fail"): rated})
+    assert sorted(found) == [0, 1, 2, 3]
+
+
+def test_cells_with_few_ratings_are_pooled_with_the_smallest_sibling() -> None:
+    found = grouped({("0", "Pass"): (100, 40), ("0", "Fail"): (100, 20), ("0", ""): (5, 1)})
+    assert found[1] == found[2] != found[0]
+
+
+def test_cells_with_few_ratings_are_pooled_with_each_other() -> None:
+    few = ENOUGH // 2
+    found = grouped({("0", "Pass"): (100, 40), ("0", "Fail"): (100, few), ("0", ""): (50, few)})
+    assert found[1] == found[2] != found[0]
+
+
+def test_parts_by_the_first_name_are_never_pooled() -> None:
+    assert grouped({("0", "Pass"): (100, 1), ("1", "Pass"): (100, 40)}) == [0, 1]
+
+
+def test_a_part_by_the_first_name_without_ratings_is_not_covered() -> None:
+    found = grouped({("0", "Pass"): (100, 0), ("0", "Fail"): (9, 0), ("1", "Pass"): (9, 9)})
+    assert found == [UNCOVERED, UNCOVERED, 0]
+
+
+def test_a_cell_without_ratings_belongs_to_the_group_of_its_part() -> None:
+    found = grouped({("1", "Pass", "a"): (100, 20), ("1", "Pass", "b"): (100, 0)})
+    assert found == [0, 0]
+
+
+def test_cells_without_names_are_one_group() -> None:
+    assert grouped({(): (10, 5)}) == [0]

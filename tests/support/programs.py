@@ -1,0 +1,37 @@
+"""Run programs that use the site, while a worker runs the jobs that they enqueue."""
+
+import os
+import subprocess
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from django.core.management import call_command
+
+from reviews.models import Import
+from tests.support.waiting import PATIENCE
+
+
+def finish(
+    arguments: Iterable[object], variables: dict[str, str], cwd: Path | None = None, *, is_worked: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run a process, and a worker for its jobs, for at most a minute."""
+    end = time.monotonic() + PATIENCE
+    command = list(map(str, arguments))
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env={"PATH": os.environ["PATH"], **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while process.poll() is None and time.monotonic() < end:
+            if is_worked and Import.objects.filter(state=Import.State.QUEUED).exists():
+                call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        out, err = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

@@ -1,0 +1,221 @@
+"""The page of the audit log, its files, and the check of its chain."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from procrastinate.contrib.django.models import ProcrastinateJob
+from pytest_django import DjangoAssertNumQueries
+
+from reviews import tasks
+from reviews.audit import chain_checks, events, log
+from reviews.models import ChainCheck, Evaluation, Run, User
+from reviews.queue.claim_length import configure_claim_length
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.pages import text
+from tests.support.work import decide
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create(name="Algebra & more")
+
+
+@pytest.fixture
+def decided(run: Run, ana: User) -> Evaluation:
+    record = EvaluationFactory.create(run=run)
+    decide(record, ana)
+    return record
+
+
+def seal() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+
+class TestPage:
+    def test_event_is_a_sentence_with_links(self, decided: Evaluation, as_lea: Client, ana: User) -> None:
+        page = text(as_lea.get(reverse("audit")))
+        person, record, run = (
+            reverse("reviewer-activity", args=[ana.pk]),
+            reverse("evaluation", args=[decided.pk]),
+            reverse("run", args=[decided.run_id]),
+        )
+        assert (
+            f'<a href="{person}">ana</a> submitted <a href="{record}">{decided.title}</a> in '
+            f'<a href="{run}">Algebra &amp; more</a>'
+        ) in page
+
+    def test_event_of_a_deleted_run_and_an_unknown_action_is_shown(self, as_max: Client, max: User) -> None:
+        events.record("look", actor=None, what="<b>")
+        page = text(as_max.get(reverse("audit")))
+        assert "CogniReview look" in page
+        assert "&lt;b&gt;" in page
+
+    def test_details_have_values_before_and_after(self, run: Run, as_lea: Client, lea: User) -> None:
+        configure_claim_length(run_id=run.pk, minutes=45, actor=lea)
+        page = text(as_lea.get(reverse("audit")))
+        assert "changed the claim length" in page
+        assert '<th scope="col">Before</th>' in page
+        assert "<strong>45</strong>" in page
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "person=ana",
+            "person=ANA",
+            "action=submit",
+            "action=group:Decisions",
+            "run=Algebra+%26+more",
+            "address=",
+        ],
+    )
+    def test_filter_keeps_matching_events(self, query: str, decided: Evaluation, as_lea: Client) -> None:
+        assert " submitted " in text(as_lea.get(f"{reverse('audit')}?{query}"))
+
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "person=bo",
+            "action=claim",
+            "action=group:Logins",
+            "record=x",
+            "address=192.0.2.1",
+            "since=2999-01-01",
+        ],
+    )
+    def test_filter_leaves_out_other_events(
+        self, query: str, decided: Evaluation, as_lea: Client, bo: User
+    ) -> None:
+        page = text(as_lea.get(f"{reverse('audit')}?{query}"))
+        assert " submitted " not in page
+        assert "No events match these filters." in page
+
+    @pytest.mark.parametrize(
+        ("query", "sentence"),
+        [
+            ("person=nobody", "No person has the username"),
+            ("run=missing", "No run is named"),
+            ("action=fly", "Select a valid choice"),
+            ("address=localhost", "Enter a valid IPv4 or IPv6 address"),
+            ("since=yesterday", "Enter a valid date"),
+            ("since=2026-02-02&until=2026-02-01", "This date is before the first one."),
+            ("until=9999-12-31&record=%00", "Null characters are not allowed"),
+        ],
+    )
+    def test_invalid_filter_is_explained(self, query: str, sentence: str, as_lea: Client) -> None:
+        for name in ("audit", "audit-csv", "audit-json"):
+            response = as_lea.get(f"{reverse(name)}?{query}")
+            assert response.status_code == 422
+            assert sentence in text(response)
+
+    def test_day_begins_in_the_readers_time_zone(self, run: Run, as_lea: Client, lea: User) -> None:
+        event = events.record("archive run", actor=lea, run=run)
+        with connection.cursor() as cursor:
+            seal()
+            cursor.execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
+            cursor.execute("UPDATE audit_event SET at = '2026-03-01 20:00Z' WHERE id = %s", [event.pk])
+        day = f"{reverse('audit')}?since=2026-03-02&until=2026-03-02"
+        assert "archived the run" not in text(as_lea.get(day))
+        as_lea.cookies["timezone"] = "Asia/Tokyo"
+        assert "archived the run" in text(as_lea.get(day))
+
+    def test_pages_keep_the_filters(self, run: Run, as_lea: Client, lea: User) -> None:
+        for _ in range(51):
+            events.record("archive run", actor=lea, run=run)
+        page = text(as_lea.get(f"{reverse('audit')}?action=archive+run"))
+        [after] = [part.split('"')[0] for part in page.split("action=archive+run&amp;after=")[1:]]
+        second = text(as_lea.get(f"{reverse('audit')}?action=archive+run&after={after}"))
+        assert (page.count("archived the run"), second.count("archived the run")) == (50, 1)
+
+    def test_page_has_a_constant_number_of_queries(
+        self, as_lea: Client, django_assert_max_num_queries: DjangoAssertNumQueries, ana: User
+    ) -> None:
+        for _ in range(5):
+            decide(EvaluationFactory.create(), ana)
+        with django_assert_max_num_queries(22):
+            as_lea.get(reverse("audit"))
+
+    @pytest.mark.parametrize(
+        ("name", "query"),
+        [("person", "person=ana"), ("run-settings", "run=Algebra"), ("record-history", "record=")],
+    )
+    def test_log_is_linked_from_person_run_and_record(
+        self, name: str, query: str, decided: Evaluation, as_max: Client, ana: User
+    ) -> None:
+        key = {"person": ana.pk, "run-settings": decided.run_id, "record-history": decided.pk}[name]
+        page = text(as_max.get(reverse(name, args=[key])))
+        [link] = [part.split('"')[0] for part in page.split(f'href="{reverse("audit")}?')[1:]]
+        assert query in link
+        assert " submitted " in text(as_max.get(f"{reverse('audit')}?{link.replace('&amp;', '&')}"))
+
+
+class TestFiles:
+    def test_csv_has_a_row_for_each_event(self, decided: Evaluation, as_lea: Client) -> None:
+        answer: Any = as_lea.get(f"{reverse('audit-csv')}?action=submit")
+        [row] = csv.DictReader(io.StringIO(answer.getvalue().decode()))
+        assert (row["person"], row["action"], row["record"]) == ("ana", "submit", decided.evaluation_id)
+        assert row["event"] == f"ana submitted {decided.title} in Algebra & more"
+        assert json.loads(row["detail"])["human"]["after"]["human_review_status"] == "Completed"
+
+    @pytest.mark.parametrize(("query", "count"), [("", 1), ("?action=claim", 0)])
+    def test_json_is_a_list_of_events(
+        self, query: str, count: int, decided: Evaluation, as_lea: Client
+    ) -> None:
+        answer: Any = as_lea.get(reverse("audit-json") + query)
+        found = json.loads(answer.getvalue())
+        assert len(found) == count
+        if found:
+            seal()
+            [line] = log.jsonl_lines()
+            assert found == [json.loads(line)["event"]]
+
+
+class TestChainStatus:
+    def test_check_is_queued_once_and_its_result_is_shown(
+        self, decided: Evaluation, as_lea: Client, lea: User
+    ) -> None:
+        assert "chain not checked yet" in text(as_lea.get(reverse("audit")))
+        for _ in range(2):
+            assert as_lea.post(reverse("check-audit")).status_code == 302
+        assert "A check is running." in text(as_lea.get(reverse("audit")))
+        [job] = ProcrastinateJob.objects.filter(task_name=chain_checks.JOB)
+        seal()
+        tasks.check_audit_log(**job.args)
+        check = ChainCheck.objects.get()
+        assert (check.events, check.differences, check.requested_by) == (2, 0, lea)
+        seal()
+        page = text(as_lea.get(reverse("audit")))
+        assert "<strong>3 events</strong>" in page
+        assert "chain intact, last sealed" in page
+        assert "up to event 2" in page
+
+    def test_differences_are_counted_for_leads_and_named_for_admins(
+        self, decided: Evaluation, as_lea: Client, as_max: Client
+    ) -> None:
+        seal()
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
+            cursor.execute("UPDATE audit_event SET actor_name = 'bo'")
+            cursor.execute("ALTER TABLE audit_event ENABLE TRIGGER USER")
+        check = chain_checks.request_check(actor=None)
+        seal()
+        chain_checks.run_check(check.pk)
+        for client, names in ((as_lea, False), (as_max, True)):
+            page = text(client.get(reverse("audit")))
+            assert "1 difference found" in page
+            assert ("does not match its seal" in page) is names
+
+    def test_failed_check_is_shown(self, as_lea: Client, lea: User) -> None:
+        check = chain_checks.request_check(actor=lea)
+        chain_checks.fail_check(check.pk, "The disk is full.")
+        page = text(as_lea.get(reverse("audit")))
+        assert "last check failed" in page
+        assert "The disk is full." in page

@@ -1,0 +1,149 @@
+"""The overview of the judge pages: the headline with its target, and the cards."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from reviews.models import Run, User
+from tests.support.factories import RunFactory
+from tests.support.pages import text, url
+from tests.support.population import rated, stratum
+from tests.support.rubrics import rubric_data
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    return RunFactory.create(name="Algebra", rubric=rubric_data("Clarity", "Depth"), blind_share=0.5)
+
+
+def shown(client: Client, run: Run, page: str = "judge", **query: str) -> str:
+    """Return the text of the headline and of all that follows it."""
+    answer = text(client.get(reverse(page, args=[run.pk], query=query))).replace("\N{NO-BREAK SPACE}", " ")
+    return " ".join(re.sub(r"<div class=\"help-text.*?</div>|<[^>]+>", " ", answer).split())
+
+
+class TestHeadline:
+    def test_headline_has_the_accuracy_its_interval_and_false_passes(
+        self, as_lea: Client, ana: User, run: Run
+    ) -> None:
+        flagged = stratum(run, {"Pass": 100})
+        rated(flagged, ana, "Pass", "Pass", 30)
+        rated(flagged, ana, "Pass", "Fail", 10)
+        for page in ("judge", "judge-report"):
+            answer = shown(as_lea, run, page)
+            assert re.search(r"Blind accuracy over the whole run \? 75% \d+ to \d+%, n = 40", answer)
+            assert re.search(
+                r"The judge passes 100% \([^)]*n = 10\) of the records that reviewers fail.", answer
+            )
+        assert "Blind accuracy with these filters" in shown(as_lea, run, since="2020-01-01")
+
+    @pytest.mark.parametrize(
+        ("ratings", "outcome"),
+        [((98, 2), "met"), ((30, 70), "not met"), ((32, 8), "not decided yet"), ((9, 0), "not decided yet")],
+    )
+    def test_headline_compares_the_accuracy_with_the_target(
+        self, as_lea: Client, ana: User, run: Run, ratings: tuple[int, int], outcome: str
+    ) -> None:
+        Run.objects.update(accuracy_target=0.8)
+        flagged = stratum(run, {"Pass": 1_000})
+        for human, count in zip(("Pass", "Fail"), ratings, strict=True):
+            rated(flagged, ana, "Pass", human, count)
+        assert f"Target 80%: {outcome} ?" in shown(as_lea, run)
+        assert "Target 80%" not in shown(as_lea, run, since="2020-01-01")
+
+    def test_target_that_only_the_interval_reaches_is_explained(
+        self, as_lea: Client, ana: User, run: Run
+    ) -> None:
+        Run.objects.update(accuracy_target=0.8)
+        flagged = stratum(run, {"Pass": 1_000})
+        rated(flagged, ana, "Pass", "Pass", 88)
+        rated(flagged, ana, "Pass", "Fail", 10)
+        answer = shown(as_lea, run)
+        assert "Target 80%: not decided yet" in answer
+        assert "88 of 98 ratings agree with the judge." in answer
+        assert "The interval is right for one look." in answer
+
+    def test_run_without_blind_ratings_says_why_and_what_to_do(
+        self, as_lea: Client, ana: User, run: Run
+    ) -> None:
+        flagged = stratum(run, {"Pass": 100})
+        rated(flagged, ana, "Pass", "Fail", 12, is_blind=False)
+        answer = shown(as_lea, run)
+        assert "unknown No record of this run can be scored blind" in answer
+        assert "Assisted accuracy on the decided records: 0% (" in answer
+        flagged.counts.update(answered=100)
+        assert "unknown No record was scored blind yet." in shown(as_lea, run)
+        assert "Plan blind reviews" in shown(as_lea, run)
+        Run.objects.update(blind_share=0)
+        assert "because blind review is off for this run" in shown(as_lea, run)
+        assert (
+            url("run-measurement", run)
+            in text(as_lea.get(url("judge", run))).partition("Set up blind review")[0]
+        )
+
+    def test_headline_has_no_figure_from_fewer_than_ten_ratings(
+        self, as_lea: Client, ana: User, run: Run
+    ) -> None:
+        rated(stratum(run, {"Pass": 100}), ana, "Pass", "Pass", 9)
+        answer = shown(as_lea, run)
+        assert "not shown yet The run has 9 blind ratings so far. A figure needs 10 or more." in answer
+
+
+def test_errors_page_ranks_only_criteria_with_enough_ratings(as_lea: Client, ana: User, run: Run) -> None:
+    flagged = stratum(run, {"Pass": 100})
+    rated(flagged, ana, "Pass", "Pass", 10)
+    for criterion, right, wrong in (("Clarity", 0, 9), ("Depth", 9, 1), ("Rigor", 8, 2)):
+        rated(flagged, ana, '"Yes"', '"Yes"', right, criterion=criterion, verdict="Pass")
+        rated(flagged, ana, '"Yes"', '"No"', wrong, criterion=criterion, verdict="Pass")
+    plot = as_lea.get(url("judge-errors", run)).context["sections"][0].plot
+    assert [(dot.title, dot.has_few) for dot in plot.dots] == [
+        ("Verdict", False),
+        ("Rigor", False),
+        ("Depth", False),
+        ("Clarity", True),
+    ]
+
+
+class TestCards:
+    def test_error_card_ranks_confusions_and_names_the_weakest_criterion(
+        self, as_lea: Client, ana: User, run: Run
+    ) -> None:
+        flagged = stratum(run, {"Pass": 900, "Fail": 100})
+        rated(flagged, ana, "Pass", "Pass", 36)
+        rated(flagged, ana, "Pass", "Fail", 4)
+        rated(flagged, ana, "Fail", "Pass", 10)
+        rated(flagged, ana, "Fail", "Fail", 10)
+        for criterion, right in (("Clarity", 15), ("Depth", 5)):
+            rated(flagged, ana, '"Yes"', '"Yes"', right, criterion=criterion, verdict="Pass")
+            rated(flagged, ana, '"Yes"', '"No"', 20 - right, criterion=criterion, verdict="Pass")
+        card = as_lea.get(url("judge", run)).context["cards"][0]
+        assert card.figure.text == "14%"
+        assert [mark.title for mark in card.marks] == [
+            "Judge Pass, reviewers Fail",
+            "Judge Fail, reviewers Pass",
+            "Least accurate criterion: Depth",
+        ]
+        assert card.marks[0].text == "9% of records (4 ratings)"
+        for link in (card.figure.url, *(mark.url for mark in card.marks)):
+            assert as_lea.get(link).status_code == 200
+
+    def test_flags_card_has_the_share_and_the_number_of_missed_errors(
+        self, as_lea: Client, ana: User, run: Run
+    ) -> None:
+        flagged = stratum(run, {"Pass": 100})
+        rest = stratum(run, {"Pass": 900}, is_flagged=False)
+        rated(flagged, ana, "Pass", "Fail", 30)
+        rated(rest, ana, "Pass", "Fail", 10)
+        rated(rest, ana, "Pass", "Pass", 20)
+        card = as_lea.get(url("judge", run)).context["cards"][1]
+        assert card.figure.text == "75%"
+        assert [mark.text.split()[0] for mark in card.marks] == ["300", "33%"]
+
+    def test_cards_have_no_large_figure_from_few_ratings(self, as_lea: Client, ana: User, run: Run) -> None:
+        rated(stratum(run, {"Pass": 100}), ana, "Pass", "Fail", 9)
+        card = as_lea.get(url("judge", run)).context["cards"][0]
+        assert (card.figure.text, card.figure.value) == ("\N{EN DASH}", None)
