@@ -67,15 +67,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Keep the garbage collector from looking through all modules and tests again and again.
-
-    In CI, run a slow test that fails a second time. The summary lists it: look for its cause.
-    """
-    if os.environ.get("CI"):
-        for item in session.items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.flaky(reruns=1))
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking through all modules and tests again and again."""
     gc.collect()
     gc.freeze()
     gc.enable()
