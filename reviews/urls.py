@@ -258,6 +258,7 @@ pages = [
     path("tokens/new/", tokens.add, name="add-token"),
     path("tokens/<int:pk>/revoke/", tokens.revoke, name="revoke-token"),
     path("api/", api_page.reference, name="api"),
+    path("api/problems/<slug:slug>/", api_page.problem_type, name="api-problem"),
     path("jobs/", operations.jobs_page, name="jobs"),
     path("jobs/<slug:kind>/<int:pk>/retry/", operations.retry_job, name="retry-job"),
     path("jobs/<slug:kind>/<int:pk>/cancel/", operations.cancel_job, name="cancel-job"),

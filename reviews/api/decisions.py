@@ -108,6 +108,7 @@ def submit_review(
                 HTTPStatus.CONFLICT,
                 "This record is reviewed blind. Lock in your scores first (PUT .../blind-scores): then you "
                 "see the judge's scores and can decide.",
+                slug="blind-scores-missing",
             )
         blind_scores = blind_scoring.find_locked_in(record, request.user)
         others = independent_reviews.readable_for_adjudication(record, request.user)

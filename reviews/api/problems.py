@@ -12,6 +12,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from cognireview.operations import disk_full
 from reviews.accounts.permissions import Denied
+from reviews.api.problem_types import PATH, type_of
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded
 from reviews.records.conflicts import Conflict
 from reviews.rubric.run_settings import InvalidSettings
@@ -34,7 +35,18 @@ _SENTENCES = {
 }
 _TEXT = {"type": "string"}
 _ERROR = {"type": "object", "properties": {"field": _TEXT, "reason": _TEXT}, "required": ["field", "reason"]}
-_MEMBERS = {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT}
+_MEMBERS = {
+    "type": {
+        **_TEXT,
+        "format": "uri-reference",
+        "pattern": f"^{PATH}[a-z-]+/$",
+        "description": "The path of a page that explains the type of problem. Rely on this member.",
+        "examples": [type_of(HTTPStatus.NOT_FOUND).uri],
+    },
+    "title": {**_TEXT, "description": "The name of the type."},
+    "status": {"type": "integer"},
+    "detail": _TEXT,
+}
 # The OpenAPI schema of a problem.
 SCHEMA = {
     "title": "Problem",
@@ -57,14 +69,25 @@ def openapi_problem(status: int) -> dict[str, Any]:
 
 
 class Problem(Exception):
-    """The request failed. `errors` are (field, reason) pairs; `more` are further members of the response."""
+    """The request failed.
+
+    `errors` are (field, reason) pairs, `slug` names a type other than that of the status, and `more` are
+    further members of the response.
+    """
 
     def __init__(
-        self, status: HTTPStatus, detail: str, errors: Iterable[tuple[str, str]] = (), **more: Any
+        self,
+        status: HTTPStatus,
+        detail: str,
+        errors: Iterable[tuple[str, str]] = (),
+        *,
+        slug: str = "",
+        **more: Any,
     ) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
+        self.slug = slug
         self.more = more
         if errors := list(errors):
             self.more["errors"] = [{"field": field, "reason": reason} for field, reason in errors]
@@ -75,11 +98,11 @@ def invalid_field(field: str, sentence: str) -> Problem:
     return Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [(field, sentence)])
 
 
-def problem_response(status: int, detail: str = "", **more: Any) -> HttpResponse:
-    """Return a response with a problem."""
-    named = HTTPStatus(status)
+def problem_response(status: int, detail: str = "", *, slug: str = "", **more: Any) -> HttpResponse:
+    """Return a response with a problem, of the type with this slug or else of the status."""
+    named, kind = HTTPStatus(status), type_of(status, slug)
     detail = detail or _SENTENCES.get(named, f"{named.phrase}.")
-    body = {"type": "about:blank", "title": named.phrase, "status": status, "detail": detail, **more}
+    body = {"type": kind.uri, "title": kind.title, "status": status, "detail": detail, **more}
     return HttpResponse(orjson.dumps(body), status=status, content_type=CONTENT_TYPE)
 
 
@@ -112,7 +135,7 @@ def register_handlers(api: NinjaAPI) -> None:
 
 
 def _problem(_request: HttpRequest, problem: Any) -> HttpResponse:
-    return problem_response(problem.status, problem.detail, **problem.more)
+    return problem_response(problem.status, problem.detail, slug=problem.slug, **problem.more)
 
 
 def _unauthenticated(_request: HttpRequest, _error: Any) -> HttpResponse:
@@ -138,9 +161,9 @@ def _field(place: tuple[Any, ...]) -> str:
     return ".".join(map(str, inside)) or str(place[0])
 
 
-def _with(status: int, sentence: str = "") -> Callable[[HttpRequest, Any], HttpResponse]:
+def _with(status: int, sentence: str = "", slug: str = "") -> Callable[[HttpRequest, Any], HttpResponse]:
     def handler(_request: HttpRequest, error: Any) -> HttpResponse:
-        return problem_response(status, sentence or str(error))
+        return problem_response(status, sentence or str(error), slug=slug)
 
     return handler
 
@@ -150,7 +173,8 @@ def _conflict(_request: HttpRequest, conflict: Any) -> HttpResponse:
 
 
 def _refused(_request: HttpRequest, refused: Any) -> HttpResponse:
-    return problem_response(422, str(refused), errors=[{"field": refused.field, "reason": str(refused)}])
+    errors = [{"field": refused.field, "reason": str(refused)}]
+    return problem_response(422, str(refused), slug="file-refused", errors=errors)
 
 
 def _invalid_settings(_request: HttpRequest, invalid: Any) -> HttpResponse:
@@ -168,7 +192,7 @@ def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
 
 def _damaged(_request: HttpRequest, damaged: Any) -> HttpResponse:
     corruption.log_corruption(damaged)
-    return problem_response(503, str(damaged))
+    return problem_response(503, str(damaged), slug="damaged-file")
 
 
 _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] = {
@@ -186,5 +210,5 @@ _HANDLERS: Mapping[type[Exception], Callable[[HttpRequest, Any], HttpResponse]] 
     UploadQuotaExceeded: _over_quota,
     RequestDataTooBig: _with(413, "The body is too large."),
     UnreadablePostError: _with(400, "The body is incomplete."),
-    QueryTooSlow: _with(422),
+    QueryTooSlow: _with(422, slug="query-too-slow"),
 }

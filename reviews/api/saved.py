@@ -44,7 +44,12 @@ def saved_before(
         return None
     if not is_same_decision(sent, before):
         sentence = "This Idempotency-Key was already used for another decision on this record."
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("Idempotency-Key", "used before")])
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            sentence,
+            [("Idempotency-Key", "used before")],
+            slug="idempotency-key-reused",
+        )
     return saved_out(before)
 
 

@@ -121,6 +121,7 @@ PLACES = {
     "task-context": Place("Task context", ADMIN),
     "mappings": Place("Mappings", ADMIN),
     "api": Place("API"),
+    "api-problem": Place("Problem", "api"),
 }
 # Rows -> the attribute with their name.
 _NAMES: dict[type, str] = {

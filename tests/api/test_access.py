@@ -340,7 +340,7 @@ def test_operations_reject_other_methods(record: Evaluation, of_max: Program) ->
             assert answer.status_code == 405, (other, path)
             assert set(re.split(", ?", answer["Allow"])) == taken, (other, path)
             if other != "HEAD":
-                assert (answer.json()["status"], answer.json()["title"]) == (405, "Method Not Allowed")
+                assert (answer.json()["status"], answer.json()["title"]) == (405, "Method not allowed")
 
 
 def test_reactivated_person_has_no_tokens(max: User, ana: User) -> None:
@@ -356,8 +356,8 @@ def test_schema_is_public_and_unknown_address_is_a_problem(client: Client) -> No
         answer = client.get(f"/api/v1/{path}")
         assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
         assert answer.json() == {
-            "type": "about:blank",
-            "title": "Not Found",
+            "type": "/api/problems/not-found/",
+            "title": "Not found",
             "status": 404,
             "detail": "Not found. Check the address.",
         }

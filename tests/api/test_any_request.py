@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from reviews.api.problem_types import TYPES
 from reviews.models import User
 from reviews.search.filters import FILTERS
 from reviews.search.listing import SORTS
@@ -113,7 +114,9 @@ def test_no_request_causes_a_server_error(program: Program) -> None:
             answer.getvalue()
         else:
             assert answer["Content-Type"] == "application/problem+json"
-            assert answer.json()["status"] == answer.status_code
+            problem = answer.json()
+            assert problem["status"] == answer.status_code
+            assert problem["type"] in {kind.uri for kind in TYPES.values()}
 
     ask()
     assert {200, 404, 422} <= statuses

@@ -920,6 +920,7 @@ SIGHTS = {
     "account": Sight("account", "ana"),
     "account, with a token": Sight("account", "ana", token),
     "api": Sight("api", "ana", then=open_everything),
+    "api, a problem": Sight("api-problem", "ana", lambda: "conflict"),
     "account, all set up": Sight("account", "ana", second_factor),
     "recovery codes": Sight("account", "ana", second_factor, then=create_codes),
     "authenticator app": Sight("add-app", "ana", then=confirm_identity),

@@ -203,6 +203,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "add-token": {"get": (302, 403, 302, 302, 302), "post": (302, 403, 302, 302, 302)},
     "revoke-token": {"post": (302, 404, 404, 404, 302)},
     "api": {"get": (302, 200, 200, 200, 200)},
+    "api-problem": {"get": (302, 200, 200, 200, 200)},
     # Changes here require reauthentication.
     "add-app": {"get": LOGIN, "head": NO_METHOD, "post": LOGIN},
     "remove-app": {"post": (302, 404, 404, 404, 404)},

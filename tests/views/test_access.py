@@ -106,6 +106,7 @@ def address(name: str, record: Evaluation) -> str:
         .replace("<slug:kind>", "nothing")
         .replace("<uuid:pk>", str(UUID(int=0)))
     )
+    path = path.replace("<slug:slug>", "conflict")
     return "/" + path.replace("<slug:name>", "days").replace("<slug:table>", "groups").replace(
         "<slug:provider_id>", "sso"
     )

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from reviews.api.problem_types import TYPES
 from reviews.api.problems import CONTENT_TYPE, PREFIX
 from reviews.api.urls import api
 from reviews.http.request import Request
@@ -50,9 +51,20 @@ def reference(request: Request) -> HttpResponse:
     context = {
         "operations": list(_operations(schema)),
         "problem": _object_members(problem),
+        "types": list(TYPES.values()),
         "schema_url": f"{PREFIX}openapi.json",
     }
     return render(request, "site/api/page.html", context)
+
+
+@require_safe
+def problem_type(request: Request, slug: str) -> HttpResponse:
+    """Explain a type of problem. Its address is the `type` of these problems."""
+    found = TYPES.get(slug)
+    if found is None:
+        raise Http404("There is no problem of this type.")
+    context = {"problem": found, "meaning": _pieces(found.meaning), "remedy": _pieces(found.remedy)}
+    return render(request, "site/api/problem.html", context)
 
 
 def _operations(schema: dict[str, Any]) -> Iterator[Operation]:

@@ -1,0 +1,172 @@
+"""The types of problems (RFC 9457). Each has a page of the site, whose path is the `type` of its problems."""
+
+from http import HTTPStatus
+from typing import NamedTuple
+
+PATH = "/api/problems/"
+
+
+class ProblemType(NamedTuple):
+    """A type of problem, which programs may rely on: neither slug nor status changes."""
+
+    slug: str
+    status: int
+    title: str
+    #: The reason why requests get it.
+    meaning: str
+    #: The next step of the program.
+    remedy: str
+
+    @property
+    def uri(self) -> str:
+        """The `type` of problems, relative to the site."""
+        return f"{PATH}{self.slug}/"
+
+
+# The first type of a status is that of all problems without a more specific one.
+_ALL = (
+    ProblemType(
+        "unreadable-body",
+        400,
+        "Unreadable request",
+        "The body is not JSON, is incomplete, or cannot be read.",
+        "Correct the body and send the request again.",
+    ),
+    ProblemType(
+        "unauthenticated",
+        401,
+        "No valid token",
+        "The request has no token, or its token is invalid, expired or revoked.",
+        "Send a valid token in the header Authorization.",
+    ),
+    ProblemType(
+        "not-allowed",
+        403,
+        "Not allowed",
+        "The scopes of the token or the role of its owner do not allow the operation.",
+        "Use a token with the scope, of a person with the role.",
+    ),
+    ProblemType(
+        "not-found",
+        404,
+        "Not found",
+        "The address is wrong, or the owner of the token may not see what it names.",
+        "Check the address. Names and ids in it are percent-encoded.",
+    ),
+    ProblemType(
+        "method-not-allowed",
+        405,
+        "Method not allowed",
+        "The address does not support the method.",
+        "Use a method from the header Allow.",
+    ),
+    ProblemType(
+        "conflict",
+        409,
+        "Conflict",
+        "Somebody else was first, or the state has changed since it was read.",
+        "Read the state again, and send a request that fits it. `who` and `since` may name the first person.",
+    ),
+    ProblemType(
+        "blind-scores-missing",
+        409,
+        "Blind scores are missing",
+        "The record is reviewed blind, and its reviewer has not locked in scores.",
+        "Lock in blind scores, and then decide.",
+    ),
+    ProblemType(
+        "length-required",
+        411,
+        "Length required",
+        "The file was sent without its size.",
+        "Send the header Content-Length.",
+    ),
+    ProblemType(
+        "too-large",
+        413,
+        "Too large",
+        "The body or file is larger than the site accepts, or the space for unfinished uploads is used up.",
+        "Compress the file, split it, or ask an admin for a higher limit.",
+    ),
+    ProblemType(
+        "unsupported-media-type",
+        415,
+        "Unsupported type of body",
+        "The operation does not accept the Content-Type or Content-Encoding.",
+        "Send one of the types that `detail` names.",
+    ),
+    ProblemType(
+        "invalid-request",
+        422,
+        "Invalid request",
+        "A field, a parameter or a filter is invalid, or unknown.",
+        "Correct the fields that `errors` names.",
+    ),
+    ProblemType(
+        "file-refused",
+        422,
+        "File refused",
+        "The file cannot be imported.",
+        "Correct the file or its mapping, and send it again.",
+    ),
+    ProblemType(
+        "idempotency-key-reused",
+        422,
+        "Idempotency-Key used before",
+        "The Idempotency-Key belongs to an earlier request with another content.",
+        "Send a new key with each new request. Send the same key only to repeat a request.",
+    ),
+    ProblemType(
+        "query-too-slow",
+        422,
+        "Query takes too long",
+        "The filters match so many records that the query was stopped.",
+        "Add a filter, or remove the sort order.",
+    ),
+    ProblemType(
+        "too-many-uploads",
+        429,
+        "Too many unfinished uploads",
+        "One person, or everybody together, has too many unfinished uploads.",
+        "Wait until some are finished, and send the request again.",
+    ),
+    ProblemType(
+        "internal-error",
+        500,
+        "Internal error",
+        "The server failed. The error was logged with the id of the request.",
+        "Send the request again in a moment. If that fails too, tell an admin the id in X-Request-ID.",
+    ),
+    ProblemType(
+        "unavailable",
+        503,
+        "Unavailable",
+        "The database does not answer, or the server is starting or stopping.",
+        "Send the request again after the seconds in the header Retry-After, or in a moment.",
+    ),
+    ProblemType(
+        "damaged-file",
+        503,
+        "Damaged file",
+        "A stored file is damaged. `detail` names its run, import and frame.",
+        "Tell an admin, who can repair the file or restore a backup.",
+    ),
+    ProblemType(
+        "disk-full",
+        507,
+        "Disk full",
+        "The disk of the server is full. Nothing was saved.",
+        "Tell an admin, and send the request again when there is space.",
+    ),
+)
+# Slug -> type.
+TYPES = {one.slug: one for one in _ALL}
+_BY_STATUS = {one.status: one for one in reversed(_ALL)}
+
+
+def type_of(status: int, slug: str = "") -> ProblemType:
+    """Return the type with a slug, or else the type of all problems with a status."""
+    if slug:
+        return TYPES[slug]
+    general = HTTPStatus.BAD_REQUEST if status < HTTPStatus.INTERNAL_SERVER_ERROR else 500
+    return _BY_STATUS.get(status, _BY_STATUS[general])

@@ -1,0 +1,58 @@
+"""Every problem has a type, which is the address of a page and a row in docs/api.md."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client
+
+from cognireview.environment import BASE_DIR
+from reviews.api import problems
+from reviews.api.problem_types import TYPES, type_of
+from reviews.api.urls import api
+from reviews.models import User
+
+DOCS = (BASE_DIR / "docs" / "api.md").read_text()
+STATUSES = {kind.status for kind in TYPES.values()}
+
+
+def types_table() -> str:
+    """Return the table for docs/api.md."""
+    rows = [f"| `{one.slug}` | {one.status} | {one.meaning} | {one.remedy} |" for one in TYPES.values()]
+    return "\n".join(["| Type | Status | Meaning | What to do |", "|---|---|---|---|", *rows]) + "\n"
+
+
+def test_docs_list_the_types_of_problems() -> None:
+    assert types_table() in DOCS, f"docs/api.md needs this table:\n\n{types_table()}"
+
+
+def named_slugs() -> Iterator[str]:
+    """Yield each `slug="..."` in the code of the API."""
+    for path in (BASE_DIR / "reviews" / "api").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword) and node.arg == "slug" and isinstance(node.value, ast.Constant):
+                yield str(node.value.value)
+
+
+def test_every_problem_of_an_operation_has_a_type_of_its_status() -> None:
+    answers = [
+        (int(status), answer)
+        for methods in api.get_openapi_schema()["paths"].values()
+        for operation in methods.values()
+        for status, answer in operation["responses"].items()
+    ]
+    declared = {status for status, answer in answers if problems.CONTENT_TYPE in answer.get("content", {})}
+    assert {400, 401, 403, 404, 409, 413, 422} <= declared <= STATUSES
+    assert all(type_of(status).status == status for status in STATUSES)
+    assert set(named_slugs()) - {""} == set(TYPES) - {type_of(status).slug for status in STATUSES}
+
+
+@pytest.mark.django_db
+def test_every_type_of_problem_has_a_page(client: Client, ana: User) -> None:
+    client.force_login(ana)
+    for kind in TYPES.values():
+        page = client.get(kind.uri)
+        assert page.status_code == 200
+        assert kind.title in page.content.decode()
+    assert client.get("/api/problems/nothing/").status_code == 404
+    assert all(kind.uri in client.get("/api/").content.decode() for kind in TYPES.values())
