@@ -40,8 +40,8 @@ IN_PROGRESS = CLAIMED & Q(claim_is_prefetched=False)
 CLAIMED_IN_QUEUE = IN_QUEUE & IN_PROGRESS & Q(is_escalated=False)
 WAITING = IN_QUEUE & Q(is_escalated=False) & (UNCLAIMED | Q(claim_is_prefetched=True))
 
-# The due date as the queue sorts by it. The last possible date stands for none: an index finds no nulls by
-# equality.
+# A record's own due date, as the index of the queue sorts it. The last possible date stands for none: an
+# index finds no nulls by equality.
 QUEUE_DUE = Coalesce("due_on", Value(dt.date.max), output_field=models.DateField())
 
 # Lists and locks do not load these columns, which may have megabytes.

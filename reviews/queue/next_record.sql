@@ -9,10 +9,10 @@
 -- tried, and handed out 381 of 1,600 records twice.)
 --
 -- Records come by priority, then by due date, then task by task (shorter ids first, so 9 comes before 10), then by
--- model. Those without a due date of their own come after the others: 9999-12-31 stands for none, because an index
--- does not find nulls by equality. The index evaluation_queue_order has this order and contains only records that
--- nobody has claimed. PostgreSQL uses it only if ORDER BY names all its columns, also those that WHERE fixes to one
--- value.
+-- model. A record without a due date of its own is due with its run, after those with that date of their own. In the
+-- index evaluation_queue_order, such records come last, with 9999-12-31 for none, because an index does not find nulls
+-- by equality: own_first and open_first look for them by a second probe. The index contains only records that nobody
+-- has claimed. PostgreSQL uses it only if ORDER BY names all its columns, also those that WHERE fixes to one value.
 WITH excluded AS MATERIALIZED (
     SELECT evaluation_id FROM skip WHERE reviewer_id = %(reviewer)s
     UNION ALL SELECT evaluation_id FROM independent_review WHERE reviewer_id = %(reviewer)s AND is_open
@@ -51,8 +51,9 @@ claimed AS MATERIALIZED (
 ),
 
 -- The highest priority, and its earliest due date, among the records assigned to the reviewer, and among those
--- assigned to nobody. These rows are not locked: otherwise others would find the last record but one locked, too.
-own_first AS MATERIALIZED (
+-- assigned to nobody. 9999-12-31 stands for records that are due with the run, or never. These rows are not locked:
+-- otherwise others would find the last record but one locked, too.
+own_dated AS MATERIALIZED (
     SELECT priority, coalesce(due_on, '9999-12-31') AS due FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
       AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s AND id NOT IN (TABLE excluded) /* filter */
@@ -60,13 +61,41 @@ own_first AS MATERIALIZED (
              length(task_id), task_id, model_id, id
     LIMIT 1
 ),
-open_first AS MATERIALIZED (
+own_first AS MATERIALIZED (
+    SELECT priority, coalesce(
+        CASE WHEN due > (SELECT due_on FROM run WHERE id = %(run)s) THEN (
+            SELECT date '9999-12-31' FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s AND priority = own_dated.priority
+              AND coalesce(due_on, '9999-12-31') = '9999-12-31' AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
+            LIMIT 1
+        ) END, due
+    ) AS due
+    FROM own_dated
+),
+open_dated AS MATERIALIZED (
     SELECT priority, coalesce(due_on, '9999-12-31') AS due FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
       AND claimed_by_id IS NULL AND assigned_to_id IS NULL AND id NOT IN (TABLE excluded) /* filter */
     ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
              length(task_id), task_id, model_id, id
     LIMIT 1
+),
+open_first AS MATERIALIZED (
+    SELECT priority, coalesce(
+        CASE WHEN due > (SELECT due_on FROM run WHERE id = %(run)s) THEN (
+            SELECT date '9999-12-31' FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id IS NULL AND priority = open_dated.priority
+              AND coalesce(due_on, '9999-12-31') = '9999-12-31' AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
+            LIMIT 1
+        ) END, due
+    ) AS due
+    FROM open_dated
 ),
 
 -- Each part is evaluated, and locks a row, only if the parts before it found nothing.
@@ -81,7 +110,8 @@ next AS MATERIALIZED (
               AND claimed_by_id IS NOT NULL AND claimed_until <= now()
               AND (assigned_to_id IS NULL OR assigned_to_id = %(reviewer)s)
               AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+            ORDER BY assigned_to_id, priority DESC,
+                     coalesce(due_on, (SELECT due_on FROM run WHERE id = %(run)s), '9999-12-31'),
                      length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
@@ -120,7 +150,19 @@ next AS MATERIALIZED (
                      length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
-        -- Otherwise the first record that is assigned to the reviewer.
+        -- Otherwise the first of them.
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id = %(reviewer)s
+              AND priority = (SELECT priority FROM own_first)
+              AND coalesce(due_on, '9999-12-31') = (SELECT due FROM own_first)
+              AND id NOT IN (TABLE excluded) /* filter */
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+        -- If others have locked all of them, the first one of any date.
         (
             SELECT id FROM evaluation
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
@@ -131,7 +173,7 @@ next AS MATERIALIZED (
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
 
-        -- Assigned to nobody: the same three choices.
+        -- Assigned to nobody: the same four choices.
         (
             SELECT id FROM evaluation
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
@@ -160,6 +202,17 @@ next AS MATERIALIZED (
               AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
               AND claimed_by_id IS NULL AND assigned_to_id IS NULL
               AND task_id NOT IN (TABLE busy)
+            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
+                     length(task_id), task_id, model_id, id
+            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+        ),
+        (
+            SELECT id FROM evaluation
+            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
+              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
+              AND priority = (SELECT priority FROM open_first)
+              AND coalesce(due_on, '9999-12-31') = (SELECT due FROM open_first)
+              AND id NOT IN (TABLE excluded) /* filter */
             ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
                      length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED

@@ -487,7 +487,11 @@ def rows_read(plan: dict[str, Any]) -> int:
     return own + sum(rows_read(part) for part in plan.get("Plans", ()))
 
 
-def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User) -> None:
+@pytest.mark.parametrize("due_on", [None, dt.date(2026, 3, 2)])
+def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User, due_on: dt.date | None) -> None:
+    run.due_on = due_on
+    run.save()
+    evaluations(run, tasks=["1"] * 300, due_on=dt.date(2026, 3, 9))
     first, *_ = evaluations(run, tasks=["1"] * 300)
     decide(first, ana)
     statements = []
@@ -530,3 +534,14 @@ def test_earlier_due_dates_come_before_the_task_to_continue(run: Run, ana: User)
     evaluations(run, tasks=["1", "2"], due_on=dt.date(2026, 3, 2))
     evaluations(run, tasks=["1"])
     assert [record.task_id for record in decide_all(run, ana)] == ["1", "2", "1"]
+
+
+def test_records_without_a_due_date_are_served_at_that_of_their_run(run: Run, ana: User) -> None:
+    early, on_time, late = (dt.date(2026, 3, day) for day in (2, 9, 16))
+    run.due_on = on_time
+    run.save()
+    for task, due_on in {"1": late, "2": None, "3": on_time, "4": early, "5": None}.items():
+        evaluations(run, tasks=[task], due_on=due_on)
+    evaluations(run, tasks=["6", "7"], due_on=late, assigned_to=ana)
+    evaluations(run, tasks=["8"], assigned_to=ana)
+    assert [record.task_id for record in decide_all(run, ana)] == ["8", "6", "7", "4", "3", "2", "5", "1"]
