@@ -35,14 +35,18 @@ from reviews.api import (
     workload,
 )
 from reviews.api.bodies import JsonParser, JsonRenderer
+from reviews.api.examples import EXAMPLES
 
 
 class Api(NinjaAPI):
-    """Add the schema of problems to the components of the OpenAPI schema."""
+    """Add the schema of problems and the examples to the components of the OpenAPI schema."""
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)
-        schema["components"]["schemas"]["Problem"] = problems.SCHEMA
+        components = schema["components"]["schemas"]
+        components["Problem"] = problems.SCHEMA
+        for name, example in EXAMPLES.items():
+            components[name]["examples"] = [example]
         return schema
 
 
@@ -50,6 +54,13 @@ api = Api(
     title="CogniReview",
     version="1",
     description="Every request needs a token: `Authorization: Bearer cr_...`.",
+    servers=[{"url": "/", "description": "This site."}],
+    openapi_extra={
+        "info": {
+            "contact": {"name": "The CogniReview founders"},
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        }
+    },
     docs_url=None,
     parser=JsonParser(),
     renderer=JsonRenderer(),
