@@ -1,10 +1,13 @@
 """Entry point of `manage.py`, of `cognireview` and of `python -m cognireview`.
 
-Importing the program takes seconds the first time. `up` therefore prints a line before any import.
+Importing the program takes seconds the first time. `up` therefore prints a line before any import. `mcp` runs
+without the server's packages.
 """
 
 import os
 import sys
+
+_NEEDS_EXTRA = "The MCP server needs further packages: pip install 'cognireview[mcp]'.\n"
 
 
 def main() -> None:
@@ -14,9 +17,22 @@ def main() -> None:
         # Without bytecode, each of the processes that `up` starts would compile every module again.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         sys.dont_write_bytecode = False
+    if sys.argv[1:2] == ["mcp"]:
+        sys.exit(_serve_assistant(sys.argv[2:]))
+    if sys.argv[1:3] == ["help", "mcp"]:
+        sys.exit(_serve_assistant(["--help"]))
     from cognireview import command_line  # noqa: PLC0415 only after the first line
 
     command_line.main()
+
+
+def _serve_assistant(arguments: list[str]) -> int:
+    try:
+        from cognireview.assistants import server  # noqa: PLC0415 needs an extra
+    except ModuleNotFoundError:
+        sys.stderr.write(_NEEDS_EXTRA)
+        return 2
+    return server.main(arguments)
 
 
 if __name__ == "__main__":

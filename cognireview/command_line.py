@@ -32,6 +32,8 @@ NO_DATABASE = frozenset(
 NEEDS_SESSION = frozenset({"backup", "migrate", "restore"})
 # `restore` brings its own tables.
 NO_MIGRATION = frozenset({"restore"})
+# A command that runs without Django (`__main__.py`).
+_MCP = "Serve runs and records to an assistant (docs/assistants.md)"
 
 
 class CommandLine(ManagementUtility):
@@ -79,9 +81,10 @@ def _reject_arguments(command: str, message: str) -> NoReturn:
 def _help_lines(program: str, ours: set[str], others: set[str]) -> Iterator[str]:
     yield from (f"CogniReview {version('cognireview')}", "", f"Usage: {program} COMMAND [OPTIONS]", "")
     width = max(map(len, ours)) + 4
-    for name in sorted(ours):
+    sentences = {name: load_command_class("reviews", name).help for name in ours} | {"mcp": _MCP}
+    for name, sentence in sorted(sentences.items()):
         yield textwrap.fill(
-            load_command_class("reviews", name).help.partition(". ")[0].rstrip("."),
+            sentence.partition(". ")[0].rstrip("."),
             width=100,
             initial_indent=f"  {name}".ljust(width),
             subsequent_indent=" " * width,

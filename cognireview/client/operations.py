@@ -132,6 +132,8 @@ RESOLVE_ESCALATION: Operation[responses.Escalation] = Operation(
 )
 WITHDRAW_ESCALATION: Operation[None] = Operation("DELETE", "/escalations/{escalation_id}")
 
+OWN_TOKEN: Operation[responses.Token] = Operation("GET", "/tokens/own", responses.Token)
+
 AUDIT_EVENTS: Operation[responses.AuditPage] = Operation(
     "GET",
     "/audit/events",

@@ -340,3 +340,17 @@ class AuditPage:
 
     events: list[Json]
     next: str | None
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token without its text."""
+
+    id: int
+    person: str
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: dt.datetime
+    expires_at: dt.datetime
+    last_used_at: dt.datetime | None

@@ -60,6 +60,13 @@ def list_tokens(request: ApiRequest) -> list[dict[str, Any]]:
     return [_shape(token) for token in found]
 
 
+@operation(router, "GET", "/tokens/own", scope="read", response=TokenOut)
+def get_own_token(request: ApiRequest) -> dict[str, Any]:
+    """Return the token of this request, with the scopes that the role of its owner still allows."""
+    usable = [scope for scope in request.auth.scopes if can(request.user, api_tokens.SCOPES[scope])]
+    return {**_shape(request.auth), "scopes": usable}
+
+
 @operation(router, "POST", "/tokens", scope="tokens", response=NewTokenOut, problems=JSON_PROBLEMS)
 def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     """Create a token for yourself, with scopes of the sending token and without the scope `tokens`.

@@ -124,6 +124,7 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "POST /invitations/{link_id}/renew": ("manage", None, None, 404),
     "DELETE /invitations/{link_id}": ("manage", None, None, 404),
     "GET /tokens": ("tokens", 200, 200, 200),
+    "GET /tokens/own": ("read", 200, 200, 200),
     "POST /tokens": ("tokens", 422, 422, 422),  # nothing is sent
     "DELETE /tokens/{token_id}": ("tokens", 404, 404, 404),
     "GET /webhooks": ("manage", None, None, 200),

@@ -122,6 +122,10 @@ class AsyncClient:
         """Withdraw your escalation, and claim the record again."""
         await self._transport.send(operations.WITHDRAW_ESCALATION, escalation_id=str(escalation_id))
 
+    async def token(self) -> responses.Token:
+        """Return the token that the client sends, with the scopes that the role of its owner allows."""
+        return await self._transport.send(operations.OWN_TOKEN)
+
     async def audit_events(self, **filters: Any) -> AsyncIterator[dict[str, Any]]:
         """Yield audit events of all pages, newest first: by `person`, `action`, `run`, `record` and more."""
         query = dict(filters)

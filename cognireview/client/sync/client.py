@@ -120,6 +120,10 @@ class Client:
         """Withdraw your escalation, and claim the record again."""
         self._transport.send(operations.WITHDRAW_ESCALATION, escalation_id=str(escalation_id))
 
+    def token(self) -> responses.Token:
+        """Return the token that the client sends, with the scopes that the role of its owner allows."""
+        return self._transport.send(operations.OWN_TOKEN)
+
     def audit_events(self, **filters: Any) -> Iterator[dict[str, Any]]:
         """Yield audit events of all pages, newest first: by `person`, `action`, `run`, `record` and more."""
         query = dict(filters)
