@@ -25,6 +25,7 @@ from tests.support.audit_check import AuditCheck
 from tests.support.cleanup import kept_rows_digest, quick_cleanup
 from tests.support.data_folders import copy_cluster
 from tests.support.factories import UserFactory
+from tests.support.live_requests import counted_requests, wait_for_requests
 from tests.support.locked import locked
 from tests.support.rewriting import rewrite_assertions
 from tests.support.sessions import log_in
@@ -151,6 +152,24 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         digest = kept_rows_digest()
     with quick_cleanup(digest):
         yield
+
+
+@pytest.fixture(scope="session")
+def _counted_requests() -> Iterator[None]:
+    with counted_requests():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _no_request_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Keep requests to the live server away from a database that is being emptied."""
+    if "live_server" not in request.fixturenames:
+        yield
+        return
+    request.getfixturevalue("_counted_requests")
+    request.getfixturevalue("transactional_db")
+    yield
+    wait_for_requests()
 
 
 @pytest.fixture(scope="session")

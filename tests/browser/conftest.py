@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings, settings
-from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect
@@ -18,6 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.models import Run, User
 from tests.browser.screen import SCORES
 from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
+from tests.support.live_requests import wait_for_requests
 from tests.support.waiting import PATIENCE
 
 # Playwright waits for 5 seconds, which a busy machine exceeds.
@@ -137,22 +137,10 @@ def checked(page: Page) -> Iterator[None]:
     page.goto("about:blank")
     if saves_when_left:
         page.wait_for_timeout(100)
-    # A request that runs while the tables are emptied would deadlock or fail.
-    while _busy_connections():
-        page.wait_for_timeout(20)
+    wait_for_requests()
     page.remove_listener("console", on_console)
     page.remove_listener("pageerror", on_error)
     assert complaints == []
-
-
-def _busy_connections() -> int:
-    """Return the number of other connections that run a statement or a transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND state <> 'idle'"
-        )
-        return int(cursor.fetchone()[0])
 
 
 def start_session(page: Page, url: str, person: User) -> Client:

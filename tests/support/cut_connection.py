@@ -49,9 +49,11 @@ def _pass_on(
         while limit is None or sent[number] < limit:
             block = client.recv(_BLOCK)
             if not block:
-                return
+                break
             upstream.sendall(block)
             sent[number] += len(block)
+        # The other thread waits in `recv`: closing alone would not end the connection.
+        upstream.shutdown(socket.SHUT_RDWR)
 
 
 def _answer(upstream: socket.socket, client: socket.socket) -> None:
