@@ -16,10 +16,11 @@ from reviews.records import partial_json
 from reviews.records.json_text import indented
 from reviews.records.latex import double_backslashes
 from reviews.records.patterns import STRING, STRING_BODY
+from reviews.records.reading_budget import Budget, OverBudget
 from reviews.records.scores import Score, is_score
 
 # Increases when the same text would give different proposals.
-VERSION = 2
+VERSION = 3
 
 # The steps that may be applied to a text, in this order.
 # fence: a Markdown fence or other text around the JSON was removed.
@@ -29,12 +30,9 @@ VERSION = 2
 # truncation: the JSON was truncated or invalid, and its parts were parsed one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 
-# Nothing is extracted from a text that exceeds these or its `_Budget`.
+# Nothing is extracted from a text that exceeds these or its `Budget`.
 MAX_CHARACTERS = 256 * 1024
 MAX_OBJECTS = 500
-# Characters that may be examined: per character of the text, and at least.
-WORK_PER_CHARACTER = 16
-WORK_AT_LEAST = 100_000
 # Longer names and scores are ignored.
 MAX_NAME = 1_000
 
@@ -96,7 +94,7 @@ def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
     reader = _Reader(doubled.text)
     try:
         reader.read()
-    except (_OverBudget, RecursionError):
+    except (OverBudget, RecursionError):
         return Extraction(is_too_long=True)
     if not reader.parts:
         return Extraction()
@@ -198,22 +196,6 @@ _JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanat
 _CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
 
 
-class _OverBudget(Exception):
-    """Reading a text costs more than its length allows."""
-
-
-class _Budget:
-    """Count the characters examined while reading a text of this length. Raises `_OverBudget`."""
-
-    def __init__(self, length: int) -> None:
-        self._left = WORK_AT_LEAST + WORK_PER_CHARACTER * length
-
-    def spend(self, characters: int) -> None:
-        self._left -= characters
-        if self._left < 0:
-            raise _OverBudget
-
-
 class _Reader:
     """Scan a text from one object to the next.
 
@@ -224,7 +206,7 @@ class _Reader:
         self.text = text
         self.parts: list[_Part] = []
         self.unreadable = 0
-        self.budget = _Budget(len(text))
+        self.budget = Budget(text)
         self._at = 0
         self._since = 0  # the earliest position of the next object's key
         self._sound = 0  # everything before this was parsed
@@ -236,7 +218,7 @@ class _Reader:
                 return
             self.budget.spend(opening.end() - self._at)
             self._read_object(opening.start())
-        raise _OverBudget
+        raise OverBudget
 
     def steps_around(self) -> set[str]:
         """Return the steps needed for the text around the criteria."""
@@ -263,9 +245,11 @@ class _Reader:
             # An unterminated string was searched up to the end of the text.
             is_open = error.msg.startswith("Unterminated string")
             self.budget.spend((len(self.text) if is_open else error.pos) - brace)
+            self.budget.check_nesting(brace, error.pos)
             self._repair_object(name, start, brace, error)
             return
         self.budget.spend(end - brace)
+        self.budget.check_nesting(brace, end)
         part = _part(name, value, start, end)
         self._sound = max(self._sound, end)
         self._since = brace + 1

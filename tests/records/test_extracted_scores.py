@@ -12,12 +12,8 @@ from reviews.models import Evaluation, User
 from reviews.records import extracted_scores, partial_json, score_extraction
 from reviews.records.extracted_scores import TOO_LONG, encode_extracted
 from reviews.records.json_text import MOST_INDENTED, indented
-from reviews.records.score_extraction import (
-    VERSION,
-    WORK_AT_LEAST,
-    WORK_PER_CHARACTER,
-    raw_text,
-)
+from reviews.records.reading_budget import WORK_AT_LEAST, WORK_PER_CHARACTER
+from reviews.records.score_extraction import VERSION, raw_text
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db

@@ -392,6 +392,10 @@ class TestGarbage:
             pytest.param(json.dumps(CRITERIA) + " " * MAX_CHARACTERS, id="too long"),
             pytest.param(json.dumps({f"c {n}": {"score": "Yes"} for n in range(1_000)}), id="objects"),
             pytest.param(f'{{"a": {{"score": "Yes", "x": {"[" * 5_000}', id="a deep member"),
+            pytest.param(
+                f'{{"a": {{"score": "Yes", "x": {"[" * 600}{"]" * 600}}}}}',
+                id="a member below the limit of Python",
+            ),
         ],
     )
     def test_text_beyond_its_budget_is_too_long(self, text: str) -> None:
