@@ -1,5 +1,5 @@
 # The web server and the job worker of a server install; docker-compose.yml starts both from this image.
-FROM python:3.13-slim AS build
+FROM python:3.13.18-slim AS build
 
 RUN pip install --no-cache-dir uv==0.13.8
 WORKDIR /app
@@ -15,13 +15,13 @@ RUN $SYNC \
        .venv/bin/python manage.py collectstatic --no-input
 
 
-FROM python:3.13-slim
+FROM python:3.13.18-slim
 
 RUN useradd --system --uid 10001 --no-create-home cognireview
 WORKDIR /app
 COPY --from=build /app /app
 ENV PATH=/app/.venv/bin:$PATH \
     PYTHONUNBUFFERED=1
-USER cognireview
+USER 10001
 EXPOSE 8000
 CMD ["python", "manage.py", "serve", "--host=0.0.0.0", "--finish=20"]

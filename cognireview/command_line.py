@@ -106,7 +106,7 @@ def _execute() -> None:
     django.setup()
     if _needs_database(sys.argv[1:]):
         name = sys.argv[1]
-        if name in NEEDS_SESSION:
+        if name in NEEDS_SESSION and "--check" not in sys.argv:
             require_session(name)
         is_ours = get_commands().get(name) == "reviews"
         if is_ours and not _uses_external_server() and name not in NO_MIGRATION:

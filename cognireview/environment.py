@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
-from psycopg.conninfo import conninfo_to_dict
 from pydantic import (
     AfterValidator,
     AliasChoices,
@@ -42,6 +41,7 @@ _CONFIDENTIAL = {
     "secret_key",
     "old_secret_keys",
     "DATABASE_URL",
+    "DATABASE_PASSWORD",
     "DATABASE_REPLICA_URL",
     "mail_url",
     "oidc_client_secret",
@@ -71,6 +71,11 @@ class Environment(BaseSettings):
         "",
         validation_alias=AliasChoices("DATABASE_URL"),
         description="PostgreSQL server (15 or later) to use instead of the embedded one.",
+    )
+    database_password: SecretStr = Field(
+        SecretStr(""),
+        validation_alias=AliasChoices("DATABASE_PASSWORD"),
+        description="Password for `DATABASE_URL` and `DATABASE_REPLICA_URL`, without escapes.",
     )
     transaction_pooler: bool = Field(
         default=False,
@@ -248,15 +253,10 @@ class Environment(BaseSettings):
         default=False, description="Django's debug pages. Never use this on a reachable server."
     )
 
-    @field_validator("transaction_pooler", "database_replica_url")
+    @field_validator("database_password", "transaction_pooler", "database_replica_url")
     @classmethod
-    def _check_server(cls, value: bool | str, others: ValidationInfo) -> bool | str:  # noqa: FBT001 (pydantic's)
-        url = others.data.get("database_url")
-        if value and url == "":
-            raise ValueError("needs DATABASE_URL")
-        if value is True and url and "options" in conninfo_to_dict(url):
-            raise ValueError("does not allow `options` in DATABASE_URL: set them with ALTER ROLE")
-        return value
+    def _check_server(cls, value: Any, others: ValidationInfo) -> Any:
+        return setting_values.check_server(value, others.data.get("database_url"))
 
     @field_validator("oidc_issuer")
     @classmethod

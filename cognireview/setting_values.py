@@ -2,6 +2,7 @@
 
 import re
 from ipaddress import ip_network
+from typing import Any
 from urllib.parse import urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
@@ -25,6 +26,18 @@ def postgresql_url(url: str) -> str:
     except ProgrammingError as error:
         raise ValueError(f"takes a PostgreSQL URL: {error}") from error
     return url
+
+
+def check_server(value: Any, url: str | None) -> Any:
+    """Check a setting that applies to the server in `DATABASE_URL`, which is `None` if it is wrong itself."""
+    if value and url == "":
+        raise ValueError("needs DATABASE_URL")
+    parts = conninfo_to_dict(url or "")
+    if value is True and "options" in parts:
+        raise ValueError("does not allow `options` in DATABASE_URL: set them with ALTER ROLE")
+    if value and isinstance(value, SecretStr) and "password" in parts:
+        raise ValueError("is in DATABASE_URL, too: remove one of them")
+    return value
 
 
 def web_url(url: str) -> str:

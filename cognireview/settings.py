@@ -113,7 +113,7 @@ def _server(url: str) -> dict[str, Any]:
     return {
         "NAME": parts.pop("dbname", ""),
         "USER": parts.pop("user", ""),
-        "PASSWORD": parts.pop("password", ""),
+        "PASSWORD": parts.pop("password", ENVIRONMENT.database_password.get_secret_value()),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
         "OPTIONS": parts,

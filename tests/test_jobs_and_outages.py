@@ -1,6 +1,8 @@
 """Jobs that lose the database: they are restarted or skipped, and do not fail."""
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,6 +89,30 @@ def test_stopping_worker_is_not_an_outage(failed: list[str], monkeypatch: pytest
     monkeypatch.setattr(CONTEXT, "should_abort", lambda: True)
     with pytest.raises(JobAborted):
         tasks.index_records.func(CONTEXT)
+
+
+class TestHeartbeat:
+    def test_worker_touches_its_file_until_it_stops(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "heartbeat"
+
+        async def stop_at_second_beat(_finish_seconds: int) -> None:
+            for _ in range(2):
+                while not file.exists():  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                file.unlink()
+
+        monkeypatch.setattr(job_worker, "_HEARTBEAT_SECONDS", 0)
+        monkeypatch.setattr(job_worker, "_work_until_stopped", stop_at_second_beat)
+        job_worker.work(0, file)
+        assert not file.exists()
+
+    def test_unwritable_file_does_not_stop_the_worker(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        job_worker._touch(tmp_path / "missing" / "heartbeat")
+        assert "cannot be written: No such file" in caplog.text
 
 
 class TestWorker:

@@ -1,4 +1,4 @@
-"""Build and release: front-end packages, the container image and the server installation."""
+"""Front-end packages, static files and the wheel."""
 
 import json
 import os
@@ -12,7 +12,6 @@ from typing import Any
 from zipfile import ZipFile
 
 import pytest
-import yaml
 from django.contrib.staticfiles import finders
 
 from cognireview import environment
@@ -21,9 +20,6 @@ from cognireview.web import static_files
 from reviews.imports.shipped_mappings import BY_NAME
 
 SETTINGS = "cognireview.settings"
-COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker-compose.yml").read_text())
-SERVICES: dict[str, Any] = COMPOSE["services"]
-DOCKERFILE = (BASE_DIR / "Dockerfile").read_text()
 
 
 class TestFrontEndPackages:
@@ -200,70 +196,3 @@ class TestCheckout:
         assert environment.FILES_DIR == environment.BASE_DIR == Path(__file__).resolve().parent.parent
         assert environment.PROGRAM == "manage.py"
         assert (environment.BASE_DIR / environment.PROGRAM).exists()
-
-
-class TestServerInstallation:
-    def test_installation_has_database_migration_web_server_and_worker(self) -> None:
-        assert set(SERVICES) == {"database", "migrate", "web", "worker"}
-        assert SERVICES["database"]["image"] == "postgres:18"
-
-    def test_migration_runs_once_before_other_services_start(self) -> None:
-        assert SERVICES["migrate"]["restart"] == "no"
-        assert SERVICES["migrate"]["depends_on"] == {"database": {"condition": "service_healthy"}}
-        for name in ("web", "worker"):
-            assert SERVICES[name]["depends_on"] == {
-                "migrate": {"condition": "service_completed_successfully"}
-            }
-
-    def test_all_processes_have_the_same_settings(self) -> None:
-        common = SERVICES["worker"]["environment"]
-        assert common.items() <= SERVICES["web"]["environment"].items()
-        assert common.keys() == SERVICES["migrate"]["environment"].keys()
-
-    def test_only_the_migration_connects_as_table_owner(self) -> None:
-        migrate, worker = (SERVICES[name]["environment"] for name in ("migrate", "worker"))
-        assert migrate["DATABASE_URL"] == "postgresql://cognireview@database/cognireview"
-        assert migrate["PGPASSWORD"].startswith("${POSTGRES_PASSWORD:?")
-        role = worker["COGNIREVIEW_WEB_ROLE"]
-        assert worker["DATABASE_URL"] == f"postgresql://{role}@database/cognireview"
-        assert f"CREATE ROLE {role} LOGIN" in COMPOSE["configs"]["web-role"]["content"]
-        # The services read all of `.env`, which contains the owner's password.
-        assert worker["POSTGRES_PASSWORD"] == ""
-
-    def test_installation_contains_no_secrets_and_requires_them(self) -> None:
-        needed = {
-            "COGNIREVIEW_SECRET_KEY",
-            "COGNIREVIEW_PUBLIC_URL",
-            "POSTGRES_PASSWORD",
-            "POSTGRES_WEB_PASSWORD",
-        }
-        text = (BASE_DIR / "docker-compose.yml").read_text()
-        assert set(re.findall(r"\$\{(\w+):\?", text)) == needed
-        assert SERVICES["database"]["environment"]["POSTGRES_PASSWORD"].startswith("${POSTGRES_PASSWORD:?")
-
-    def test_long_running_processes_have_health_checks(self) -> None:
-        assert all("healthcheck" in SERVICES[name] for name in ("database", "web", "worker"))
-        assert "/readyz" in " ".join(SERVICES["web"]["healthcheck"]["test"])
-
-    def test_only_the_local_machine_can_bypass_the_proxy(self) -> None:
-        assert SERVICES["web"]["ports"] == ["127.0.0.1:8000:8000"]
-        assert not any("ports" in SERVICES[name] for name in ("database", "migrate", "worker"))
-
-    def test_data_is_in_a_volume(self) -> None:
-        (volume,) = SERVICES["database"]["volumes"]
-        assert volume.partition(":")[0] in COMPOSE["volumes"]
-
-
-class TestImage:
-    def test_image_runs_as_an_ordinary_user(self) -> None:
-        final = DOCKERFILE.rpartition("\nFROM ")[2]
-        assert re.search(r"^USER (?!root)\w+$", final, re.MULTILINE)
-
-    def test_image_is_built_in_two_stages_without_build_tools_in_the_last(self) -> None:
-        stages = re.findall(r"^FROM (\S+)(?: AS (\w+))?$", DOCKERFILE, re.MULTILINE)
-        assert [name for _, name in stages] == ["build", ""]
-        assert "pip install" not in DOCKERFILE.rpartition("\nFROM ")[2]
-
-    def test_image_is_built_without_secrets_and_data(self) -> None:
-        left_out = set((BASE_DIR / ".dockerignore").read_text().split())
-        assert {".env", ".git", ".venv", "var", "static/vendor"} <= left_out

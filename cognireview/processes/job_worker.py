@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+from pathlib import Path
 
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.utils import connector_params
@@ -12,15 +13,41 @@ from cognireview.operations import outage
 
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
+_HEARTBEAT_SECONDS = 5
 log = logging.getLogger(__name__)
 
 
-def work(finish_seconds: int) -> None:
-    """Run jobs until SIGTERM or SIGINT. Running jobs are asked to stop after `finish_seconds`."""
-    asyncio.run(_work(finish_seconds))
+def work(finish_seconds: int, heartbeat_file: Path | None = None) -> None:
+    """Run jobs until SIGTERM or SIGINT. Running jobs are asked to stop after `finish_seconds`.
+
+    Touch `heartbeat_file` every few seconds, also during a database outage, until the process hangs or ends.
+    """
+    asyncio.run(_work(finish_seconds, heartbeat_file))
 
 
-async def _work(finish_seconds: int) -> None:
+async def _work(finish_seconds: int, heartbeat_file: Path | None) -> None:
+    heartbeat = asyncio.create_task(_beat(heartbeat_file)) if heartbeat_file else None
+    try:
+        await _work_until_stopped(finish_seconds)
+    finally:
+        if heartbeat:
+            heartbeat.cancel()
+
+
+async def _beat(file: Path) -> None:
+    while True:
+        _touch(file)
+        await asyncio.sleep(_HEARTBEAT_SECONDS)
+
+
+def _touch(file: Path) -> None:
+    try:
+        file.touch()
+    except OSError as error:
+        log.warning("The heartbeat file %s cannot be written: %s.", file, error.strerror)
+
+
+async def _work_until_stopped(finish_seconds: int) -> None:
     stop_requested = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)

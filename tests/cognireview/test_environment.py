@@ -7,6 +7,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from cognireview import environment
+from cognireview import settings as cognireview_settings
 from cognireview.client import settings as client_settings
 from cognireview.environment import BASE_DIR, Environment, read
 from cognireview.operations.secret_key import read_or_create
@@ -65,6 +66,22 @@ class TestServers:
         assert "hush" not in str(raised.value)
         monkeypatch.setenv("DATABASE_URL", self.URL)
         assert read().transaction_pooler or read().database_replica_url == self.URL
+
+    def test_password_may_be_apart_from_the_url(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        (tmp_path / "password").write_text("p@ss/word\n")
+        monkeypatch.setenv("DATABASE_PASSWORD_FILE", str(tmp_path / "password"))
+        with pytest.raises(ImproperlyConfigured, match=r"DATABASE_PASSWORD .*needs DATABASE_URL") as raised:
+            read()
+        assert "p@ss" not in str(raised.value)
+        monkeypatch.setenv("DATABASE_URL", self.URL)
+        with pytest.raises(ImproperlyConfigured, match="is in DATABASE_URL, too"):
+            read()
+        monkeypatch.setenv("DATABASE_URL", self.URL.replace(":hush", ""))
+        monkeypatch.setattr(cognireview_settings, "ENVIRONMENT", read())
+        assert cognireview_settings._server(read().database_url)["PASSWORD"] == "p@ss/word"
+        assert cognireview_settings._server(self.URL)["PASSWORD"] == "hush"
 
     def test_pooler_gets_no_connection_options(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DATABASE_URL", f"{self.URL}?options=-csearch_path%3Dother")

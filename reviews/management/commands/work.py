@@ -1,5 +1,6 @@
 """`manage.py work`."""
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -21,6 +22,12 @@ class Command(BaseCommand):
             metavar="SECONDS",
             help="time for running jobs to finish at shutdown (default: 20)",
         )
+        parser.add_argument(
+            "--heartbeat",
+            type=Path,
+            metavar="FILE",
+            help="touch this file every 5 seconds, for probes that look for a worker that hangs",
+        )
 
-    def handle(self, *_: Any, finish: int, **__: Any) -> None:
-        job_worker.work(finish)
+    def handle(self, *_: Any, finish: int, heartbeat: Path | None, **__: Any) -> None:
+        job_worker.work(finish, heartbeat)
