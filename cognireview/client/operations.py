@@ -59,7 +59,7 @@ IMPORT_SHARED_CONTEXT: Operation[responses.ContextImport] = Operation(
 )
 
 RECORDS: Operation[responses.RecordPage] = Operation(
-    "GET", "/runs/{run}/evaluations", responses.RecordPage, ("sort", "after")
+    "GET", "/runs/{run}/evaluations", responses.RecordPage, ("sort", "after", "limit")
 )
 RECORD: Operation[responses.Record] = Operation(
     "GET", "/runs/{run}/evaluations/{evaluation_id}", responses.Record
@@ -138,5 +138,5 @@ AUDIT_EVENTS: Operation[responses.AuditPage] = Operation(
     "GET",
     "/audit/events",
     responses.AuditPage,
-    ("person", "action", "run", "record", "address", "since", "until", "after"),
+    ("person", "action", "run", "record", "address", "since", "until", "after", "limit"),
 )

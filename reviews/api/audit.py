@@ -11,7 +11,7 @@ from ninja import Field, P, QueryEx, Router, Schema, Status
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
-from reviews.api.links import link_next
+from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.audit import chain_checks, log
@@ -82,8 +82,9 @@ def list_audit_events(
     since: dt.datetime | None = None,
     until: dt.datetime | None = None,
     after: Text = "",
+    limit: Limit = PAGE_SIZE,
 ) -> dict[str, Any]:
-    """List 50 audit events, newest first, with the filters of the page in the browser. Leads and admins only.
+    """List audit events, newest first, with the filters of the page in the browser. Leads and admins only.
 
     `person` finds events by a person and about their account. `since` is inclusive, `until` is not; times
     without a zone are UTC. `after` is `next` of the previous page. Events of runs that you cannot see are
@@ -103,7 +104,7 @@ def list_audit_events(
         until=_with_zone(until),
     )
     with time_limit():
-        page = list_events(wanted, request.user, after=after)
+        page = list_events(wanted, request.user, after=after, size=limit)
     return {
         "events": [as_json(event) for event in page.rows],
         "next": link_next(request, response, page.next_after),

@@ -10,7 +10,7 @@ from pydantic import WithJsonSchema
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.links import link_next
+from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD, RECORDS
 from reviews.api.problems import Problem
@@ -62,14 +62,22 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
     parameters=FILTER_PARAMETERS,
 )
 def list_records(
-    request: ApiRequest, response: HttpResponse, run: str, sort: Sort = DEFAULT_SORT, after: str = ""
+    request: ApiRequest,
+    response: HttpResponse,
+    run: str,
+    *,
+    sort: Sort = DEFAULT_SORT,
+    after: str = "",
+    limit: Limit = PAGE_SIZE,
 ) -> dict[str, Any]:
-    """List 50 records of a run, with the filters and sort orders of its page in the browser.
+    """List records of a run, with the filters and sort orders of its page in the browser.
 
     `after` is `next` of the previous page. Records that you may still review blind are left out if a
     filter or the sort order would reveal the judge's verdict.
     """
-    view = RecordList.parse(request.GET)
+    query = request.GET.copy()
+    query.pop("limit", None)  # all others are filters, or unknown
+    view = RecordList.parse(query)
     if view.problems:
         raise filter_problem(view.problems)
     if after and SORTS[view.sort].parse_cursor(after) is None:
@@ -81,7 +89,7 @@ def list_records(
     found = get_run(run, request.user)
     known = _known(found, view.filters)
     page = listing.load_page(
-        found, view.filters, reader=request.user, sort=view.sort, after=after, known=known
+        found, view.filters, reader=request.user, sort=view.sort, after=after, known=known, size=limit
     )
     rows = []
     for row in page.rows:

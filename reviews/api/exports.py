@@ -4,12 +4,13 @@ import datetime as dt
 from http import HTTPStatus
 from typing import Any, Literal
 
-from django.http import Http404, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from ninja import Field, Router, Schema, Status
 
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSON_PROBLEMS, JSONL, PARQUET, ZIP, Body
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_export
 from reviews.api.problems import Problem, invalid_field
 from reviews.exports import downloads, formats, independent_reviews, jobs
@@ -22,7 +23,6 @@ from reviews.models import Export, ExportProgress, Run
 
 router = Router(tags=["exports"])
 _EXPORT = "/exports/{int:export_id}"
-_LISTED = 100
 
 
 class ExportIn(Body):
@@ -101,10 +101,12 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
 
 
 @operation(router, "GET", "/runs/{run}/exports", scope="export", response=list[ExportOut], problems=(404,))
-def list_exports(request: ApiRequest, run: str) -> list[dict[str, Any]]:
-    """List the latest 100 exports of a run, the newest first. Finished ones are removed after some hours."""
+def list_exports(
+    request: ApiRequest, response: HttpResponse, run: str, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
+    """List the exports of a run, the newest first. Finished ones are removed after some hours."""
     exports = get_run(run, request.user).exports.select_related("run", "created_by", "progress")
-    return [_shape(one) for one in exports.order_by("-pk")[:_LISTED]]
+    return [_shape(one) for one in list_by_key(request, response, exports, after=after, limit=limit)]
 
 
 @operation(router, "GET", _EXPORT, scope="export", response=ExportOut, problems=(404,))

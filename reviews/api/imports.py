@@ -10,6 +10,7 @@ from ninja import Router, Status
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSON, JSON_PROBLEMS, JSONL, Body, check_type, read_file
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_import
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
@@ -149,10 +150,12 @@ def _shipped_mapping(body: bytes) -> mapping.FieldMapping:
     response=list[shapes.ImportOut],
     problems=(404,),
 )
-def list_imports(request: ApiRequest, run: str) -> list[dict[str, Any]]:
+def list_imports(
+    request: ApiRequest, response: HttpResponse, run: str, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
     """List the imports of a run, the newest first."""
     found = get_run(run, request.user).imports.select_related("run", "progress")
-    return [shapes.import_out(one) for one in found.order_by("-pk")]
+    return [shapes.import_out(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
 @operation(

@@ -1,14 +1,56 @@
-"""The `Link` header of lists (RFC 8288), so that programs follow pages without building addresses."""
+"""Pages of lists. The `Link` header (RFC 8288) has the next page, so that programs build no addresses."""
 
+from typing import Any
+
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.encoding import escape_uri_path
+from ninja import P, QueryEx
+
+from reviews.database.pagination import ModelRow, page_by_key
+
+# The size of a page.
+Limit = QueryEx[int, P(ge=1, le=200, description="The largest number of rows to return.")]
+# The cursor of lists without one in their body.
+After = QueryEx[
+    int,
+    P(ge=0, lt=2**63, description="The id of the last row of the previous page."),
+]
+PAGE_SIZE = 50
+# The size of a page without a cursor in the body.
+LIST_SIZE = 100
 
 
 def link_next(request: HttpRequest, response: HttpResponse, cursor: str) -> str | None:
     """Link to the page with a cursor. Return the cursor for the body: None on the last page."""
     if not cursor:
         return None
-    query = request.GET.copy()
-    query["after"] = cursor
-    response.headers["Link"] = f'<{escape_uri_path(request.path)}?{query.urlencode()}>; rel="next"'
+    _link(request, response, after=cursor)
     return cursor
+
+
+def link_page(request: HttpRequest, response: HttpResponse, number: int) -> None:
+    """Link to the next page by its number."""
+    _link(request, response, page=number)
+
+
+def list_by_key(
+    request: HttpRequest,
+    response: HttpResponse,
+    rows: QuerySet[ModelRow],
+    *,
+    after: int,
+    limit: int,
+    newest_first: bool = True,
+) -> list[ModelRow]:
+    """Load a page of rows by primary key, and link to the next one."""
+    page = page_by_key(rows, after=str(after) if after else "", size=limit, newest_first=newest_first)
+    link_next(request, response, page.next_after)
+    return page.rows
+
+
+def _link(request: HttpRequest, response: HttpResponse, **changes: Any) -> None:
+    query = request.GET.copy()
+    for name, value in changes.items():
+        query[name] = str(value)
+    response.headers["Link"] = f'<{escape_uri_path(request.path)}?{query.urlencode()}>; rel="next"'

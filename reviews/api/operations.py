@@ -3,12 +3,13 @@
 import datetime as dt
 from typing import Any, Literal
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.utils import timezone
 from ninja import Field, P, QueryEx, Router, Schema, Status
 
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
+from reviews.api.links import PAGE_SIZE, Limit, link_page
 from reviews.maintenance import job_list, system
 from reviews.maintenance.job_list import KINDS, Job
 from reviews.models import Run, User
@@ -16,7 +17,6 @@ from reviews.records.conflicts import Conflict
 
 router = Router(tags=["site"])
 _JOB = "/jobs/{kind}/{int:job_id}"
-_PAGE_SIZE = 50
 Kind = Literal["import", "export", "context", "delivery", "background"]
 State = Literal["failed", "running", "queued", "done", "cancelled"]
 
@@ -72,15 +72,19 @@ class SystemOut(Schema):
 @operation(router, "GET", "/jobs", scope="manage", response=list[JobOut])
 def list_jobs(
     request: ApiRequest,
+    response: HttpResponse,
+    *,
     kind: Kind | None = None,
     state: State | None = None,
     page: QueryEx[int, P(ge=1, le=1_000_000)] = 1,
+    limit: Limit = PAGE_SIZE,
 ) -> list[dict[str, Any]]:
-    """List 50 jobs of the site, failed ones first. Admins only."""
+    """List jobs of the site, failed ones first. Admins only."""
     check(request.user, "manage_site")
-    found = job_list.list_jobs(
-        kind=kind or "", state=state or "", offset=(page - 1) * _PAGE_SIZE, limit=_PAGE_SIZE
-    )
+    found = job_list.list_jobs(kind=kind or "", state=state or "", offset=(page - 1) * limit, limit=limit + 1)
+    if len(found) > limit:
+        found = found[:limit]
+        link_page(request, response, page + 1)
     runs = Run.objects.in_bulk({job.run for job in found if job.run})
     people = User.objects.in_bulk({job.owner for job in found if job.owner})
     return [_job(job, runs.get(job.run or 0), people.get(job.owner or 0)) for job in found]

@@ -15,7 +15,7 @@ from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES, Denied, check, loaded_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
-from reviews.api.links import link_next
+from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.problems import invalid_field
 from reviews.database.pagination import split_page
 from reviews.models import OneTimeLink, User
@@ -23,7 +23,6 @@ from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 
 router = Router(tags=["people"])
 _PERSON = "/people/{username}"
-_PAGE_SIZE = 50
 _STATES = {"active": True, "deactivated": False, "any": None}
 Role = Literal["reviewer", "lead", "admin"]
 
@@ -96,12 +95,13 @@ def list_people(
     role: Literal["", "reviewer", "lead", "admin", "none"] = "",
     state: Literal["active", "deactivated", "any"] = "active",
     after: str = "",
+    limit: Limit = PAGE_SIZE,
 ) -> dict[str, Any]:
-    """List 50 accounts whose name, username or e-mail address contains the words `q`. Admins only."""
+    """List the accounts whose name, username or e-mail address contains the words `q`. Admins only."""
     check(request.user, "manage_people")
     found = people.find_people(q.replace("\0", ""), role, is_active=_STATES[state])
     rows = found.filter(username__gt=after.replace("\0", "")) if after else found
-    page = split_page(rows[: _PAGE_SIZE + 1], _PAGE_SIZE, lambda person: person.username)
+    page = split_page(rows[: limit + 1], limit, lambda person: person.username)
     return {"people": _shapes(page.rows), "next": link_next(request, response, page.next_after)}
 
 

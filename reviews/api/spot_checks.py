@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import Annotated, Any, Literal
 
+from django.http import HttpResponse
 from ninja import Field, Router, Schema
 from pydantic import StringConstraints
 
@@ -11,6 +12,7 @@ from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.entries import DecisionIn
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_spot_check
 from reviews.api.problems import invalid_field
 from reviews.dashboard import spot_checks
@@ -21,7 +23,6 @@ from reviews.models.runs import hidden_runs
 router = Router(tags=["spot checks"])
 _CHECK = "/spot-checks/{int:check_id}"
 _PROBLEMS = (*JSON_PROBLEMS, 404, 409)
-_LISTED = 100
 Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
 
@@ -68,10 +69,14 @@ class ReopenIn(Body):
 
 
 @operation(router, "GET", "/spot-checks", scope="read", response=list[SpotCheckOut])
-def list_spot_checks(request: ApiRequest) -> list[dict[str, Any]]:
-    """List the 100 oldest spot checks that wait for you. Leads and admins only."""
+def list_spot_checks(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
+    """List the spot checks that wait for you, the oldest first. Leads and admins only."""
     check(request.user, "lead_review")
-    return [_shape(one) for one in spot_checks.open_checks(request.user)[:_LISTED]]
+    waiting = spot_checks.open_checks(request.user)
+    found = list_by_key(request, response, waiting, after=after, limit=limit, newest_first=False)
+    return [_shape(one) for one in found]
 
 
 @operation(

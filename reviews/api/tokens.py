@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Annotated, Any, Literal
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 from pydantic import StringConstraints
@@ -12,6 +12,7 @@ from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, can
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.models import ApiToken
 
@@ -51,13 +52,15 @@ class TokenIn(Body):
 
 
 @operation(router, "GET", "/tokens", scope="tokens", response=list[TokenOut])
-def list_tokens(request: ApiRequest) -> list[dict[str, Any]]:
+def list_tokens(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
     """List your valid tokens, the newest first; with the scope `manage`, those of everybody."""
     if _manages(request):
-        found = api_tokens.all_valid_tokens().order_by("-pk")
+        found = api_tokens.all_valid_tokens()
     else:
         found = api_tokens.valid_tokens(request.user).select_related("person")
-    return [_shape(token) for token in found]
+    return [_shape(token) for token in list_by_key(request, response, found, after=after, limit=limit)]
 
 
 @operation(router, "GET", "/tokens/own", scope="read", response=TokenOut)

@@ -3,12 +3,14 @@
 import datetime as dt
 from typing import Any, Literal
 
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
 from reviews.models import Webhook, WebhookDelivery
@@ -62,10 +64,13 @@ class WebhookIn(Body):
 
 
 @operation(router, "GET", "/webhooks", scope="manage", response=list[WebhookOut])
-def list_webhooks(request: ApiRequest) -> list[dict[str, Any]]:
+def list_webhooks(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
     """List the webhooks, the newest first. Admins only."""
     check(request.user, "manage_webhooks")
-    return [_shape(webhook) for webhook in deliveries.active_webhooks()]
+    found = list_by_key(request, response, deliveries.active_webhooks(), after=after, limit=limit)
+    return [_shape(webhook) for webhook in found]
 
 
 @operation(

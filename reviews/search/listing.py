@@ -190,13 +190,14 @@ def load_page(
     sort: str = DEFAULT_SORT,
     after: str = "",
     known: int | None = None,
+    size: int | None = None,
 ) -> RecordPage:
     """Load a page of the records that a reader finds by filters, in one of `SORTS`.
 
     An invalid cursor in `after` gives the first page. `known` is the number of matches, if already counted.
     Raises `QueryTooSlow`.
     """
-    order = SORTS[sort]
+    order, size = SORTS[sort], size or PAGE_SIZE
     cursor = order.parse_cursor(after)
     if order.only or order.reveals:
         known = None
@@ -205,8 +206,12 @@ def load_page(
         if order.reveals:
             matching = matching.exclude(hidden_from(reader, run))
         few = _few_matches(matching, order) if known is None or known <= MAX_COUNTED else None
-        rows = _index_walk(matching, order, cursor) if few is None else _sorted_rows(run, order, few, cursor)
-        page = split_page(rows[: PAGE_SIZE + 1], PAGE_SIZE, order.cursor)
+        rows = (
+            _index_walk(matching, order, cursor)
+            if few is None
+            else _sorted_rows(run, order, few, cursor, size)
+        )
+        page = split_page(rows[: size + 1], size, order.cursor)
     total = known if few is None else len(few)
     return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader))
 
@@ -241,12 +246,14 @@ def _few_matches(matching: QuerySet[Evaluation], order: SortOrder) -> list[Curso
     return places if len(places) <= MAX_COUNTED else None
 
 
-def _sorted_rows(run: Run, order: SortOrder, few: list[Cursor], after: Cursor | None) -> QuerySet[Evaluation]:
+def _sorted_rows(
+    run: Run, order: SortOrder, few: list[Cursor], after: Cursor | None, size: int
+) -> QuerySet[Evaluation]:
     # Sorted in Python: PostgreSQL expects few rows after a cursor, and would search all matches again for
     # every record in the index.
     if after is not None:
         few = [place for place in few if (place[:-1] < after if order.descends else place[:-1] > after)]
-    first = (nlargest if order.descends else nsmallest)(PAGE_SIZE + 1, few)
+    first = (nlargest if order.descends else nsmallest)(size + 1, few)
     return _ordered(run.evaluations.filter(pk__in=[place[-1] for place in first]), order)
 
 

@@ -77,7 +77,7 @@ class TestList:
 
     def test_list_schema_has_every_filter(self, of_ana: Program) -> None:
         answer = of_ana.get("openapi.json").json()["paths"]["/api/v1/runs/{run}/evaluations"]["get"]
-        assert {each["name"] for each in answer["parameters"]} == {"run", "sort", "after", *FILTERS}
+        assert {each["name"] for each in answer["parameters"]} == {"run", "sort", "after", "limit", *FILTERS}
 
     def test_list_query_count_is_constant(
         self, run: Run, of_ana: Program, django_assert_max_num_queries: Any

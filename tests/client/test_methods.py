@@ -199,4 +199,4 @@ def test_refusals_have_their_class(
         unknown.runs()
     with pytest.raises(NotFound) as missing:
         client.run("none").details()
-    assert missing.value.title == "Not Found"
+    assert missing.value.title == "Not found"
