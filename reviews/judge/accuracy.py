@@ -13,14 +13,14 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from reviews.judge import after_reveal
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part, figure_title
 from reviews.judge.after_reveal import AfterReveal
+from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures, of_cell
 from reviews.judge.cells import Cell, CellRecords, load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.plain_json import members
-from reviews.judge.rated_run import RatedRun, combine, totals_of_ratings
+from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import (
     Basis,
     RatingCounts,
-    RatingKind,
     Ratings,
     count_ratings,
     list_kinds,
@@ -116,7 +116,7 @@ class JudgeVsHuman:
         """The bases and the parts that have ratings of the verdict: blind before assisted."""
         blind: list[tuple[Basis, Part]] = [("blind", one.part) for one in _verdict_parts(self.blind)]
         assisted = list_kinds(self.scope, basis="assisted")
-        found = [part for part, is_in in _IS_IN.items() if any(is_in(kind.cell) for kind in assisted)]
+        found = [part for part, is_in in IS_IN.items() if any(is_in(kind.cell) for kind in assisted)]
         return (*blind, *(("assisted", part) for part in found))
 
     @cached_property
@@ -142,7 +142,7 @@ class JudgeVsHuman:
         return tuple(
             figures
             for name in names
-            for figures in _assisted(name, _scale(self._rubric, name, found[name]), found[name])
+            for figures in assisted_figures(name, _scale(self._rubric, name, found[name]), found[name])
         )
 
     @property
@@ -211,7 +211,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     return JudgeVsHuman(
         scope=scope,
         blind=rated,
-        records={part: _size(records, is_in) for part, is_in in _IS_IN.items()} if records else {},
+        records={part: _size(records, is_in) for part, is_in in IS_IN.items()} if records else {},
         unsampled=_unsampled(blind.get(None)),
         unknown=unknown,
         left_out=records.sentence if records else "",
@@ -248,8 +248,8 @@ def _numbers(blind: Iterable["_Blind"], assisted: RatingCounts) -> dict[tuple[Ba
     numbers: dict[tuple[Basis, Part], int] = {
         ("blind", one.part): one.ratings for one in _verdict_parts(blind)
     }
-    for part, is_in in _IS_IN.items():
-        chosen = assisted.only(partial(_of_cell, is_in))
+    for part, is_in in IS_IN.items():
+        chosen = assisted.only(partial(of_cell, is_in))
         if chosen.kinds:
             numbers["assisted", part] = ScorePairs(ScoreCategories.of_verdicts(), chosen).ratings
     return numbers
@@ -296,8 +296,8 @@ class _Blind:
         """Yield the figures of the whole run, and of its parts, if they have ratings."""
         source = self.rated.ratings if self.rated else self.ratings
         counts = RatingCounts(source.kinds, source.counts)
-        for part, is_in in _IS_IN.items():
-            pairs = ScorePairs(self.scale, counts.only(partial(_of_cell, is_in)))
+        for part, is_in in IS_IN.items():
+            pairs = ScorePairs(self.scale, counts.only(partial(of_cell, is_in)))
             figures = AccuracyFigures(
                 self.criterion, "blind", part, pairs, partial(self._measure, part, pairs)
             )
@@ -308,14 +308,14 @@ class _Blind:
         if self.rated is None:
             return Measured(None, self.unknown)
         if part != "run":
-            return Measured(pairs.confusion(self._totals_by_flag, _BY_FLAG.index(part)))
+            return Measured(pairs.confusion(self._totals_by_flag, BY_FLAG.index(part)))
         why = _why_not_covered(self._totals_by_flag, self.rated.ratings)
         whole = self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)
         return Measured(None, why) if why else Measured(pairs.confusion(whole))
 
     @cached_property
     def _totals_by_flag(self) -> ClusterTotals:
-        """The pairs of scores of the parts `_BY_FLAG`. Ratings of one never represent records of another."""
+        """The pairs of scores of the parts `BY_FLAG`. Ratings of one never represent records of another."""
         assert self.rated
         pairs = ScorePairs(self.scale, self.rated.ratings)
         return self.rated.totals_of(pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
@@ -339,35 +339,9 @@ class _Blind:
         )
         part = _covered_part(totals, self.rated.ratings)
         for name, place in place_of.items():
-            found = clusters.ratio(totals, 2 * place, 2 * place + 1)
+            found = clusters.ratio(totals.of_domain(place, 2), 0, 1)
             if found.n:
                 yield name, part, found
-
-
-_IS_IN: dict[Part, Callable[[Cell], bool]] = {
-    "run": lambda _cell: True,
-    "flagged": lambda cell: cell.is_flagged,
-    "unflagged": lambda cell: not cell.is_flagged,
-}
-_BY_FLAG: tuple[Part, ...] = ("flagged", "unflagged")
-
-
-def _of_cell(is_in: Callable[[Cell], bool], kind: RatingKind) -> bool:
-    return is_in(kind.cell)
-
-
-def _assisted(criterion: str | None, scale: ScoreCategories, ratings: Ratings) -> Iterator[AccuracyFigures]:
-    """Yield the figures of assisted ratings: of all, and of flagged and unflagged records."""
-    for part, is_in in _IS_IN.items():
-        chosen = ratings.only(partial(_of_cell, is_in))
-        if chosen.kinds:
-            pairs = ScorePairs(scale, chosen)
-            measure = partial(_measure_assisted, chosen, pairs)
-            yield AccuracyFigures(criterion, "assisted", part, pairs, measure)
-
-
-def _measure_assisted(ratings: Ratings, pairs: ScorePairs) -> Measured:
-    return Measured(pairs.confusion(totals_of_ratings(ratings, pairs.one_hot)))
 
 
 def _why_not_covered(totals: ClusterTotals, ratings: Ratings) -> str:

@@ -7,8 +7,9 @@ shown to keep the limit: so the chance of dropping too much is at most 2.5%, how
 (fixed-sequence testing: Jung, Brahman & Choi 2024, Trust or Escalate, arXiv 2407.18370).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from reviews.judge.flag_precision import (
@@ -18,7 +19,7 @@ from reviews.judge.flag_precision import (
 )
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun
-from reviews.judge.ratings import RatingKind, load_ratings_by_families
+from reviews.judge.ratings import RatingKind, count_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.search import strata
 from reviews.statistics import clusters
@@ -103,28 +104,38 @@ def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     rated = load_rated_families(scope)
     if not rated.count(lambda kind: kind.is_rated):
         return FlagChoice(limit, (), "No record has a blind rating yet.")
-    titles, order = family_titles(scope.run), _in_order(scope)
-    named = [titles.get(family, family) for family in order]
-    steps = [_step(rated, (), named, limit)]
+    titles, sizes = family_titles(scope.run), family_sizes(scope.run)
+    start = _step(rated, (), _named(titles, sorted(sizes, key=lambda key: (-sizes[key], key))), limit)
+    if not start.is_shown:
+        # Nothing can be dropped, so the order does not matter. To find it takes reading all decisions.
+        return FlagChoice(limit, (start,))
+    order = _in_order(scope, sizes)
+    named = _named(titles, order)
+    steps = [replace(start, kept=tuple(named))]
     while steps[-1].is_shown and len(steps) <= len(order):
         steps.append(_step(rated, order[: len(steps)], named, limit))
     return FlagChoice(limit, tuple(steps))
 
 
-def _in_order(scope: JudgeScope) -> list[str]:
+def _named(titles: Mapping[str, str], families: Sequence[str]) -> list[str]:
+    return [titles.get(family, family) for family in families]
+
+
+def _in_order(scope: JudgeScope, sizes: Mapping[str, int]) -> list[str]:
     """Return the run's families, those that find fewest errors first, by assisted decisions.
 
     Families with as many errors per decision come by their number of records, the largest first.
     """
-    assisted = load_ratings_by_families(scope, basis="assisted")
-    counts = list(zip(assisted.kinds, map(int, assisted.counts), strict=True))
-    sizes = family_sizes(scope.run)
+    assisted = count_ratings_by_families(scope, basis="assisted")
+    rated, wrong = Counter[str](), Counter[str]()
+    for kind, count in zip(assisted.kinds, map(int, assisted.counts), strict=True):
+        for family in {*kind.families} if kind.is_rated else ():
+            rated[family] += count
+            wrong[family] += count * kind.is_wrong
 
     def place(family: str) -> tuple[float, int, str]:
-        of = [(kind, count) for kind, count in counts if kind.is_rated and family in kind.families]
-        rated, wrong = sum(count for _, count in of), sum(count for kind, count in of if kind.is_wrong)
         # A right and a wrong one more, so that a single decision does not decide.
-        return (wrong + 1) / (rated + 2), -sizes[family], family
+        return (wrong[family] + 1) / (rated[family] + 2), -sizes[family], family
 
     return sorted(sizes, key=place)
 

@@ -89,7 +89,10 @@ def combine(ratings: Ratings, records: CellRecords) -> RatedRun:
     return RatedRun(records, kept, unsampled, places)
 
 
-def totals_of_ratings(ratings: Ratings, values: FloatArray) -> ClusterTotals:
-    """Add up values of each kind of rating by cluster, for these ratings alone."""
-    cell = np.zeros(len(ratings), dtype=np.int32)
-    return cluster_totals(Sample(cell, ratings.cluster, ratings.weight, ratings.kind), values)
+def totals_of_ratings(
+    ratings: Ratings, values: FloatArray, *, domain: Callable[[Cell], int] = lambda _cell: 0
+) -> ClusterTotals:
+    """Add up values of each kind of rating by cluster and domain, for these ratings alone."""
+    domains = np.array([domain(kind.cell) for kind in ratings.kinds], dtype=np.int32)
+    sample = Sample(domains[ratings.kind], ratings.cluster, ratings.weight, ratings.kind)
+    return cluster_totals(sample, values, domains=np.arange(int(domains.max(initial=0)) + 1))

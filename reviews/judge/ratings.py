@@ -34,6 +34,17 @@ _BY_FAMILIES = """
       AND {conditions}
     GROUP BY cell.id, rating.families ORDER BY cell.id, rating.families
 """
+_COUNT_BY_FAMILIES = """
+    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, ratings, families
+    FROM (
+        SELECT cell_id, rating.families, count(*) AS ratings
+        FROM rating_cell AS cell JOIN rating ON rating.cell_id = cell.id
+        WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
+          AND {conditions}
+        GROUP BY cell_id, rating.families
+    ) AS found JOIN rating_cell AS cell ON cell.id = cell_id
+    ORDER BY cell.id, families
+"""
 _LOAD = """
     SELECT cell.criterion, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, packed
     FROM rating_cell AS cell CROSS JOIN LATERAL (
@@ -170,7 +181,17 @@ def count_ratings(scope: JudgeScope, *, basis: Basis) -> RatingCounts:
     if (known := load_all_ratings.known(scope, basis=basis)) is not None:
         ratings = known.get(None) or NO_RATINGS
         return RatingCounts(ratings.kinds, ratings.counts)
-    rows = _rows(scope, basis, _COUNT, {}).get(None, [])
+    return _count(scope, basis, _COUNT)
+
+
+@loads
+def count_ratings_by_families(scope: JudgeScope, *, basis: Basis) -> RatingCounts:
+    """Count the ratings of the verdict, with kinds that differ by flag reasons. Takes two queries."""
+    return _count(scope, basis, _COUNT_BY_FAMILIES)
+
+
+def _count(scope: JudgeScope, basis: Basis, statement: str) -> RatingCounts:
+    rows = _rows(scope, basis, statement, {}).get(None, [])
     return RatingCounts(
         tuple(kind for kind, _ in rows), np.array([count for _, count in rows], dtype=np.int32)
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from reviews.models import Evaluation, Rating, RatingCell, Run, Stratum, User
+from reviews.models import Evaluation, Rating, RatingCell, Reveal, Review, Run, Stratum, User
 from reviews.models.evaluations import EvaluationQuerySet
 
 #: The filters and their titles. Their names are those of query parameters and command-line options.
@@ -132,11 +132,12 @@ def scope_choices(run: Run) -> ScopeChoices:
     cells = RatingCell.objects.filter(Exists(Rating.objects.filter(cell=OuterRef("pk"))))
     strata = list(Stratum.objects.filter(Exists(cells.filter(stratum=OuterRef("pk"))), run=run))
     verdicts = RatingCell.objects.filter(stratum__in=strata, criterion=None)
-    reviewers = User.objects.filter(
-        Exists(
-            Rating.objects.filter(reviewer=OuterRef("pk"), cell__in=[*verdicts.values_list("pk", flat=True)])
-        )
+    of_person = Rating.objects.filter(
+        reviewer=OuterRef("pk"), cell__in=[*verdicts.values_list("pk", flat=True)]
     )
+    # To find no rating of a person takes reading all ratings, so only people who worked on the run are asked.
+    worked = [of.objects.filter(run=run, reviewer=OuterRef("pk")) for of in (Reveal, Review)]
+    reviewers = User.objects.filter(Exists(worked[0]) | Exists(worked[1]), Exists(of_person))
     return ScopeChoices(
         tuple(sorted({stratum.judge_llm_model for stratum in strata})),
         tuple(sorted({stratum.judge_prompt_template_path for stratum in strata})),

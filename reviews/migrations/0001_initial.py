@@ -3743,7 +3743,7 @@ class Migration(migrations.Migration):
             model_name="rating",
             index=models.Index(
                 fields=["cell"],
-                include=("cluster", "probability", "raters", "reviewer", "at", "evaluation"),
+                include=("cluster", "probability", "raters", "reviewer", "at", "evaluation", "final"),
                 name="rating_of_cell",
             ),
         ),

@@ -223,7 +223,7 @@ class Rating(models.Model):
             # Figures read this index only.
             models.Index(
                 fields=["cell"],
-                include=["cluster", "probability", "raters", "reviewer", "at", "evaluation"],
+                include=["cluster", "probability", "raters", "reviewer", "at", "evaluation", "final"],
                 name="rating_of_cell",
             ),
             # Agreement among people reads this one.

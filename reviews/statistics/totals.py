@@ -34,6 +34,19 @@ class ClusterTotals:
     #: Whether ratings represent the records of a population.
     is_extrapolated: bool
 
+    def of_domain(self, domain: int, width: int) -> "ClusterTotals":
+        """Return the totals of one domain: `width` columns."""
+        place = slice(domain * width, (domain + 1) * width)
+        return replace(
+            self,
+            sums=self.sums[place],
+            rows=np.ascontiguousarray(self.rows[:, place]),
+            rated=np.ascontiguousarray(self.rated[:, place]),
+            unseen=self.unseen[place, place],
+            counts=self.counts[place],
+            squares=self.squares[place],
+        )
+
     def of_all_domains(self, width: int) -> "ClusterTotals":
         """Return the totals of all domains together: `width` columns."""
         blocks = self.unseen.reshape(-1, width, len(self.sums) // width, width)

@@ -5,7 +5,7 @@ from itertools import count
 
 from django.utils import timezone
 
-from reviews.models import Rating, RatingCell, Run, RunCount, Stratum, StratumCount, User
+from reviews.models import Rating, RatingCell, Reveal, Run, RunCount, Stratum, StratumCount, User
 from reviews.records.clusters import CLUSTERS
 from reviews.records.status import NOT_REQUIRED
 from tests.support.factories import EvaluationFactory
@@ -69,6 +69,7 @@ def rated(
     )
     # A record of another run: those of this run are the ones that `stratum` counted.
     record = EvaluationFactory.create(needs_human_review=of.is_flagged)
+    Reveal.objects.create(run=of.run, evaluation=record, reviewer=reviewer, how=Reveal.How.LOCKED_IN)
     numbers = clusters or _unrated_clusters(of, said, criterion, ratings)
     return Rating.objects.bulk_create(
         Rating(

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from django.utils import timezone
 
-from reviews.models import BlindScores, Evaluation, Review, Run, User
+from reviews.models import BlindScores, Evaluation, Reveal, Review, Run, User
 from reviews.review import blind_score_rows
 from reviews.review.decisions import restore, submit
 from reviews.rubric.proposals import read_proposals
@@ -67,6 +67,9 @@ def lock_in_scores(
             evaluation.aggregated_score, judged
         )
         evaluation.save(update_fields=["parsed_rubric_scores", "aggregated_score"])
+    Reveal.objects.get_or_create(
+        run_id=evaluation.run_id, evaluation=evaluation, reviewer=reviewer, how=Reveal.How.LOCKED_IN
+    )
     return blind_score_rows.add(evaluation, reviewer, scores)
 
 

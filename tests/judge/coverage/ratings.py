@@ -37,7 +37,9 @@ def pairs(*rows: tuple[float, ...]) -> Pairs:
 BALANCED = pairs((0.24, 0.04, 0.02), (0.04, 0.18, 0.05), (0.02, 0.03, 0.38))
 #: Nine of ten records get the same score.
 PREVALENT = pairs((0.02, 0.01, 0.02), (0.01, 0.02, 0.02), (0.01, 0.02, 0.87))
-#: The same with two scores.
+#: A judge that is milder than people in 5% of records, never stricter.
+ONLY_MILDER = pairs((0.05, 0.0, 0.0), (0.02, 0.02, 0.0), (0.02, 0.01, 0.88))
+#: Like `PREVALENT`, with two scores.
 TWO_SCORES = pairs((0.06, 0.04), (0.04, 0.86))
 
 

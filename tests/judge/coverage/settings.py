@@ -18,6 +18,7 @@ from reviews.statistics.sums import FloatArray
 from tests.judge.coverage.paired import TWO_RUNS, TwoRuns
 from tests.judge.coverage.ratings import (
     BALANCED,
+    ONLY_MILDER,
     PREVALENT,
     TWO_SCORES,
     Generator,
@@ -89,6 +90,8 @@ def _accuracy() -> Iterator[Setting]:
     yield _of_pairs("false_fail", PREVALENT, 100, each=5, setting="5 ratings a task, prevalence .9, n = 100")
     yield _of_pairs("leniency", BALANCED, 50)
     yield _of_pairs("leniency", PREVALENT, 100, each=5, setting="5 ratings a task, prevalence .9, n = 100")
+    yield _of_pairs("leniency", PREVALENT, 400, each=5, setting="5 ratings a task, prevalence .9, n = 400")
+    yield _of_pairs("leniency", ONLY_MILDER, 400, each=5, setting="5 ratings a task, only milder, n = 400")
 
 
 def _by_reviewer(reviewers: int, each: int, rng: Generator) -> Estimate:
