@@ -9,10 +9,12 @@ const rows = () => [...document.querySelectorAll("[data-row]")];
 const current = () => document.querySelector("[data-row][aria-current]");
 const linkOf = (row) => row?.querySelector("a[href]");
 
-function mark(row) {
+/** Make a row the current one. A "current" event tells other modules. */
+export function mark(row) {
   if (!row || row === current()) return;
   current()?.removeAttribute("aria-current");
   row.setAttribute("aria-current", "true");
+  row.dispatchEvent(new CustomEvent("current", { bubbles: true }));
   try { sessionStorage.setItem(place(), row.dataset.row); } catch { /* not remembered */ }
 }
 

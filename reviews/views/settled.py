@@ -28,14 +28,19 @@ _PAGES = {
 def queue_of(request: Request) -> str:
     """Return the place as the review screen passes it on; empty for other pages."""
     place = place_of(request)
-    return urlencode({"inbox": str(place)}) if place else ""
+    return place_query(place) if place else ""
+
+
+def place_query(place: Place) -> str:
+    """Return a place as the review screen passes it on."""
+    return urlencode({"inbox": str(place)})
 
 
 def item_url(item: Item) -> str:
     """Return the URL of the page that settles an item."""
     if item.kind.name in _PAGES:
         return reverse(_PAGES[item.kind.name], args=[item.row.pk], query={"inbox": str(item.place)})
-    query = {"queue": urlencode({"inbox": str(item.place)})}
+    query = {"queue": place_query(item.place)}
     return reverse("evaluation", args=[item.row.evaluation_id], query=query)
 
 
@@ -46,14 +51,23 @@ def go_on(request: Request, place: Place | None) -> HttpResponse:
 
 
 def next_url(request: Request, place: Place | None) -> str:
-    """Return the URL of the item after a place, or of the empty inbox."""
+    """Return the URL of the item after a place, or of the empty inbox.
+
+    An item that was settled beside the list (`pane`) leads to the next one beside the list.
+    """
     inbox = Inbox(request.user, filtered_run(request, place))
     item = inbox.next_item(place)
     if not item and inbox.run:
         messages.info(request, CAUGHT_UP)
-    return (
-        item_url(item) if item else reverse("inbox", query={"run": place.run} if inbox.run and place else {})
-    )
+    if item and not request.POST.get("pane"):
+        return item_url(item)
+    return inbox_url(inbox.run, item)
+
+
+def inbox_url(run: Run | None, item: Item | None = None) -> str:
+    """Return the URL of the inbox, optionally filtered to a run and with an item beside the list."""
+    query: dict[str, str | int] = {"run": run.pk} if run else {}
+    return reverse("inbox", query=query | ({"item": str(item.place)} if item else {}))
 
 
 def filtered_run(request: Request, place: Place | None) -> Run | None:

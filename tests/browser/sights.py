@@ -896,7 +896,7 @@ def reopen_without_reason(page: Page) -> None:
 
 def answer_with_nothing(page: Page) -> None:
     page.get_by_role("button", name="Answer and return to queue").first.click()
-    page.get_by_text("Enter an answer").wait_for()
+    page.locator("#pane-errors").wait_for()
 
 
 def add_refused_webhook(page: Page) -> None:

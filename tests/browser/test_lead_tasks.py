@@ -46,11 +46,38 @@ def test_question_is_answered_in_the_inbox(page: Page, live_server: LiveServer, 
     )
     open_runs(page, live_server.url, lea)
     clicks.on(page.get_by_role("link", name="Inbox 1"))
-    page.get_by_placeholder("Your answer").fill("Because.")
+    page.locator("#inbox-pane textarea").fill("Because.")
     clicks.on(page.get_by_role("button", name="Answer and return to queue"))
     expect(page.get_by_text("You're all caught up.")).to_be_visible()
     assert Escalation.objects.get().answer == "Because."
     assert clicks.count == int(COUNTED["answer a question"])
+
+
+def test_keys_move_through_the_inbox_and_settle_an_item_beside_the_list(
+    page: Page, live_server: LiveServer, ana: User, lea: User
+) -> None:
+    for note in ("First?", "Second?", "Third?"):
+        record = EvaluationFactory.create()
+        claims.claim(evaluation_id=record.pk, reviewer=ana)
+        escalations.escalate(
+            evaluation_id=record.pk, reviewer=ana, kind="question", reason="question", note=note
+        )
+    open_runs(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/inbox/")
+    pane = page.locator("#inbox-pane")
+    expect(pane).to_contain_text("First?")
+    page.keyboard.press("j")
+    expect(pane).to_contain_text("Second?")
+    page.keyboard.press("e")
+    page.keyboard.type("Because.")
+    page.keyboard.press("Tab")
+    page.keyboard.press("1")
+    expect(pane).to_contain_text("Third?")
+    assert Escalation.objects.get(note="Second?").answer == "Because."
+    page.set_viewport_size({"width": 1000, "height": 700})
+    expect(pane).to_be_hidden()
+    expect(page.get_by_placeholder("Your answer")).to_have_count(2)
+    expect(page.get_by_placeholder("Your answer").first).to_be_visible()
 
 
 def test_records_of_a_run_are_split_among_three_people(

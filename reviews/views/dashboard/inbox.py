@@ -25,6 +25,7 @@ from reviews.models.runs import in_visible_runs
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations
 from reviews.views import settled
+from reviews.views.dashboard.inbox_pane import pane_context
 
 
 class AnswerForm(forms.Form):
@@ -42,12 +43,18 @@ class AnswerForm(forms.Form):
 def inbox(request: Request) -> HttpResponse:
     """List the oldest items of each kind; with `kind`, all of that kind; with `run`, those of a run.
 
-    POST answers the escalation with the key `which`.
+    Beside the list is the item at the place `item`, or the first one; htmx gets only that. POST answers the
+    escalation with the key `which`.
     """
     check(request.user, "lead_review")
     if request.method == "POST":
         return _answer(request)
-    return _page(request)
+    place = Place.parse(request.GET.get("item", ""))
+    if not request.htmx or not place:
+        return _page(request)
+    shown = Inbox(request.user, _filtered_run(request))
+    context = {"run": shown.run, "form": AnswerForm(), **pane_context(request, shown.find(place))}
+    return render(request, "dashboard/inbox.html#pane", context)
 
 
 def _page(request: Request, answered: tuple[Escalation, AnswerForm] | None = None) -> HttpResponse:
@@ -71,8 +78,25 @@ def _page(request: Request, answered: tuple[Escalation, AnswerForm] | None = Non
             for group in shown.groups()
         ]
     context["groups"] = groups
+    context |= _pane(request, shown, groups, answered)
     status = HTTPStatus.UNPROCESSABLE_ENTITY if answered else HTTPStatus.OK
     return render(request, "dashboard/inbox.html", context, status=status)
+
+
+def _pane(
+    request: Request,
+    shown: Inbox,
+    groups: list[tuple[str, list[dict[str, Any]], int, str]],
+    answered: tuple[Escalation, AnswerForm] | None,
+) -> dict[str, Any]:
+    """Return the variables of the item beside the list: the answered or chosen one, or the first."""
+    rows = [row for _, listed, *_ in groups for row in listed]
+    place = None if answered else Place.parse(request.GET.get("item", ""))
+    item = (place and shown.find(place)) or next((row["item"] for row in rows), None)
+    if item is None:
+        return {"pane_place": None}
+    form = answered[1] if answered else AnswerForm()
+    return {"pane_place": item.place, "form": form, **pane_context(request, item)}
 
 
 def _row(item: Item, answered: tuple[Escalation, AnswerForm] | None = None) -> dict[str, Any]:
@@ -102,7 +126,7 @@ def _answer(request: Request) -> HttpResponse:
     else:
         outcome = Escalation.Outcome(form.cleaned_data["outcome"])
         messages.success(request, f"Answered: {raised.evaluation.title}. {outcome.label.capitalize()}.")
-    return redirect(reverse("inbox", query=_query(_filtered_run(request))))
+    return _go_back(request)
 
 
 def _open_escalations(request: Request) -> QuerySet[Escalation]:
@@ -128,7 +152,7 @@ def retry(request: Request) -> HttpResponse:
     else:
         jobs.retry(item, request.user)
         messages.success(request, f"Queued again: {_job_title(item)}.")
-    return redirect(reverse("inbox", query=_query(_filtered_run(request))))
+    return _go_back(request)
 
 
 @require_POST
@@ -137,7 +161,13 @@ def dismiss(request: Request) -> HttpResponse:
     if item := _failed_job(request):
         jobs.dismiss(item, request.user)
         messages.success(request, f"Dismissed: {_job_title(item)}.")
-    return redirect(reverse("inbox", query=_query(_filtered_run(request))))
+    return _go_back(request)
+
+
+def _go_back(request: Request) -> HttpResponse:
+    """Redirect to the list, with the item after the posted `place` beside it."""
+    run, place = _filtered_run(request), Place.parse(request.POST.get("place", ""))
+    return redirect(settled.inbox_url(run, Inbox(request.user, run).next_item(place) if place else None))
 
 
 def _failed_job(request: Request) -> Item | None:

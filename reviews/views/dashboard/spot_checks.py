@@ -66,7 +66,7 @@ def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:
 def spot_check(request: Request, pk: int) -> HttpResponse:
     """Show a drawn decision in a form. POST agrees with it, corrects it, or reopens it with a reason.
 
-    Unchanged entries are agreement; a change or `outcome=reopened` needs a `reason`.
+    Unchanged entries or `outcome=agreed` are agreement; a change or `outcome=reopened` needs a `reason`.
     """
     check(request.user, "lead_review")
     rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "resolved_by")
@@ -104,13 +104,17 @@ def _problem(request: Request, record: Evaluation, form: ReviewForm) -> str:
         return f"The reason has more than {_LONGEST_REASON:,} characters."
     if request.POST.get("outcome") == SpotCheck.Outcome.REOPENED:
         return "" if has_reason else "Enter the reason for reopening."
-    if "version" not in request.POST:
+    if "version" not in request.POST and request.POST.get("outcome") != SpotCheck.Outcome.AGREED:
         return "Agree, correct the scores, or reopen the record."
-    if not _is_changed(record, form):
+    if _is_agreement(request, record, form):
         return ""
     if not form.is_valid():
         return "The correction was not saved. Correct the marked fields."
     return "" if has_reason else "Enter the reason for the correction."
+
+
+def _is_agreement(request: Request, record: Evaluation, form: ReviewForm) -> bool:
+    return request.POST.get("outcome") == SpotCheck.Outcome.AGREED or not _is_changed(record, form)
 
 
 def _is_changed(record: Evaluation, form: ReviewForm) -> bool:
@@ -126,7 +130,7 @@ def _complete(request: Request, drawn: SpotCheck, record: Evaluation, form: Revi
     reason, lead = _reason(request), request.user
     if request.POST.get("outcome") == SpotCheck.Outcome.REOPENED:
         return spot_checks.reopen(check_id=drawn.pk, actor=lead, reason=reason)
-    if not _is_changed(record, form):
+    if _is_agreement(request, record, form):
         drafts.discard(evaluation_id=record.pk, reviewer=lead)
         return spot_checks.agree(check_id=drawn.pk, actor=lead, note=reason)
     return spot_checks.correct(check_id=drawn.pk, actor=lead, reason=reason, **form.arguments)

@@ -7,12 +7,15 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from reviews.dashboard import spot_checks
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import AuditEvent, Escalation, Evaluation, Export, Import, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory
 from tests.support.pages import HTMX, form_of, text, url
 from tests.support.rubrics import rubric_data
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -146,6 +149,51 @@ def test_unknown_place_leads_to_the_first_item(place: str, as_lea: Client, ana: 
 def opened(client: Client, response: Any) -> str:
     """Return the record that a redirect to an item of the inbox shows."""
     return str(client.get(response["Location"]).context["evaluation"].evaluation_id)
+
+
+class TestPane:
+    """The item beside the list."""
+
+    def test_pane_has_the_first_item_or_the_chosen_one(self, as_lea: Client, ana: User, algebra: Run) -> None:
+        first, second = asked(algebra, ana, "First?"), asked(algebra, ana, "Second?")
+        page = as_lea.get(inbox(algebra))
+        assert page.context["pane_place"].position == first.pk
+        place = f"question-{second.pk}"
+        assert as_lea.get("/inbox/", {"item": place}).context["pane_place"].position == second.pk
+        part = text(as_lea.get("/inbox/", {"item": place}, headers=HTMX))
+        assert "<html" not in part
+        assert f'name="which" value="{second.pk}"' in part
+        assert 'data-choice="1"' in part
+        gone = text(as_lea.get("/inbox/", {"item": f"question-{second.pk + 1}"}, headers=HTMX))
+        assert "no longer waits" in gone
+
+    def test_answer_in_the_pane_leads_to_the_next_item_in_the_pane(
+        self, as_lea: Client, ana: User, algebra: Run
+    ) -> None:
+        first, second = asked(algebra, ana), asked(algebra, ana)
+        form = {"which": first.pk, "outcome": "returned", "answer": "Yes.", "place": f"question-{first.pk}"}
+        assert as_lea.post("/inbox/", form)["Location"] == f"/inbox/?item=question-{second.pk}"
+
+    def test_spot_check_is_agreed_to_in_the_pane(
+        self, as_lea: Client, ana: User, lea: User, algebra: Run
+    ) -> None:
+        decide(EvaluationFactory.create(run=algebra), ana)
+        [drawn] = spot_checks.draw(selection=WorkSelection(algebra, reviewer=ana), count=1, actor=lea)
+        place = f"check-{drawn.pk}"
+        assert "human</small>" in text(as_lea.get("/inbox/", {"item": place}, headers=HTMX))
+        form = {"inbox": place, "pane": "yes", "outcome": "agreed", "reason": "Fine."}
+        assert as_lea.post(url("spot-check", drawn), form)["Location"] == "/inbox/"
+        drawn.refresh_from_db()
+        assert (drawn.outcome, drawn.note) == ("agreed", "Fine.")
+
+    def test_pane_hides_the_judges_scores_of_a_record_to_review_blind(
+        self, as_lea: Client, ana: User
+    ) -> None:
+        raised = asked(RunFactory.create(blind_share=1), ana)
+        Evaluation.objects.update(structured_model_response={"final_answer": "Add six."})
+        part = text(as_lea.get("/inbox/", {"item": f"question-{raised.pk}"}, headers=HTMX))
+        assert "hidden during a blind review" in part
+        assert "data-counts" not in part
 
 
 class TestNextItem:

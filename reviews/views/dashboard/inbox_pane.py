@@ -1,0 +1,53 @@
+"""The pane beside the inbox: one item with its record and the ways to settle it."""
+
+from typing import Any
+
+from reviews.evidence.record import read_responses, summarise_decision
+from reviews.http.request import Request
+from reviews.inbox import jobs
+from reviews.inbox.items import Item
+from reviews.models import Evaluation
+from reviews.review import blind_scoring
+from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
+from reviews.views import settled
+from reviews.views.review import screen
+
+
+def pane_context(request: Request, item: Item | None) -> dict[str, Any]:
+    """Return the variables of the pane; `item` is None if it no longer waits.
+
+    The scores are left out if they are hidden from the person. A known answer to give has no record, so that
+    the lead reviews it unaided.
+    """
+    if item is None:
+        return {"item": None}
+    context: dict[str, Any] = {
+        "item": item,
+        "url": settled.item_url(item),
+        "queue": settled.place_query(item.place),
+        "can_retry": item.kind.name in jobs.JOBS and jobs.can_retry(item),
+    }
+    if key := _record_key(item):
+        context |= _read(request, screen.load(request, key))
+    return context
+
+
+def _record_key(item: Item) -> int | None:
+    match item.kind.name:
+        case "question" | "disagreement":
+            return int(item.row.evaluation_id)
+        case "check":
+            return int(item.row.review.evaluation_id)
+        case _:
+            return None
+
+
+def _read(request: Request, record: Evaluation) -> dict[str, Any]:
+    is_hidden = blind_scoring.is_hidden(record, request.user)
+    proposals = [] if is_hidden else read_proposals(record, run_rubric(record.run))
+    return {
+        "evaluation": record,
+        "responses": read_responses(record),
+        "decision": None if is_hidden else summarise_decision(record, proposals),
+    }
