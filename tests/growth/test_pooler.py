@@ -97,3 +97,13 @@ def test_command_that_needs_a_session_refuses_a_pooler(command: list[str], tmp_p
         f"cognireview: COGNIREVIEW_TRANSACTION_POOLER: `{command[0]}` needs a session. "
         "Run it with the DATABASE_URL of PostgreSQL itself and COGNIREVIEW_TRANSACTION_POOLER=false.\n"
     )
+
+
+def test_migrations_are_checked_through_a_pooler(tmp_path: Path) -> None:
+    nowhere = "postgresql://cognireview@127.0.0.1:1/cognireview"
+    done = manage_py(
+        tmp_path, "migrate", "--check", DATABASE_URL=nowhere, COGNIREVIEW_TRANSACTION_POOLER="true"
+    )
+    assert done.returncode == 2
+    assert "needs a session" not in done.stderr
+    assert "Connection refused" in done.stderr
