@@ -75,7 +75,7 @@ def operation(
     schema: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
     if parameters:
         schema["parameters"] = parameters
-    in_query = {parameter["name"] for parameter in parameters or ()}
+    in_query = {parameter["name"] for parameter in parameters or () if parameter["in"] == "query"}
 
     def register(view: View) -> View:
         checked = _reject_unknown_parameters(view, in_query, get_path_param_names(path))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
+from django.http import HttpResponse
 from ninja import Field, Router, Status
 
 from reviews.api import entries, saved, shapes
@@ -18,6 +19,7 @@ from reviews.api.entries import BlindIn, DecisionIn
 from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD
+from reviews.api.preconditions import IF_MATCH, only_if_match, set_etag
 from reviews.api.problems import Problem
 from reviews.api.readings import register_readings
 from reviews.models import Evaluation, User
@@ -42,7 +44,9 @@ class ClaimIn(Body):
     response={200: shapes.RecordOut, 204: None},
     problems=(*JSON_PROBLEMS, 404),
 )
-def claim_next_record(request: ApiRequest, run: str, wanted: ClaimIn | None = None) -> Status[Any]:
+def claim_next_record(
+    request: ApiRequest, response: HttpResponse, run: str, wanted: ClaimIn | None = None
+) -> Status[Any]:
     """Claim the next available record, or return the one you have claimed already; 204 if none is left.
 
     It is reserved for you until `claimed_until`.
@@ -56,7 +60,7 @@ def claim_next_record(request: ApiRequest, run: str, wanted: ClaimIn | None = No
     if claimed is None:
         return Status(204, None)
     record = get_record(run, claimed.evaluation_id, request.user)
-    return Status(200, shapes.record_out(record, request.user))
+    return Status(200, set_etag(response, shapes.record_out(record, request.user)))
 
 
 @operation(
@@ -65,8 +69,10 @@ def claim_next_record(request: ApiRequest, run: str, wanted: ClaimIn | None = No
     f"{RECORD}/blind-scores",
     scope="review",
     response=shapes.RecordOut,
-    problems=(*JSON_PROBLEMS, 404, 409),
+    problems=(*JSON_PROBLEMS, 404, 409, 412),
+    parameters=[IF_MATCH],
 )
+@only_if_match
 def lock_in_blind_scores(request: ApiRequest, run: str, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
     """Lock in blind scores on a record you have claimed. The response contains the judge's scores.
 
@@ -85,8 +91,10 @@ def lock_in_blind_scores(request: ApiRequest, run: str, evaluation_id: str, sent
     f"{RECORD}/review",
     scope="review",
     response=saved.SavedOut,
-    problems=(*JSON_PROBLEMS, 404, 409),
+    problems=(*JSON_PROBLEMS, 404, 409, 412),
+    parameters=[IF_MATCH],
 )
+@only_if_match
 def submit_review(
     request: ApiRequest,
     run: str,

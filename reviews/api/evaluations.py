@@ -13,6 +13,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD, RECORDS
+from reviews.api.preconditions import set_etag
 from reviews.api.problems import Problem
 from reviews.models import Run
 from reviews.queue import progress
@@ -137,10 +138,11 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     response=shapes.RecordOut,
     problems=(404,),
 )
-def read_record(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
+def read_record(request: ApiRequest, response: HttpResponse, run: str, evaluation_id: str) -> dict[str, Any]:
     """Return a record with its criteria and its current decision.
 
     Percent-encode the id, including its slashes. The judge's output is left out while the record is reviewed
     blind (`is_blind`).
     """
-    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
+    record = get_record(run, evaluation_id, request.user)
+    return set_etag(response, shapes.record_out(record, request.user))

@@ -11,6 +11,7 @@ from reviews.api.bodies import JSON_PROBLEMS
 from reviews.api.entries import DecisionIn
 from reviews.api.lookup import get_record
 from reviews.api.paths import EVALUATION_ID, RECORD
+from reviews.api.preconditions import IF_MATCH, only_if_match
 from reviews.api.readings import register_readings
 from reviews.history.versions import ReviewState, list_versions
 from reviews.models import Evaluation, Review, User
@@ -29,7 +30,16 @@ class VersionOut(shapes.DecisionOut):
     state: ReviewState = Field(description="The current decision, or why it is not.")
 
 
-@operation(router, "PUT", f"{RECORD}/revision", scope="review", response=saved.SavedOut, problems=_PROBLEMS)
+@operation(
+    router,
+    "PUT",
+    f"{RECORD}/revision",
+    scope="review",
+    response=saved.SavedOut,
+    problems=(*_PROBLEMS, 412),
+    parameters=[IF_MATCH],
+)
+@only_if_match
 def revise_decision(
     request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
 ) -> dict[str, Any]:
@@ -51,8 +61,10 @@ def revise_decision(
     f"{RECORD}/independent-review",
     scope="review",
     response=saved.SavedOut,
-    problems=_PROBLEMS,
+    problems=(*_PROBLEMS, 412),
+    parameters=[IF_MATCH],
 )
+@only_if_match
 def add_independent_review(
     request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
 ) -> dict[str, Any]:

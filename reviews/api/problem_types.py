@@ -75,6 +75,13 @@ _ALL = (
         "Lock in blind scores, and then decide.",
     ),
     ProblemType(
+        "precondition-failed",
+        412,
+        "Precondition failed",
+        "The record does not have the version that If-Match names.",
+        "Read the record again, and send its new ETag.",
+    ),
+    ProblemType(
         "length-required",
         411,
         "Length required",

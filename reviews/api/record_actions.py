@@ -11,6 +11,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD
+from reviews.api.preconditions import IF_MATCH, only_if_match
 from reviews.api.problems import invalid_field
 from reviews.api.readings import register_readings
 from reviews.queue import claims
@@ -122,8 +123,15 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
 
 
 @operation(
-    router, "POST", f"{RECORD}/restoration", scope="review", response=shapes.RecordOut, problems=_PROBLEMS
+    router,
+    "POST",
+    f"{RECORD}/restoration",
+    scope="review",
+    response=shapes.RecordOut,
+    problems=(*_PROBLEMS, 412),
+    parameters=[IF_MATCH],
 )
+@only_if_match
 def restore_decision(
     request: ApiRequest,
     run: str,

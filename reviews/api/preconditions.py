@@ -1,0 +1,61 @@
+"""`ETag` and `If-Match` of records, so that a program replaces only the version it has read."""
+
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+from typing import Any, TypeVar, cast
+
+from django.http import HttpResponse
+
+from reviews.api import saved
+from reviews.api.lookup import get_record
+from reviews.api.problems import Problem
+from reviews.models import Evaluation
+from reviews.review import versions
+
+View = TypeVar("View", bound=Callable[..., Any])
+# The OpenAPI schema of the header.
+IF_MATCH = {
+    "name": "If-Match",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string"},
+    "description": "The `ETag` of the record when it was read. 412 if the record has another one now.",
+}
+
+
+def set_etag(response: HttpResponse, record: dict[str, Any]) -> dict[str, Any]:
+    """Send the version of a record (`record_out`) as `ETag`. Return the record."""
+    response.headers["ETag"] = _etag(record["version"])
+    return record
+
+
+def only_if_match(view: View) -> View:
+    """Refuse a request whose If-Match is not the record's version, unless it repeats a saved one.
+
+    A change between this check and the view is a conflict, as for `version` in the body.
+    """
+
+    @wraps(view)
+    def checked(request: Any, run: str, evaluation_id: str, sent: Any, **others: Any) -> Any:
+        if wanted := request.headers.get("If-Match", "").strip():
+            current = _check(request, wanted, get_record(run, evaluation_id, request.user), others.get("key"))
+            if sent.version is None and wanted != "*":
+                sent.version = current
+        return view(request, run=run, evaluation_id=evaluation_id, sent=sent, **others)
+
+    return cast("View", checked)
+
+
+def _check(request: Any, wanted: str, record: Evaluation, key: str | None) -> int | None:
+    """Return the version that the record must still have; None for a repeated request."""
+    if key and versions.sent_before(saved.submission_of(request.user, key), record, request.user):
+        return None
+    if wanted != "*" and _etag(record.version) not in {one.strip() for one in wanted.split(",")}:
+        sentence = "The record has changed since it was read. Read it again."
+        raise Problem(HTTPStatus.PRECONDITION_FAILED, sentence)
+    return record.version
+
+
+def _etag(version: int) -> str:
+    return f'"{version}"'
