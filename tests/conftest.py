@@ -57,8 +57,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return (os.cpu_count() or 1) + has_browser_tests if is_whole else 0
 
 
-# Nothing to collect while modules are imported.
+# Nothing to collect while modules are imported. Later, a test leaves little garbage behind.
 gc.disable()
+gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -205,6 +205,16 @@ VERBS = {
     "withdraw",
 }
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+# Path -> its methods.
+TAKEN = {
+    path: {name.split(" ")[0] for name in ACCESS if name.split(" ")[1] == path}
+    for path in sorted({name.split(" ")[1] for name in ACCESS})
+}
+# One operation of each scope, and one path of each set of methods.
+OF_EACH_SCOPE = sorted({line[0]: name for name, line in ACCESS.items()}.values())
+OF_EACH_METHODS = sorted(
+    {(*sorted(taken), "{evaluation_id}" in path): path for path, taken in TAKEN.items()}.values()
+)
 
 
 @pytest.fixture
@@ -263,11 +273,6 @@ def test_operation_ids_are_unique_and_begin_with_a_verb() -> None:
     assert {name.partition("_")[0] for name in ids} <= VERBS
 
 
-def statuses(program: Program, record: Evaluation) -> dict[str, int]:
-    """Return the status that each operation answers to a program."""
-    return {name: send(program, name, record).status_code for name in ACCESS}
-
-
 @pytest.mark.slow
 def test_operations_accept_tokens_with_scope_and_role(
     record: Evaluation, ana: User, lea: User, max: User
@@ -312,30 +317,38 @@ def test_operations_reject_tokens_after_the_role_is_lost(record: Evaluation, max
         assert send(program, name, record).status_code == 403, name
 
 
-def test_operations_reject_missing_and_invalid_tokens(record: Evaluation, max: User) -> None:
+@pytest.mark.parametrize("names", [OF_EACH_SCOPE, pytest.param([*ACCESS], marks=pytest.mark.exhaustive)])
+def test_operations_reject_missing_and_invalid_tokens(
+    names: list[str], record: Evaluation, max: User
+) -> None:
     revoked, expired, gone = (program_of(max, *ALL) for _ in range(3))
     made = ApiToken.objects.order_by("pk")
     api_tokens.revoke(token=made[0], actor=max)
     ApiToken.objects.filter(pk=made[1].pk).update(expires_at=timezone.now())
     User.objects.filter(pk=max.pk).update(is_active=False)
     for program in (Program(), Program("cr_nothing"), Program("ä \x7f"), revoked, expired, gone):
-        for name in ACCESS:
-            answer = send(program, name, record)
-            assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json"), name
-            assert answer["WWW-Authenticate"].startswith("Bearer"), name
+        for name in names:
+            rejects(send(program, name, record), name)
+
+
+def rejects(answer: Any, name: str) -> None:
+    """Assert that an answer asks for a token."""
+    assert (answer.status_code, answer["Content-Type"]) == (401, "application/problem+json"), name
+    assert answer["WWW-Authenticate"].startswith("Bearer"), name
 
 
 def test_operations_reject_sessions(record: Evaluation, max: User) -> None:
     program = Program()
     program._client.force_login(max)
-    assert statuses(program, record) == dict.fromkeys(ACCESS, 401)
+    for name in ACCESS:
+        rejects(send(program, name, record), name)
 
 
-def test_operations_reject_other_methods(record: Evaluation, of_max: Program) -> None:
-    for path in sorted({name.split(" ")[1] for name in ACCESS}):
-        taken = {one.split(" ")[0] for one in ACCESS if one.split(" ")[1] == path}
-        if "{evaluation_id}" in path:
-            taken.add("GET")  # of the record whose id ends like the path
+@pytest.mark.parametrize("paths", [OF_EACH_METHODS, pytest.param([*TAKEN], marks=pytest.mark.exhaustive)])
+def test_operations_reject_other_methods(paths: list[str], record: Evaluation, of_max: Program) -> None:
+    for path in paths:
+        # GET of such a path is that of the record whose id ends like the path.
+        taken = TAKEN[path] | ({"GET"} if "{evaluation_id}" in path else set())
         for other in set(METHODS) - taken:
             answer = send(of_max, f"{other} {path}", record)
             assert answer.status_code == 405, (other, path)

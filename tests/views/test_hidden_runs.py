@@ -1,10 +1,12 @@
 """A restricted run does not exist for people who are not its members: no address, list or file shows it."""
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pytest
 from django.test import Client
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
@@ -17,7 +19,8 @@ from tests.api.conftest import Program, program_of
 from tests.api.test_access import ACCESS as OPERATIONS
 from tests.api.test_access import BODIES, path_values
 from tests.audit.test_log import seal
-from tests.support.factories import SCORES, EvaluationFactory, RunFactory
+from tests.support.factories import SCORES, EvaluationFactory, RunFactory, UserFactory
+from tests.support.shared_world import shared_world
 from tests.support.work import decide
 from tests.views.access import ACCESS
 from tests.views.test_access import ROUTES, address, ask, expected, one_of_everything
@@ -45,14 +48,18 @@ _BODIES: dict[str, Any] = {
 
 @pytest.fixture
 def record(max: User) -> Evaluation:
-    """A record of an open run, with a row for every address."""
+    return record_with_everything(max)
+
+
+def record_with_everything(admin: User) -> Evaluation:
+    """Create a record of an open run, with a row for every address."""
     values = {
         "task_id": SECRET,
         "model_id": SECRET,
         "parsed_rubric_scores": {SECRET: SCORES[next(iter(SCORES))]},
     }
     run = RunFactory.create(name=f"{SECRET} run")
-    return one_of_everything(max, EvaluationFactory.create(run=run, **values))
+    return one_of_everything(admin, EvaluationFactory.create(run=run, **values))
 
 
 def restrict(record: Evaluation, *members: User) -> None:
@@ -104,30 +111,40 @@ class TestAddresses:
                 assert answer.status_code == expected(name, method, "ana"), (name, method)
 
 
+class Hidden(NamedTuple):
+    """A restricted run, and the people who are not its members."""
+
+    record: Evaluation
+    bo: User
+    lea: User
+
+
+@pytest.fixture(scope="class")
+def hidden_from(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Hidden]:
+    """Restrict a run to ana. The tests of a class share its rows."""
+    roles = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
+    with shared_world(django_db_blocker):
+        ana, bo, lea, boss = (UserFactory.create(username=name, role=role) for name, role in roles.items())
+        record = record_with_everything(boss)
+        restrict(record, ana)
+        yield Hidden(record, bo, lea)
+
+
 class TestOperations:
     @pytest.mark.parametrize("name", [name for name in OPERATIONS if "{" in name])
-    def test_hidden_run_answers_like_a_missing_one(
-        self, name: str, record: Evaluation, ana: User, bo: User, lea: User
-    ) -> None:
-        restrict(record, ana)
+    def test_hidden_run_answers_like_a_missing_one(self, name: str, hidden_from: Hidden) -> None:
+        record = Evaluation.objects.get(pk=hidden_from.record.pk)
         scope, *statuses = OPERATIONS[name]
-        for person, status in zip((bo, lea), statuses, strict=False):
+        for person, status in zip((hidden_from.bo, hidden_from.lea), statuses, strict=False):
             if status is None:
                 continue
-            program = program_of(person, scope)
+            program = program_of(User.objects.get(pk=person.pk), scope)
             hidden = self.send(program, name, record.run.name, record)
             missing = self.send(program, name, "missing", record)
             assert (hidden.status_code, hidden.content) == (missing.status_code, missing.content)
             assert SECRET not in hidden.content.decode()
             if name.startswith(("GET", "DELETE")) or name in BODIES or name.rpartition("/")[2] in _BODIES:
                 assert hidden.status_code == (403 if status == 403 else 404)
-
-    def test_audit_log_of_a_hidden_run_is_not_found(self, record: Evaluation, ana: User, lea: User) -> None:
-        restrict(record, ana)
-        program = program_of(lea, "read")
-        hidden, missing = (program.get(f"audit?run={name}") for name in (record.run.name, "missing"))
-        assert (hidden.status_code, hidden.content) == (missing.status_code, missing.content)
-        assert hidden.status_code == 404
 
     def send(self, program: Program, name: str, run: str, record: Evaluation) -> Any:
         method, path = name.split(" /")
@@ -137,6 +154,14 @@ class TestOperations:
             place += "?earlier=missing"
         body = BODIES.get(name, _BODIES.get(path.split("/")[-1]))
         return program.ask(method, place, body, idempotency_key="one")
+
+
+def test_audit_log_of_a_hidden_run_is_not_found(record: Evaluation, ana: User, lea: User) -> None:
+    restrict(record, ana)
+    program = program_of(lea, "read")
+    hidden, missing = (program.get(f"audit?run={name}") for name in (record.run.name, "missing"))
+    assert (hidden.status_code, hidden.content) == (missing.status_code, missing.content)
+    assert hidden.status_code == 404
 
 
 @pytest.mark.slow

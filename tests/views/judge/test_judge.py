@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.models import Evaluation, Rating, Run, User
 from reviews.search import strata
@@ -21,10 +23,11 @@ from reviews.views.judge.confusion import ConfusionTable
 from reviews.views.judge.csv_files import TABLES
 from reviews.views.judge.pages import PAGES
 from reviews.views.judge.sections import Section
-from tests.support.factories import RunFactory
+from tests.support.factories import RunFactory, UserFactory
 from tests.support.pages import text, url
 from tests.support.population import rated, stratum
 from tests.support.rubrics import rubric_data
+from tests.support.shared_world import shared_world
 from tests.support.work import decide, evaluations, lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +38,18 @@ CLARITY = "Clarity"
 @pytest.fixture
 def algebra() -> Run:
     return RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
+
+
+@pytest.fixture(scope="class")
+def judged(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Run]:
+    """A run with decisions by ana, of several models, prompts and causes. The tests of a class share it."""
+    with shared_world(django_db_blocker):
+        run = RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
+        ana = UserFactory.create(username="ana", role="reviewer")
+        for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
+            of = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
+            review(run, ana, "Yes", "No", cause=cause, **of)
+        yield run
 
 
 def review(
@@ -111,25 +126,6 @@ class TestJudgePages:
         assert "nan" not in page.lower().split()
         assert "<td" not in page
 
-    @pytest.mark.parametrize("name", PAGES)
-    def test_judge_page_keeps_filters_in_links(
-        self, name: str, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
-        review(algebra, ana, "Yes", "No")
-        review(algebra, ana, "Yes", "No", model_id="o1")
-        response = as_lea.get(place(name, algebra, model="o1", reviewer="ana"))
-        assert [tab.url for tab in response.context["tabs"]] == [
-            place(other, algebra, model="o1", reviewer="ana") for other in PAGES
-        ]
-
-    @pytest.mark.parametrize("name", PAGES)
-    def test_judge_page_names_filters_that_do_not_apply(
-        self, name: str, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
-        review(algebra, ana, "Yes", "No", model_id="o1")
-        page = text(as_lea.get(place(name, algebra, model="o1")))
-        assert ("model o1 filters don't apply" in page) == ("model" not in PAGES[name].filters)
-
     def test_task_and_dates_choose_the_ratings(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No", blind="No")
         today = datetime.now(UTC).date()
@@ -164,15 +160,39 @@ class TestJudgePages:
         assert response.status_code == 200
         assert "The filter is ignored" in text(response)
 
+
+class TestPagesOfDecisions:
+    @pytest.mark.parametrize("name", PAGES)
+    def test_judge_page_keeps_filters_in_links(self, name: str, as_lea: Client, judged: Run) -> None:
+        response = as_lea.get(place(name, judged, model="m1", reviewer="ana"))
+        assert [tab.url for tab in response.context["tabs"]] == [
+            place(other, judged, model="m1", reviewer="ana") for other in PAGES
+        ]
+
+    @pytest.mark.parametrize("name", PAGES)
+    def test_judge_page_names_filters_that_do_not_apply(self, name: str, as_lea: Client, judged: Run) -> None:
+        page = text(as_lea.get(place(name, judged, model="m1")))
+        assert ("model m1 filters don't apply" in page) == ("model" not in PAGES[name].filters)
+
     @pytest.mark.parametrize("name", PAGES)
     def test_judge_page_query_count_is_constant(
-        self, name: str, as_lea: Client, ana: User, algebra: Run, django_assert_max_num_queries: Any
+        self, name: str, as_lea: Client, judged: Run, django_assert_max_num_queries: Any
     ) -> None:
-        for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
-            of = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
-            review(algebra, ana, "Yes", "No", cause=cause, **of)
         with django_assert_max_num_queries(64):
-            as_lea.get(url(name, algebra))
+            as_lea.get(url(name, judged))
+
+    @pytest.mark.parametrize("name", TABLES)
+    def test_judge_csv_exists_for_every_table(self, name: str, as_lea: Client, judged: Run) -> None:
+        response = as_lea.get(reverse("judge-table", args=[judged.pk, name]))
+        assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
+        header = response.getvalue().decode().splitlines()[0].split(",")
+        assert len(header) == len(set(header))
+
+    @pytest.mark.parametrize("said", ["nothing like it", "{", "1e999", "[" * 2000])
+    def test_decision_list_with_unused_scores_is_empty(self, said: str, as_lea: Client, judged: Run) -> None:
+        response = as_lea.get(place("judge-decisions", judged, criterion=CLARITY, judge_said=said))
+        assert response.context["table"].lines == []
+        assert "No such ratings." in text(response)
 
 
 class TestJudgeVsHuman:
@@ -429,15 +449,6 @@ class TestDecisions:
     ) -> None:
         assert as_lea.get(place("judge-decisions", algebra, **query)).status_code == 404
 
-    @pytest.mark.parametrize("said", ["nothing like it", "{", "1e999", "[" * 2000])
-    def test_decision_list_with_unused_scores_is_empty(
-        self, said: str, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
-        review(algebra, ana, "Yes", "No")
-        response = as_lea.get(place("judge-decisions", algebra, criterion=CLARITY, judge_said=said))
-        assert response.context["table"].lines == []
-        assert "No such ratings." in text(response)
-
 
 class TestErrorAnalysis:
     def test_causes_are_ranked_with_links_to_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
@@ -524,16 +535,6 @@ class TestReport:
 
 
 class TestCsv:
-    @pytest.mark.parametrize("name", TABLES)
-    def test_judge_csv_exists_for_every_table(
-        self, name: str, as_lea: Client, ana: User, algebra: Run
-    ) -> None:
-        review(algebra, ana, "Yes", "No", cause="too lenient")
-        response = as_lea.get(reverse("judge-table", args=[algebra.pk, name]))
-        assert response["Content-Disposition"] == f'attachment; filename="{name}.csv"'
-        header = response.getvalue().decode().splitlines()[0].split(",")
-        assert len(header) == len(set(header))
-
     def test_judge_csv_has_interval_limits(self, as_lea: Client, ana: User, algebra: Run) -> None:
         for human in ("Yes", "No"):
             review(algebra, ana, "Yes", human)
