@@ -25,7 +25,7 @@ from tests.support.audit_check import AuditCheck
 from tests.support.cleanup import kept_rows_digest, quick_cleanup
 from tests.support.data_folders import copy_cluster
 from tests.support.factories import UserFactory
-from tests.support.live_requests import counted_requests, wait_for_requests
+from tests.support.live_requests import counted_requests, requests_of_a_test
 from tests.support.locked import locked
 from tests.support.rewriting import rewrite_assertions
 from tests.support.sessions import log_in
@@ -169,8 +169,8 @@ def _no_request_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[No
         return
     request.getfixturevalue("_counted_requests")
     request.getfixturevalue("transactional_db")
-    yield
-    wait_for_requests()
+    with requests_of_a_test():
+        yield
 
 
 @pytest.fixture(scope="session")

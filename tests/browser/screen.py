@@ -35,7 +35,11 @@ def verdict(page: Page, words: str) -> None:
 
 
 def settle(page: Page) -> None:
-    """Wait until the screen accepts keys: it ignores those meant for the record before."""
+    """Wait until the screen accepts keys: it ignores those meant for the record before.
+
+    A page behind another one has no frames, and accepts none.
+    """
+    page.bring_to_front()
     if page.locator("#show-keys").count():
         # The script reveals this button when it starts with a screen.
         page.locator("#show-keys:not([hidden])").wait_for(state="attached")

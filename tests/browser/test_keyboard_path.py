@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Review, Run, User
-from tests.browser.screen import heading, saved
+from tests.browser.screen import heading, saved, settle
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +36,7 @@ def test_reviewing_works_by_keyboard_alone(
     page.keyboard.press("Enter")
     heading(page, "a-model")
     tab_to(page, "Accept scores as read")
-    page.wait_for_timeout(350)
+    settle(page)
     page.keyboard.press("Enter")
     saved(page, "a-model")
     tab_to(page, "ana", exact=True)

@@ -1,7 +1,10 @@
-"""Wait for the live server's requests, which may outlive the answer that a client has received."""
+"""End the live server's requests with their test.
+
+A request may outlive the answer that a client has received, and a closed page may send one after its test.
+"""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,15 +15,18 @@ from tests.support.waiting import PATIENCE
 
 _running: set[ServerHandler] = set()
 _changed = threading.Condition()
+_is_refusing = threading.Event()
 
 
 @contextmanager
 def counted_requests() -> Iterator[None]:
-    """Count the requests that the live servers of this process handle."""
+    """Count the requests that the live servers of this process handle, and refuse those between tests."""
     run = ServerHandler.run
 
     def count_and_run(handler: ServerHandler, application: Any) -> None:
         with _changed:
+            if _is_refusing.is_set():
+                application = _refuse
             _running.add(handler)
         try:
             run(handler, application)
@@ -34,7 +40,24 @@ def counted_requests() -> Iterator[None]:
         yield
 
 
-def wait_for_requests() -> None:
+def _refuse(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+    """Answer without the program, and so without the database."""
+    start_response("503 Service Unavailable", [("Content-Length", "0")])
+    return []
+
+
+@contextmanager
+def requests_of_a_test() -> Iterator[None]:
+    """Let requests in during the block, and wait for their end after it."""
+    _is_refusing.clear()
+    try:
+        yield
+    finally:
+        _is_refusing.set()
+        _wait_for_requests()
+
+
+def _wait_for_requests() -> None:
     """Return when the live servers handle no request; what closes after an answer is over, too."""
     with _changed:
         ended = _changed.wait_for(lambda: not _running, PATIENCE)
