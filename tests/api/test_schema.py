@@ -29,8 +29,9 @@ from tests.api.conftest import program_of
 from tests.api.test_access import ACCESS
 from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
-from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory
+from tests.support.factories import SCORES, EvaluationFactory, GoldSetFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -49,6 +50,7 @@ SAMPLING = {
     "spot_check_share": 0,
     "seen": "another",
 }
+PEOPLE = {"ana": "reviewer", "max": "admin"}
 # Existing values, for parts of a request that random values would never match.
 RUNS = ("one", "blind", "empty")
 RECORDS = ("waiting", "decided", "held", "with a lead", "hidden")
@@ -169,9 +171,31 @@ REACHED: dict[str, set[int]] = {
 }
 
 
-@pytest.fixture
-def operations(max: User, ana: User) -> dict[str, Operation]:
+@pytest.fixture(scope="module")
+def _one_connection() -> Iterator[None]:
+    """Keep requests from closing the tests' database connection, as the test client does."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in signals:
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture(scope="module")
+def operations(
+    django_db_setup: None, django_db_blocker: Any, _one_connection: None
+) -> Iterator[dict[str, Operation]]:
     """The operations, with runs that have a record in each state and a blind record."""
+    with shared_world(django_db_blocker):
+        create_rows()
+        schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler())
+        found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
+        yield {operation.label.replace("/api/v1", ""): operation for operation in found}
+
+
+def create_rows() -> None:
+    ana, max = (UserFactory.create(username=name, role=role) for name, role in PEOPLE.items())  # noqa: A001
     import_data(file_of(line("imported"), b"no record"), run="imported")
     lines = (line(key, parsed_rubric_scores=SCORES, aggregated_score="Fail") for key in RECORDS[:-1])
     import_data(file_of(*lines), run="one")
@@ -189,20 +213,6 @@ def operations(max: User, ana: User) -> dict[str, Operation]:
     )
     claims.claim(evaluation_id=hidden.pk, reviewer=max)
     GoldSetFactory.create(run=Run.objects.get(name="one"))
-    schema = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", WSGIHandler())
-    found = [result.ok() for result in schema.get_all_operations() if isinstance(result, Ok)]
-    return {operation.label.replace("/api/v1", ""): operation for operation in found}
-
-
-@pytest.fixture(autouse=True)
-def _one_connection() -> Iterator[None]:
-    """Keep requests from closing the test's database connection, as the test client does."""
-    signals = (request_started, request_finished)
-    for signal in signals:
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in signals:
-        signal.connect(close_old_connections)
 
 
 def requests(name: str, operation: Operation, mode: GenerationMode) -> list[st.SearchStrategy[Case]]:
@@ -245,10 +255,10 @@ def test_schema_has_no_dangling_references() -> None:
 )
 @pytest.mark.parametrize("name", ACCESS)
 def test_operation_conforms_to_schema(
-    name: str, mode: GenerationMode, operations: dict[str, Operation], max: User
+    name: str, mode: GenerationMode, operations: dict[str, Operation]
 ) -> None:
     statuses: Counter[int] = Counter()
-    authorization = {"Authorization": f"Bearer {program_of(max).text}"}
+    authorization = {"Authorization": f"Bearer {program_of(User.objects.get(username='max')).text}"}
     checks = [
         schemathesis.checks.not_a_server_error,
         found_by.status_code_conformance,

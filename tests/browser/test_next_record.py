@@ -82,7 +82,10 @@ def test_whole_queue_leaves_no_record_claimed(screen: Page) -> None:
     assert not Evaluation.objects.filter(claimed_by__isnull=False).exists()
 
 
-@pytest.mark.parametrize("failure", ["network", "server", "refused"])
+@pytest.mark.parametrize(
+    "failure",
+    ["network", *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("server", "refused"))],
+)
 def test_failed_submit_brings_both_records_back_with_their_entries(screen: Page, failure: str) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
     held = hold_submits(screen)

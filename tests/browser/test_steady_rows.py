@@ -73,7 +73,14 @@ def test_choosing_overriding_and_opening_causes_moves_nothing(screen: Page) -> N
     draft_is(screen, "saved")
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1024, 600), (390, 700)])
+@pytest.mark.parametrize(
+    "size",
+    [
+        pytest.param((1280, 800), marks=pytest.mark.exhaustive),
+        pytest.param((1024, 600), marks=pytest.mark.exhaustive),
+        (390, 700),
+    ],
+)
 def test_comment_is_never_covered(screen: Page, size: tuple[int, int]) -> None:
     settle(screen)
     screen.set_viewport_size({"width": size[0], "height": size[1]})

@@ -10,22 +10,21 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.models import Import, Upload, User
 from tests.browser.conftest import open_runs
 from tests.support import judge_files
-from tests.support.lines import line
+from tests.support.lines import file_of, line
 
 PIECE = 16 * 1024**2
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def large(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file slightly larger than one chunk."""
-    path = tmp_path / "algebra.jsonl"
-    with path.open("wb") as file:
-        number = 0
-        while file.tell() < PIECE + 1_000_000:
-            file.write(line(f"eval_{number}") + b"\n")
-            number += 1
+    path = tmp_path_factory.mktemp("large") / "algebra.jsonl"
+    text = "word " * 20_000
+    lines = (line(f"eval_{number}", raw_judge_output=text) for number in range(1 + PIECE // len(text)))
+    path.write_bytes(file_of(*lines))
+    assert PIECE < path.stat().st_size < 2 * PIECE
     return path
 
 

@@ -50,7 +50,9 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
 
 @pytest.mark.slow
 class TestSixteenReviewers:
-    @pytest.mark.parametrize(("then", "count"), [(hand_over, 480), (decide, 240)])
+    @pytest.mark.parametrize(
+        ("then", "count"), [(hand_over, 480), pytest.param(decide, 240, marks=pytest.mark.exhaustive)]
+    )
     def test_sixteen_reviewers_claim_each_record_once(
         self, then: Callable[[Evaluation, User], object], count: int
     ) -> None:
@@ -62,7 +64,9 @@ class TestSixteenReviewers:
         handed_out = [evaluation.pk for share in shares for evaluation in share]
         assert sorted(handed_out) == [evaluation.pk for evaluation in made]
 
-    @pytest.mark.parametrize("condition", [claims.EVERYTHING, Q(model_id="b")])
+    @pytest.mark.parametrize(
+        "condition", [pytest.param(claims.EVERYTHING, marks=pytest.mark.exhaustive), Q(model_id="b")]
+    )
     def test_sixteen_reviewers_with_prefetch_and_filters_claim_each_record_once(self, condition: Q) -> None:
         run = RunFactory.create()
         tasks = [str(number // 5) for number in range(120)]

@@ -121,7 +121,7 @@ def token(person: User) -> str:
 class TestEveryParameter:
     """Record the parameters that each page reads, then send unexpected values for them."""
 
-    # The last three are sent by the exhaustive test.
+    # All but the first are sent by the exhaustive test.
     ODD = (
         "\0\u202e\n\r\t'\"\\",
         "9" * 5000,
@@ -173,7 +173,7 @@ class TestEveryParameter:
         """Keep a GET from extending the session: on a slow machine, all pages take over a minute."""
         monkeypatch.setattr(session_store, "_EXTENDED_EVERY", dt.timedelta(days=1))
 
-    @pytest.mark.parametrize("values", [ODD[:2], pytest.param(ODD[2:], marks=pytest.mark.exhaustive)])
+    @pytest.mark.parametrize("values", [ODD[:1], pytest.param(ODD[1:], marks=pytest.mark.exhaustive)])
     @pytest.mark.parametrize("method", ["get", "post"])
     def test_any_parameter_value_is_handled(
         self, method: str, values: tuple[str, ...], asked: set[str], record: Evaluation, max: User

@@ -19,8 +19,19 @@ from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
 
-DEMONSTRATE = "from reviews.demo import first_start; first_start.create_demo()"
-RUNS = ("Demo", "Demo, reviewed", "Demo, new prompt")
+RUNS = ("Algebra", "Geometry", "Physics")
+FILL = f"""
+from reviews.models import Evaluation
+from tests.support.factories import UserFactory
+from tests.support.lines import file_of, import_data, line
+from tests.support.work import decide
+for name in {RUNS}:
+    import_data(file_of(*(line(f"eval_{{number}}", task_id=str(number)) for number in range(30))), run=name)
+ana = UserFactory.create(username="ana", role="reviewer")
+for record in Evaluation.objects.order_by("pk")[:40]:
+    decide(record, ana)
+"""
+COUNTS = "3 runs, 90 records, 40 decisions, 1 account"
 STATE = f"""
 from hashlib import sha256
 from django.core.management import call_command
@@ -76,7 +87,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A running cluster with decisions."""
     data_dir = copy_data_folder(tmp_path_factory.mktemp("source") / "data")
     with embedded.running(data_dir, disposable=True):
-        succeeded(manage_py(data_dir, "shell", "-c", DEMONSTRATE))
+        succeeded(manage_py(data_dir, "shell", "--no-imports", "-c", FILL, COGNIREVIEW_BLIND_SHARE="0"))
         yield data_dir
 
 
@@ -93,15 +104,6 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def before(source: Path) -> list[str]:
     """The state that is backed up. The backup is an event of its own, recorded afterwards."""
     return state(source)
-
-
-@pytest.fixture(scope="module")
-def counts(source: Path) -> str:
-    """The beginning of the counts of the source. The demo draws its spot checks at random."""
-    with connect(source) as opened:
-        (decisions,) = opened.execute("SELECT count(*) FROM review").fetchone() or (0,)
-    assert decisions > 200
-    return f"3 runs, 500 records, {decisions} decisions, 4 accounts"
 
 
 @pytest.fixture(scope="module")
@@ -169,22 +171,20 @@ class TestBackup:
 
 class TestRestore:
     def test_restored_database_exports_same_bytes_with_valid_chain(
-        self, source: Path, target: Path, restored: str, before: list[str], counts: str
+        self, source: Path, target: Path, restored: str, before: list[str]
     ) -> None:
-        assert restored.startswith(f"Restored: {counts}, ")
+        assert restored.startswith(f"Restored: {COUNTS}, ")
         assert state(target) == before
         assert definitions(target) == definitions(source)
 
     @pytest.mark.usefixtures("restored")
-    def test_restore_over_existing_data_requires_confirmation(
-        self, target: Path, file: Path, counts: str
-    ) -> None:
+    def test_restore_over_existing_data_requires_confirmation(self, target: Path, file: Path) -> None:
         with connect(target) as opened:
-            opened.execute("UPDATE run SET name = 'kept' WHERE name = 'Demo'")
+            opened.execute("UPDATE run SET name = 'kept' WHERE name = 'Algebra'")
         done = manage_py(target, "restore", str(file))
         assert done.returncode == 2
-        assert f"The database contains {counts}, " in done.stderr
-        assert names(target) == {*RUNS, "kept"} - {"Demo"}
+        assert f"The database contains {COUNTS}, " in done.stderr
+        assert names(target) == {*RUNS, "kept"} - {"Algebra"}
         succeeded(manage_py(target, "restore", "--replace", str(file)))
         assert names(target) == set(RUNS)
 

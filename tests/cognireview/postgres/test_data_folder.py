@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from cognireview.environment import BASE_DIR
 from cognireview.operations import secret_key
@@ -16,6 +17,11 @@ from tests.support.commands import manage_py, manage_py_into
 from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
+
+
+def exhaustive(*values: str) -> ParameterSet:
+    """Another command or file with the same fault, for the exhaustive tests."""
+    return pytest.param(*values, marks=pytest.mark.exhaustive)
 
 
 @pytest.fixture
@@ -47,10 +53,10 @@ def remove(path: Path) -> None:
     ("path", "command", "sentence"),
     [
         ("postgres/PG_VERSION", "verify_audit", "PG_VERSION is missing"),
-        ("postgres/PG_VERSION", "up", "PG_VERSION is missing"),
-        ("postgres/pg_wal", "verify_audit", 'required WAL directory "pg_wal" does not exist'),
+        exhaustive("postgres/PG_VERSION", "up", "PG_VERSION is missing"),
+        exhaustive("postgres/pg_wal", "verify_audit", 'required WAL directory "pg_wal" does not exist'),
         ("postgres/base", "verify_audit", "PostgreSQL"),
-        ("secret_key", "verify_audit", "secret_key is missing, and the database exists"),
+        exhaustive("secret_key", "verify_audit", "secret_key is missing, and the database exists"),
         ("secret_key", "up", "secret_key is missing, and the database exists"),
     ],
 )
@@ -79,7 +85,7 @@ def test_damaged_cluster_does_not_start(
         pass
 
 
-@pytest.mark.parametrize("command", ["verify_audit", "up"])
+@pytest.mark.parametrize("command", [exhaustive("verify_audit"), "up"])
 def test_file_as_data_folder_reports_one_sentence(tmp_path: Path, command: str) -> None:
     (tmp_path / "data").touch()
     assert "The data folder cannot be written" in refused(tmp_path / "data", command)
@@ -100,7 +106,7 @@ def read_only(data_dir: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(mounted)], check=True)
 
 
-@pytest.mark.parametrize("command", ["verify_audit", "up"])
+@pytest.mark.parametrize("command", ["verify_audit", exhaustive("up")])
 def test_read_only_file_system_reports_one_sentence(read_only: Path, command: str) -> None:
     sentence = refused(read_only, command)
     assert "The data folder cannot be written" in sentence
@@ -108,7 +114,7 @@ def test_read_only_file_system_reports_one_sentence(read_only: Path, command: st
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can take another account")
-@pytest.mark.parametrize("command", ["verify_audit", "up"])
+@pytest.mark.parametrize("command", [exhaustive("verify_audit"), "up"])
 def test_data_folder_of_another_account_reports_one_sentence(data_dir: Path, command: str) -> None:
     """The installation is readable for that account; the data folder is not."""
     for folder in (data_dir, *data_dir.parents):
@@ -180,7 +186,7 @@ def test_secret_key_is_created_once_and_never_for_existing_database(tmp_path: Pa
         secret_key.read_or_create(tmp_path / "key", embedded.cluster_dir(tmp_path))
 
 
-@pytest.mark.parametrize("command", ["help", "verify_audit"])
+@pytest.mark.parametrize("command", [exhaustive("help"), "verify_audit"])
 def test_full_output_device_reports_one_sentence(data_dir: Path, command: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = manage_py_into(full, data_dir, command)
@@ -190,7 +196,7 @@ def test_full_output_device_reports_one_sentence(data_dir: Path, command: str) -
     assert "Exception ignored" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["help", "verify_audit", "export_audit"])
+@pytest.mark.parametrize("command", [exhaustive("help"), "verify_audit", exhaustive("export_audit")])
 def test_command_ends_quietly_at_a_closed_pipe(data_dir: Path, command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)

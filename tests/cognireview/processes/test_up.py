@@ -231,7 +231,11 @@ class TestUp:
         aside.rename(control)
         assert eventually(lambda: first.status("/readyz") == 200)
 
-    @pytest.mark.parametrize("with_it", [[], ["web", "worker", "postgres"]])
+    @pytest.mark.parametrize(
+        "with_it",
+        [[], pytest.param(["web", "worker", "postgres"], marks=pytest.mark.exhaustive)],
+        ids=["alone", "with everything"],
+    )
     def test_up_starts_at_once_after_a_kill(
         self, up: Callable[..., Up], data_dir: Path, with_it: list[str]
     ) -> None:
@@ -245,6 +249,8 @@ class TestUp:
         first.process.wait()
         assert up().status("/readyz") == 200
 
+    # The demo takes longer than all other tests here; `tests/demo` checks its content.
+    @pytest.mark.exhaustive
     def test_up_demo_creates_people_and_run(self, up: Callable[..., Up]) -> None:
         up().end(signal.SIGTERM)
         first = up("--demo")
