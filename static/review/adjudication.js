@@ -56,9 +56,14 @@ function takeAll(button) {
   go(rows().indexOf(missing()[0]) >= 0 ? rows().indexOf(missing()[0]) : currentIndex());
 }
 
-/** Take a side by its number, for the current criterion or for all; return false if there is no such side. */
-export function takeSide(side, isWhole) {
+/** Whether digits enter a number, so that a side is taken with Shift. */
+const digitsAreScores = () => rows().some((row) => numberOf(row));
+
+/** Take a side by its number, for the current criterion, or with Shift for all; return false if there is no such side.
+    In a rubric with numbers, Shift takes the side for the current criterion. */
+export function takeSide(side, isShifted) {
   if (!table()) return false;
+  const isWhole = isShifted && !digitsAreScores();
   const button = isWhole ? one(`thead .take[data-side="${side}"]`, table()) : buttonOf(rows()[currentIndex()], side);
   if (!button) return !isWhole;
   (isWhole ? takeAll : takeOne)(button);
@@ -69,6 +74,11 @@ function show() {
   if (!table()) return;
   for (const button of all(".take", table())) {
     button.hidden = false;
+    const key = one("kbd", button);
+    if (key && digitsAreScores()) {
+      key.hidden = Boolean(button.closest("thead"));
+      key.textContent = `⇧${button.dataset.side}`;
+    }
     if (!button.closest("tbody")) continue;
     const row = rowOf(button);
     button.setAttribute("aria-pressed", String(Boolean(row) && isTaken(row, button.dataset)));

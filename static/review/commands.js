@@ -4,7 +4,7 @@
    causes and waits for one more key: a digit picks the cause, 0 shows more, Esc skips the cause. All other keys keep their meaning, and a score key applies
    to the next row, so scoring four criteria by hand takes four keys, whatever the judge scored. No letter starts a text:
    Enter opens the reviewer's reason. Where a lead adjudicates, a digit takes the score of that review, and with Shift all
-   of it. */
+   of it; where digits enter numbers, Shift and a digit take the score. */
 
 import { keys } from "../keys.js";
 import { toggleMathSource } from "../math.js";

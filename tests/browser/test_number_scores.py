@@ -6,12 +6,13 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Review, User
+from reviews.models import Evaluation, Review, User
 from reviews.records.scales import PairwiseScale, RangeScale
 from tests.browser.conftest import open_runs
 from tests.browser.screen import label, press, scores_of, verdict
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.rubrics import rubric_data
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SCALE = RangeScale(1, 10, pass_from=7, partial_from=4)
@@ -102,3 +103,22 @@ def test_record_without_a_verdict_is_scored(page: Page, live_server: LiveServer,
     press(page, "Escape", "a")
     expect(page.locator("#review-form")).to_be_hidden()
     assert decided()["winner"]["score"] == "model_2"
+
+
+def test_shift_and_a_digit_take_a_reviewers_number(
+    page: Page, live_server: LiveServer, ana: User, bo: User, lea: User
+) -> None:
+    run = RunFactory.create(rubric=rubric_data("depth", scale=SCALE), overlap_share=1)
+    judged = {"depth": {"score": 3, "justification": "Shallow."}}
+    record = EvaluationFactory.create(run=run, parsed_rubric_scores=judged, aggregated_score=None)
+    for person, score in ((ana, 5), (bo, 9)):
+        entry = {"depth": {"score": score, "justification": "Shallow."}}
+        decide(Evaluation.objects.get(pk=record.pk), person, scores=entry, origins={"depth": "parsed"})
+    open_runs(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    page.get_by_role("button", name="Review this").click()
+    take = page.get_by_role("button", name="Take bo's score: depth")
+    expect(take).to_contain_text("⇧2")
+    press(page, "Shift+Digit2")
+    expect(take).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#criterion-0 [type=number]")).to_have_value("9")

@@ -36,6 +36,9 @@ def test_assigned_records_lead_to_their_lists(as_lea: Client, ana: User) -> None
         address = f"{reverse('run', args=[late.pk])}?{query}"
         assert address in page
         assert as_lea.get(address.replace("&amp;", "&")).context["page"].total == number
+    address = f"{reverse('bulk-change', args=[run.pk])}?list=assigned-to%3Dana"
+    assert address in page
+    assert "with assigned to <strong>ana</strong>" in text(as_lea.get(address))
 
 
 def test_pace_counts_decisions_of_the_last_days_that_were_not_undone(as_lea: Client, ana: User) -> None:
