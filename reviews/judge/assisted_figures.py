@@ -10,6 +10,7 @@ from reviews.judge.rated_run import totals_of_ratings
 from reviews.judge.ratings import RatingCounts, RatingKind, Ratings
 from reviews.judge.scales import ScoreCategories
 from reviews.judge.score_pairs import ScorePairs
+from reviews.statistics.sums import are_grouped
 from reviews.statistics.totals import ClusterTotals
 
 #: Whether a cell is in a part.
@@ -50,9 +51,14 @@ class _Assisted:
 
     def measure(self, part: Part, pairs: ScorePairs) -> Measured:
         """Add up the ratings of a part by cluster."""
-        if part != "run":
-            return Measured(pairs.confusion(self._totals_by_flag, BY_FLAG.index(part)))
-        return Measured(pairs.confusion(self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)))
+        if part == "run":
+            whole = self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)
+            return Measured(pairs.confusion(whole))
+        chosen = self.ratings.only(partial(of_cell, IS_IN[part]))
+        if are_grouped(chosen.cluster) != are_grouped(self.ratings.cluster):
+            # Only the clusters of the run are too many to be added up one by one.
+            return Measured(pairs.confusion(totals_of_ratings(chosen, pairs.one_hot)))
+        return Measured(pairs.confusion(self._totals_by_flag, BY_FLAG.index(part)))
 
     @cached_property
     def _totals_by_flag(self) -> ClusterTotals:

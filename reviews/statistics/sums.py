@@ -51,6 +51,11 @@ def seen_clusters(found: Iterable[IntArray]) -> BoolArray:
     return seen
 
 
+def are_grouped(clusters: IntArray) -> bool:
+    """Return whether these clusters are so many that they are added up in groups."""
+    return int(seen_clusters([clusters]).sum()) > _MOST_CLUSTERS
+
+
 def add_up(key: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
     """Add up values by key, 0 to `size` - 1."""
     sums: FloatArray = np.bincount(key, weights=values, minlength=size).astype(np.float64, copy=False)

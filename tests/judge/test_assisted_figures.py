@@ -1,0 +1,24 @@
+"""Assisted figures describe their part of the decisions."""
+
+import numpy as np
+
+from reviews.judge.assisted_figures import assisted_figures
+from reviews.judge.cells import Cell
+from reviews.judge.ratings import RatingKind, Ratings
+from reviews.judge.scales import ScoreCategories
+
+
+def test_parts_count_their_own_tasks_if_the_run_has_too_many_to_add_up_one_by_one() -> None:
+    kinds = tuple(
+        RatingKind(Cell(is_flagged, "Pass", "judge", "prompt", "model"), not is_flagged, "Pass", human)
+        for is_flagged in (True, False)
+        for human in ("Pass", "Fail")
+    )
+    kind = np.repeat(np.arange(4, dtype=np.int32), [4_000, 1_000, 900, 100])
+    tasks = np.arange(6_000, dtype=np.int32)
+    found = assisted_figures(None, ScoreCategories.of_verdicts(), Ratings(kinds, kind, tasks, np.ones(6_000)))
+    run, flagged, unflagged = (one.accuracy for one in found)
+    assert [one.n for one in (run, flagged, unflagged)] == [6_000, 5_000, 1_000]
+    assert [one.value for one in (run, flagged, unflagged)] == [4_900 / 6_000, 0.8, 0.9]
+    # More tasks than 4,096 are added up in as many groups.
+    assert [one.clusters for one in (run, flagged, unflagged)] == [4_096, 4_096, 1_000]
