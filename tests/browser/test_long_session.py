@@ -128,7 +128,9 @@ class Reviewer:
         self.press("c")
         self.write("Half a sentence.")
         # Until the last submit is saved, the address is that of its record, which a reload would show.
-        self.page.wait_for_function("location.pathname === document.querySelector('#screen').dataset.url")
+        self.page.wait_for_function(
+            "() => location.pathname === document.querySelector('#screen').dataset.url"
+        )
         self.page.reload()
         expect(self.page.get_by_label("Comment")).to_have_value("Half a sentence.")
         settle(self.page)

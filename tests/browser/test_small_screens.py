@@ -62,7 +62,7 @@ def test_review_on_a_phone_goes_between_evidence_and_scores(phone: Page) -> None
     expect(evidence.get_by_role("heading", level=2).first).to_be_in_viewport()
     phone.locator("#submit").click()
     heading(phone, "b-model")
-    phone.wait_for_function("scrollY === 0")
+    phone.wait_for_function("() => scrollY === 0")
 
 
 @pytest.mark.parametrize(("width", "height"), [(320, 640), (640, 400)])
