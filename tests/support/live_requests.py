@@ -61,5 +61,5 @@ def _wait_for_requests() -> None:
     """Return when the live servers handle no request; what closes after an answer is over, too."""
     with _changed:
         ended = _changed.wait_for(lambda: not _running, PATIENCE)
-        paths = [handler.environ.get("PATH_INFO") for handler in _running]
+        paths = [handler.base_env.get("PATH_INFO") for handler in _running]
         assert ended, f"These requests did not end: {paths}"
