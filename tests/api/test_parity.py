@@ -179,6 +179,7 @@ PAGES: dict[str, tuple[str, ...] | str] = {
     "upload-mapping": ("PUT /runs/{run}/mapping",),
     # The site and the browser
     "api": "It documents the API; programs read /api/v1/openapi.json.",
+    "api-problem": "It documents the API; programs read /api/v1/openapi.json.",
     "styleguide": "It shows the components of pages to developers.",
     "palette": _LAYOUT,
     "preferences": "Preferences change how pages look.",
