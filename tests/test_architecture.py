@@ -48,6 +48,7 @@ LOOKED_UP_LATER = {
     "views.dashboard.tables.runs": "counts for runs that are in the list",
     "views.files.upload_mapping.upload_mapping": "own uploads",
     "views.files.uploads.upload": "own uploads",
+    "api.uploads._find": "own uploads",
     "views.access.check_not_deleted": "deleted runs, whose names stay hidden",
     "views.review.drafts._renewed": "of a loaded record",
     "api.saved.saved_out": "of a decision that was made on a loaded record",

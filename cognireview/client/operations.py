@@ -7,7 +7,7 @@ from cognireview.client import figures, responses
 
 T = TypeVar("T")
 _RECORD = "/runs/{run}/evaluations/{evaluation_id}"
-_SAFE_TO_REPEAT = frozenset({"GET", "PUT", "DELETE"})
+_SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,13 @@ SET_MAPPING: Operation[responses.Mapping] = Operation(
 # A file that is imported twice changes nothing the second time.
 CREATE_IMPORT: Operation[responses.ImportDetails] = Operation(
     "POST", "/runs/{run}/imports", responses.ImportDetails, ("file_name", "strict"), is_idempotent=True
+)
+# Resumable uploads by the tus protocol.
+CREATE_UPLOAD: Operation[None] = Operation("POST", "/uploads", is_idempotent=True)
+CHECK_UPLOAD: Operation[None] = Operation("HEAD", "/uploads/{upload_id}")
+APPEND: Operation[None] = Operation("PATCH", "/uploads/{upload_id}")
+UPLOAD: Operation[responses.UploadProgress] = Operation(
+    "GET", "/uploads/{upload_id}", responses.UploadProgress
 )
 IMPORT: Operation[responses.ImportDetails] = Operation("GET", "/imports/{import_id}", responses.ImportDetails)
 REJECTS: Operation[None] = Operation("GET", "/imports/{import_id}/rejects")

@@ -37,12 +37,14 @@ class Body:
 
 @dataclass(frozen=True)
 class Upload:
-    """A file to send. It is read from its start for each attempt."""
+    """A file to send. It is read again for each attempt."""
 
     file: BinaryIO
     size: int
     progress: Progress | None = None
     kind: str = _FILE
+    #: The offset of the first byte to send.
+    start: int = 0
 
 
 def json_body(value: Any) -> Body:

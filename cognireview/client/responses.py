@@ -53,6 +53,15 @@ class ImportDetails:
 
 
 @dataclass(frozen=True)
+class UploadProgress:
+    """A resumable upload. A complete one has an import."""
+
+    offset: int
+    size: int
+    import_id: int | None
+
+
+@dataclass(frozen=True)
 class RejectedLine:
     """A line that was not imported."""
 

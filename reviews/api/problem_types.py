@@ -89,6 +89,13 @@ _ALL = (
         "Send the header Content-Length.",
     ),
     ProblemType(
+        "protocol-version",
+        412,
+        "Another version of tus",
+        "The header Tus-Resumable of an upload is missing or has an unknown version.",
+        "Send `Tus-Resumable: 1.0.0`.",
+    ),
+    ProblemType(
         "too-large",
         413,
         "Too large",

@@ -31,6 +31,7 @@ from reviews.api import (
     task_context,
     tokens,
     undo,
+    uploads,
     webhooks,
     workload,
 )
@@ -94,6 +95,7 @@ for part in (
     runs,
     task_context,
     audit,
+    uploads,
     imports,
 ):
     api.add_router("", part.router)

@@ -2,6 +2,7 @@
 
 import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import transaction
@@ -50,6 +51,11 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "PUT /runs/{run}/mapping": ("import", None, None, 415),  # nothing is sent
     "POST /runs/{run}/context": ("import", None, None, 415),  # nothing is sent
     "POST /context": ("import", None, None, 415),  # nothing is sent
+    "POST /uploads": ("import", None, None, 412),  # without the version of the protocol
+    "HEAD /uploads/{upload_id}": ("import", None, None, 412),
+    "GET /uploads/{upload_id}": ("import", None, None, 404),
+    "PATCH /uploads/{upload_id}": ("import", None, None, 412),
+    "DELETE /uploads/{upload_id}": ("import", None, None, 412),
     "GET /imports/{import_id}": ("import", None, None, 200),
     "GET /imports/{import_id}/rejects": ("import", None, None, 200),
     "GET /runs/{run}/evaluations": ("read", 200, 200, 200),
@@ -156,6 +162,7 @@ VERBS = {
     "add",
     "adjudicate",
     "agree",
+    "append",
     "apply",
     "cancel",
     "change",
@@ -242,6 +249,7 @@ def path_values(record: Evaluation) -> dict[str, Any]:
         "place": f"mail-{_UNKNOWN}",
         "username": "nobody",
         "kind": "export",
+        "upload_id": UUID(int=0),
         **dict.fromkeys(("link_id", "token_id", "webhook_id", "job_id"), _UNKNOWN),
         **{name: found.values_list("pk", flat=True).first() or _UNKNOWN for name, found in rows.items()},
     }
@@ -299,7 +307,8 @@ def test_operations_reject_other_scopes(record: Evaluation, max: User) -> None:
         for name in (name for name, line in ACCESS.items() if line[0] == scope):
             answer = send(program, name, record)
             assert answer.status_code == 403, name
-            assert answer.json()["detail"] == f"This token does not have the scope {scope}.", name
+            if not name.startswith("HEAD "):
+                assert answer.json()["detail"] == f"This token does not have the scope {scope}.", name
 
 
 def test_operations_reject_tokens_after_the_role_is_lost(record: Evaluation, max: User, lea: User) -> None:

@@ -117,6 +117,23 @@ def test_upload_over_a_connection_that_is_cut_twice_arrives_once(live_server: Li
     assert sent[2] > len(data)
 
 
+def test_large_file_over_a_cut_connection_continues_where_it_stopped(
+    live_server: LiveServer, max: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cognireview.client.sync.run.RESUMABLE_BYTES", 1_000_000)
+    data = file_of(*(line(str(number), raw_judge_output="x" * 100_000) for number in range(30)))
+    token = api_tokens.create(person=max, scopes=["import"], actor=None).text
+    with (
+        cutting_proxy(live_server.url, cuts=2, after=1_200_000) as (address, sent),
+        Client(address, token, retries=Retries(first_pause=0.1)) as client,
+    ):
+        imported = client.run("far").import_file(data, file_name="far.jsonl")
+    assert (imported.details.size, imported.details.file_name) == (len(data), "far.jsonl")
+    assert Import.objects.count() == 1
+    assert len(sent) >= 3
+    assert sent[-1] < len(data)
+
+
 def test_record_is_claimed_released_decided_and_undone(run: ClientRun) -> None:
     claimed = run.claim(model=["openai/o4-mini"])
     assert claimed

@@ -20,8 +20,12 @@ from cognireview.client import (
     UnexpectedResponse,
     Unreachable,
 )
+from cognireview.client.aio import run as aio_run
 from cognireview.client.aio import transport as aio_transport
+from cognireview.client.aio import uploads as aio_uploads
+from cognireview.client.sync import run as sync_run
 from cognireview.client.sync import transport as sync_transport
+from cognireview.client.sync import uploads as sync_uploads
 
 URL, TOKEN = "http://review.test", "cr_x"
 RUN = {
@@ -115,8 +119,10 @@ def conversation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     async def pause(seconds: float) -> None:
         held.pauses.append(seconds)
 
-    monkeypatch.setattr(aio_transport, "sleep", pause)
-    monkeypatch.setattr(sync_transport, "sleep", held.pauses.append)
+    for module in (aio_transport, aio_uploads):
+        monkeypatch.setattr(module, "sleep", pause)
+    for module in (sync_transport, sync_uploads):
+        monkeypatch.setattr(module, "sleep", held.pauses.append)
     return held
 
 
@@ -199,6 +205,57 @@ def test_broken_upload_is_sent_again_from_its_start(conversation: Conversation, 
     assert conversation.requests[1].headers["Content-Length"] == "600000"
     assert "file_name=a.jsonl&strict=true" in str(conversation.requests[1].url)
     assert seen[-1] == (600_000, 600_000)
+
+
+def test_broken_upload_of_a_large_file_continues_where_it_stopped(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module in (aio_run, sync_run):
+        monkeypatch.setattr(module, "RESUMABLE_BYTES", 8)
+    (tmp_path / "a.jsonl").write_bytes(b"0123456789")
+    imported = {"id": 7, "run": "a", "file_name": "a.jsonl", "state": "queued", "strict": False, "error": ""}
+    imported |= {"size": 1, "sha256": "", "created_at": RUN["created_at"], "finished_at": None, "counts": {}}
+    imported |= {"of_other_judge": 0, "bytes_done": None, "bytes_to_do": None, "seconds_left": None}
+    seen: list[int] = []
+    found = conversation.hold(
+        [
+            {"status_code": 201, "headers": {"Location": "/api/v1/uploads/u1"}},
+            BROKEN,
+            {"status_code": 200, "headers": {"Upload-Offset": "4"}},
+            {"status_code": 204},
+            {"status_code": 200, "json": {"offset": 10, "size": 10, "import_id": 7}},
+            {"status_code": 200, "json": imported},
+        ],
+        lambda client: client.run("a").import_file(
+            tmp_path / "a.jsonl", progress=lambda done, _: seen.append(done)
+        ),
+    )
+    assert found.id == 7
+    assert [request.method for request in conversation.requests] == [
+        *("POST", "PATCH", "HEAD", "PATCH", "GET", "GET")
+    ]
+    assert conversation.requests[0].headers["Upload-Metadata"] == (
+        "filename YS5qc29ubA==,run YQ==,strict ZmFsc2U="
+    )
+    assert (conversation.bodies[1], conversation.bodies[3]) == (b"0123456789", b"456789")
+    assert conversation.requests[3].headers["Upload-Offset"] == "4"
+    assert seen[-1] == 10
+
+
+def test_upload_without_progress_ends(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module in (aio_run, sync_run):
+        monkeypatch.setattr(module, "RESUMABLE_BYTES", 8)
+    (tmp_path / "a.jsonl").write_bytes(b"0123456789")
+    begun = {"status_code": 201, "headers": {"Location": "/api/v1/uploads/u1"}}
+    none = {"status_code": 200, "headers": {"Upload-Offset": "0"}}
+    with pytest.raises(Unreachable):
+        conversation.hold(
+            [begun, BROKEN, none, BROKEN, none],
+            lambda client: client.run("a").import_file(tmp_path / "a.jsonl"),
+            retries=Retries(times=1),
+        )
 
 
 def test_broken_download_starts_again_and_leaves_one_file(conversation: Conversation, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from cognireview.client import figures, operations, responses
 from cognireview.client.aio.imports import AsyncImport
 from cognireview.client.aio.reviews import AsyncReviews
+from cognireview.client.aio.uploads import RESUMABLE_BYTES, send_resumable
 from cognireview.client.received_file import Download
 from cognireview.client.requests import (
     Progress,
@@ -96,11 +97,16 @@ class AsyncRun(AsyncReviews):
     ) -> AsyncImport:
         """Send a file, by its path or as bytes, perhaps compressed. `wait` for the import that it returns.
 
-        A broken upload starts again; importing a file twice changes nothing. With `strict`, one invalid line
-        rejects the whole file.
+        A broken upload starts again, or that of a large file continues where it stopped; importing a file
+        twice changes nothing. With `strict`, one invalid line rejects the whole file.
         """
-        query = {"file_name": file_name_of(source, file_name), "strict": strict}
+        name = file_name_of(source, file_name)
+        query = {"file_name": name, "strict": strict}
         with opened(source, progress) as upload:
+            if upload.size >= RESUMABLE_BYTES:
+                metadata = {"filename": name or f"{self.name}.jsonl", "run": self.name}
+                metadata |= {"strict": str(strict).lower()}
+                return AsyncImport(self._transport, await send_resumable(self._transport, upload, metadata))
             details = await self._transport.send(
                 operations.CREATE_IMPORT, query=query, body=upload, run=self.name
             )

@@ -38,7 +38,7 @@ class AsyncTransport:
     def __init__(self, http: HttpClient, settings: Settings, retries: Retries) -> None:
         self._http = http
         self._settings = settings
-        self._retries = retries
+        self.retries = retries
 
     async def send(
         self,
@@ -66,6 +66,19 @@ class AsyncTransport:
         found: T = decode(operation.returns, value)
         return found
 
+    async def headers(
+        self,
+        operation: Operation[None],
+        *,
+        body: Body | Upload | None = None,
+        headers: Mapping[str, str],
+        **path: str,
+    ) -> Mapping[str, str]:
+        """Carry out an operation with these headers, and return those of its response. Raises as `send`."""
+        address = address_of(operation, path, {})
+        async with self._answered(operation, address, body, headers=headers, is_streamed=False) as response:
+            return response.headers
+
     async def download(
         self,
         operation: Operation[None],
@@ -77,7 +90,7 @@ class AsyncTransport:
     ) -> Download:
         """Download a file. It gets its name when it is complete. A broken download starts again."""
         address = address_of(operation, path, query or {})
-        for attempt in range(self._retries.times + 1):
+        for attempt in range(self.retries.times + 1):
             try:
                 with ReceivedFile(target, progress) as file:
                     async with self._answered(operation, address) as response:
@@ -86,9 +99,9 @@ class AsyncTransport:
                             file.write(block, total)
                     return file.finish(response.headers)
             except (httpx2.TransportError, httpx2.DecodingError) as error:
-                if attempt == self._retries.times:
+                if attempt == self.retries.times:
                     raise _broken(operation, error) from error
-                await sleep(self._retries.pause(attempt))
+                await sleep(self.retries.pause(attempt))
         raise AssertionError
 
     async def lines(
@@ -125,19 +138,18 @@ class AsyncTransport:
         body: Body | Upload | None = None,
         key: str | None = None,
         *,
+        headers: Mapping[str, str] | None = None,
         is_streamed: bool = True,
     ) -> AsyncIterator[httpx2.Response]:
         """Send a request until it has an answer, and yield the response. If streamed, read its body."""
-        headers = {"Authorization": f"Bearer {self._settings.token}"}
-        if operation.method != "GET":
-            headers["Idempotency-Key"] = key or str(uuid.uuid4())
-        for attempt in range(self._retries.times + 1):
-            is_last = attempt == self._retries.times
+        sent = {**(headers or {}), "Authorization": f"Bearer {self._settings.token}"}
+        if operation.method not in {"GET", "HEAD"}:
+            sent["Idempotency-Key"] = key or str(uuid.uuid4())
+        for attempt in range(self.retries.times + 1):
+            is_last = attempt == self.retries.times
             waits = None
             try:
-                response = await self._http.send(
-                    self._request(operation, address, body, headers), stream=True
-                )
+                response = await self._http.send(self._request(operation, address, body, sent), stream=True)
                 if not (is_streamed and response.is_success):
                     await response.aread()
             except (httpx2.TransportError, httpx2.DecodingError) as error:
@@ -162,7 +174,7 @@ class AsyncTransport:
                 if is_last or not is_temporary(operation, status, found):
                     raise problem_of(status, found.get("content-type", ""), response.content)
                 waits = seconds_to_wait(found.get("retry-after"), dt.datetime.now(dt.UTC))
-            await sleep(self._retries.pause(attempt, waits))
+            await sleep(self.retries.pause(attempt, waits))
 
     def _request(
         self,
@@ -173,7 +185,7 @@ class AsyncTransport:
     ) -> httpx2.Request:
         url = httpx2.URL(self._settings.address + address)
         if isinstance(body, Upload):
-            sized = {"Content-Type": body.kind, "Content-Length": str(body.size)}
+            sized = {"Content-Type": body.kind, "Content-Length": str(body.size - body.start)}
             return self._http.build_request(
                 operation.method, url, content=_blocks(body), headers={**headers, **sized}
             )
@@ -185,9 +197,9 @@ class AsyncTransport:
 
 
 async def _blocks(upload: Upload) -> AsyncIterator[bytes]:
-    """Yield the file from its start, and report the progress."""
-    upload.file.seek(0)
-    sent = 0
+    """Yield the file from its first byte to send, and report the progress."""
+    upload.file.seek(upload.start)
+    sent = upload.start
     while block := await read_block(upload.file, BLOCK_BYTES):
         yield block
         sent += len(block)

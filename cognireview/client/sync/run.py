@@ -19,6 +19,7 @@ from cognireview.client.requests import (
 from cognireview.client.score_rows import ScoreRow, has_parsed_scores, rows_of_line, rows_of_record
 from cognireview.client.sync.imports import Import
 from cognireview.client.sync.reviews import Reviews
+from cognireview.client.sync.uploads import RESUMABLE_BYTES, send_resumable
 
 
 class Run(Reviews):
@@ -90,11 +91,16 @@ class Run(Reviews):
     ) -> Import:
         """Send a file, by its path or as bytes, perhaps compressed. `wait` for the import that it returns.
 
-        A broken upload starts again; importing a file twice changes nothing. With `strict`, one invalid line
-        rejects the whole file.
+        A broken upload starts again, or that of a large file continues where it stopped; importing a file
+        twice changes nothing. With `strict`, one invalid line rejects the whole file.
         """
-        query = {"file_name": file_name_of(source, file_name), "strict": strict}
+        name = file_name_of(source, file_name)
+        query = {"file_name": name, "strict": strict}
         with opened(source, progress) as upload:
+            if upload.size >= RESUMABLE_BYTES:
+                metadata = {"filename": name or f"{self.name}.jsonl", "run": self.name}
+                metadata |= {"strict": str(strict).lower()}
+                return Import(self._transport, send_resumable(self._transport, upload, metadata))
             details = self._transport.send(operations.CREATE_IMPORT, query=query, body=upload, run=self.name)
         return Import(self._transport, details)
 

@@ -38,7 +38,7 @@ class Transport:
     def __init__(self, http: HttpClient, settings: Settings, retries: Retries) -> None:
         self._http = http
         self._settings = settings
-        self._retries = retries
+        self.retries = retries
 
     def send(
         self,
@@ -66,6 +66,19 @@ class Transport:
         found: T = decode(operation.returns, value)
         return found
 
+    def headers(
+        self,
+        operation: Operation[None],
+        *,
+        body: Body | Upload | None = None,
+        headers: Mapping[str, str],
+        **path: str,
+    ) -> Mapping[str, str]:
+        """Carry out an operation with these headers, and return those of its response. Raises as `send`."""
+        address = address_of(operation, path, {})
+        with self._answered(operation, address, body, headers=headers, is_streamed=False) as response:
+            return response.headers
+
     def download(
         self,
         operation: Operation[None],
@@ -77,7 +90,7 @@ class Transport:
     ) -> Download:
         """Download a file. It gets its name when it is complete. A broken download starts again."""
         address = address_of(operation, path, query or {})
-        for attempt in range(self._retries.times + 1):
+        for attempt in range(self.retries.times + 1):
             try:
                 with ReceivedFile(target, progress) as file:
                     with self._answered(operation, address) as response:
@@ -86,9 +99,9 @@ class Transport:
                             file.write(block, total)
                     return file.finish(response.headers)
             except (httpx2.TransportError, httpx2.DecodingError) as error:
-                if attempt == self._retries.times:
+                if attempt == self.retries.times:
                     raise _broken(operation, error) from error
-                sleep(self._retries.pause(attempt))
+                sleep(self.retries.pause(attempt))
         raise AssertionError
 
     def lines(
@@ -125,17 +138,18 @@ class Transport:
         body: Body | Upload | None = None,
         key: str | None = None,
         *,
+        headers: Mapping[str, str] | None = None,
         is_streamed: bool = True,
     ) -> Iterator[httpx2.Response]:
         """Send a request until it has an answer, and yield the response. If streamed, read its body."""
-        headers = {"Authorization": f"Bearer {self._settings.token}"}
-        if operation.method != "GET":
-            headers["Idempotency-Key"] = key or str(uuid.uuid4())
-        for attempt in range(self._retries.times + 1):
-            is_last = attempt == self._retries.times
+        sent = {**(headers or {}), "Authorization": f"Bearer {self._settings.token}"}
+        if operation.method not in {"GET", "HEAD"}:
+            sent["Idempotency-Key"] = key or str(uuid.uuid4())
+        for attempt in range(self.retries.times + 1):
+            is_last = attempt == self.retries.times
             waits = None
             try:
-                response = self._http.send(self._request(operation, address, body, headers), stream=True)
+                response = self._http.send(self._request(operation, address, body, sent), stream=True)
                 if not (is_streamed and response.is_success):
                     response.read()
             except (httpx2.TransportError, httpx2.DecodingError) as error:
@@ -160,7 +174,7 @@ class Transport:
                 if is_last or not is_temporary(operation, status, found):
                     raise problem_of(status, found.get("content-type", ""), response.content)
                 waits = seconds_to_wait(found.get("retry-after"), dt.datetime.now(dt.UTC))
-            sleep(self._retries.pause(attempt, waits))
+            sleep(self.retries.pause(attempt, waits))
 
     def _request(
         self,
@@ -171,7 +185,7 @@ class Transport:
     ) -> httpx2.Request:
         url = httpx2.URL(self._settings.address + address)
         if isinstance(body, Upload):
-            sized = {"Content-Type": body.kind, "Content-Length": str(body.size)}
+            sized = {"Content-Type": body.kind, "Content-Length": str(body.size - body.start)}
             return self._http.build_request(
                 operation.method, url, content=_blocks(body), headers={**headers, **sized}
             )
@@ -183,9 +197,9 @@ class Transport:
 
 
 def _blocks(upload: Upload) -> Iterator[bytes]:
-    """Yield the file from its start, and report the progress."""
-    upload.file.seek(0)
-    sent = 0
+    """Yield the file from its first byte to send, and report the progress."""
+    upload.file.seek(upload.start)
+    sent = upload.start
     while block := read_block(upload.file, BLOCK_BYTES):
         yield block
         sent += len(block)

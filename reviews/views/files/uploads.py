@@ -4,45 +4,33 @@ The browser creates an upload and sends its bytes in one or more requests. After
 the offset. Once the file is complete, it is redirected to the import, or to the confirmation of a mapping.
 """
 
-import base64
-import binascii
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 from uuid import UUID
 
 from django.conf import settings
 from django.db import DatabaseError
-from django.http import Http404, HttpResponse, UnreadablePostError
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
 from cognireview.operations import disk_full
 from reviews.accounts.permissions import check
+from reviews.http import tus
 from reviews.http.request import Request
 from reviews.imports import uploads
 from reviews.models import Upload
 from reviews.storage import decompression
-from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
 
-VERSION = "1.0.0"
-_CONTENT_TYPE = "application/offset+octet-stream"
 _DISK_FULL = (
     "The server's disk is full. The received part is kept for a day. Free some space on the server, then "
     "choose the file again."
 )
 
 P = ParamSpec("P")
-
-
-class _TusError(Exception):
-    """A request that violates the protocol: a status and a sentence."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
 
 
 def _tus(
@@ -54,9 +42,9 @@ def _tus(
     def answer(request: Request, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         check(request.user, "import_file")
         try:
-            _check_version(request)
+            tus.check_version(request)
             response = view(request, *args, **kwargs)
-        except _TusError as error:
+        except tus.TusError as error:
             response = _sentence(error.status, error)
         except uploads.WrongOffset:
             response = _sentence(
@@ -73,16 +61,11 @@ def _tus(
                 raise
             response = _sentence(507, _DISK_FULL)
         for name in ("Tus-Resumable", "Tus-Version"):
-            response[name] = VERSION
+            response[name] = tus.VERSION
         response["Cache-Control"] = "no-store"
         return response
 
     return answer
-
-
-def _check_version(request: Request) -> None:
-    if request.method not in {"GET", "OPTIONS"} and request.headers.get("Tus-Resumable") != VERSION:
-        raise _TusError(412, f"This server supports version {VERSION} of tus.")
 
 
 def _sentence(status: int, sentence: object) -> HttpResponse:
@@ -99,8 +82,8 @@ def new_upload(request: Request) -> HttpResponse:
             "Tus-Max-Size": str(settings.MAX_UPLOAD_BYTES),
         }
         return HttpResponse(status=204, headers=can_do)
-    size = _number(request, "Upload-Length")
-    metadata = _metadata(request.headers.get("Upload-Metadata", ""))
+    size = tus.read_number(request, "Upload-Length")
+    metadata = tus.read_metadata(request.headers.get("Upload-Metadata", ""))
     file_name = metadata.get("filename", "")
     upload = uploads.begin(
         file_name=file_name,
@@ -138,52 +121,16 @@ def upload(request: Request, pk: UUID) -> HttpResponse:
 
 def _append(request: Request, upload: Upload) -> Upload:
     """Append the bytes of a request part by part. Parts received before an interruption stay."""
-    if request.content_type != _CONTENT_TYPE:
-        raise _TusError(415, f"The content type of an upload must be {_CONTENT_TYPE}.")
-    if _number(request, "Upload-Offset") != upload.offset:
+    if request.content_type != tus.CONTENT_TYPE:
+        raise tus.TusError(415, f"The content type of an upload must be {tus.CONTENT_TYPE}.")
+    if tus.read_number(request, "Upload-Offset") != upload.offset:
         raise uploads.WrongOffset
     try:
-        for part in _parts(request):
+        for part in tus.read_parts(request):
             upload = uploads.append(upload, offset=upload.offset, data=part, keep_known_tool=True)
     except ImportRefused:
         uploads.discard(upload, request.user)
         raise
     except Upload.DoesNotExist as gone:
-        raise _TusError(410, "The upload was removed.") from gone
+        raise tus.TusError(410, "The upload was removed.") from gone
     return upload
-
-
-def _parts(request: Request) -> Iterator[bytes]:
-    """Yield the body in parts of 1 MiB. It ends where the connection was interrupted."""
-    pending = bytearray()
-    try:
-        while block := request.read(BLOCK_SIZE - len(pending)):
-            pending += block
-            if len(pending) == BLOCK_SIZE:
-                yield bytes(pending)
-                pending.clear()
-    except UnreadablePostError:
-        pass
-    if pending:
-        yield bytes(pending)
-
-
-def _number(request: Request, name: str) -> int:
-    text = request.headers.get(name, "")
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
-        raise _TusError(400, f"The header {name} must be a number.")
-    return int(text)
-
-
-def _metadata(header: str) -> dict[str, str]:
-    """Decode `key base64,key base64`."""
-    try:
-        pairs = [pair.split(" ") for pair in header.split(",") if pair]
-        values = {key: base64.b64decode("".join(value), validate=True).decode() for key, *value in pairs}
-    except (binascii.Error, UnicodeDecodeError) as error:
-        raise _TusError(
-            400, "The header Upload-Metadata must have pairs of a key and base64-encoded UTF-8."
-        ) from error
-    if any("\0" in value for value in values.values()):
-        raise _TusError(400, "The header Upload-Metadata must not contain null characters.")
-    return values

@@ -1,0 +1,178 @@
+"""Resumable uploads by the tus protocol 1.0 (https://tus.io), for programs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse
+from ninja import Router, Schema, Status
+
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.problems import PREFIX, Problem
+from reviews.http import tus
+from reviews.imports import uploads
+from reviews.models import Upload
+from reviews.storage import decompression
+from reviews.storage.errors import ImportRefused
+
+router = Router(tags=["imports"])
+_UPLOAD = "/uploads/{uuid:upload_id}"
+_PROTOCOL = (400, 412)
+_WRONG_OFFSET = "The upload has another offset. Request it with HEAD and continue there."
+
+
+class UploadOut(Schema):
+    """An upload: the bytes received so far, and its import once it is complete."""
+
+    offset: int
+    size: int
+    import_id: int | None
+
+
+def _header(name: str, description: str, **schema: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "required": True,
+        "description": description,
+        "schema": schema or {"type": "string"},
+    }
+
+
+_VERSION = _header("Tus-Resumable", "The version of the protocol.", const=tus.VERSION)
+_LENGTH = _header("Upload-Length", "The size of the file in bytes.", type="integer", minimum=0)
+_OFFSET = _header("Upload-Offset", "The bytes received so far.", type="integer", minimum=0)
+_METADATA = _header("Upload-Metadata", "`filename`, `run` and `strict`, their values encoded in base64.")
+
+
+@operation(
+    router,
+    "POST",
+    "/uploads",
+    scope="import",
+    response={201: None},
+    problems=(*_PROTOCOL, 413, 422, 429, 507),
+    parameters=[_VERSION, _LENGTH, _METADATA],
+)
+def create_upload(request: ApiRequest, response: HttpResponse) -> Status[None]:
+    """Begin a resumable upload by the tus protocol. `Location` is its address.
+
+    Send the bytes there by PATCH. After an interruption, HEAD returns the offset to continue from.
+    """
+    response["Tus-Resumable"] = tus.VERSION
+    with _as_problem():
+        tus.check_version(request)
+        size = tus.read_number(request, "Upload-Length")
+        sent = tus.read_metadata(request.headers.get("Upload-Metadata", ""))
+    file_name = sent.get("filename", "")
+    upload = uploads.begin(
+        file_name=file_name,
+        run_name=sent.get("run") or decompression.base_name(file_name),
+        strict=sent.get("strict") == "true",
+        size=size,
+        actor=request.user,
+    )
+    response["Location"] = f"{PREFIX}uploads/{upload.pk}"
+    return Status(201, None)
+
+
+@operation(
+    router,
+    "HEAD",
+    _UPLOAD,
+    scope="import",
+    response={200: None},
+    problems=(404, 412),
+    parameters=[_VERSION],
+)
+def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
+    """Return the offset to continue from, in the header `Upload-Offset`."""
+    with _as_problem():
+        tus.check_version(request)
+    _describe(response, _find(request, upload_id))
+    return Status(200, None)
+
+
+@operation(router, "GET", _UPLOAD, scope="import", response=UploadOut, problems=(404,))
+def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
+    """Return the progress of an upload, and the number of its import once it is complete."""
+    upload = _find(request, upload_id)
+    return {"offset": upload.offset, "size": upload.size, "import_id": upload.source_id}
+
+
+@operation(
+    router,
+    "PATCH",
+    _UPLOAD,
+    scope="import",
+    response={204: None},
+    problems=(*_PROTOCOL, 404, 409, 413, 415, 422, 429, 507),
+    parameters=[_VERSION, _OFFSET],
+    requestBody={
+        "required": True,
+        "content": {tus.CONTENT_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+    },
+)
+def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
+    """Append bytes. Those received before an interruption stay; the last ones enqueue the import."""
+    with _as_problem():
+        tus.check_version(request)
+        offset = tus.read_number(request, "Upload-Offset")
+    upload = _find(request, upload_id)
+    if request.content_type != tus.CONTENT_TYPE:
+        raise Problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"The Content-Type must be {tus.CONTENT_TYPE}.")
+    if offset != upload.offset:
+        raise Problem(HTTPStatus.CONFLICT, _WRONG_OFFSET)
+    try:
+        for part in tus.read_parts(request):
+            upload = uploads.append(upload, offset=upload.offset, data=part)
+    except uploads.WrongOffset as error:
+        raise Problem(HTTPStatus.CONFLICT, _WRONG_OFFSET) from error
+    except ImportRefused:
+        uploads.discard(upload, request.user)
+        raise
+    except Upload.DoesNotExist as gone:
+        raise Http404 from gone
+    _describe(response, upload)
+    return Status(204, None)
+
+
+@operation(
+    router,
+    "DELETE",
+    _UPLOAD,
+    scope="import",
+    response={204: None},
+    problems=(404, 412),
+    parameters=[_VERSION],
+)
+def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
+    """Cancel an upload, and remove what was received."""
+    with _as_problem():
+        tus.check_version(request)
+    uploads.discard(_find(request, upload_id), request.user)
+    response["Tus-Resumable"] = tus.VERSION
+    return Status(204, None)
+
+
+def _find(request: ApiRequest, upload_id: UUID) -> Upload:
+    found = Upload.objects.filter(pk=upload_id, created_by=request.user).first()
+    if not found:
+        raise Http404
+    return found
+
+
+@contextmanager
+def _as_problem() -> Iterator[None]:
+    try:
+        yield
+    except tus.TusError as error:
+        raise Problem(HTTPStatus(error.status), str(error)) from error
+
+
+def _describe(response: HttpResponse, upload: Upload) -> None:
+    response["Tus-Resumable"] = tus.VERSION
+    response["Upload-Offset"] = str(upload.offset)
+    response["Upload-Length"] = str(upload.size)

@@ -1,0 +1,63 @@
+"""Headers and bodies of tus 1.0 (https://tus.io), the protocol of resumable uploads."""
+
+import base64
+import binascii
+from collections.abc import Iterator
+
+from django.http import HttpRequest, UnreadablePostError
+
+from reviews.storage.chunks import BLOCK_SIZE
+
+VERSION = "1.0.0"
+CONTENT_TYPE = "application/offset+octet-stream"
+
+
+class TusError(Exception):
+    """A request that violates the protocol: a status and a sentence."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def check_version(request: HttpRequest) -> None:
+    """Raise `TusError` for another version of the protocol."""
+    if request.method not in {"GET", "OPTIONS"} and request.headers.get("Tus-Resumable") != VERSION:
+        raise TusError(412, f"This server supports version {VERSION} of tus.")
+
+
+def read_parts(request: HttpRequest) -> Iterator[bytes]:
+    """Yield the body in parts of 1 MiB. It ends where the connection was interrupted."""
+    pending = bytearray()
+    try:
+        while block := request.read(BLOCK_SIZE - len(pending)):
+            pending += block
+            if len(pending) == BLOCK_SIZE:
+                yield bytes(pending)
+                pending.clear()
+    except UnreadablePostError:
+        pass
+    if pending:
+        yield bytes(pending)
+
+
+def read_number(request: HttpRequest, name: str) -> int:
+    """Return the number of a header. Raises `TusError`."""
+    text = request.headers.get(name, "")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise TusError(400, f"The header {name} must be a number.")
+    return int(text)
+
+
+def read_metadata(header: str) -> dict[str, str]:
+    """Decode `key base64,key base64`. Raises `TusError`."""
+    try:
+        pairs = [pair.split(" ") for pair in header.split(",") if pair]
+        values = {key: base64.b64decode("".join(value), validate=True).decode() for key, *value in pairs}
+    except (binascii.Error, UnicodeDecodeError) as error:
+        raise TusError(
+            400, "The header Upload-Metadata must have pairs of a key and base64-encoded UTF-8."
+        ) from error
+    if any("\0" in value for value in values.values()):
+        raise TusError(400, "The header Upload-Metadata must not contain null characters.")
+    return values
