@@ -169,6 +169,8 @@ def _as_problem() -> Iterator[None]:
     try:
         yield
     except tus.TusError as error:
+        if error.status == HTTPStatus.PRECONDITION_FAILED:
+            raise Problem(HTTPStatus.PRECONDITION_FAILED, str(error), slug="protocol-version") from error
         raise Problem(HTTPStatus(error.status), str(error)) from error
 
 

@@ -36,6 +36,8 @@ from tests.support.work import decide
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
+schemathesis.serializer.alias("application/offset+octet-stream", "application/octet-stream")
+
 Case = AnyCase[Any]
 Operation = APIOperation[Any, Any, Any, Any]
 Known = list[dict[str, Any]]
@@ -162,6 +164,11 @@ REACHED: dict[str, set[int]] = {
     "POST /runs/{run}/evaluations/{evaluation_id}/reopening": {200, 409},
     "POST /runs/{run}/evaluations/{evaluation_id}/restoration": {409, 422},
     "POST /runs/{run}/evaluations/{evaluation_id}/adjudication": {409},
+    "POST /uploads": {422},
+    "HEAD /uploads/{upload_id}": {404},
+    "GET /uploads/{upload_id}": {404},
+    "PATCH /uploads/{upload_id}": {404},
+    "DELETE /uploads/{upload_id}": {404},
     "POST /gold-sets": {422},
     "DELETE /gold-sets/{name}": {204},
     "POST /runs/{run}/gold-sets": {422},
@@ -280,7 +287,9 @@ def test_operation_conforms_to_schema(
         statuses[answer.status_code] += 1
         # An empty list in a query is not in the address, so there is nothing to reject.
         is_sent = not any(value in ([], {}) for value in (case.query or {}).values())
-        asked = [check for check in checks if is_sent or check is not found_by.negative_data_rejection]
+        # tus rejects another version with a status that Schemathesis does not expect.
+        is_exempt = not is_sent or b"protocol-version" in answer.content
+        asked = [check for check in checks if not (is_exempt and check is found_by.negative_data_rejection)]
         case.validate_response(answer, checks=asked)
 
     ways = requests(name, operations[name], mode)
