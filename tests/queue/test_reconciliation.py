@@ -4,12 +4,17 @@
 """
 
 import datetime as dt
+import io
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise, product
 
 import pytest
+from django.conf import LazySettings
+from django.core.management import call_command
 from django.db import transaction
+from django.db.models import Sum
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -22,7 +27,17 @@ from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
 from reviews.judge.measurement_settings import MeasurementSettings, configure, current_settings
-from reviews.models import BulkChange, Escalation, Evaluation, KnownAnswer, Run, User
+from reviews.models import (
+    BulkChange,
+    Escalation,
+    Evaluation,
+    KnownAnswer,
+    RecordDay,
+    Review,
+    Run,
+    User,
+    WebhookDelivery,
+)
 from reviews.models.evaluations import (
     CLAIMED_IN_QUEUE,
     DONE,
@@ -44,6 +59,7 @@ from reviews.review import (
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, unarchive_run
 from reviews.search.filters import Filters
+from reviews.webhooks import deliveries
 from tests.api.conftest import program_of
 from tests.sampling.test_draws import set_share, unflagged
 from tests.support.lines import file_of, import_data, line
@@ -176,6 +192,13 @@ class History:
         archive_run(run_id=self.run.pk, actor=self.lead)
         unarchive_run(run_id=self.run.pk, actor=self.lead)
 
+    def finish(self) -> None:
+        """Empty the queue: claims expire, and the lead closes every record without scores."""
+        expired = timezone.now() - dt.timedelta(hours=1)
+        self.run.evaluations.filter(claimed_until__gt=expired).update(claimed_until=expired)
+        for key in self.run.evaluations.in_queue().values_list("pk", flat=True):
+            decisions.close(evaluation_id=key, actor=self.lead, comments="Nobody can judge this.")
+
 
 STEPS = [name.removeprefix("do_") for name in dir(History) if name.startswith("do_")]
 NUMBER = st.integers(0, 11)
@@ -233,9 +256,52 @@ def check_places(run: Run, progress: Progress, lead: User) -> None:
     measured = {sample.labels["state"]: sample.value for sample in samples if sample.labels["run"] == RUN}
     assert measured == states | {"not_required": progress.not_required}
     assert sum(measured.values()) == progress.total
+    output = io.StringIO()
+    call_command("list_runs", "--json", stdout=output)
+    [row] = json.loads(output.getvalue())
+    assert {name: row[name] for name in Progress._fields} == progress._asdict()
+    check_dashboard(client, run, progress)
 
 
-# Each example ends with requests for nine pages.
+def check_dashboard(client: Client, run: Run, progress: Progress) -> None:
+    """Compare the figures and tables of the dashboard with the counts, and with the decisions one by one."""
+    page = client.get(reverse("dashboard"), {"run": str(run.pk), "days": "all"}).context
+    figures = {figure.name: figure.cell for figure in page["figures"]}
+    made = Review.objects.by_reviewers().filter(run=run, withdrawal=None)
+    assert (figures["left"].value, figures["done_today"].value) == (progress.left, made.count())
+    assert figures["left"].note == f"of {progress.to_review:,} records to review"
+    [[_, *cells]] = page["runs"].table.rows
+    states = [column.name for column in page["runs"].table.columns][1:]
+    shown = {state: cell.value for state, cell in zip(states, cells, strict=True)}
+    counted = {state: shown[state] for state in ("waiting", "claimed", "escalated", "done") if state in shown}
+    assert counted
+    assert counted == {state: getattr(progress, state) for state in counted}
+    reviewers = {one.reviewer: one.done for one in page["scope"].team.reviewers if one.done}
+    assert sum(reviewers.values()) == made.count()
+    for person, done in reviewers.items():
+        assert made.filter(reviewer=person).count() == done
+    decided = run.evaluations.filter(review__origin="reviewer").count()
+    assert (RecordDay.objects.filter(run=run).aggregate(Sum("records"))["records__sum"] or 0) == decided
+
+
+def check_webhook(history: History) -> None:
+    """Compare the counts of the message about a reviewed run with those of the run."""
+    history.finish()
+    progress = check_sums(history.run)
+    assert progress.left == 0
+    assert deliveries.notify_reviewed_runs() == 1
+    body = json.loads(WebhookDelivery.objects.get(event=deliveries.REVIEWED).body)
+    assert body["data"]["counts"] == progress._asdict()
+
+
+@pytest.fixture
+def called(settings: LazySettings, max: User) -> None:
+    """Let a webhook be called when a run is reviewed."""
+    settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+    deliveries.add_webhook(url="https://hooks.example.org/", run=None, actor=max)
+
+
+# Each example ends with requests for ten pages.
 _PROFILE = examples.default or examples()
 
 
@@ -246,7 +312,7 @@ _PROFILE = examples.default or examples()
 )
 @given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2), NUMBER), max_size=25))
 def test_numbers_add_up_after_every_step_and_agree_everywhere(
-    steps: list[tuple[str, int, int]], ana: User, bo: User, lea: User
+    steps: list[tuple[str, int, int]], called: None, ana: User, bo: User, lea: User
 ) -> None:
     with transaction.atomic():
         history = History([ana, bo, lea])
@@ -255,10 +321,11 @@ def test_numbers_add_up_after_every_step_and_agree_everywhere(
             history.step(*step)
             check_sums(history.run)
         check_places(history.run, run_progress(history.run), lea)
+        check_webhook(history)
         transaction.set_rollback(True)
 
 
-def test_every_kind_of_step_changes_something(ana: User, bo: User, lea: User) -> None:
+def test_every_kind_of_step_changes_something(called: None, ana: User, bo: User, lea: User) -> None:
     history = History([ana, bo, lea])
     steps: list[tuple[str, int, int]] = [
         ("submit", 0, 0),
@@ -277,6 +344,7 @@ def test_every_kind_of_step_changes_something(ana: User, bo: User, lea: User) ->
         seen.append(check_sums(history.run))
     assert all(before != after for before, after in pairwise(seen)), seen
     check_places(history.run, seen[-1], lea)
+    check_webhook(history)
 
 
 def test_numbers_add_up_during_and_after_a_check_with_known_answers(ana: User, bo: User, lea: User) -> None:
