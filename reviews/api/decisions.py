@@ -73,7 +73,9 @@ def claim_next_record(
     parameters=[IF_MATCH],
 )
 @only_if_match
-def lock_in_blind_scores(request: ApiRequest, run: str, evaluation_id: str, sent: BlindIn) -> dict[str, Any]:
+def lock_in_blind_scores(
+    request: ApiRequest, response: HttpResponse, run: str, evaluation_id: str, sent: BlindIn
+) -> dict[str, Any]:
     """Lock in blind scores on a record you have claimed. The response contains the judge's scores.
 
     Locked-in scores cannot be changed. Your decision may differ from them.
@@ -82,7 +84,8 @@ def lock_in_blind_scores(request: ApiRequest, run: str, evaluation_id: str, sent
     arguments = entries.lock_in_arguments(record, sent)
     with _explained_conflict(record, request.user):
         blind_scoring.lock_in(evaluation_id=record.pk, reviewer=request.user, **arguments)
-    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
+    record = get_record(run, evaluation_id, request.user)
+    return set_etag(response, shapes.record_out(record, request.user))
 
 
 @operation(

@@ -5,12 +5,14 @@ from functools import wraps
 from http import HTTPStatus
 from typing import Any, TypeVar, cast
 
+from django.db import transaction
 from django.http import HttpResponse
 
 from reviews.api import saved
 from reviews.api.lookup import get_record
 from reviews.api.problems import Problem
 from reviews.models import Evaluation
+from reviews.queue.claims import lock_evaluation
 from reviews.review import versions
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -47,14 +49,39 @@ def only_if_match(view: View) -> View:
     return cast("View", checked)
 
 
+def locked_if_match(view: View) -> View:
+    """Lock the record of a request with If-Match, and refuse the request if its version is another."""
+
+    @wraps(view)
+    def checked(request: Any, run: str, evaluation_id: str, **others: Any) -> Any:
+        if "If-Match" not in request.headers:
+            return view(request, run=run, evaluation_id=evaluation_id, **others)
+        record = get_record(run, evaluation_id, request.user)
+        with transaction.atomic():
+            check_if_match(request, lock_evaluation(record.pk))
+            return view(request, run=run, evaluation_id=evaluation_id, **others)
+
+    return cast("View", checked)
+
+
+def check_if_match(request: Any, record: Evaluation) -> None:
+    """Raise `Problem` (412) if the request has an If-Match that is not the version of the record."""
+    if wanted := request.headers.get("If-Match", "").strip():
+        _check_version(wanted, record)
+
+
 def _check(request: Any, wanted: str, record: Evaluation, key: str | None) -> int | None:
     """Return the version that the record must still have; None for a repeated request."""
     if key and versions.sent_before(saved.submission_of(request.user, key), record, request.user):
         return None
+    _check_version(wanted, record)
+    return record.version
+
+
+def _check_version(wanted: str, record: Evaluation) -> None:
     if wanted != "*" and _etag(record.version) not in {one.strip() for one in wanted.split(",")}:
         sentence = "The record has changed since it was read. Read it again."
         raise Problem(HTTPStatus.PRECONDITION_FAILED, sentence)
-    return record.version
 
 
 def _etag(version: int) -> str:

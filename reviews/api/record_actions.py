@@ -2,6 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
+from django.db import transaction
+from django.http import HttpResponse
 from ninja import Field, Router, Status
 from pydantic import StringConstraints
 
@@ -11,7 +13,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD
-from reviews.api.preconditions import IF_MATCH, only_if_match
+from reviews.api.preconditions import IF_MATCH, check_if_match, locked_if_match, only_if_match, set_etag
 from reviews.api.problems import invalid_field
 from reviews.api.readings import register_readings
 from reviews.queue import claims
@@ -19,7 +21,7 @@ from reviews.review import decisions, escalations
 from reviews.review.forms.escalation import EscalationForm
 
 router = Router(tags=["review"])
-_PROBLEMS = (*JSON_PROBLEMS, 404, 409)
+_PROBLEMS = (*JSON_PROBLEMS, 404, 409, 412)
 # No U+0000, which PostgreSQL does not store.
 Reason = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5_000, pattern="^[^\x00]*$")
@@ -59,9 +61,21 @@ class RestoreIn(Body):
     )
 
 
-@operation(router, "POST", f"{RECORD}/claim", scope="review", response=shapes.RecordOut, problems=_PROBLEMS)
+@operation(
+    router,
+    "POST",
+    f"{RECORD}/claim",
+    scope="review",
+    response=shapes.RecordOut,
+    problems=_PROBLEMS,
+    parameters=[IF_MATCH],
+)
 def claim_record(
-    request: ApiRequest, run: str, evaluation_id: str, wanted: ClaimRecordIn | None = None
+    request: ApiRequest,
+    response: HttpResponse,
+    run: str,
+    evaluation_id: str,
+    wanted: ClaimRecordIn | None = None,
 ) -> dict[str, Any]:
     """Claim a certain record, or renew your claim on it.
 
@@ -70,11 +84,23 @@ def claim_record(
     """
     record = get_record(run, evaluation_id, request.user)
     take_over = bool(wanted and wanted.take_over)
-    claims.claim(evaluation_id=record.pk, reviewer=request.user, take_over=take_over)
-    return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
+    with transaction.atomic():
+        claimed = claims.claim(evaluation_id=record.pk, reviewer=request.user, take_over=take_over)
+        check_if_match(request, claimed)  # after the claim, which has locked the record
+    record = get_record(run, evaluation_id, request.user)
+    return set_etag(response, shapes.record_out(record, request.user))
 
 
-@operation(router, "PUT", f"{RECORD}/skip", scope="review", response={204: None}, problems=(404, 409))
+@operation(
+    router,
+    "PUT",
+    f"{RECORD}/skip",
+    scope="review",
+    response={204: None},
+    problems=(404, 409, 412),
+    parameters=[IF_MATCH],
+)
+@locked_if_match
 def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
     """Release a record and leave it out of your queue."""
     claims.skip(evaluation_id=get_record(run, evaluation_id, request.user).pk, reviewer=request.user)
@@ -96,8 +122,15 @@ def unskip_all_records(request: ApiRequest, run: str) -> Status[None]:
 
 
 @operation(
-    router, "POST", f"{RECORD}/escalation", scope="review", response=shapes.RecordOut, problems=_PROBLEMS
+    router,
+    "POST",
+    f"{RECORD}/escalation",
+    scope="review",
+    response=shapes.RecordOut,
+    problems=_PROBLEMS,
+    parameters=[IF_MATCH],
 )
+@locked_if_match
 def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: EscalationIn) -> dict[str, Any]:
     """Send a record to a lead. Your draft is kept."""
     record = get_record(run, evaluation_id, request.user)
@@ -110,8 +143,15 @@ def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: Esc
 
 
 @operation(
-    router, "POST", f"{RECORD}/reopening", scope="review", response=shapes.RecordOut, problems=_PROBLEMS
+    router,
+    "POST",
+    f"{RECORD}/reopening",
+    scope="review",
+    response=shapes.RecordOut,
+    problems=_PROBLEMS,
+    parameters=[IF_MATCH],
 )
+@locked_if_match
 def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: ReopenIn) -> dict[str, Any]:
     """Put a decided record back into the queue: your own, or as a lead anybody's.
 
@@ -128,7 +168,7 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
     f"{RECORD}/restoration",
     scope="review",
     response=shapes.RecordOut,
-    problems=(*_PROBLEMS, 412),
+    problems=_PROBLEMS,
     parameters=[IF_MATCH],
 )
 @only_if_match

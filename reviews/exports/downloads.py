@@ -1,12 +1,11 @@
 """Send the file and the receipt of a finished export, for pages and the API."""
 
-import base64
 import re
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 
 from reviews.exports import formats, jobs, output, stored_files
-from reviews.http.streaming import download
+from reviews.http.streaming import download, repr_digest
 from reviews.models import Export, ExportPart, User
 
 _RANGE = re.compile(r"bytes=([0-9]{0,20})-([0-9]{0,20})")
@@ -39,12 +38,11 @@ def receipt_response(export: Export) -> StreamingHttpResponse:
 
 
 def _headers(export: Export, name: str) -> dict[str, str]:
-    digest = base64.b64encode(bytes.fromhex(export.sha256)).decode()
     return {
         "Content-Type": formats.CONTENT_TYPES[f".{name.rpartition('.')[2]}"],
         "Accept-Ranges": "bytes",
         "ETag": _etag(export),
-        "Repr-Digest": f"sha-256=:{digest}:",
+        "Repr-Digest": repr_digest(bytes.fromhex(export.sha256)),
         # Not no-store: a browser may resume an interrupted download.
         "Cache-Control": "private, no-cache",
     }

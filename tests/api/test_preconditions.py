@@ -1,10 +1,10 @@
-"""A decision with If-Match is saved only if the record still has the version that was read."""
+"""A request with If-Match changes a record only if it still has the version that was read."""
 
 from typing import Any
 
 import pytest
 
-from reviews.models import Evaluation, Review
+from reviews.models import AuditEvent, Evaluation, Review
 from tests.api.conftest import Program, path_of
 from tests.api.test_decisions import DECISION, claim
 from tests.support.factories import SCORES, EvaluationFactory
@@ -48,3 +48,33 @@ def test_blind_scores_for_another_version_are_refused(record: Evaluation, of_ana
         scores = {"scores": dict.fromkeys(SCORES, "Yes")}
         answer = of_ana.ask("PUT", path_of(record, "blind-scores"), scores, If_Match=sent)
         assert answer.status_code == status, answer.content
+    assert answer["ETag"] == of_ana.get(path_of(record))["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("request_line", "sent", "status"),
+    [
+        ("POST claim", {}, 200),
+        ("PUT skip", None, 204),
+        ("POST escalation", {"reason": "unreadable output"}, 200),
+        ("POST reopening", {"reason": "Look again."}, 200),
+    ],
+)
+def test_action_on_another_version_changes_nothing(
+    request_line: str, sent: Any, status: int, record: Evaluation, of_ana: Program
+) -> None:
+    method, ending = request_line.split()
+    tag = claim(of_ana, record.run)["ETag"]
+    if ending == "reopening":
+        put(of_ana, record, "review", tag)
+        tag = of_ana.get(path_of(record))["ETag"]
+    elif ending == "claim":
+        of_ana.ask("DELETE", path_of(record, "claim"))
+    before = (Evaluation.objects.values().get(), AuditEvent.objects.count())
+    refused = of_ana.ask(method, path_of(record, ending), sent, If_Match='"77"')
+    assert (refused.status_code, refused.json()["type"]) == (412, "/api/problems/precondition-failed/")
+    assert (Evaluation.objects.values().get(), AuditEvent.objects.count()) == before
+    answer = of_ana.ask(method, path_of(record, ending), sent, If_Match=tag)
+    assert answer.status_code == status, answer.content
+    if ending == "claim":
+        assert answer["ETag"] == tag

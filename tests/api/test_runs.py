@@ -2,7 +2,9 @@
 
 import gzip
 import json
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from io import BytesIO
 from typing import Any
 from unittest.mock import ANY
@@ -276,6 +278,7 @@ class TestExport:
         answer = of_lea.get("runs/evaluations/export")
         assert answer.getvalue() == export_data() == TWO
         assert answer["Content-Length"] == str(len(TWO))
+        assert answer["Repr-Digest"] == f"sha-256=:{b64encode(sha256(TWO).digest()).decode()}:"
         whole, begun = AuditEvent.objects.filter(action__startswith="export")
         assert (whole.action, whole.detail["lines"], begun.actor_name) == ("export", 2, "lea")
 
