@@ -175,6 +175,12 @@ class Environment(BaseSettings):
     max_open_upload_bytes_overall: int = Field(
         128 * 1024**3, ge=1024**2, description="Maximum size of all unfinished uploads, in bytes."
     )
+    api_rate: int = Field(
+        6000, ge=1, description="Requests of a token to the API per minute and web process."
+    )
+    api_rate_per_address: int = Field(
+        600, ge=1, description="The same for an address, without a valid token."
+    )
     stalled_worker_seconds: int = Field(
         30, ge=2, le=3600, description="Seconds without a heartbeat after which a job worker counts as dead."
     )
@@ -374,15 +380,7 @@ def _read_file(field: str, path: str) -> str:
     """Return the content without its final line end. Raises `ValueError` with the reason."""
     if variable_name(field).lower() in _given():
         raise ValueError(f"{variable_name(field)} is set, too: remove one of them")
-    try:
-        content = (BASE_DIR / path).read_text()
-    except OSError as error:
-        raise ValueError(f"the file cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError("the file is not UTF-8 text") from error
-    if not content.strip():
-        raise ValueError("the file is empty")
-    return content.rstrip("\r\n")
+    return setting_values.read_file(BASE_DIR / path)
 
 
 def _key(field: str) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -104,3 +105,16 @@ def check_old_keys(keys: SecretStr) -> SecretStr:
             f"takes keys of {SHORTEST_KEY} characters or more, with a comma, a space or a line end between"
         )
     return keys
+
+
+def read_file(path: Path) -> str:
+    """Return the value of a setting in a file, without its final line end."""
+    try:
+        content = path.read_text()
+    except OSError as error:
+        raise ValueError(f"the file cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("the file is not UTF-8 text") from error
+    if not content.strip():
+        raise ValueError("the file is empty")
+    return content.rstrip("\r\n")

@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "reviews.http.client_address.ClientAddressMiddleware",
     "reviews.views.site.metrics.CountingMiddleware",
     "reviews.api.problems.ProblemMiddleware",
+    "reviews.api.rate_limits.RateLimitMiddleware",
     "reviews.http.errors.OutageMiddleware",
     "reviews.http.errors.Utf8Middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -324,6 +325,8 @@ MAX_OPEN_UPLOADS = ENVIRONMENT.max_open_uploads
 MAX_OPEN_UPLOADS_OVERALL = ENVIRONMENT.max_open_uploads_overall
 MAX_OPEN_UPLOAD_BYTES = ENVIRONMENT.max_open_upload_bytes
 MAX_OPEN_UPLOAD_BYTES_OVERALL = ENVIRONMENT.max_open_upload_bytes_overall
+API_RATE = ENVIRONMENT.api_rate
+API_RATE_PER_ADDRESS = ENVIRONMENT.api_rate_per_address
 STALLED_WORKER_SECONDS = ENVIRONMENT.stalled_worker_seconds
 PROCRASTINATE_WORKER_DEFAULTS = {
     "update_heartbeat_interval": STALLED_WORKER_SECONDS / 3,

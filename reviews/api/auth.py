@@ -18,8 +18,13 @@ from reviews.api.problems import Problem, openapi_problem
 from reviews.models import ApiToken, User
 
 View = TypeVar("View", bound=Callable[..., Any])
-# Problems of every operation: invalid token, missing scope or role, and unknown parameters.
-_ALWAYS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.UNPROCESSABLE_ENTITY)
+# Problems of every operation: invalid token, missing scope or role, unknown parameters, too many requests.
+_ALWAYS = (
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+    HTTPStatus.TOO_MANY_REQUESTS,
+)
 
 
 class ApiRequest(HttpRequest):

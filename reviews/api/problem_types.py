@@ -138,6 +138,13 @@ _ALL = (
         "Add a filter, or remove the sort order.",
     ),
     ProblemType(
+        "too-many-requests",
+        429,
+        "Too many requests",
+        "The token, or the address without a valid token, has used up its quota of requests.",
+        "Wait for the seconds in the header Retry-After, and send the request again.",
+    ),
+    ProblemType(
         "too-many-uploads",
         429,
         "Too many unfinished uploads",

@@ -187,7 +187,9 @@ def _invalid_settings(_request: HttpRequest, invalid: Any) -> HttpResponse:
 
 
 def _over_quota(_request: HttpRequest, error: Any) -> HttpResponse:
-    return problem_response(429 if error.too_many else 413, str(error))
+    if error.too_many:
+        return problem_response(429, str(error), slug="too-many-uploads")
+    return problem_response(413, str(error))
 
 
 def _damaged(_request: HttpRequest, damaged: Any) -> HttpResponse:
