@@ -147,3 +147,15 @@ AUDIT_EVENTS: Operation[responses.AuditPage] = Operation(
     responses.AuditPage,
     ("person", "action", "run", "record", "address", "since", "until", "after", "limit"),
 )
+
+WEBHOOKS: Operation[list[responses.Webhook]] = Operation(
+    "GET", "/webhooks", list[responses.Webhook], ("after", "limit")
+)
+ADD_WEBHOOK: Operation[responses.NewWebhook] = Operation("POST", "/webhooks", responses.NewWebhook)
+REMOVE_WEBHOOK: Operation[None] = Operation("DELETE", "/webhooks/{webhook_id}")
+TEST_WEBHOOK: Operation[responses.Delivery] = Operation(
+    "POST", "/webhooks/{webhook_id}/test", responses.Delivery
+)
+DELIVERIES: Operation[list[responses.Delivery]] = Operation(
+    "GET", "/webhooks/{webhook_id}/deliveries", list[responses.Delivery]
+)

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.client import Client, Conflict, Forbidden, Invalid, NotFound, Retries, Unauthenticated
+from cognireview.client.sync import webhooks
 from cognireview.client.sync.run import Run as ClientRun
 from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User
@@ -217,3 +219,17 @@ def test_refusals_have_their_class(
     with pytest.raises(NotFound) as missing:
         client.run("none").details()
     assert missing.value.title == "Not found"
+
+
+def test_webhook_is_added_tested_and_removed(
+    client: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+    monkeypatch.setattr(webhooks, "_PAGE_SIZE", 1)
+    added = [client.webhooks.add_webhook(f"https://hooks.example.org/{name}") for name in "ab"]
+    assert all(one.secret for one in added)
+    assert [one.id for one in client.webhooks.list_webhooks()] == [added[1].id, added[0].id]
+    sent = client.webhooks.send_test_message(added[0].id)
+    assert client.webhooks.list_webhook_deliveries(added[0].id) == [sent]
+    client.webhooks.remove_webhook(added[1].id)
+    assert [one.url for one in client.webhooks.list_webhooks()] == ["https://hooks.example.org/a"]

@@ -11,6 +11,7 @@ from cognireview.client.aio.imports import AsyncImport
 from cognireview.client.aio.run import AsyncRun
 from cognireview.client.aio.transport import AsyncTransport
 from cognireview.client.aio.waiting import HttpClient
+from cognireview.client.aio.webhooks import AsyncWebhooks
 from cognireview.client.operations import Operation
 from cognireview.client.requests import Retries, Source, file_name_of, json_body, opened
 from cognireview.client.settings import read_settings
@@ -37,6 +38,8 @@ class AsyncClient:
         self._transport = AsyncTransport(
             http or HttpClient(timeout=httpx2.Timeout(timeout)), settings, retries or Retries()
         )
+        #: The webhooks of the site, for admins.
+        self.webhooks = AsyncWebhooks(self._transport)
 
     async def __aenter__(self) -> Self:
         return self

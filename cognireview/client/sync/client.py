@@ -14,6 +14,7 @@ from cognireview.client.sync.imports import Import
 from cognireview.client.sync.run import Run
 from cognireview.client.sync.transport import Transport
 from cognireview.client.sync.waiting import HttpClient
+from cognireview.client.sync.webhooks import Webhooks
 
 
 class Client:
@@ -37,6 +38,8 @@ class Client:
         self._transport = Transport(
             http or HttpClient(timeout=httpx2.Timeout(timeout)), settings, retries or Retries()
         )
+        #: The webhooks of the site, for admins.
+        self.webhooks = Webhooks(self._transport)
 
     def __enter__(self) -> Self:
         return self
