@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from cognireview.client import figures, responses
+from cognireview.client import figures, responses, site_responses
 
 T = TypeVar("T")
 _RECORD = "/runs/{run}/evaluations/{evaluation_id}"
@@ -159,3 +159,10 @@ TEST_WEBHOOK: Operation[responses.Delivery] = Operation(
 DELIVERIES: Operation[list[responses.Delivery]] = Operation(
     "GET", "/webhooks/{webhook_id}/deliveries", list[responses.Delivery]
 )
+
+JOBS: Operation[list[site_responses.Job]] = Operation(
+    "GET", "/jobs", list[site_responses.Job], ("kind", "state", "page", "limit")
+)
+RETRY_JOB: Operation[None] = Operation("POST", "/jobs/{kind}/{job_id}/retry")
+CANCEL_JOB: Operation[None] = Operation("POST", "/jobs/{kind}/{job_id}/cancel")
+SYSTEM: Operation[site_responses.System] = Operation("GET", "/system", site_responses.System)

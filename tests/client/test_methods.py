@@ -12,7 +12,7 @@ from cognireview.client import Client, Conflict, Forbidden, Invalid, NotFound, R
 from cognireview.client.sync import webhooks
 from cognireview.client.sync.run import Run as ClientRun
 from reviews.accounts import api_tokens
-from reviews.models import Import, Run, User
+from reviews.models import Import, Run, User, Webhook
 from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
 from tests.support.cut_connection import cutting_proxy
@@ -233,3 +233,14 @@ def test_webhook_is_added_tested_and_removed(
     assert client.webhooks.list_webhook_deliveries(added[0].id) == [sent]
     client.webhooks.remove_webhook(added[1].id)
     assert [one.url for one in client.webhooks.list_webhooks()] == ["https://hooks.example.org/a"]
+
+
+def test_jobs_and_the_state_of_the_site_are_read(client: Client, max: User) -> None:
+    webhook = Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
+    sent = client.webhooks.send_test_message(webhook.pk)
+    assert [one.id for one in client.site.list_jobs("delivery")] == [sent.id]
+    assert list(client.site.list_jobs("delivery", state="failed")) == []
+    for change in (client.site.retry_job, client.site.cancel_job):
+        with pytest.raises((Conflict, NotFound)):
+            change("export", 99)
+    assert {one.name for one in client.site.get_system().checks}

@@ -9,6 +9,7 @@ import httpx2
 from cognireview.client import figures, operations, responses
 from cognireview.client.aio.imports import AsyncImport
 from cognireview.client.aio.run import AsyncRun
+from cognireview.client.aio.site import AsyncSite
 from cognireview.client.aio.transport import AsyncTransport
 from cognireview.client.aio.waiting import HttpClient
 from cognireview.client.aio.webhooks import AsyncWebhooks
@@ -38,6 +39,8 @@ class AsyncClient:
         self._transport = AsyncTransport(
             http or HttpClient(timeout=httpx2.Timeout(timeout)), settings, retries or Retries()
         )
+        #: The jobs and the state of the site, for admins.
+        self.site = AsyncSite(self._transport)
         #: The webhooks of the site, for admins.
         self.webhooks = AsyncWebhooks(self._transport)
 

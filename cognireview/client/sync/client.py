@@ -12,6 +12,7 @@ from cognireview.client.requests import Retries, Source, file_name_of, json_body
 from cognireview.client.settings import read_settings
 from cognireview.client.sync.imports import Import
 from cognireview.client.sync.run import Run
+from cognireview.client.sync.site import Site
 from cognireview.client.sync.transport import Transport
 from cognireview.client.sync.waiting import HttpClient
 from cognireview.client.sync.webhooks import Webhooks
@@ -38,6 +39,8 @@ class Client:
         self._transport = Transport(
             http or HttpClient(timeout=httpx2.Timeout(timeout)), settings, retries or Retries()
         )
+        #: The jobs and the state of the site, for admins.
+        self.site = Site(self._transport)
         #: The webhooks of the site, for admins.
         self.webhooks = Webhooks(self._transport)
 

@@ -1,0 +1,62 @@
+"""The types of responses about the site: its jobs and the state of the system."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["import", "export", "context", "delivery", "background"]
+State = Literal["failed", "running", "queued", "done", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job."""
+
+    kind: Kind
+    id: int
+    state: State
+    title: str
+    run: str | None
+    owner: str | None
+    created_at: dt.datetime | None
+    started_at: dt.datetime | None
+    finished_at: dt.datetime | None
+    error: str
+    can_retry: bool
+    can_cancel: bool
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A job worker."""
+
+    id: int
+    last_heartbeat: dt.datetime
+    jobs: int
+    is_alive: bool
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of the site."""
+
+    name: str
+    is_ok: bool
+    result: str
+
+
+@dataclass(frozen=True)
+class System:
+    """The state of the site. Sizes are in bytes."""
+
+    version: str
+    database: str
+    database_size: int
+    #: The largest parts of the database.
+    parts: dict[str, int]
+    disk_free: int
+    disk_total: int
+    workers: list[Worker]
+    #: The number of jobs by status.
+    jobs: dict[str, int]
+    checks: list[Check]
