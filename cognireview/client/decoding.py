@@ -45,10 +45,11 @@ def _decode_generic(kind: Any, value: Any, place: str) -> Any:
 
 def _decode_members(kind: Any, members: dict[str, Any], place: str) -> Any:
     decoded = {}
-    for name, wanted in _members(kind):
+    for field, wanted in _members(kind):
+        name = field.removesuffix("_")  # of a word that Python reserves
         if name not in members:
             raise UnexpectedResponse(f"{place}.{name} is missing. Server and client have different versions.")
-        decoded[name] = decode(wanted, members[name], f"{place}.{name}")
+        decoded[field] = decode(wanted, members[name], f"{place}.{name}")
     return kind(**decoded)
 
 

@@ -4,9 +4,20 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Literal
 
-from cognireview.client.responses import Json
-
-Outcome = Literal["shown worse", "not shown yet", "met"]
+from cognireview.client.estimates import Change, Estimate, Metrics, Outcome, Scope
+from cognireview.client.report_parts import (
+    AltTest,
+    Data,
+    ErrorAnalysis,
+    FlagChoice,
+    FlagPrecision,
+    Funnel,
+    JudgeVsHuman,
+    Leaderboard,
+    MissedErrors,
+    PositionBias,
+    ReviewerAgreement,
+)
 
 
 @dataclass(frozen=True)
@@ -17,29 +28,38 @@ class Requirement:
     outcome: Outcome
     sentence: str
     limit: float
-    estimate: Json
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class Target:
+    """The target of a run, and whether its judge is shown to reach it."""
+
+    target: float
+    outcome: Outcome
+    accuracy: Estimate
 
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """The accuracy of a run's judge."""
+    """The accuracy of a judge."""
 
     version: int
-    scope: Json
+    scope: Scope
     at: dt.datetime
     progress: dict[str, int]
-    data: Json
-    target: Json | None
-    judge_vs_human: Json
-    funnel: Json
-    reviewers: list[Json]
-    alt_test: list[Json]
-    position_bias: list[Json]
-    flag_precision: Json
-    flag_choice: Json
-    missed_errors: Json
-    leaderboard: Json
-    error_analysis: Json
+    data: Data
+    target: Target | None
+    judge_vs_human: JudgeVsHuman
+    funnel: Funnel
+    reviewers: list[ReviewerAgreement]
+    alt_test: list[AltTest]
+    position_bias: list[PositionBias]
+    flag_precision: FlagPrecision
+    flag_choice: FlagChoice
+    missed_errors: MissedErrors
+    leaderboard: Leaderboard
+    error_analysis: ErrorAnalysis
     requirements: list[Requirement]
 
     @property
@@ -52,24 +72,83 @@ class JudgeReport:
 
 
 @dataclass(frozen=True)
+class CriterionComparison:
+    """The accuracy of two judges for a criterion."""
+
+    criterion: str
+    first_accuracy: Estimate
+    second_accuracy: Estimate
+    difference: Estimate
+    p: float
+
+
+@dataclass(frozen=True)
+class ComparedPart:
+    """The comparison for the records of one judge, or of one prompt."""
+
+    of: str
+    name: str
+    n: int
+    outcome: Literal["better", "worse", "not shown"]
+    first_accuracy: Estimate
+    second_accuracy: Estimate
+    difference: Estimate
+    responses: int
+
+
+@dataclass(frozen=True)
 class Comparison:
     """The accuracy of two judges on the same responses."""
 
     first: str
     second: str
     outcome: Literal["better", "worse", "not shown"]
-    changes: list[dict[str, str]]
-    first_accuracy: Json
-    second_accuracy: Json
-    difference: Json
+    changes: list[Change]
+    first_accuracy: Estimate
+    second_accuracy: Estimate
+    difference: Estimate
     p: float
     counts: dict[str, int]
     hidden: int
     responses: int
     different: int
-    criteria: list[Json]
-    parts: list[Json]
+    criteria: list[CriterionComparison]
+    parts: list[ComparedPart]
     notes: list[str]
+
+
+@dataclass(frozen=True)
+class PairCount:
+    """The number of pairs of records with two verdicts."""
+
+    first: str
+    second: str
+    pairs: int
+
+
+@dataclass(frozen=True)
+class ScoreShift:
+    """The shift of a criterion's mean score, in the unit of its scale."""
+
+    criterion: str
+    pairs: int
+    first_mean: float
+    second_mean: float
+    p: float
+    shift: Estimate
+
+
+@dataclass(frozen=True)
+class ModelDifference:
+    """A model of the second run compared with a model of the first."""
+
+    first_model: str
+    second_model: str
+    first_rate: Estimate
+    second_rate: Estimate
+    raw: Estimate
+    adjusted: Estimate
+    p: float
 
 
 @dataclass(frozen=True)
@@ -79,15 +158,15 @@ class Drift:
     first: str
     second: str
     outcome: Literal["milder", "stricter", "not shown"]
-    changes: list[dict[str, str]]
-    first_rate: Json
-    second_rate: Json
-    shift: Json
+    changes: list[Change]
+    first_rate: Estimate
+    second_rate: Estimate
+    shift: Estimate
     p: float
-    changed: Json
-    counts: list[Json]
-    criteria: list[Json]
-    models: list[Json]
+    changed: Estimate
+    counts: list[PairCount]
+    criteria: list[ScoreShift]
+    models: list[ModelDifference]
     notes: list[str]
 
 
@@ -100,13 +179,13 @@ class HistoryPoint:
     judges: list[str]
     templates: list[str]
     related_by: list[Literal["judge", "prompt", "criteria"]]
-    changes: list[dict[str, str]]
-    accuracy: Json
+    changes: list[Change]
+    accuracy: Estimate
 
 
 @dataclass(frozen=True)
 class History:
-    """The accuracy of the judge over runs, the oldest run first."""
+    """The accuracy of the judge over runs."""
 
     run: str
     points: list[HistoryPoint]
@@ -135,15 +214,22 @@ class FrozenGoldSet(GoldSet):
 
 
 @dataclass(frozen=True)
+class GoldMetrics(Metrics):
+    """The metrics of a criterion, or of the verdict, against a gold set."""
+
+    basis: Literal["blind", "adjudicated"]
+
+
+@dataclass(frozen=True)
 class GoldMeasurement:
     """A judge against a gold set."""
 
     gold_set: GoldSet
-    scope: Json
+    scope: Scope
     responses: int
     matched: int
     records: int
     matched_records: int
-    figures: list[Json]
+    figures: list[GoldMetrics]
     notes: list[str]
     unknown: str

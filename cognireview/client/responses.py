@@ -167,7 +167,7 @@ class Decision:
     version: int | None
     reviewer: str
     submitted_at: dt.datetime
-    corrected_scores: Json | None
+    corrected_scores: dict[str, Json] | None
     comments: str | None
     causes: dict[str, str]
     verdict: str | None
@@ -344,10 +344,28 @@ class Members:
 
 
 @dataclass(frozen=True)
+class AuditEvent:
+    """An event of the audit log."""
+
+    id: int
+    at: dt.datetime
+    actor: int | None
+    actor_name: str
+    address: str | None
+    action: str
+    run: int | None
+    run_name: str
+    import_: int | None
+    evaluation: int | None
+    record: str
+    detail: Json
+
+
+@dataclass(frozen=True)
 class AuditPage:
     """A page of audit events, newest first."""
 
-    events: list[Json]
+    events: list[AuditEvent]
     next: str | None
 
 

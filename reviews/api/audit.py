@@ -3,10 +3,11 @@
 import datetime as dt
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from ninja import Field, P, QueryEx, Router, Schema, Status
+from typing_extensions import TypedDict
 
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
@@ -27,10 +28,30 @@ _NO_NUL = P(pattern="^[^\x00]*$")
 Text = QueryEx[str, _NO_NUL]
 
 
+# A function makes it, because a member is called import.
+EventOut = TypedDict(
+    "EventOut",
+    {
+        "id": int,
+        "at": Annotated[str, Field(json_schema_extra={"format": "date-time"})],
+        "actor": Annotated[int | None, Field(description="The id of a person.")],
+        "actor_name": str,
+        "address": Annotated[str | None, Field(description="The IP address of the client.")],
+        "action": str,
+        "run": int | None,
+        "run_name": str,
+        "import": int | None,
+        "evaluation": int | None,
+        "record": Annotated[str, Field(description="The evaluation_id, or empty.")],
+        "detail": Annotated[dict[str, Any], Field(description="The values before and after, by action.")],
+    },
+)
+
+
 class EventsOut(Schema):
     """A page of audit events, newest first."""
 
-    events: list[dict[str, Any]] = Field(description="With the keys of `event` in docs/audit.md.")
+    events: list[EventOut] = Field(description="With the keys of `event` in docs/audit.md.")
     next: str | None = Field(description="The cursor of the next page; null on the last page.")
 
 

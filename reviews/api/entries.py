@@ -9,6 +9,7 @@ from ninja import Field
 
 from reviews.api.bodies import Body
 from reviews.api.problems import Problem
+from reviews.api.values import ScoreOrNull
 from reviews.models import BlindScores, Evaluation, IndependentReview, Review
 from reviews.records.scores import justification_of, score_of
 from reviews.review.decision import CriterionEntry, Decision, EntryError, InvalidDecision
@@ -23,7 +24,7 @@ class EntryIn(Body):
     judge's text.
     """
 
-    score: Any
+    score: ScoreOrNull
     justification: str | None = None
 
 
@@ -53,7 +54,7 @@ class DecisionIn(Body):
 class BlindIn(Body):
     """Criterion -> score, for every criterion; null excludes one."""
 
-    scores: dict[str, Any]
+    scores: dict[str, ScoreOrNull]
     version: int | None = Field(default=None, ge=1, le=2**31 - 1)
 
 

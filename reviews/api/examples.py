@@ -56,6 +56,10 @@ _BODIES: dict[str, dict[str, Any]] = {
     },
     "TokenIn": {"name": "Nightly import", "scopes": ["import", "read"], "days": 30},
     "WebhookIn": {"url": "https://hooks.example.org/reviews", "run": "nightly", "events": ["run.reviewed"]},
+    "RubricIn": {
+        "scale": {"kind": "values", "values": ["Yes", "Partial", "No"], "pass_from": "Yes"},
+        "criteria": [{"name": "Correctness", "description": "The final answer equals the reference."}],
+    },
     "NameIn": {"name": "algebra-2026"},
     "FreezeIn": {"name": "algebra-2026", "model": "o1"},
     "PlanIn": {"target": 0.05, "aim": "run"},

@@ -9,11 +9,12 @@ from ninja import Field, Router, Schema, Status
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
+from reviews.api.estimates import MetricsOut, ScopeOut
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.http.streaming import download
 from reviews.judge.gold import gold_file, gold_sets
-from reviews.judge.gold.measurement import described, measure
+from reviews.judge.gold.measurement import GoldBasis, described, measure
 from reviews.judge.scope import FILTERS, JudgeScope, read_scope
 from reviews.models import GoldSet, User
 from reviews.storage.chunks import read_blocks
@@ -44,19 +45,22 @@ class FrozenOut(GoldSetOut):
     )
 
 
+class GoldMetricsOut(MetricsOut):
+    """The metrics of a criterion, or of the verdict, against a gold set."""
+
+    basis: GoldBasis
+
+
 class GoldMeasurementOut(Schema):
     """A judge against a gold set. docs/judge.md defines each figure."""
 
     gold_set: GoldSetOut
-    scope: dict[str, Any]
+    scope: ScopeOut
     responses: int = Field(description="Responses of the gold set.")
     matched: int = Field(description="Those of them that records of the run have.")
     records: int = Field(description="Records of the run.")
     matched_records: int = Field(description="Those of them with a response of the gold set.")
-    figures: list[dict[str, Any]] = Field(
-        description="By basis (blind or adjudicated) and criterion (null for the verdict): the table of "
-        "scores and the metrics of the report."
-    )
+    figures: list[GoldMetricsOut]
     notes: list[str]
     unknown: str = Field(description="Why there are no figures, or empty.")
 

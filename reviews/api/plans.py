@@ -7,6 +7,7 @@ from ninja import Field, P, QueryEx, Router, Schema
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
+from reviews.api.estimates import EstimateOut, Part
 from reviews.api.lookup import get_run
 from reviews.judge import planning, review_plan
 from reviews.judge.planning import USUAL_TARGET
@@ -14,6 +15,46 @@ from reviews.judge.planning import USUAL_TARGET
 router = Router(tags=["runs"])
 _TARGET = "Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."
 _AIM = "run: the accuracy over the whole run. parts: on flagged and on unflagged records, each by itself."
+
+
+class PlannedPartOut(Schema):
+    """The whole run, its flagged or its unflagged records."""
+
+    name: Part
+    records: int = Field(description="Records with a verdict by the judge.")
+    ratings: int = Field(description="Blind ratings of them.")
+    accuracy: EstimateOut
+    half_width: float | None = Field(description="Half the width of the interval now.")
+    more: int = Field(description="Blind reviews that the plan adds here.")
+    more_alone: int = Field(description="Blind reviews that this part alone needs.")
+    best_half_width: float | None = Field(description="The same once all records are reviewed blind.")
+    is_reachable: bool
+
+
+class CellOut(Schema):
+    """The records of a judge, a prompt and a model with a verdict, flagged or not."""
+
+    is_flagged: bool
+    verdict: str
+    judge: str
+    template: str = Field(description="The prompt.")
+    model: str = Field(description="Empty for records without a model.")
+
+
+class PlannedCellOut(Schema):
+    """A cell with the blind reviews that the plan adds."""
+
+    cell: CellOut
+    records: int
+    ratings: int
+    more: int
+
+
+class ServedPlanOut(Schema):
+    """The plan that the queue serves."""
+
+    target: float = Field(description=_TARGET)
+    aim: str = Field(description=_AIM)
 
 
 class PlanOut(Schema):
@@ -25,15 +66,10 @@ class PlanOut(Schema):
     more: int = Field(description="Blind reviews to add.")
     design_effect: float = Field(description="Reviews that are needed for one independent review.")
     is_design_effect_assumed: bool = Field(description="Whether there are too few reviews to compute it.")
-    parts: list[dict[str, Any]] = Field(
-        description="The whole run, then flagged and unflagged records: records, ratings, accuracy (an "
-        "estimate), half_width, more, more_alone and is_reachable."
-    )
-    cells: list[dict[str, Any]] = Field(
-        description="By judge, prompt, model, verdict and flag: records, ratings and more."
-    )
+    parts: list[PlannedPartOut] = Field(description="The whole run, then flagged and unflagged records.")
+    cells: list[PlannedCellOut]
     sentences: list[str]
-    served: dict[str, Any] | None = Field(description="Target and aim of the plan that the queue serves.")
+    served: ServedPlanOut | None = Field(description="The plan that the queue serves.")
     why: str = Field(description="Why there is no plan, or empty.")
 
 

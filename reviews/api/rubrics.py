@@ -10,6 +10,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON, Body, check_type
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
+from reviews.api.rubric_shapes import RubricMembersOut
 from reviews.models import Run
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric, rubric_from_json
@@ -20,7 +21,10 @@ from reviews.rubric.run_rubric import run_rubric
 router = Router(tags=["runs"])
 _TOML = ("application/toml", "text/plain", "application/octet-stream")
 _TEXT = {"schema": {"type": "string"}}
-_BODY = {"required": True, "content": {JSON: {"schema": {"type": "object"}}} | dict.fromkeys(_TOML, _TEXT)}
+_BODY = {
+    "required": True,
+    "content": {JSON: {"schema": {"$ref": "#/components/schemas/RubricIn"}}} | dict.fromkeys(_TOML, _TEXT),
+}
 
 
 class RubricOut(Schema):
@@ -28,7 +32,7 @@ class RubricOut(Schema):
 
     run: str
     is_declared: bool = Field(description="False for a rubric that was inferred from the files.")
-    rubric: dict[str, Any] = Field(description="The members of a rubric file (docs/rubric.md).")
+    rubric: RubricMembersOut
     toml: str = Field(description="The same as a rubric file.")
     fingerprint: str = Field(description="Send it as `seen` to replace no other rubric.")
 

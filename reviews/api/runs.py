@@ -6,15 +6,17 @@ from typing import Any, Literal, Self
 
 from django.db import transaction
 from django.http import StreamingHttpResponse
-from ninja import Field, P, QueryEx, Router, Schema, Status
+from ninja import Field, P, QueryEx, Router, Status
 from pydantic import model_validator
 
 from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
+from reviews.api.comparison_shapes import ComparisonOut, DriftOut, HistoryOut
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
+from reviews.api.report_shapes import ReportOut
 from reviews.exports import formats, jobs
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
@@ -29,83 +31,6 @@ from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
 
 router = Router(tags=["runs"])
-
-
-class ComparisonOut(Schema):
-    """The accuracy of two judges on the same responses. docs/judge.md defines each figure."""
-
-    first: str = Field(description="The earlier run.")
-    second: str = Field(description="The run whose judge is compared with it.")
-    outcome: Literal["better", "worse", "not shown"] = Field(description="Of the second judge.")
-    changes: list[dict[str, str]] = Field(
-        description="What differs (judge, prompt or rubric), with its first and second value."
-    )
-    first_accuracy: dict[str, Any]
-    second_accuracy: dict[str, Any]
-    difference: dict[str, Any] = Field(description="The second accuracy minus the first.")
-    p: float = Field(description="Two-sided; 1 without ratings to compare.")
-    counts: dict[str, int] = Field(
-        description="Pairs of verdicts, by those that are right: both, first, second or neither."
-    )
-    hidden: int = Field(description="Pairs that count, but that pages do not list.")
-    responses: int = Field(description="The responses that the figures describe.")
-    different: int = Field(description="Those among them with different verdicts.")
-    criteria: list[dict[str, Any]] = Field(
-        description="The same figures of each criterion. p is adjusted for all criteria."
-    )
-    parts: list[dict[str, Any]] = Field(
-        description="The same figures of each judge, and of each prompt, if both runs have several of them."
-    )
-    notes: list[str]
-
-
-class DriftOut(Schema):
-    """The shift of a judge between two runs. docs/judge.md defines each figure."""
-
-    first: str = Field(description="The earlier run.")
-    second: str = Field(description="The run whose judge is compared with it.")
-    outcome: Literal["milder", "stricter", "not shown"] = Field(description="Of the second judge.")
-    changes: list[dict[str, str]] = Field(
-        description="What differs (judge, prompt or rubric), with its first and second value."
-    )
-    first_rate: dict[str, Any] = Field(description="The pass rate on the same responses in the earlier run.")
-    second_rate: dict[str, Any]
-    shift: dict[str, Any] = Field(description="The second pass rate minus the first.")
-    p: float = Field(description="Two-sided; 1 without responses to compare.")
-    changed: dict[str, Any] = Field(description="The share of verdicts that changed.")
-    counts: list[dict[str, Any]] = Field(description="Pairs of records by first and second verdict.")
-    criteria: list[dict[str, Any]] = Field(
-        description="The shift of each criterion's mean score, in the unit of its scale."
-    )
-    models: list[dict[str, Any]] = Field(
-        description="Models of `second` compared with models of `first`: `raw` is the difference of their "
-        "pass rates, `adjusted` the same without the judge's shift."
-    )
-    notes: list[str]
-
-
-class HistoryPointOut(Schema):
-    """The accuracy over a run."""
-
-    run: str
-    at: str = Field(description="When the run was created.")
-    judges: list[str]
-    templates: list[str] = Field(description="The prompts.")
-    related_by: list[Literal["judge", "prompt", "criteria"]] = Field(
-        description="What it has in common with the run of the request; empty for that run."
-    )
-    changes: list[dict[str, str]] = Field(
-        description="What differs from the run before (judge, prompt or rubric), with both values."
-    )
-    accuracy: dict[str, Any]
-
-
-class HistoryOut(Schema):
-    """The accuracy of the judge over runs."""
-
-    run: str
-    points: list[HistoryPointOut] = Field(description="The oldest run first.")
-    omitted: int = Field(description="The number of older runs that are left out.")
 
 
 class RunChange(Body):
@@ -185,7 +110,7 @@ def export_judge_data_file(
     return download(blocks, options.file_name, content_type=kind)
 
 
-@operation(router, "GET", "/runs/{run}/report", scope="read", response=shapes.ReportOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}/report", scope="read", response=ReportOut, problems=(404,))
 def get_judge_report(
     request: ApiRequest,
     run: str,

@@ -9,9 +9,10 @@ from typing import Any, Literal
 
 from ninja import Field, Schema
 
+from reviews.api.rubric_shapes import MappingMembersOut, RubricScale
+from reviews.api.values import DecidedScores, Score
 from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
-from reviews.judge.outcomes import GateOutcome
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.review import blind_scoring
@@ -50,55 +51,8 @@ class MappingOut(Schema):
     """The mapping from the lines of a file to record fields."""
 
     run: str
-    mapping: dict[str, Any] = Field(description="The tables fields, criteria and review of the TOML.")
+    mapping: MappingMembersOut
     reread: RereadOut | None = Field(description="The records read again; null if the run had none.")
-
-
-class RequirementOut(Schema):
-    """A required value of a figure, and whether it is met."""
-
-    require: str
-    outcome: GateOutcome = Field(
-        description="met or shown worse if the confidence sequence is entirely on one side of the limit; "
-        "not shown yet if it includes the limit, has fewer than 10 ratings, or is undefined (records are "
-        "being counted)"
-    )
-    sentence: str
-    limit: float
-    estimate: dict[str, Any]
-
-
-class ReportOut(Schema):
-    """The accuracy of a judge. docs/judge.md defines each figure."""
-
-    version: int = Field(description="Increases when a member of this schema is removed or redefined.")
-    scope: dict[str, Any]
-    at: dt.datetime
-    progress: dict[str, int]
-    data: dict[str, Any] = Field(description="Counts of the records the figures are based on.")
-    target: dict[str, Any] | None = Field(
-        description="The run's target of the blind accuracy, with its outcome. Null without a target or with "
-        "filters."
-    )
-    judge_vs_human: dict[str, Any] = Field(
-        description="By criterion, basis (blind or assisted) and part (run, flagged or unflagged)."
-    )
-    funnel: dict[str, Any] = Field(description="Records assigned to blind review, by what became of them.")
-    reviewers: list[dict[str, Any]] = Field(
-        description="Agreement of blind ratings among reviewers, by criterion."
-    )
-    alt_test: list[dict[str, Any]] = Field(
-        description="Whether the judge may replace a reviewer, by judge and criterion."
-    )
-    position_bias: list[dict[str, Any]] = Field(
-        description="Whether the order of two responses changes the judge's choice, by judge and criterion."
-    )
-    flag_precision: dict[str, Any] = Field(description="The precision and recall of each flag reason.")
-    flag_choice: dict[str, Any] = Field(description="The flag reasons that can be dropped.")
-    missed_errors: dict[str, Any] = Field(description="Errors among unflagged records.")
-    leaderboard: dict[str, Any] = Field(description="The models as ranked by the judge and by reviewers.")
-    error_analysis: dict[str, Any] = Field(description="Causes of the judge's errors, by prompt template.")
-    requirements: list[RequirementOut]
 
 
 class ImportOut(Schema):
@@ -190,8 +144,8 @@ class CriterionOut(Schema):
     score: Any = Field(description="The judge's score; null if it gave none, or while it is hidden.")
     justification: str
     origin: str = Field(description="judge, extracted (from the raw output) or rubric (not scored)")
-    scale: dict[str, Any] = Field(description="The valid scores, as in a rubric file.")
-    scores: list[Any] = Field(description="The valid scores, unless they are a range of numbers.")
+    scale: RubricScale
+    scores: list[Score] = Field(description="The valid scores, unless they are a range of numbers.")
 
 
 class DecisionOut(Schema):
@@ -200,7 +154,7 @@ class DecisionOut(Schema):
     version: int | None
     reviewer: str
     submitted_at: dt.datetime
-    corrected_scores: dict[str, Any] | None
+    corrected_scores: DecidedScores | None
     comments: str | None
     causes: dict[str, str]
     verdict: str | None

@@ -24,6 +24,7 @@ from reviews.api import (
     plans,
     problems,
     record_actions,
+    rubric_shapes,
     rubrics,
     run_settings,
     runs,
@@ -46,6 +47,7 @@ class Api(NinjaAPI):
         schema = super().get_openapi_schema(**options)
         components = schema["components"]["schemas"]
         components["Problem"] = problems.SCHEMA
+        components.update(rubric_shapes.body_components())
         for name, example in EXAMPLES.items():
             components[name]["examples"] = [example]
         return schema

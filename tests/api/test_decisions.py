@@ -215,7 +215,7 @@ class TestReview:
             (
                 {"corrected_scores": {UNDERSTANDING: {"score": {"a": [1]}}, ACCURACY: None}},
                 f"corrected_scores.{UNDERSTANDING}.score",
-                "Choose one of these scores",
+                "A score is a text, a number, true or false.",
             ),
             (
                 {"corrected_scores": {UNDERSTANDING: None, ACCURACY: None}},

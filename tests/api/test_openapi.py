@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema_rs
@@ -12,6 +13,72 @@ from reviews.api.urls import api
 
 SCHEMA: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema()))
 COMPONENTS = SCHEMA["components"]["schemas"]
+
+
+# Places that take or return any JSON, because they repeat members of imported files or differ by action.
+FREE = {
+    "ContextOut.context[]": "passages keep all their members",
+    "ContextOut.conversation[]": "messages keep all their members",
+    "ContextOut.reference": "as in the file: a text, an object or an array",
+    "ContextOut.final_answer": "as in the file",
+    "ContextOut.metadata": "as in the file",
+    "NamedResponseOut.response": "as in the file: a text, an object or an array",
+    "RecordOut.fields": "the record as in the file",
+    "CriterionOut.score": "as the judge wrote it",
+    "FileDecisionOut.corrected_scores": "as in the file",
+    "SideOut.corrected_scores": "perhaps as in the file",
+    "EventOut.detail": "differs by action",
+}
+_NOTES = {"title", "description", "default", "examples"}
+
+
+def untyped(schema: Any, place: str) -> Iterator[str]:
+    """Yield the places below a schema that allow any JSON value, or any object."""
+    kind = schema if isinstance(schema, dict) else {}
+    said = set(kind) - _NOTES
+    has_any_member = kind.get("type") == "object" and kind.get("additionalProperties", True) in (True, {})
+    if not said or (has_any_member and "properties" not in said):
+        yield place
+    for name, member in kind.get("properties", {}).items():
+        yield from untyped(member, f"{place}.{name}")
+    for word in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        for one in kind.get(word, ()):
+            yield from untyped(one, place)
+    if kind.get("type") == "array":
+        yield from untyped(kind.get("items"), f"{place}[]")
+    if isinstance(kind.get("additionalProperties"), dict):
+        yield from untyped(kind["additionalProperties"], f"{place}.*")
+
+
+def places() -> Iterator[tuple[str, Any]]:
+    """Yield the schemas of all components, parameters, bodies and responses."""
+    yield from COMPONENTS.items()
+    for methods in SCHEMA["paths"].values():
+        for operation in methods.values():
+            name = operation["operationId"]
+            for one in operation.get("parameters", ()):
+                yield f"{name}?{one['name']}", one["schema"]
+            for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+                for kind, content in part.get("content", {}).items():
+                    yield f"{name} {kind}", content["schema"]
+
+
+def test_only_places_with_a_reason_are_untyped() -> None:
+    assert {place for name, schema in places() for place in untyped(schema, name)} == {*FREE}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        True,
+        {},
+        {"type": "object"},
+        {"anyOf": [{"type": "null"}, {"type": "array"}]},
+        {"title": "Of any type"},
+    ],
+)
+def test_untyped_schema_is_found(schema: Any) -> None:
+    assert [*untyped({"properties": {"one": schema}}, "Out")]
 
 
 def bodies() -> set[str]:

@@ -198,7 +198,7 @@ def test_figures_about_the_judge(client: Client, run: ClientRun, tmp_path: Path)
 def test_audit_events_are_found(client: Client, run: ClientRun) -> None:
     run.set_guideline("Be strict.")
     [event] = client.audit_events(run="nightly", action="write guideline")
-    assert event["action"] == "write guideline"
+    assert event.action == "write guideline"
 
 
 def test_operation_without_a_method_is_called(client: Client, run: ClientRun) -> None:

@@ -296,13 +296,20 @@ def test_scores_of_lines_of_another_tool_are_an_error(conversation: Conversation
         conversation.hold([lines], lambda client: client.run("a").scores())
 
 
+EVENT = dict.fromkeys(("actor", "address", "run", "import", "evaluation")) | {
+    "at": "2026-11-23T14:05:00.000000Z",
+    **dict.fromkeys(("actor_name", "action", "run_name", "record"), ""),
+    "detail": {},
+}
+
+
 def test_pages_follow_each_other(conversation: Conversation) -> None:
     pages: Answers = [
-        {"status_code": 200, "json": {"events": [{"id": number}], "next": cursor}}
+        {"status_code": 200, "json": {"events": [EVENT | {"id": number}], "next": cursor}}
         for number, cursor in ((1, "c1"), (2, None))
     ]
     found = conversation.hold(pages, lambda client: client.audit_events(person="ana"))
-    assert found == [{"id": 1}, {"id": 2}]
+    assert [event.id for event in found] == [1, 2]
     assert [request.url.query for request in conversation.requests] == [b"person=ana", b"person=ana&after=c1"]
 
 

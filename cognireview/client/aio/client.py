@@ -132,7 +132,7 @@ class AsyncClient:
         """Return the token that the client sends, with the scopes that the role of its owner allows."""
         return await self._transport.send(operations.OWN_TOKEN)
 
-    async def audit_events(self, **filters: Any) -> AsyncIterator[dict[str, Any]]:
+    async def audit_events(self, **filters: Any) -> AsyncIterator[responses.AuditEvent]:
         """Yield audit events of all pages, newest first: by `person`, `action`, `run`, `record` and more."""
         query = dict(filters)
         while True:

@@ -130,7 +130,7 @@ class Client:
         """Return the token that the client sends, with the scopes that the role of its owner allows."""
         return self._transport.send(operations.OWN_TOKEN)
 
-    def audit_events(self, **filters: Any) -> Iterator[dict[str, Any]]:
+    def audit_events(self, **filters: Any) -> Iterator[responses.AuditEvent]:
         """Yield audit events of all pages, newest first: by `person`, `action`, `run`, `record` and more."""
         query = dict(filters)
         while True:

@@ -1,0 +1,356 @@
+"""The parts of the report on a judge as dataclasses. docs/judge.md defines each figure."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from cognireview.client.estimates import Basis, Estimate, Metrics, Part, Scope
+
+
+@dataclass(frozen=True)
+class FacetCount:
+    """The number of records with a value of a list filter."""
+
+    name: str
+    value: str
+    title: str
+    records: int
+
+
+@dataclass(frozen=True)
+class BlindReview:
+    """Whether records of the run can be reviewed blind."""
+
+    is_possible: bool
+    why_not: str
+
+
+@dataclass(frozen=True)
+class Data:
+    """Counts of the records that the figures are based on. Null and empty until they are counted."""
+
+    records: int | None
+    flagged: int | None
+    no_verdict: int | None
+    verdicts_read: int | None
+    is_counted: bool
+    sentences: list[str]
+    verifications: list[FacetCount]
+    contradictions: list[FacetCount]
+    families: list[FacetCount]
+    blind_review: BlindReview
+
+
+@dataclass(frozen=True)
+class PartMetrics(Metrics):
+    """The metrics of a criterion, or of the verdict, by basis and part."""
+
+    basis: Basis
+    part: Part
+
+
+@dataclass(frozen=True)
+class JudgeGroup:
+    """A judge with a prompt and an evaluated model."""
+
+    judge: str
+    template: str
+    model: str
+
+
+@dataclass(frozen=True)
+class GroupAccuracy:
+    """The accuracy of a judge with a prompt on a model, from blind ratings."""
+
+    group: JudgeGroup
+    criterion: str | None
+    part: Part
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class RatingCount:
+    """The number of ratings of the verdict."""
+
+    basis: Basis
+    part: Part
+    ratings: int
+
+
+@dataclass(frozen=True)
+class AfterReveal:
+    """Blind scores that reviewers changed after they saw those of the judge."""
+
+    criterion: str | None
+    changed: Estimate
+    towards_judge: int
+    away_from_judge: int
+
+
+@dataclass(frozen=True)
+class JudgeVsHuman:
+    """The judge compared with reviewers."""
+
+    scope: Scope
+    bases: dict[str, str]
+    parts: dict[str, str]
+    ratings: list[RatingCount]
+    records: dict[str, int]
+    unsampled: int
+    overall: list[PartMetrics]
+    groups: list[GroupAccuracy]
+    after_reveal: list[AfterReveal]
+    unknown: str
+    left_out: str
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The lowest and the highest accuracy that the missing ratings leave possible."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Funnel:
+    """Records assigned to blind review, by what became of them."""
+
+    assigned: int
+    locked_in: int
+    changed: int
+    escalated: int
+    closed: int
+    ratings: int
+    outdated: int
+    sentences: list[str]
+    bounds: Bounds | None
+
+
+@dataclass(frozen=True)
+class ReviewerAgreement:
+    """The agreement of blind ratings among reviewers."""
+
+    criterion: str | None
+    alpha: Estimate
+    ordinal_alpha: Estimate
+    fleiss_kappa: Estimate
+    unanimous: Estimate
+
+
+@dataclass(frozen=True)
+class ComparedReviewer:
+    """The judge compared with one reviewer."""
+
+    reviewer: str
+    judge_closer: float
+    reviewer_closer: float
+    difference: Estimate
+    is_testable: bool
+
+
+@dataclass(frozen=True)
+class Epsilon:
+    """Whether the judge may replace reviewers, for one epsilon."""
+
+    epsilon: float
+    suits: str
+    winning_rate: float | None
+    tested: int
+    outcome: Literal["passed", "shown worse", "not shown yet"]
+    replaces: list[str]
+    missing: str
+
+
+@dataclass(frozen=True)
+class AltTest:
+    """Whether a judge may replace a reviewer."""
+
+    judge: str
+    criterion: str | None
+    records: int
+    advantage: Estimate
+    reviewers: list[ComparedReviewer]
+    answers: list[Epsilon]
+
+
+@dataclass(frozen=True)
+class PositionBias:
+    """Whether the order of two responses changes the judge's choice."""
+
+    criterion: str
+    judge: str
+    template: str
+    outcome: Literal["first", "second", "not shown"]
+    first_share: Estimate
+    balanced_share: Estimate
+    changed: Estimate
+    first_twice: Estimate
+    second_twice: Estimate
+    accuracy_first: Estimate
+    accuracy_second: Estimate
+    accuracy_difference: Estimate
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class FlagReason:
+    """The precision and recall of a flag reason."""
+
+    key: str
+    title: str
+    flagged: int | None
+    ratings: int
+    wrong: int
+    precision: Estimate
+    recall: Estimate
+    minutes_why: str
+    advice: Literal["keep", "retire", "not enough data"]
+    because: str
+    timed: int
+    active_minutes: float
+    minutes_per_error: float | None
+
+
+@dataclass(frozen=True)
+class FlagPrecision:
+    """The precision and recall of each flag reason."""
+
+    rule: str
+    families: list[FlagReason]
+    unknown: str
+
+
+@dataclass(frozen=True)
+class FlagStep:
+    """The run after one more flag reason is dropped."""
+
+    dropped: str | None
+    kept: list[str]
+    error_rate: Estimate
+    flagged: int
+    is_shown: bool
+
+
+@dataclass(frozen=True)
+class FlagChoice:
+    """The flag reasons that can be dropped."""
+
+    limit: float
+    steps: list[FlagStep]
+    unknown: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class CriterionMissRate:
+    """How often a score is wrong in unflagged records."""
+
+    criterion: str
+    miss_rate: Estimate
+
+
+@dataclass(frozen=True)
+class MissedErrors:
+    """Errors among unflagged records."""
+
+    share: float
+    records: int | None
+    ratings: int
+    unsampled: int
+    miss_rate: Estimate
+    flagged_error_rate: Estimate
+    flag_recall: Estimate
+    missed: Estimate
+    criteria: list[CriterionMissRate]
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class RankedModel:
+    """A model with its pass rates and ranks."""
+
+    model: str
+    judge_rate: float | None
+    records: int
+    judged: int
+    passes: int
+    ratings: int
+    judge_rank: int | None
+    estimate: Estimate
+    best_rank: int | None
+    worst_rank: int | None
+
+
+@dataclass(frozen=True)
+class RankingDisagreement:
+    """A pair of models that the judge and reviewers rank in opposite order."""
+
+    ahead: str
+    behind: str
+    difference: Estimate
+    is_significant: bool
+    p: float
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The models as ranked by the judge and by reviewers."""
+
+    models: list[RankedModel]
+    ranking_disagreements: list[RankingDisagreement]
+    pairs: int
+    sentences: list[str]
+
+
+@dataclass(frozen=True)
+class ErrorExample:
+    """A record for which a cause was named."""
+
+    evaluation_id: str
+    title: str
+    model: str
+    judge: str
+    criterion: str
+    cause: str
+    judge_score: str
+    judge_justification: str
+    human_score: str
+    human_justification: str
+    comment: str
+    reviewer: str
+
+
+@dataclass(frozen=True)
+class CriterionMentions:
+    """How often a cause was named for a criterion."""
+
+    criterion: str
+    mentions: int
+
+
+@dataclass(frozen=True)
+class NamedCause:
+    """A cause of the judge's errors."""
+
+    cause: str
+    criteria: list[CriterionMentions]
+    title: str
+    mentions: int
+    examples: list[ErrorExample]
+
+
+@dataclass(frozen=True)
+class TemplateErrors:
+    """The causes named for a prompt."""
+
+    template: str
+    mentions: int
+    causes: list[NamedCause]
+
+
+@dataclass(frozen=True)
+class ErrorAnalysis:
+    """Causes of the judge's errors, by prompt."""
+
+    mentions: int
+    templates: list[TemplateErrors]

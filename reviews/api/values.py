@@ -1,0 +1,41 @@
+"""JSON values in responses and bodies that have no fixed members."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+_SCORE = {"type": ["string", "number", "boolean"]}
+
+# A score: a text, a number or a boolean.
+Score = Annotated[Any, WithJsonSchema(_SCORE)]
+
+
+def _check_score(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise PydanticCustomError("score", "A score is a text, a number, true or false.")
+
+
+# A score in a body, or null for none.
+ScoreOrNull = Annotated[
+    Any,
+    AfterValidator(_check_score),
+    WithJsonSchema({"type": [*_SCORE["type"], "null"]}),
+]
+# Criterion -> entry of a decision.
+DecidedScores = Annotated[
+    dict[str, Any],
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "description": "The score, its justification, and all members that the entry has in a file.",
+                "properties": {"score": _SCORE},
+                "required": ["score"],
+                "additionalProperties": True,
+            },
+        }
+    ),
+]
