@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from cognireview.client import figures, responses, site_responses
+from cognireview.client import audit, figures, responses, site_responses
 
 T = TypeVar("T")
 _RECORD = "/runs/{run}/evaluations/{evaluation_id}"
@@ -141,10 +141,10 @@ WITHDRAW_ESCALATION: Operation[None] = Operation("DELETE", "/escalations/{escala
 
 OWN_TOKEN: Operation[responses.Token] = Operation("GET", "/tokens/own", responses.Token)
 
-AUDIT_EVENTS: Operation[responses.AuditPage] = Operation(
+AUDIT_EVENTS: Operation[audit.AuditPage] = Operation(
     "GET",
     "/audit/events",
-    responses.AuditPage,
+    audit.AuditPage,
     ("person", "action", "run", "record", "address", "since", "until", "after", "limit"),
 )
 

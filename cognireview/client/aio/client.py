@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import httpx2
 
-from cognireview.client import figures, operations, responses
+from cognireview.client import audit, figures, operations, responses
 from cognireview.client.aio.imports import AsyncImport
 from cognireview.client.aio.run import AsyncRun
 from cognireview.client.aio.site import AsyncSite
@@ -132,7 +132,7 @@ class AsyncClient:
         """Return the token that the client sends, with the scopes that the role of its owner allows."""
         return await self._transport.send(operations.OWN_TOKEN)
 
-    async def audit_events(self, **filters: Any) -> AsyncIterator[responses.AuditEvent]:
+    async def audit_events(self, **filters: Any) -> AsyncIterator[audit.AuditEvent]:
         """Yield audit events of all pages, newest first: by `person`, `action`, `run`, `record` and more."""
         query = dict(filters)
         while True:

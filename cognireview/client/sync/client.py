@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 import httpx2
 
-from cognireview.client import figures, operations, responses
+from cognireview.client import audit, figures, operations, responses
 from cognireview.client.operations import Operation
 from cognireview.client.requests import Retries, Source, file_name_of, json_body, opened
 from cognireview.client.settings import read_settings
@@ -130,7 +130,7 @@ class Client:
         """Return the token that the client sends, with the scopes that the role of its owner allows."""
         return self._transport.send(operations.OWN_TOKEN)
 
-    def audit_events(self, **filters: Any) -> Iterator[responses.AuditEvent]:
+    def audit_events(self, **filters: Any) -> Iterator[audit.AuditEvent]:
         """Yield audit events of all pages, newest first: by `person`, `action`, `run`, `record` and more."""
         query = dict(filters)
         while True:
