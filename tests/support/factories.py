@@ -26,7 +26,7 @@ class UserFactory(DjangoModelFactory[User]):
         model = User
         skip_postgeneration_save = True
 
-    username = factory.Sequence(lambda n: f"person{n}")
+    username = factory.Sequence(lambda n: f"person{n:05}")  # in the order of their creation
     password = factory.django.Password(PASSWORD)
 
     @factory.post_generation  # type: ignore[untyped-decorator]
