@@ -51,7 +51,6 @@ LOOKED_UP_LATER = {
     "api.uploads._find": "own uploads",
     "views.access.check_not_deleted": "deleted runs, whose names stay hidden",
     "views.review.drafts._renewed": "of a loaded record",
-    "api.saved.saved_out": "of a decision that was made on a loaded record",
 }
 
 SQL_FILES = sorted((BASE_DIR / "reviews").rglob("*.sql"))

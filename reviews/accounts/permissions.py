@@ -3,12 +3,13 @@
 Roles are Django groups. `ROLES` is the complete table; each `migrate` writes it to the database.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
-from django.db.models import Q, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Manager, OuterRef, Q, QuerySet
 
 from reviews.models import Escalation, Evaluation, Run, User
 
@@ -72,6 +73,36 @@ def loaded_role(user: User) -> str:
     """Return the highest role of a user with prefetched groups, or an empty string (no query)."""
     roles = {group.name for group in user.groups.all()}
     return next((role for role in reversed(ROLES) if role in roles), "")
+
+
+# Attribute of a loaded person: the permissions of their role (keys of `_SENTENCES`).
+_LOADED = "loaded_permissions"
+
+
+def permissions_of(person: str) -> ArraySubquery:
+    """Return the expression for the permissions of a role; `person` is the path to the key of its person."""
+    found = Permission.objects.filter(group__user=OuterRef(person), content_type__app_label="reviews")
+    return ArraySubquery(found.order_by().values("codename"))
+
+
+def with_permissions(people: Manager[User]) -> QuerySet[User]:
+    """Load the permissions of people in the query that loads them: see `loaded_permissions`."""
+    return people.annotate(**{_LOADED: permissions_of("pk")})
+
+
+def set_permissions(person: User, names: Iterable[str]) -> None:
+    """Keep permissions that a query loaded with `permissions_of`."""
+    setattr(person, _LOADED, [*names])
+
+
+def loaded_permissions(person: User) -> set[str] | None:
+    """Return the permissions that were loaded with an active person, as `has_perm` names them.
+
+    None if a query has to look for them.
+    """
+    if person.is_superuser or not person.is_active or _LOADED not in vars(person):
+        return None
+    return {f"reviews.{codename}" for codename in vars(person)[_LOADED]}
 
 
 def check(user: User, codename: str) -> None:

@@ -23,9 +23,10 @@ from reviews.api.preconditions import IF_MATCH, only_if_match, set_etag
 from reviews.api.problems import Problem
 from reviews.api.readings import register_readings
 from reviews.models import Evaluation, User
+from reviews.models.evaluations import draws_samples
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
-from reviews.review import blind_scoring, decisions, independent_reviews
+from reviews.review import blind_scoring, decisions, independent_reviews, versions
 
 router = Router(tags=["review"])
 
@@ -54,13 +55,12 @@ def claim_next_record(
     filters = read_filters(wanted.filters if wanted else {})
     # Claiming a record changes these two.
     filters = filters.with_only("status", "").with_only("claimed-by", "")
-    found = get_run(run, request.user)
+    found = get_run(run, request.user, draws_samples=draws_samples())
     condition = filters.condition(found, request.user)
     claimed = claims.claim_next(run=found, reviewer=request.user, condition=condition)
     if claimed is None:
         return Status(204, None)
-    record = get_record(run, claimed.evaluation_id, request.user)
-    return Status(200, set_etag(response, shapes.record_out(record, request.user)))
+    return Status(200, set_etag(response, shapes.record_out(claimed, request.user)))
 
 
 @operation(
@@ -109,10 +109,18 @@ def submit_review(
 
     409 names the person who was first and since when; 422 names the invalid fields.
     """
-    record = get_record(run, evaluation_id, request.user)
     submission = saved.submission_of(request.user, key)
+    record = get_record(
+        run,
+        evaluation_id,
+        request.user,
+        is_repeated=versions.is_sent(submission),
+        has_locked_in=blind_scoring.has_locked_in(request.user),
+    )
     with _explained_conflict(record, request.user):
-        if before := saved.saved_before(submission, record, request.user, sent):
+        if vars(record)["is_repeated"] and (
+            before := saved.saved_before(submission, record, request.user, sent)
+        ):
             return before
         if blind_scoring.is_hidden(record, request.user):
             raise Problem(
@@ -121,7 +129,8 @@ def submit_review(
                 "see the judge's scores and can decide.",
                 slug="blind-scores-missing",
             )
-        blind_scores = blind_scoring.find_locked_in(record, request.user)
+        has_locked_in = vars(record)["has_locked_in"]
+        blind_scores = blind_scoring.find_locked_in(record, request.user) if has_locked_in else None
         others = independent_reviews.readable_for_adjudication(record, request.user)
         arguments = entries.decision_arguments(record, sent, submission, blind_scores, others)
         made = decisions.submit(evaluation_id=record.pk, reviewer=request.user, **arguments)

@@ -54,7 +54,7 @@ def saved_before(
 
 
 def saved_out(made: Review) -> dict[str, Any]:
-    record = Evaluation.objects.get(pk=made.evaluation_id)
+    record = made.evaluation
     decision = shapes.decision_out(made)
     if record.review_id == made.pk:
         outcome = "current"

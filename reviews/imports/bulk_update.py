@@ -10,6 +10,7 @@ from django.utils import timezone
 from reviews.audit import events
 from reviews.imports.reconcile import IncomingRecord, Reconciled
 from reviews.models import Evaluation, FileConflict, Import
+from reviews.records.criteria_order import encode_order
 from reviews.records.extracted_scores import encode_extracted
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.review import blind_scoring, independent_reviews, status_changes
@@ -36,6 +37,7 @@ def apply_updates(target: Import, reconciled: Iterable[Reconciled]) -> None:
                 values["extracted_scores"] = encode_extracted(
                     one.values.parsed_rubric_scores, one.values.raw_judge_output
                 )
+                values["criteria_order"] = encode_order(one.values.parsed_rubric_scores)
                 state = {name: getattr(one, name) for name in ("is_sampled", "is_outdated", "keeps_review")}
                 changed.append(place | values | state)
                 if one.reopens:

@@ -62,6 +62,13 @@ class Migration(migrations.Migration):
                         null=True,
                     ),
                 ),
+                (
+                    "criteria_order",
+                    models.TextField(
+                        help_text="Order of the parsed scores in the file (`criteria_order`). Null if it is that of jsonb.",
+                        null=True,
+                    ),
+                ),
                 ("aggregated_score", models.TextField(null=True)),
                 ("final_answer_verified", models.BooleanField(null=True)),
                 ("verification_message", models.TextField(null=True)),

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from django.db import models
 from django.db.models import Q, Value
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Collate, Length, Now
 from django.utils import timezone
 
@@ -104,6 +105,10 @@ class Evaluation(models.Model):
     extracted_scores = models.JSONField(
         null=True,
         help_text="Scores extracted from raw output at import (`extracted_scores`). Null if parsed.",
+    )
+    criteria_order = models.TextField(
+        null=True,
+        help_text="Order of the parsed scores in the file (`criteria_order`). Null if it is that of jsonb.",
     )
     aggregated_score = models.TextField(null=True)
     final_answer_verified = models.BooleanField(null=True)
@@ -351,6 +356,13 @@ class Evaluation(models.Model):
     def shown_status(self) -> str:
         """The status to show. Sampled and flagged records in the queue must show the same one."""
         return NEEDS_REVIEW if self.hides_reasons else self.human_review_status
+
+
+def draws_samples() -> Combinable:
+    """Return the annotation of runs that sets `Run.draws_samples`, which saves a query."""
+    sampled = IN_QUEUE & Q(run=models.OuterRef("pk"), is_sampled=True)
+    has_samples = models.Exists(Evaluation.objects.filter(sampled))
+    return models.ExpressionWrapper(Q(sample_share__gt=0) | has_samples, models.BooleanField())
 
 
 class Skip(models.Model):

@@ -239,8 +239,11 @@ def check_not_archived(run: Run) -> None:
         raise RunArchived(run.name)
 
 
-def check_available(evaluation: Evaluation, reviewer: User) -> None:
-    """Raise `RecordUnavailable` unless the reviewer may claim the record now."""
+def check_available(evaluation: Evaluation, reviewer: User, *, waiting: Sequence[int] | None = None) -> None:
+    """Raise `RecordUnavailable` unless the reviewer may claim the record now.
+
+    `waiting` are the keys of the open independent reviews, if the caller has them.
+    """
     review = evaluation.review
     if review and not evaluation.in_queue:
         if review.reviewer == reviewer:
@@ -255,15 +258,15 @@ def check_available(evaluation: Evaluation, reviewer: User) -> None:
     if evaluation.is_escalated and not can(reviewer, "lead_review"):
         raise RecordUnavailable(_escalated_reason(evaluation))
     if not evaluation.is_escalated:
-        _check_independent(evaluation, reviewer)
+        _check_independent(evaluation, reviewer, waiting)
     check_unclaimed(evaluation, reviewer)
 
 
-def _check_independent(evaluation: Evaluation, reviewer: User) -> None:
+def _check_independent(evaluation: Evaluation, reviewer: User, waiting: Sequence[int] | None) -> None:
     """Raise `RecordUnavailable` if the record waits for independent reviews of others only."""
-    given = dict(
-        evaluation.independent_reviews.filter(is_open=True).values_list("reviewer", "review__submitted_at")
-    )
+    are_open = evaluation.independent_reviews.filter(is_open=True)
+    no_reviews = waiting is not None and not waiting
+    given = {} if no_reviews else dict(are_open.values_list("reviewer", "review__submitted_at"))
     if reviewer.pk in given:
         at = format_time(given[reviewer.pk])
         raise RecordUnavailable(f"You submitted your review at {at}. Waiting for the other reviewers.")

@@ -46,7 +46,7 @@ def claim_first(
     }
     statement = _CLAIM_NEXT.replace(_FILTER, _filter(run, condition))
     for evaluation in Evaluation.objects.raw(statement, values):
-        evaluation.run = run
+        evaluation.run, evaluation.claimed_by = run, claim.claimed_by
         return Claimed(evaluation, vars(evaluation)["was_claimed"], vars(evaluation)["draft"])
     return None
 

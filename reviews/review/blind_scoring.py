@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events, reveals
@@ -83,6 +83,12 @@ def find_locked_in(evaluation: Evaluation, reviewer: User) -> BlindScores | None
         source_import_id=evaluation.source_import_id,
         source_line=evaluation.source_line,
     ).first()
+
+
+def has_locked_in(reviewer: User) -> Exists:
+    """Return the expression of evaluations for whether `find_locked_in` finds scores."""
+    place = {name: OuterRef(name) for name in ("source_import_id", "source_line")}
+    return Exists(BlindScores.objects.filter(evaluation=OuterRef("pk"), reviewer=reviewer, **place))
 
 
 def check_locked_in(evaluation: Evaluation, reviewer: User) -> None:

@@ -14,9 +14,17 @@ from reviews.storage.line_reader import stored_record
 
 
 def make_current(
-    action: str, evaluation: Evaluation, review: Review, also: Mapping[str, Any] | None = None
+    action: str,
+    evaluation: Evaluation,
+    review: Review,
+    also: Mapping[str, Any] | None = None,
+    *,
+    has_draft: bool = True,
 ) -> None:
-    """Make a version the current decision of a locked record, and audit it. `also` adds to the event."""
+    """Make a version the current decision of a locked record, and audit it. `also` adds to the event.
+
+    `has_draft` is false if the caller knows that the reviewer has no draft of the record.
+    """
     before, reviewer = evaluation.human, review.reviewer
     entered: dict[str, Any] = {}
     if review_versions.confirms_judge(evaluation, review):
@@ -31,7 +39,8 @@ def make_current(
         evaluation.human_review_comments = review.comments
     evaluation.review, evaluation.is_outdated = review, False
     save_decision(evaluation)
-    drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
+    if has_draft:
+        drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
     events.record(
         action,
         actor=reviewer,

@@ -4,7 +4,7 @@ Each write is one transaction: a review version, the human_* columns and an audi
 used unchanged, both when the file is imported and when a lead resolves a conflict in its favour.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Unpack
 from uuid import UUID, uuid4
 
@@ -23,6 +23,7 @@ from reviews.review.current_decision import human_changes, make_current, save_de
 from reviews.review.decision import Decision
 from reviews.review.escalation_rows import decide_escalation, reopen_escalation
 from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
+from reviews.review.versions import Basis
 
 
 @transaction.atomic
@@ -37,16 +38,17 @@ def submit(
     """
     check(reviewer, "review_evaluation")
     evaluation = claims.lock_evaluation(evaluation_id)
-    sent_before = review_versions.sent_before(submission, evaluation, reviewer)
-    if sent_before:
+    basis = review_versions.load_basis(evaluation, reviewer, submission)
+    if basis.is_repeated:
+        sent_before = review_versions.sent_before(submission, evaluation, reviewer)
+        assert sent_before
         return sent_before
-    check_decidable(evaluation, reviewer, decision["scores"])
+    check_decidable(evaluation, reviewer, decision["scores"], waiting=basis.open_reviews)
     check_version(evaluation, version)
     blind_scoring.check_locked_in(evaluation, reviewer)
-    waiting = independent_reviews.open_keys(evaluation)
-    if independent_reviews.are_wanted(evaluation, waiting):
+    if independent_reviews.are_wanted(evaluation, basis.open_reviews):
         return independent_reviews.submit(evaluation, reviewer, submission, decision)
-    review = _decide("submit", evaluation, reviewer, submission, waiting=waiting, **decision)
+    review = _decide("submit", evaluation, reviewer, submission, basis=basis, **decision)
     standing_sample.draw(evaluation, review)
     return review
 
@@ -171,17 +173,17 @@ def _decide(
     submission: UUID,
     also: Mapping[str, Any] | None = None,
     *,
-    waiting: Sequence[int] | None = None,
+    basis: Basis | None = None,
     **decision: Unpack[Decision],
 ) -> Review:
     """Create a version and make it the current decision. `also` has further details of the audit event.
 
-    `waiting` are the keys of the open independent reviews that it closes, if the caller has them.
+    `basis` is that of the version, if the caller has it.
     """
     ended = decide_escalation(evaluation, actor=reviewer)
     if ended is not None:
         also = {**(also or {}), "escalation": ended}
-    closed = independent_reviews.close(evaluation, waiting)
+    closed = independent_reviews.close(evaluation, basis.open_reviews if basis else None)
     if closed:
         same = independent_reviews.same_scores(closed, decision["scores"])
         also = {**(also or {}), "same_scores": same}
@@ -192,8 +194,9 @@ def _decide(
         decision,
         escalation=ended,
         independent_reviews=closed,
+        basis=basis,
     )
-    make_current(action, evaluation, review, also)
+    make_current(action, evaluation, review, also, has_draft=basis is None or basis.has_draft)
     return review
 
 

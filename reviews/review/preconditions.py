@@ -1,5 +1,7 @@
 """Raise `Conflict` when a record has changed since the reviewer opened it."""
 
+from collections.abc import Sequence
+
 from reviews.models import AuditEvent, Evaluation, Review, User
 from reviews.queue.claims import check_available, format_time
 from reviews.records.conflicts import Conflict, RecordReimported, RecordUnavailable
@@ -19,13 +21,20 @@ _CHANGES = {
 }
 
 
-def check_decidable(evaluation: Evaluation, reviewer: User, scores: Scores | None = None) -> None:
+def check_decidable(
+    evaluation: Evaluation,
+    reviewer: User,
+    scores: Scores | None = None,
+    *,
+    waiting: Sequence[int] | None = None,
+) -> None:
     """Raise `RecordUnavailable` unless the reviewer may decide the record now.
 
-    If somebody else decided first, the reason says how far `scores` differ from that decision.
+    If somebody else decided first, the reason says how far `scores` differ from that decision. `waiting` is
+    that of `check_available`.
     """
     try:
-        check_available(evaluation, reviewer)
+        check_available(evaluation, reviewer, waiting=waiting)
     except RecordUnavailable as unavailable:
         decided = evaluation.review.corrected_scores if evaluation.review and evaluation.is_decided else None
         if not decided or not scores:

@@ -74,7 +74,15 @@ _TYPES = {
     "BigIntegerField": "bigint",
     "BinaryField": "bytea",
 }
-_COLUMNS = ("source_line", "content_hash", "extracted_scores", "is_sampled", "is_outdated", *Record._fields)
+_COLUMNS = (
+    "source_line",
+    "content_hash",
+    "extracted_scores",
+    "criteria_order",
+    "is_sampled",
+    "is_outdated",
+    *Record._fields,
+)
 _COLUMN_TYPES = {name: _TYPES[Evaluation._meta.get_field(name).get_internal_type()] for name in _COLUMNS}
 # The new rows come as one JSON text.
 _UPDATE_RECORDS = f"""
@@ -143,7 +151,8 @@ def update_records(source: Import, rows: Sequence[dict[str, Any]]) -> None:
     """Give known records the values of their new lines in a file.
 
     Each row has "id", "source_line", "content_hash" (as a bytea literal in hexadecimal), "extracted_scores",
-    "is_sampled", "is_outdated", "keeps_review" (the current decision stays), and the columns of `Record`.
+    "criteria_order", "is_sampled", "is_outdated", "keeps_review" (the current decision stays), and the
+    columns of `Record`.
     """
     with connection.cursor() as cursor:
         cursor.execute(_UPDATE_RECORDS, [source.pk, orjson.dumps(rows).decode()])

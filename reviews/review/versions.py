@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Exists
 from django.utils import timezone
 
 from reviews.models import Evaluation, FileConflict, Review, User
@@ -20,7 +21,11 @@ from reviews.search import strata
 
 # One query, because a reviewer waits for it.
 _BASIS = """
-    SELECT (SELECT count(*) FROM review WHERE evaluation_id = %(evaluation)s),
+    SELECT EXISTS (SELECT FROM review WHERE submission = %(submission)s),
+           EXISTS (SELECT FROM draft WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s),
+           ARRAY(SELECT id FROM independent_review
+                 WHERE evaluation_id = %(evaluation)s AND is_open ORDER BY id),
+           (SELECT count(*) FROM review WHERE evaluation_id = %(evaluation)s),
            (SELECT scores::text FROM blind_scores
             WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s
               AND source_import_id = %(import)s AND source_line = %(line)s),
@@ -30,19 +35,27 @@ _BASIS = """
 """
 
 
-class _Basis(NamedTuple):
-    """Values that a new version stores about its record."""
+class Basis(NamedTuple):
+    """The rows of a locked record that a new version depends on."""
 
+    #: Whether an earlier request had this submission key: see `sent_before`.
+    is_repeated: bool
+    #: Whether the reviewer has a draft of the record.
+    has_draft: bool
+    #: The keys of the open independent reviews.
+    open_reviews: list[int]
     #: Number of earlier versions.
     versions: int
     #: The scores that the reviewer locked in.
     blind_scores: dict[str, Any] | None
-    #: The key of the record's stratum.
-    stratum: int
+    #: The key of the record's stratum; None for the first record of a stratum.
+    stratum: int | None
 
 
-def _load_basis(evaluation: Evaluation, reviewer: User) -> _Basis:
+def load_basis(evaluation: Evaluation, reviewer: User, submission: UUID) -> Basis:
+    """Load the basis of a new version of a locked record. One query."""
     values: dict[str, Any] = {
+        "submission": submission,
         "evaluation": evaluation.pk,
         "reviewer": reviewer.pk,
         "import": evaluation.source_import_id,
@@ -55,9 +68,9 @@ def _load_basis(evaluation: Evaluation, reviewer: User) -> _Basis:
     }
     with connection.cursor() as cursor:
         cursor.execute(_BASIS, values)
-        [(versions, blind_scores, stratum)] = cursor.fetchall()
+        [(is_repeated, has_draft, open_reviews, versions, blind_scores, stratum)] = cursor.fetchall()
     locked_in = None if blind_scores is None else json.loads(blind_scores)
-    return _Basis(versions, locked_in, stratum or strata.get_stratum(evaluation).pk)
+    return Basis(is_repeated, has_draft, open_reviews, versions, locked_in, stratum)
 
 
 def add(
@@ -68,15 +81,17 @@ def add(
     *,
     escalation: int | None = None,
     independent_reviews: Sequence[int] = (),
+    basis: Basis | None = None,
 ) -> Review:
     """Create the next version of a record's decision.
 
     `escalation` and `independent_reviews` are keys of rows that the decision closes. Undo reopens them.
+    `basis` is loaded unless the caller has it.
     """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
     rubric = run_rubric(evaluation.run)
     compared = compare_with_judge(judged, scores, causes, rubric, evaluation.aggregated_score)
-    basis = _load_basis(evaluation, reviewer)
+    basis = basis or load_basis(evaluation, reviewer, submission)
     before = _state_to_restore(evaluation, escalation, independent_reviews)
     return Review.objects.create(
         evaluation=evaluation,
@@ -96,7 +111,7 @@ def add(
         changes=compared.changes,
         judged_verdict=compared.judged_verdict,
         verdict=compared.verdict,
-        stratum_id=basis.stratum,
+        stratum_id=basis.stratum or strata.get_stratum(evaluation).pk,
         families=blind_score_rows.families(evaluation),
         is_sampled=evaluation.is_sampled,
         blind_scores=basis.blind_scores,
@@ -119,6 +134,11 @@ def _state_to_restore(
         "escalation": escalation,
     }
     return state | ({"independent_reviews": [*independent_reviews]} if independent_reviews else {})
+
+
+def is_sent(submission: UUID) -> Exists:
+    """Return the expression for whether a request had this submission key: see `sent_before`."""
+    return Exists(Review.objects.filter(submission=submission))
 
 
 def sent_before(submission: UUID, evaluation: Evaluation, reviewer: User) -> Review | None:

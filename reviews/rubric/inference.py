@@ -106,7 +106,7 @@ def _sample(run: Run) -> list[Evaluation]:
         cursor.execute(_SAMPLE, [[pk for pk, _ in places], [line for _, line in places], run.pk, _LARGEST])
         keys = [key for (key,) in cursor.fetchall()]
         cursor.execute(_ANY_WAY)
-    columns = ("extracted_scores", "parsed_rubric_scores", "source_import", "source_line")
+    columns = ("extracted_scores", "parsed_rubric_scores", "criteria_order")
     return list(Evaluation.objects.filter(pk__in=keys).order_by("pk").only(*columns))
 
 

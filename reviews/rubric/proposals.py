@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from reviews.models import Evaluation, SourceChunk
+from reviews.models import Evaluation
 from reviews.records import extracted_scores
+from reviews.records.criteria_order import in_file_order
 from reviews.records.rubric import Rubric
-from reviews.records.schema import LineError
 from reviews.records.score_extraction import Repair
 from reviews.records.scores import format_score
-from reviews.storage import corruption
-from reviews.storage.corruption import CorruptData
-from reviews.storage.line_reader import stored_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def read_own_proposals(evaluation: Evaluation) -> list[Proposal]:
     """Return the record's own criteria, in the order of the file or of the raw output."""
     if evaluation.parsed_rubric_scores:
         judged = evaluation.parsed_rubric_scores
-        return [_judged(name, judged[name]) for name in _names(evaluation)]
+        return [_judged(name, judged[name]) for name in in_file_order(judged, evaluation.criteria_order)]
     return [
         Proposal(
             criterion=proposal.criterion,
@@ -75,21 +72,6 @@ def read_own_proposals(evaluation: Evaluation) -> list[Proposal]:
         )
         for proposal in extracted_scores.read_extracted(evaluation).proposals
     ]
-
-
-def _names(evaluation: Evaluation) -> list[str]:
-    """Return the criteria in the order of the file, which jsonb does not keep."""
-    mirrored = evaluation.parsed_rubric_scores
-    try:
-        kept = stored_record(evaluation)
-    except (SourceChunk.DoesNotExist, LineError):
-        return list(mirrored)
-    except CorruptData as damaged:
-        # The record itself is whole; only the order of its criteria is unknown.
-        corruption.log_corruption(damaged)
-        return list(mirrored)
-    in_file = [name for name in kept.parsed_rubric_scores if name in mirrored]
-    return in_file if len(in_file) == len(mirrored) else list(mirrored)
 
 
 def _judged(name: str, entry: Any) -> Proposal:

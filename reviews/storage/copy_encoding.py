@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import orjson
 
+from reviews.records.criteria_order import encode_order
 from reviews.records.extracted_scores import encode_extracted
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import (
@@ -29,7 +30,7 @@ from reviews.records.translation import Translation, read_translated, translate
 from reviews.storage.json_document import on_one_line
 
 _PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
-COLUMNS = (*_PLACE, *Record._fields, "extracted_scores")
+COLUMNS = (*_PLACE, *Record._fields, "extracted_scores", "criteria_order")
 JSON_FIELDS = (
     "raw_judge_output",
     "parsed_rubric_scores",
@@ -95,6 +96,7 @@ def encode_record(record: Record, target: RowKeys, number: int, line_hash: bytes
         if values[place] is not None:
             values[place] = orjson.dumps(values[place])
     values.append(None if record.parsed_rubric_scores else _extracted(record.raw_judge_output))
+    values.append(encode_order(record.parsed_rubric_scores))
     return _row(values, target, number, line_hash)
 
 
@@ -104,7 +106,7 @@ def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
 
 
 def _row(values: list[Any], target: RowKeys, number: int, line_hash: bytes) -> bytes:
-    """Encode the values of a record, with JSON as bytes, followed by the extracted scores."""
+    """Encode the values of a record, with JSON as bytes, followed by the two columns after its fields."""
     run, source = target
     parts = [_place(len(COLUMNS), 8, run, 8, source, 8, number, 8, source, 8, number, 16, line_hash)]
     for value in values:
@@ -234,6 +236,7 @@ def _values(read: _Line, limits: Limits, task_context: bytes | None) -> list[Any
     _put_json(values, limits)
     scores = _read_scores(read.parsed_rubric_scores)
     values.append(None if scores else _extracted(orjson.loads(bytes(read.raw_judge_output))))
+    values.append(encode_order(scores))
     return values
 
 

@@ -526,9 +526,8 @@ class TestHttp:
         assert "does not match its checksum" in answer.content.decode()
         assert len([entry for entry in caplog.records if entry.name == "reviews.storage.corruption"]) == 1
 
-    def test_record_of_a_damaged_file_can_be_read(self, as_ana: Client, caplog: Any) -> None:
+    def test_record_of_a_damaged_file_can_be_read(self, as_ana: Client) -> None:
         assert as_ana.get(reverse("evaluation", args=[record(1).pk])).status_code == 200
-        assert "does not match its checksum" in caplog.text
 
 
 class TestFinishedExport:
