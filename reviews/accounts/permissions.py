@@ -64,8 +64,9 @@ def sync_roles(sender: Any, **_: Any) -> None:
 
 
 def role_of(user: User) -> str:
-    """Return the highest role of a user, or an empty string."""
-    names = set(user.groups.values_list("name", flat=True))
+    """Return the highest role of a user, or an empty string. No query for a user of `with_permissions`."""
+    loaded = getattr(user, _LOADED_ROLES, None)  # of a lazy user, too
+    names = set(user.groups.values_list("name", flat=True) if loaded is None else loaded)
     return next((role for role in reversed(ROLES) if role in names), "")
 
 
@@ -75,8 +76,8 @@ def loaded_role(user: User) -> str:
     return next((role for role in reversed(ROLES) if role in roles), "")
 
 
-# Attribute of a loaded person: the permissions of their role (keys of `_SENTENCES`).
-_LOADED = "loaded_permissions"
+# Attributes of a loaded person: their permissions (keys of `_SENTENCES`) and roles.
+_LOADED, _LOADED_ROLES = "loaded_permissions", "loaded_roles"
 
 
 def permissions_of(person: str) -> ArraySubquery:
@@ -86,8 +87,9 @@ def permissions_of(person: str) -> ArraySubquery:
 
 
 def with_permissions(people: Manager[User]) -> QuerySet[User]:
-    """Load the permissions of people in the query that loads them: see `loaded_permissions`."""
-    return people.annotate(**{_LOADED: permissions_of("pk")})
+    """Load roles and permissions of people in the query that loads them: see `loaded_permissions`."""
+    roles = ArraySubquery(Group.objects.filter(user=OuterRef("pk")).order_by().values("name"))
+    return people.annotate(**{_LOADED: permissions_of("pk"), _LOADED_ROLES: roles})
 
 
 def set_permissions(person: User, names: Iterable[str]) -> None:

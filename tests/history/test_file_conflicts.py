@@ -349,7 +349,7 @@ class TestPage:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         run = disputed(ana, *(f"eval_{n}" for n in range(count)))
-        with django_assert_num_queries(8):
+        with django_assert_num_queries(7):
             as_lea.get(reverse("conflicts", args=[run.pk]))
 
 
