@@ -14,7 +14,7 @@ from reviews.records.rubric import Rubric
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.records.scores import criterion_title, format_score, justification_of, score_of
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search.indexing import judged_criteria
+from reviews.search.facets import judged_criteria
 from reviews.search.verdicts import judge_verdict
 
 PAGE_SIZE = 20

@@ -15,6 +15,7 @@ from reviews.models import FacetCount, Run, RunFacet, StratumCount
 from reviews.review import blind_scoring
 from reviews.review.blind_scoring import BlindFeasibility
 from reviews.search import strata
+from reviews.search.facets import READ_VERDICT
 from reviews.search.filters import FILTERS
 
 DEFINITIONS = {
@@ -92,7 +93,7 @@ def summarize_data(run: Run) -> DataSummary:
     counted = StratumCount.objects.filter(stratum__run=run)
     strata_rows = list(counted.values_list("stratum__is_flagged", "verdict", "evaluations"))
     found = list(_facts(run))
-    read = sum(fact.records for fact in found if fact.name == strata.READ_VERDICT)
+    read = sum(fact.records for fact in found if fact.name == READ_VERDICT)
     without = sum(records for _, verdict, records in strata_rows if not verdict)
     return DataSummary(
         records=sum(records for _, _, records in strata_rows),

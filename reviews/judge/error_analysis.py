@@ -18,7 +18,7 @@ from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.rubric import Rubric
 from reviews.records.scores import criterion_title, format_score, score_of
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search import indexing
+from reviews.search import facets
 
 DEFINITIONS = {
     "mentions": "How often reviewers named the cause. The order shows what to fix first, not how often the "
@@ -270,7 +270,7 @@ def _example(review: Review, criterion: str, cause: str) -> Example:
 
 def quote(review: Review, criterion: str) -> Quote:
     """Quote a criterion of a decision with the judge's score and justification."""
-    judged = indexing.judged_criteria(review.evaluation) if is_unchanged(review) else []
+    judged = facets.judged_criteria(review.evaluation) if is_unchanged(review) else []
     said = next((one.justification for one in judged if one.criterion == criterion), "")
     entry = (review.corrected_scores or {}).get(criterion)
     own = entry.get("justification") if isinstance(entry, Mapping) else None

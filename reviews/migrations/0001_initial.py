@@ -1974,7 +1974,7 @@ class Migration(migrations.Migration):
                 (
                     "name",
                     models.TextField(
-                        help_text="As in `indexing.Facet`. The value of a flag reason is the key of its family."
+                        help_text="As in `facets.Facet`. The value of a flag reason is the key of its family."
                     ),
                 ),
                 ("value", models.TextField()),

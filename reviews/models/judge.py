@@ -60,7 +60,7 @@ class FacetCount(models.Model):
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     name = models.TextField(
-        help_text="As in `indexing.Facet`. The value of a flag reason is the key of its family."
+        help_text="As in `facets.Facet`. The value of a flag reason is the key of its family."
     )
     value = models.TextField()
     evaluations = models.BigIntegerField()

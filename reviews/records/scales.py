@@ -83,13 +83,20 @@ class ValueScale(_ListedScores):
 
     def level(self, score: Any) -> Level | None:
         """Return the level of a score, or None if it has none."""
-        place = self._place(score)
-        if place is None or self.pass_from is None:
-            return None
+        return self._levels.get(_key(score)) if is_score(score) else None
+
+    @cached_property
+    def _levels(self) -> dict[tuple[str, Score], Level]:
+        if self.pass_from is None:
+            return {}
         last_yes, last_partial = self._place(self.pass_from), self._place(self.partial_from)
-        if last_yes is not None and place <= last_yes:
-            return "yes"
-        return "partial" if last_partial is not None and place <= last_partial else "no"
+        levels: dict[tuple[str, Score], Level] = {}
+        for key, place in self._places.items():
+            if last_yes is not None and place <= last_yes:
+                levels[key] = "yes"
+            else:
+                levels[key] = "partial" if last_partial is not None and place <= last_partial else "no"
+        return levels
 
     def rank(self, score: Any) -> float | None:
         """Return a number that is higher for better scores: 1 for the best, 0 for the worst."""

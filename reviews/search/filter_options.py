@@ -6,7 +6,7 @@ from django.db import connection
 
 from reviews.models import FacetCount, Run
 from reviews.records.scores import criterion_title
-from reviews.search import indexing, strata
+from reviews.search import facets, strata
 from reviews.search.filters import FILTERS
 
 MAX_OPTIONS = 200
@@ -79,7 +79,7 @@ def option_counts(run: Run) -> dict[str, dict[str, int]]:
         cursor.execute(_COUNTS, [run.pk])
         for *values, number in cursor.fetchall():
             [(name, value)] = [pair for pair in zip(_COUNTED, values, strict=True) if pair[1] is not None]
-            counts[name][value or (indexing.NO_VERDICT if name == "verdict" else "")] = int(number)
+            counts[name][value or (facets.NO_VERDICT if name == "verdict" else "")] = int(number)
     for name, value, number in FacetCount.objects.filter(run=run).values_list("name", "value", "evaluations"):
         counts.setdefault(name, {})[value] = number
     return {name: known for name, known in counts.items() if not _is_hidden(run, name)}

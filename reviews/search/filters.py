@@ -19,7 +19,7 @@ from django.utils.http import urlencode
 from reviews.models import Run, User
 from reviews.models.evaluations import CLAIMED_IN_QUEUE, DONE, ESCALATED, IN_QUEUE, NOT_FLAGGED, WAITING
 from reviews.records.schema import EARLIEST_YEAR, VERDICTS
-from reviews.search import hidden_records, indexing, terms
+from reviews.search import facets, hidden_records, terms
 
 MAX_VALUES = 50
 NOBODY = "nobody"
@@ -124,8 +124,8 @@ def _parse_due(text: str) -> str:
 
 def _verdict(word: str) -> Q:
     """The condition while some records are not indexed. Their extracted scores have no verdict yet."""
-    read = Q(aggregated_score=None, facets__keys__contains=[indexing.facet_key("verdict", word)])
-    return read if word == indexing.NO_VERDICT else Q(aggregated_score=word) | read
+    read = Q(aggregated_score=None, facets__keys__contains=[facets.facet_key("verdict", word)])
+    return read if word == facets.NO_VERDICT else Q(aggregated_score=word) | read
 
 
 def _parse_search(text: str) -> str:
@@ -165,7 +165,7 @@ FILTERS: dict[str, Filter] = {
     "verdict": Filter(
         "Verdict",
         _verdict,
-        {**{word: word for word in VERDICTS}, indexing.NO_VERDICT: "no verdict"},
+        {**{word: word for word in VERDICTS}, facets.NO_VERDICT: "no verdict"},
         is_facet=True,
         reveals=True,
     ),
@@ -259,9 +259,9 @@ class Filters:
             elif one.condition and not (one.is_facet and is_indexed):
                 condition &= reduce(or_, map(one.condition, values))
             elif len(values) == 1:
-                all_of.append(indexing.facet_key(name, values[0]))
+                all_of.append(facets.facet_key(name, values[0]))
             else:
-                keys = [indexing.facet_key(name, value) for value in values]
+                keys = [facets.facet_key(name, value) for value in values]
                 condition &= Q(facets__keys__overlap=keys, facets__run=F("run"))
         if all_of:
             condition &= Q(facets__keys__contains=all_of, facets__run=F("run"))
@@ -309,7 +309,7 @@ def _parse_value(name: str, text: str) -> str:
     known = FILTERS.get(name)
     if not known:
         raise _InvalidValue(f"Unknown filter “{_abbreviate(name)}”.")
-    if len(text) > indexing.MAX_VALUE_LENGTH or not _is_storable(text):
+    if len(text) > facets.MAX_VALUE_LENGTH or not _is_storable(text):
         raise _InvalidValue(f"“{_abbreviate(text)}” is not a valid value for {known.title.lower()}.")
     if known.options and text not in known.options:
         raise _InvalidValue(f"“{_abbreviate(text)}” is not one of: {', '.join(known.options)}.")

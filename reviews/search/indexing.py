@@ -4,11 +4,9 @@ The index has its own tables. A job fills them in chunks, so that large imports 
 small imports are indexed in the import's transaction.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from hashlib import blake2b
-from itertools import chain, islice
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any
 
 import orjson
 from django.db import connection, transaction
@@ -18,16 +16,19 @@ from procrastinate.contrib.django import app as jobs
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, UnindexedImport
-from reviews.records import extracted_scores
-from reviews.records.contradictions import find_contradictions
-from reviews.records.reason_families import reason_family
-from reviews.records.rubric import Rubric
-from reviews.records.score_extraction import raw_text
-from reviews.records.scores import format_score, is_score, justification_of, score_of
 from reviews.records.verdict import VERDICT_OF_LEVEL
-from reviews.records.verification import read_verification
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
+from reviews.search.facets import (
+    CONTRADICTIONS,
+    READ_VERDICT,
+    VERIFIED,
+    facet_key,
+    judged_criteria,
+    names_of,
+    record_facets,
+    texts_of,
+)
 from reviews.search.terms import distinct_words, name_words
 
 JOB = "reviews.tasks.index_records"
@@ -37,43 +38,6 @@ MAX_LINES_INLINE = 2_000
 MAX_RECORDS_COUNTED_INLINE = 20_000
 # Lines of a file that the job indexes in one transaction.
 CHUNK_LINES = 1_000
-NO_VERDICT = "none"
-# In the order of a list that is sorted by verdict: `EvaluationFacets.verdict_order`.
-VERDICT_ORDER = ("Fail", "Partial", "Pass", NO_VERDICT)
-MAX_VALUE_LENGTH = 512
-# Per record. Further criteria and reasons cannot be used in filters.
-MAX_FACETS = 500
-_VERIFIED = {"match": "yes", "mismatch": "no", "no reference": "no reference"}
-_NOT_VERIFIED = "none"
-# Kinds of contradictions that can be found in the record alone: see `find_contradictions`.
-CONTRADICTIONS = ("verdict", "verifier", "justification")
-
-
-@dataclass(frozen=True)
-class Facet:
-    """A property that many records share."""
-
-    #: The name of the filter.
-    name: str
-    value: str
-    #: The label for people, if it differs from the value.
-    title: str = ""
-
-
-def facet_key(name: str, value: str) -> int:
-    """Return the stored form of a facet: a 64-bit hash, which keeps rows narrow and needs no lookup."""
-    digest = blake2b(f"{name}\0{value}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, signed=True)
-
-
-def score_value(criterion: str, score: Any) -> str:
-    """Return a criterion and its score as the value of a facet."""
-    return f"{criterion}={format_score(score)}"[:MAX_VALUE_LENGTH]
-
-
-# A record
-
-
 _COLUMNS = (
     "pk",
     "evaluation_id",
@@ -92,81 +56,6 @@ _COLUMNS = (
     "parsing_error",
     "human_review_comments",
 )
-
-
-class JudgedCriterion(NamedTuple):
-    """The judge's score and justification for a criterion. The score is any JSON value."""
-
-    criterion: str
-    score: Any
-    justification: str
-
-
-def judged_criteria(record: Evaluation) -> list[JudgedCriterion]:
-    """Return the judge's scores as parsed by the pipeline, or else as extracted from the raw output."""
-    parsed = record.parsed_rubric_scores
-    if not parsed:
-        found = extracted_scores.read_extracted(record).proposals
-        return [JudgedCriterion(one.criterion, one.score, one.justification) for one in found]
-    return [JudgedCriterion(name, score_of(entry), justification_of(entry)) for name, entry in parsed.items()]
-
-
-def facets_of(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
-    """The facets of a record, some of them perhaps twice. `rubric` is its run's."""
-    if record.model_id is not None:
-        yield Facet("model", record.model_id)
-    yield Facet("judge", record.judge_llm_model)
-    yield Facet("template", record.judge_prompt_template_path)
-    yield Facet("parse-error", "no" if record.parsing_error is None else "yes")
-    outcome = read_verification(record.final_answer_verified, record.verification_message).outcome
-    yield Facet("verified", _VERIFIED.get(outcome, _NOT_VERIFIED))
-    yield from _facets_by_rule(record, judged, rubric)
-    for criterion, score, _ in judged:
-        if is_score(score):
-            yield Facet("score", score_value(criterion, score))
-    for reason in record.review_reasons:
-        yield Facet("reason", *reason_family(reason))
-
-
-def _facets_by_rule(record: Evaluation, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
-    verdict = rubric.judge_verdict(record.aggregated_score, {one.criterion: one.score for one in judged})
-    yield Facet("verdict", verdict or NO_VERDICT)
-    if not record.aggregated_score and verdict:
-        yield Facet(strata.READ_VERDICT, verdict)
-    scores = {one.criterion: {"score": one.score, "justification": one.justification} for one in judged}
-    for kind, _ in find_contradictions(record, scores, rubric):
-        if kind in CONTRADICTIONS:
-            yield Facet("contradiction", kind)
-
-
-def names_of(record: Evaluation) -> Iterator[str]:
-    """Yield ids, model and judge: they can be searched even while the record is reviewed blind."""
-    names = (
-        record.evaluation_id,
-        record.task_id,
-        record.model_id,
-        record.response_id,
-        record.judge_llm_model,
-    )
-    yield from filter(None, names)
-
-
-def texts_of(record: Evaluation, judged: Iterable[JudgedCriterion]) -> Iterator[str]:
-    """Yield the searchable texts of a record, names first because only the beginning of long text counts.
-
-    Flag reasons are not searchable: they would distinguish flagged records from random samples.
-    """
-    yield from names_of(record)
-    messages = (record.verification_message, record.parsing_error, record.human_review_comments)
-    yield from filter(None, messages)
-    for criterion, _, justification in judged:
-        yield criterion
-        yield justification
-    yield raw_text(record.raw_judge_output)
-
-
-# The tables
-
 
 _PUT_FACETS = """
     INSERT INTO evaluation_facets AS known (
@@ -196,8 +85,6 @@ _ADD_CHOICES = """
     SELECT %s, name, value, title FROM json_to_recordset(%s::json) AS new (name text, value text, title text)
     ON CONFLICT DO NOTHING
 """
-# Facets whose values in a run are listed as options.
-FACETS_WITH_OPTIONS = ("model", "judge", "template", "score", "reason")
 # Lets the query planner know the new rows at once.
 _ANALYZE = "ANALYZE evaluation_facets, evaluation_words"
 
@@ -267,9 +154,9 @@ def _update_counts(run: Run) -> None:
     """Count the records of a completely indexed run."""
     counted = {
         "reason": RunFacet.objects.filter(run=run, name="reason").values_list("value", flat=True),
-        "verified": [*_VERIFIED.values(), _NOT_VERIFIED],
+        "verified": VERIFIED,
         "contradiction": CONTRADICTIONS,
-        strata.READ_VERDICT: VERDICT_OF_LEVEL.values(),
+        READ_VERDICT: VERDICT_OF_LEVEL.values(),
     }
     strata.recount(
         run, {(name, value): facet_key(name, value) for name in counted for value in counted[name]}
@@ -283,11 +170,9 @@ def _index_lines(source: Import, *, after: int, until: int) -> int:
     # In small batches, because a record can have megabytes.
     for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
         judged = judged_criteria(record)
-        found = set(islice(facets_of(record, judged, rubric), MAX_FACETS))
-        occurring |= {facet for facet in found if facet.name in FACETS_WITH_OPTIONS}
-        keys = sorted(facet_key(facet.name, facet.value) for facet in found)
-        verdict = next(facet.value for facet in found if facet.name == "verdict")
-        facets.append({"id": record.pk, "keys": keys, "verdict": VERDICT_ORDER.index(verdict)})
+        found = record_facets(record, judged, rubric)
+        occurring |= found.options
+        facets.append({"id": record.pk, "keys": found.keys, "verdict": found.verdict_order})
         found_by = [*name_words(names_of(record)), *distinct_words(texts_of(record, judged))]
         words.append({"id": record.pk, "words": found_by})
     if not facets:
@@ -295,7 +180,7 @@ def _index_lines(source: Import, *, after: int, until: int) -> int:
     with connection.cursor() as cursor:
         cursor.execute(_PUT_FACETS, [_json(facets)])
         cursor.execute(_PUT_WORDS, [_json(words)])
-        cursor.execute(_ADD_CHOICES, [source.run_id, _json([asdict(facet) for facet in occurring])])
+        cursor.execute(_ADD_CHOICES, [source.run_id, _json([facet._asdict() for facet in occurring])])
     return len(facets)
 
 

@@ -7,6 +7,7 @@ from django.db import connection, transaction
 
 from reviews.models import Evaluation, Run, Stratum
 from reviews.records.status import NOT_REQUIRED
+from reviews.search.facets import READ_VERDICT
 
 NOT_COUNTED = (
     "The records of this run are not all counted yet, so figures about all of them are unknown. "
@@ -64,8 +65,6 @@ _IS_COUNTED = """
         FROM stratum_count JOIN stratum ON stratum.id = stratum_id WHERE run_id = %(run)s
     )
 """
-# The facet with the verdict of a record whose `aggregated_score` is null: see `indexing`.
-READ_VERDICT = "read-verdict"
 
 
 def get_stratum(evaluation: Evaluation) -> Stratum:

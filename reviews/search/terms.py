@@ -6,7 +6,7 @@ PostgreSQL's own parser treats `o1-mini` as a phrase and ignores `<b>`.
 
 import re
 from collections.abc import Iterable
-from itertools import chain, islice
+from itertools import islice
 
 # Prefix of words in names. No other word starts with it.
 _NAME_MARK = "_"
@@ -19,13 +19,24 @@ MAX_TERMS = 20
 MIN_PREFIX_LENGTH = 3
 
 _WORD = re.compile(r"[^\W_]+")
+# ASCII letters in lower case and digits as they are; anything else separates words.
+_ASCII = bytes(code if chr(code).isalnum() else ord(" ") for code in range(128)).lower() + bytes(128)
 
 
 def distinct_words(texts: Iterable[str]) -> list[str]:
     """Return the distinct words of the texts in lower case, in order of appearance."""
-    found = chain.from_iterable(_WORD.finditer(text[:MAX_CHARACTERS].casefold()) for text in texts)
-    distinct = dict.fromkeys(match[0][:MAX_WORD_LENGTH] for match in found)
+    found: dict[str, None] = {}
+    for text in texts:
+        found.update(dict.fromkeys(_words(text[:MAX_CHARACTERS])))
+    distinct = dict.fromkeys(word[:MAX_WORD_LENGTH] for word in found)
     return list(islice(distinct, MAX_WORDS))
+
+
+def _words(text: str) -> list[str]:
+    if text.isascii():
+        # Three times as fast as the expression.
+        return text.encode().translate(_ASCII).decode().split()
+    return _WORD.findall(text.casefold())
 
 
 def name_words(texts: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from django.db.models import F, Func, JSONField, QuerySet
 from reviews.models import Evaluation
 from reviews.records.rubric import Rubric
 from reviews.records.verdict import Verdict
-from reviews.search import indexing
+from reviews.search import facets
 
 
 class _JudgedScores(Func):
@@ -27,5 +27,5 @@ def judge_verdict(record: Evaluation, rubric: Rubric) -> Verdict | None:
     """Return the judge's verdict on a record by the rubric of its run; None without one."""
     if "judged_scores" in record.__dict__:
         return rubric.judge_verdict(record.aggregated_score, record.__dict__["judged_scores"] or {})
-    judged = {one.criterion: one.score for one in indexing.judged_criteria(record)}
+    judged = {one.criterion: one.score for one in facets.judged_criteria(record)}
     return rubric.judge_verdict(record.aggregated_score, judged)

@@ -14,7 +14,7 @@ from reviews.models import (
 )
 from reviews.records.clusters import task_cluster
 from reviews.records.rubric import Rubric
-from reviews.search import filter_options, indexing
+from reviews.search import facets, filter_options, indexing
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
@@ -81,15 +81,13 @@ class TestFacets:
     @pytest.mark.parametrize("scores", [{"a": None}, {"a": []}, {"a": {"score": {}}}, {"": {"score": ""}}])
     def test_facets_ignore_invalid_scores(self, scores: dict[str, object]) -> None:
         record = EvaluationFactory.create(parsed_rubric_scores=scores)
-        named = {
-            facet.name for facet in indexing.facets_of(record, indexing.judged_criteria(record), Rubric())
-        }
+        named = {facet.name for facet in facets.facets_of(record, facets.judged_criteria(record), Rubric())}
         assert "score" not in named
 
     def test_number_of_facets_is_limited(self) -> None:
-        scores = {f"criterion {number}": {"score": "Yes"} for number in range(2 * indexing.MAX_FACETS)}
+        scores = {f"criterion {number}": {"score": "Yes"} for number in range(2 * facets.MAX_FACETS)}
         imported(line("a", parsed_rubric_scores=scores))
-        assert len(EvaluationFacets.objects.get().keys) == indexing.MAX_FACETS
+        assert len(EvaluationFacets.objects.get().keys) == facets.MAX_FACETS
 
     def test_facets_become_filter_options(self) -> None:
         done = imported(line("a"), line("b", model_id="o1", review_reasons=["Sampled (1 of 10)"]))

@@ -22,7 +22,7 @@ from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search import indexing, strata
-from reviews.search.indexing import NO_VERDICT, VERDICT_ORDER
+from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.statistics.clusters import Sample, cluster_totals, difference, ratio
 from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
 from reviews.statistics.intervals import Estimate, undefined

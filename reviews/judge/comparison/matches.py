@@ -15,8 +15,8 @@ from django.db import connection
 
 from reviews.judge.comparison.judges import JudgeAndPrompt
 from reviews.models import Evaluation, Run, Stratum
+from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.search.hidden_records import hidden_from
-from reviews.search.indexing import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.statistics.paired import Responses
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray, FloatArray

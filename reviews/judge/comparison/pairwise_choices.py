@@ -17,8 +17,8 @@ from reviews.models import Evaluation, EvaluationFacets, RunFacet
 from reviews.records.rubric import Rubric
 from reviews.records.scales import PairwiseScale
 from reviews.records.scores import format_score
+from reviews.search.facets import facet_key
 from reviews.search.hidden_records import hidden_from
-from reviews.search.indexing import facet_key
 
 #: Where the chosen response was shown. Neither for ties.
 Position = Literal["first", "second", "neither"]

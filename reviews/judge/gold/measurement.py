@@ -40,8 +40,8 @@ from reviews.records.scores import criterion_title
 from reviews.records.status import QUEUE_STATUSES
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
+from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.search.hidden_records import hidden_from
-from reviews.search.indexing import NO_VERDICT, VERDICT_ORDER
 
 GoldBasis = Literal["blind", "adjudicated"]
 #: The filters of the judge's pages that are about records.

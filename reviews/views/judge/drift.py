@@ -14,7 +14,7 @@ from reviews.judge.data_summary import counted, quoted
 from reviews.models import Evaluation, Run, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
-from reviews.search.indexing import VERDICT_ORDER
+from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot, difference_plot

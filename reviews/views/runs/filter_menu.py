@@ -7,7 +7,7 @@ from django.http import QueryDict
 from reviews.accounts.permissions import people_in
 from reviews.models import Run, User
 from reviews.queue.progress import Progress
-from reviews.search import filter_options, indexing, query_text
+from reviews.search import facets, filter_options, query_text
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import DUE, FILTERS, NOBODY
 from reviews.search.listing import RecordList
@@ -96,7 +96,7 @@ def read(run: Run, reader: User, sent: QueryDict) -> Entered:
     text = " ".join(query.pop(FIND, []))
     offered = {}
     if ":" in text:
-        offered = _fixed() | filter_options.facet_options(run, *indexing.FACETS_WITH_OPTIONS)
+        offered = _fixed() | filter_options.facet_options(run, *facets.WITH_OPTIONS)
     found = query_text.parse(
         text,
         username=reader.username,
@@ -136,7 +136,7 @@ def _offered(run: Run) -> dict[str, list[FilterOption]]:
     people = [FilterOption(person.username, person.name) for person in people_in(run)]
     return (
         _fixed()
-        | filter_options.facet_options(run, *indexing.FACETS_WITH_OPTIONS)
+        | filter_options.facet_options(run, *facets.WITH_OPTIONS)
         | {
             "decided-by": [FilterOption(name, name) for name in filter_options.decided_by_names(run)],
             "assigned-to": [FilterOption(NOBODY, NOBODY), *people],
