@@ -9,7 +9,7 @@ from django.db.models import Model
 from psycopg import sql
 
 from reviews.imports.reconcile import IncomingRecord
-from reviews.models import Evaluation, ImportLine
+from reviews.models import Evaluation, EvaluationWords, ImportLine
 from reviews.storage import copy_encoding
 
 _LINE_COLUMNS = (
@@ -35,6 +35,8 @@ def copy_statement(model: type[Model], columns: tuple[str, ...]) -> sql.Composed
 
 COPY_EVALUATIONS = copy_statement(Evaluation, copy_encoding.COLUMNS)
 _COPY_IMPORT_LINES = copy_statement(ImportLine, _LINE_COLUMNS)
+_COPY_WORDS = copy_statement(EvaluationWords, ("evaluation_id", "words"))
+_RESERVE = "SELECT nextval(pg_get_serial_sequence('evaluation', 'id')) FROM generate_series(1, %s)"
 
 
 def execute_with_bound_parameters(statement: LiteralString, parameters: Sequence[Any]) -> None:
@@ -60,6 +62,19 @@ def insert_evaluations(records: Collection[IncomingRecord]) -> None:
                     )
                 )
             )
+
+
+def insert_words(rows: bytes) -> None:
+    """Insert rows of `evaluation_words`, encoded for a binary COPY."""
+    with connection.cursor() as cursor, cursor.copy(_COPY_WORDS) as copy:
+        copy.write(b"".join((copy_encoding.COPY_HEADER, rows, copy_encoding.COPY_TRAILER)))
+
+
+def reserve_keys(count: int) -> list[int]:
+    """Return keys for new evaluations, in ascending order."""
+    with connection.cursor() as cursor:
+        cursor.execute(_RESERVE, [count])
+        return [key for (key,) in cursor.fetchall()]
 
 
 def insert_import_lines(lines: Collection[ImportLine]) -> None:

@@ -6,7 +6,6 @@ reconciled (`reconcile`), and every line that did not become a new record gets a
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from functools import partial
 from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
@@ -19,9 +18,10 @@ from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import parser_pool
-from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines
+from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines, reserve_keys
 from reviews.imports.bulk_update import apply_updates
 from reviews.imports.exception_groups import LineGroup, group_exceptions
+from reviews.imports.import_index import ImportIndex
 from reviews.imports.parser_pool import ParsedLines, ParseRequest
 from reviews.imports.recognition import open_text
 from reviews.imports.reconcile import (
@@ -33,19 +33,18 @@ from reviews.imports.reconcile import (
     reconcile,
 )
 from reviews.imports.rejection_limit import RejectionLimit, split_batches
+from reviews.imports.repeats import count_repeats, repeats_of
 from reviews.imports.runs import check_open, get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
 from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.records.rubric import Rubric
-from reviews.records.shared_prefix import PrefixCounter, read_record_id
 from reviews.review.rubric_changes import change_rubric, follow_rubric
 from reviews.rubric import inference
 from reviews.rubric.run_rubric import run_rubric
 from reviews.sampling import draws
 from reviews.search import indexing
 from reviews.storage import chunks, integrity, source_files
-from reviews.storage.chunks import BOM, OVERLONG, Chunk, ChunkLines, MeteredStream, split_lines
-from reviews.storage.copy_encoding import RowKeys
+from reviews.storage.chunks import BOM, Chunk, ChunkLines, MeteredStream, split_lines
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.line_reader import LineReader
@@ -135,9 +134,10 @@ def import_stream(
         # Expressions may need the text after the list of records.
         store_rest(new_import, text, stored)
         stored = source_files.stored_chunks(new_import)
-    _FileImport(new_import).run(stored, progress)
+    index = ImportIndex(new_import)
+    _FileImport(new_import, index).run(stored, progress)
     new_import.size, new_import.sha256 = stream.size, stream.sha256
-    _finish(new_import, totals, document_sha256=text.document_sha256)
+    _finish(new_import, totals, index, document_sha256=text.document_sha256)
     return new_import
 
 
@@ -196,16 +196,17 @@ def import_chunks(
         wanted = mapping_from_json(upload.mapping) if upload.mapping else None
         upload.run = get_or_create_run(upload.run_name, mapping=wanted, actor=upload.created_by)
     check_open(upload.run)
-    _FileImport(upload).run(stored, progress)
-    _finish(upload, totals)
+    index = ImportIndex(upload)
+    _FileImport(upload, index).run(stored, progress)
+    _finish(upload, totals, index)
 
 
 def import_again(done: Import) -> None:
     """Import the stored file of a finished import again, after its rows were removed.
 
-    The caller checks foreign keys, and records the result. Raises `ImportRefused`.
+    The caller checks foreign keys, indexes the records, and records the result. Raises `ImportRefused`.
     """
-    _FileImport(done).run(source_files.stored_chunks(done), None, checks_at_once=False)
+    _FileImport(done, None).run(source_files.stored_chunks(done), None, checks_at_once=False)
     _check_written(done)
     done.save()
 
@@ -216,7 +217,7 @@ def clean_file_name(name: str) -> str:
     return printable[-255:] or "file"
 
 
-def _finish(done: Import, totals: ContentTotals, *, document_sha256: str = "") -> None:
+def _finish(done: Import, totals: ContentTotals, index: ImportIndex, *, document_sha256: str = "") -> None:
     """Complete an import, or raise `NothingImported`."""
     accepted = done.lines - done.rejected - done.blank
     if not accepted or file_is_of_other_judge(done, accepted) or (done.strict and done.rejected):
@@ -233,7 +234,7 @@ def _finish(done: Import, totals: ContentTotals, *, document_sha256: str = "") -
     indexing.lock_before_run()
     before = run_rubric(done.target_run)
     inference.infer_rubric(done.target_run)
-    indexing.index_import(done)
+    index.finish()
     follow_rubric(done.target_run, before, except_for=done)
     draws.draw_after_import(done)
 
@@ -251,8 +252,8 @@ def _check_written(done: Import) -> None:
 class _FileImport:
     """The state of one import while its file is read."""
 
-    def __init__(self, target: Import) -> None:
-        self._target = target
+    def __init__(self, target: Import, index: ImportIndex | None) -> None:
+        self._target, self._index = target, index
         self._mapping = source_mapping(target)
         self._reader = LineReader()
         self._limit = RejectionLimit(settings.MAX_REJECTED_LINES, is_mapped=self._mapping is not None)
@@ -265,7 +266,7 @@ class _FileImport:
         if checks_at_once:
             with connection.cursor() as cursor:
                 cursor.execute(CHECK_AT_ONCE)
-        repeats = _repeats_of(self._target, self._mapping)
+        repeats = repeats_of(self._target, self._mapping)
         size = 0
         batches = split_batches(split_lines(stored), settings.MAX_REJECTED_LINES)
         requests = ((lines, self._request(lines)) for lines in batches)
@@ -275,7 +276,9 @@ class _FileImport:
                     self._target.has_bom = lines.chunk.data.startswith(BOM)
                 self._limit.look_at(lines)
                 new = self._import_batch(lines, parsed)
-                _count_repeats(repeats, lines, parsed, new)
+                if self._index:
+                    self._index.add(lines, parsed, new)
+                count_repeats(repeats, lines, parsed, new)
                 size += len(lines.chunk.data)
                 if progress:
                     progress(size, self._target.counts)
@@ -288,10 +291,13 @@ class _FileImport:
             lines.chunk.first_line,
             lines.chunk.lines,
             lines.begins_inside,
-            RowKeys(self._target.target_run.pk, self._target.pk),
+            self._target.target_run.pk,
+            self._target.pk,
+            reserve_keys(lines.chunk.lines),
             settings.LIMITS,
             self._mapping,
             self._target.is_document,
+            self._index.next_rubric() if self._index else None,
         )
 
     def _incoming(self, lines: ChunkLines, parsed: ParsedLines) -> list[IncomingRecord]:
@@ -367,31 +373,3 @@ class _FileImport:
         for line in noted:
             name = "conflicts" if line.outcome == ImportLine.Outcome.CONFLICT else str(line.outcome)
             setattr(target, name, getattr(target, name) + 1)
-
-
-def _count_repeats(repeats: PrefixCounter, lines: ChunkLines, parsed: ParsedLines, new: set[int]) -> None:
-    """Compare the next lines with the run's files. `new` are the line numbers of new records."""
-    if repeats.ended:
-        return
-    ids = {number: evaluation_id for number, evaluation_id, _ in parsed.records}
-    invalid = {number for number, _, _ in parsed.errors}
-    for number, line in enumerate(lines, start=lines.chunk.first_line):
-        record = None if number in invalid else ids.get(number, "")
-        overlong = line is OVERLONG or len(line) > settings.LIMITS.line_bytes
-        if not repeats.take(line, record, new=number in new or overlong):
-            return
-
-
-def _repeats_of(target: Import, mapping: FieldMapping | None) -> PrefixCounter:
-    """Return the counter of the file's first lines that repeat lines of the run's earlier files."""
-    earlier = target.target_run.files.reverse()
-    if target.sequence:
-        earlier = earlier.filter(sequence__lt=target.sequence)
-    return PrefixCounter(map(_all_lines, earlier), partial(read_record_id, settings.LIMITS, mapping))
-
-
-def _all_lines(source: Import) -> Iterator[bytes]:
-    """Yield the lines of a file. A file that consists of a byte order mark alone has none to repeat."""
-    for lines in split_lines(source_files.stored_chunks(source)):
-        if lines.chunk.number or lines.text:
-            yield from lines

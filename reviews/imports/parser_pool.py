@@ -10,15 +10,23 @@ import resource
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
 from reviews.records.mapping import FieldMapping
+from reviews.records.rubric import Rubric
 from reviews.records.schema import Limits, LineError
-from reviews.storage.copy_encoding import RowKeys, content_hash, encode_line
+from reviews.search.index_entries import (
+    EncodedEntries,
+    IndexEntry,
+    NeedsStoredRecord,
+    encode_entries,
+    entry_of_values,
+)
+from reviews.storage.copy_encoding import EncodedLine, RowKeys, content_hash, encode_line
 from reviews.storage.errors import ImportRefused
 
 # A file of fewer chunks is imported before a process has started.
@@ -45,11 +53,17 @@ class ParseRequest(NamedTuple):
     lines: int
     #: Whether the first line is the end of an overlong line.
     begins_inside: bool
-    keys: RowKeys
+    #: The keys of the run and the import.
+    run: int
+    source: int
+    #: A key for the record in each line.
+    keys: Sequence[int]
     limits: Limits
     mapping: FieldMapping | None = None
     #: Whether the lines are members of a document.
     is_document: bool = False
+    #: The rubric of the run, to index the records by. None: the records are not indexed.
+    rubric: Rubric | None = None
 
 
 class ParsedLines(NamedTuple):
@@ -62,28 +76,50 @@ class ParsedLines(NamedTuple):
     ends: list[int]
     #: Line number, field and reason of each invalid line.
     errors: list[tuple[int, str, str]]
+    #: The entries of all records. None if an entry needs its stored record.
+    entries: EncodedEntries | None = None
 
 
 def parse(work: ParseRequest) -> ParsedLines:
-    """Parse lines into rows."""
-    records, rows, errors = [], [], []
-    limits, keys = work.limits, work.keys
+    """Parse lines into rows, and index their records."""
+    records, rows, errors, limits = [], [], [], work.limits
+    entries = _Entries(work.rubric)
     for number, line in enumerate(work.text.split(b"\n", work.lines)[: work.lines], start=work.first_line):
         if work.begins_inside and number == work.first_line:
             reason = f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)"
             errors.append((number, "", reason))
         elif line.strip():
             line_hash = content_hash(line, is_member=work.is_document)
+            keys = RowKeys(work.keys[number - work.first_line], work.run, work.source, number, line_hash)
             try:
-                evaluation_id, row = encode_line(line, limits, keys, number, line_hash, mapping=work.mapping)
+                encoded = encode_line(line, limits, keys, mapping=work.mapping)
             except LineError as error:
                 errors.append((number, error.field, error.reason))
             except (MemoryError, SystemError):  # orjson turns MemoryError into SystemError
                 errors.append((number, "", "needs more memory than is available for one line"))
             else:
-                records.append((number, evaluation_id, line_hash))
-                rows.append(row)
-    return ParsedLines(records, b"".join(rows), list(accumulate(map(len, rows))), errors)
+                records.append((number, encoded.evaluation_id, line_hash))
+                rows.append(encoded.row)
+                entries.add(keys.evaluation, encoded)
+    return ParsedLines(records, b"".join(rows), list(accumulate(map(len, rows))), errors, entries.encoded())
+
+
+class _Entries:
+    """The index entries of lines, unless one of them cannot be computed here."""
+
+    def __init__(self, rubric: Rubric | None) -> None:
+        self._rubric = rubric
+        self._all: list[IndexEntry] = []
+
+    def add(self, key: int, encoded: EncodedLine) -> None:
+        if self._rubric:
+            try:
+                self._all.append(entry_of_values(key, encoded.values, self._rubric))
+            except (NeedsStoredRecord, MemoryError, SystemError):
+                self._rubric = None
+
+    def encoded(self) -> EncodedEntries | None:
+        return encode_entries(self._all) if self._rubric else None
 
 
 def parse_ahead(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from reviews.records.rubric import Rubric
@@ -32,11 +33,14 @@ class Contradiction(NamedTuple):
 
 
 class _Score(NamedTuple):
-    """A criterion with its score, ready to display, and the level of the score."""
+    """A criterion with its title, its score, which may be no score at all, and the level of the score."""
 
     title: str
-    word: str
+    score: Any
     level: Level | None
+
+    def __str__(self) -> str:
+        return f"“{self.title}” has {format_score(self.score) if is_score(self.score) else ''}"
 
 
 def find_contradictions(
@@ -52,7 +56,7 @@ def find_contradictions(
     contradicts nothing.
     """
     judged = [_read(criterion, entry, rubric) for criterion, entry in scores.items()]
-    about_answer = [score for score in judged if _is_about_answer(score)]
+    about_answer = [score for score in judged if _is_about_answer(score.title)]
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
     return [
         *_verdict_against_scores(evaluation.aggregated_score, rubric.verdict(scores)),
@@ -64,12 +68,12 @@ def find_contradictions(
 
 def _read(criterion: str, entry: Any, rubric: Rubric) -> _Score:
     score = score_of(entry) if isinstance(entry, Mapping) else None
-    word = format_score(score) if is_score(score) else ""
-    return _Score(rubric.title(criterion), word, rubric.level(criterion, score))
+    return _Score(rubric.title(criterion), score, rubric.level(criterion, score))
 
 
-def _is_about_answer(score: _Score) -> bool:
-    name = score.title.lower()
+@lru_cache(maxsize=1_000)
+def _is_about_answer(title: str) -> bool:
+    name = title.lower()
     return "final answer" in name or "correctness" in name
 
 
@@ -88,7 +92,7 @@ def _scores_against_verifier(
     but = f"but the verifier found that the final answer {found} the reference answer."
     for score in about_answer:
         if against and score.level == against:
-            yield Contradiction("verifier", f"“{score.title}” has {score.word}, {but}")
+            yield Contradiction("verifier", f"{score}, {but}")
     if verification.outcome == "mismatch" and verdict == "Pass" and not about_answer:
         yield Contradiction("verifier", f"The judge's verdict is Pass, {but}")
 
@@ -102,11 +106,9 @@ def _scores_against_justifications(
             continue
         text = str(entry.get("justification") or "")
         if not text.strip():
-            yield Contradiction(
-                "justification", f"“{score.title}” has {score.word}, without a justification."
-            )
+            yield Contradiction("justification", f"{score}, without a justification.")
         elif is_praise(text):
-            sentence = f"“{score.title}” has {score.word}, but its justification finds no fault."
+            sentence = f"{score}, but its justification finds no fault."
             yield Contradiction("justification", sentence)
 
 

@@ -109,11 +109,13 @@ class Rubric:
 
     def title(self, name: str) -> str:
         """Return the title of a criterion."""
-        return self.criterion(name).title or criterion_title(name)
+        listed = self._by_name.get(name)
+        return (listed and listed.title) or criterion_title(name)
 
     def scale_of(self, name: str) -> Scale:
         """Return the scale of a criterion."""
-        return self.criterion(name).scale or self.scale
+        listed = self._by_name.get(name)
+        return (listed and listed.scale) or self.scale
 
     def cause(self, word: str) -> Cause | None:
         return next((cause for cause in self.causes if cause.word == word), None)

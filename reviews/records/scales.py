@@ -114,7 +114,7 @@ class ValueScale(_ListedScores):
 
     def is_skipped(self, score: Any) -> bool:
         """Whether a verdict skips the score."""
-        return is_score(score) and _key(score) in {_key(one) for one in self.unranked}
+        return bool(self.unranked) and is_score(score) and _key(score) in {_key(one) for one in self.unranked}
 
     def as_json(self) -> dict[str, Any]:
         if self._is_boolean:

@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeGuard
 
 from django.db import connection, transaction
 
-from reviews.models import Evaluation, Run
+from reviews.models import Evaluation, Import, Run
 from reviews.records import extracted_scores
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.rubric_file import MAX_CRITERIA, MAX_NAME
@@ -14,7 +14,7 @@ from reviews.records.scores import Score, identity, is_number, is_score, score_o
 from reviews.records.verdict import VerdictRule
 from reviews.rubric.completion import range_of_scores, scale_of_preferences, scale_of_texts
 from reviews.rubric.proposals import read_own_proposals
-from reviews.rubric.run_rubric import extend_rubric, run_rubric
+from reviews.rubric.run_rubric import extend_rubric, extended_rubric, run_rubric
 
 SAMPLE_SIZE = 200
 # Only the latest imports are sampled. Earlier ones were sampled at their end.
@@ -56,10 +56,19 @@ def infer_rubric(run: Run) -> None:
     """
     if run.is_rubric_declared:
         return
-    sample = [_Read(record, scores) for record in _sample(run) if (scores := _scores(record))]
+    sample = _read_sample(_finished_imports(run), run)
     if sample:
         extend_rubric(run_id=run.pk, found=_infer(run, sample))
         run.refresh_from_db(fields=["rubric"])
+
+
+def foresee_rubric(source: Import, lines: int) -> Rubric:
+    """Return the rubric that a run would have if its import ended after these lines."""
+    run = source.target_run
+    if run.is_rubric_declared:
+        return run_rubric(run)
+    sample = _read_sample([(source.pk, lines), *_finished_imports(run)][:MAX_IMPORTS], run)
+    return extended_rubric(run, _infer(run, sample)) if sample else run_rubric(run)
 
 
 def _infer(run: Run, sample: list[_Read]) -> Rubric:
@@ -95,10 +104,17 @@ def _infer_scale(name: str, sample: list[_Read]) -> Scale | None:
     return scale_of_preferences(texts) or scale_of_texts(texts)
 
 
-def _sample(run: Run) -> list[Evaluation]:
-    """Load records at regular places of the latest imports."""
-    done = run.files.filter(new__gt=0).reverse()
-    imports = list(done.values_list("pk", "lines")[:MAX_IMPORTS])
+def _finished_imports(run: Run) -> list[tuple[int, int]]:
+    """Return the key and the number of lines of the latest imports."""
+    return list(run.files.filter(new__gt=0).reverse().values_list("pk", "lines")[:MAX_IMPORTS])
+
+
+def _read_sample(imports: list[tuple[int, int]], run: Run) -> list[_Read]:
+    """Load records with scores at regular places of imports."""
+    return [_Read(record, scores) for record in _sample(imports, run) if (scores := _scores(record))]
+
+
+def _sample(imports: list[tuple[int, int]], run: Run) -> list[Evaluation]:
     each = SAMPLE_SIZE // max(1, len(imports))
     places = [(pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)]
     with transaction.atomic(), connection.cursor() as cursor:

@@ -50,14 +50,19 @@ def declare_rubric(*, run_id: int, actor: User | None, rubric: Rubric, seen: str
     return run
 
 
+def extended_rubric(run: Run, found: Rubric) -> Rubric:
+    """Return the rubric of a run with the criteria and scales found in a file."""
+    before = run_rubric(run)
+    return merge_rubrics(before, found) if run.rubric else replace(found, causes=before.causes)
+
+
 @transaction.atomic
 def extend_rubric(*, run_id: int, found: Rubric) -> None:
     """Add the criteria and scales found in a file to the rubric of a run, unless somebody has declared it."""
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     if run.is_rubric_declared:
         return
-    before = run_rubric(run)
-    after = merge_rubrics(before, found) if run.rubric else replace(found, causes=before.causes)
+    before, after = run_rubric(run), extended_rubric(run, found)
     if after != before or not run.rubric:
         run.rubric = after.as_json()
         run.save(update_fields=["rubric"])

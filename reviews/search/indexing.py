@@ -1,12 +1,12 @@
 """Index records by their facets (criterion and score, reason, model...) and their words.
 
-The index has its own tables. A job fills them in chunks, so that large imports need not wait. The records of
-small imports are indexed in the import's transaction.
+The index has its own tables. An import writes most entries itself (`reviews/imports/import_index.py`). The
+others are computed here, from stored records, in the import's transaction. A job indexes huge imports and
+large runs whose rubric was changed, in chunks.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import orjson
 from django.db import connection, transaction
@@ -19,24 +19,15 @@ from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFac
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
-from reviews.search.facets import (
-    CONTRADICTIONS,
-    READ_VERDICT,
-    VERIFIED,
-    facet_key,
-    judged_criteria,
-    names_of,
-    record_facets,
-    texts_of,
-)
-from reviews.search.terms import distinct_words, name_words
+from reviews.search.facets import CONTRADICTIONS, READ_VERDICT, VERIFIED, Facet, facet_key
+from reviews.search.index_entries import facets_as_json, index_entry
 
 JOB = "reviews.tasks.index_records"
-# Imports with at most this many lines are indexed in their own transaction.
-MAX_LINES_INLINE = 2_000
-# Runs with at most this many records are also counted in that transaction.
-MAX_RECORDS_COUNTED_INLINE = 20_000
-# Lines of a file that the job indexes in one transaction.
+# So many records are indexed in their import's transaction, and so large a run is counted in it.
+MAX_RECORDS_INLINE = 1_000_000
+# Index tables are analysed after imports with more records.
+MAX_RECORDS_UNANALYSED = 2_000
+# Lines of a file that are indexed at once: by the job, in one transaction.
 CHUNK_LINES = 1_000
 _COLUMNS = (
     "pk",
@@ -57,7 +48,7 @@ _COLUMNS = (
     "human_review_comments",
 )
 
-_PUT_FACETS = """
+PUT_FACETS = """
     INSERT INTO evaluation_facets AS known (
         evaluation_id, run_id, keys, verdict_order, is_flagged, response, cluster, pair
     )
@@ -97,32 +88,60 @@ def lock_before_run() -> None:
     locks.acquire(Lock.INDEXING)
 
 
-def index_import(done: Import) -> None:
-    """Index the records of an import and count its run, or enqueue a job if there are many."""
-    left = _records_to_index(done)
-    if not left:
+class LineRange(NamedTuple):
+    """Lines of a file."""
+
+    #: The number of the line before the first one.
+    after: int
+    #: The number of the last line.
+    until: int
+
+    def chunks(self) -> Iterator["LineRange"]:
+        """Cut the range into ranges of at most `CHUNK_LINES` lines."""
+        for after in range(self.after, self.until, CHUNK_LINES):
+            yield LineRange(after, min(after + CHUNK_LINES, self.until))
+
+
+def index_import(done: Import, *, new: Collection[LineRange] | None = None) -> None:
+    """Index the records of an import and count its run, or enqueue a job if there are too many.
+
+    `new` are the lines whose new records are not indexed yet. None: all lines of the file.
+    """
+    changed = done.updated + done.conflicts
+    if not (done.new or changed):
         return
-    last_line = 0
-    if done.lines <= MAX_LINES_INLINE:
-        lock_before_run()
-        _index_lines(done, after=0, until=done.lines)
-        last_line, left = done.lines, 0
-        if _size(done.target_run) <= MAX_RECORDS_COUNTED_INLINE:
-            _update_counts(done.target_run)
-            return
-    UnindexedImport.objects.create(source=done, line=last_line, evaluations=left)
+    everything = LineRange(0, done.lines)
+    ranges = [everything] if new is None else new
+    left = changed + min(done.new, sum(lines.until - lines.after for lines in ranges))
+    if left > MAX_RECORDS_INLINE:
+        _leave_to_job(done, line=0, records=left)
+        return
+    lock_before_run()
+    for lines in ranges:
+        for chunk in lines.chunks():
+            _index(done, _new_records(done, chunk))
+    if changed:
+        for chunk in everything.chunks():
+            _index(done, _changed_records(done, chunk))
+    if done.new + changed > MAX_RECORDS_UNANALYSED:
+        _analyse()
+    if _size(done.target_run) <= MAX_RECORDS_INLINE:
+        _update_counts(done.target_run)
+    else:
+        _leave_to_job(done, line=done.lines, records=0)
+
+
+def _leave_to_job(done: Import, *, line: int, records: int) -> None:
+    UnindexedImport.objects.create(source=done, line=line, evaluations=records)
     jobs.configure_task(JOB).defer()
 
 
 def index_at_once(run: Run, sources: Iterable[Import]) -> None:
     """Index all lines of these imports and count the run. The caller has acquired `Lock.INDEXING`."""
     for source in sources:
-        _index_lines(source, after=0, until=source.lines)
+        for chunk in LineRange(0, source.lines).chunks():
+            _index_lines(source, chunk)
     _update_counts(run)
-
-
-def _records_to_index(done: Import) -> int:
-    return done.new + done.updated + done.conflicts
 
 
 def index_next_chunk() -> bool:
@@ -133,17 +152,21 @@ def index_next_chunk() -> bool:
         if not waiting:
             return False
         until = waiting.line + CHUNK_LINES
-        indexed = _index_lines(waiting.source, after=waiting.line, until=until)
+        indexed = _index_lines(waiting.source, LineRange(waiting.line, until))
         if until < waiting.source.lines:
             left = max(waiting.evaluations - indexed, 0)
             UnindexedImport.objects.filter(pk=waiting.pk).update(line=until, evaluations=left)
         else:
             run = waiting.source.target_run
             waiting.delete()
-            with connection.cursor() as cursor:
-                cursor.execute(_ANALYZE)
+            _analyse()
             _update_counts(run)
     return True
+
+
+def _analyse() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_ANALYZE)
 
 
 def _size(run: Run) -> int:
@@ -163,38 +186,49 @@ def _update_counts(run: Run) -> None:
     )
 
 
-def _index_lines(source: Import, *, after: int, until: int) -> int:
-    """Write facets and words for the records of lines `after`+1 to `until`. Return the number of records."""
-    facets, words, occurring = [], [], set()
+def _index_lines(source: Import, lines: LineRange) -> int:
+    """Index the new and the changed records of these lines. Return their number."""
+    return _index(source, _new_records(source, lines)) + _index(source, _changed_records(source, lines))
+
+
+def _index(source: Import, records: QuerySet[Evaluation]) -> int:
+    """Write the facets and words of stored records. Return their number."""
     rubric = run_rubric(source.target_run)
     # In small batches, because a record can have megabytes.
-    for record in chain.from_iterable(rows.iterator(20) for rows in _records(source, after, until)):
-        judged = judged_criteria(record)
-        found = record_facets(record, judged, rubric)
-        occurring |= found.options
-        facets.append({"id": record.pk, "keys": found.keys, "verdict": found.verdict_order})
-        found_by = [*name_words(names_of(record)), *distinct_words(texts_of(record, judged))]
-        words.append({"id": record.pk, "words": found_by})
-    if not facets:
+    entries = [
+        index_entry(record.pk, record, rubric) for record in records.only(*_COLUMNS).iterator(chunk_size=20)
+    ]
+    if not entries:
         return 0
+    words = [{"id": entry.key, "words": entry.words} for entry in entries]
     with connection.cursor() as cursor:
-        cursor.execute(_PUT_FACETS, [_json(facets)])
+        cursor.execute(PUT_FACETS, [facets_as_json(entries).decode()])
         cursor.execute(_PUT_WORDS, [_json(words)])
-        cursor.execute(_ADD_CHOICES, [source.run_id, _json([facet._asdict() for facet in occurring])])
-    return len(facets)
+    add_options(source.target_run, {facet for entry in entries for facet in entry.facets.options})
+    return len(entries)
 
 
-def _records(source: Import, after: int, until: int) -> Iterator[QuerySet[Evaluation]]:
-    """Yield the new and the changed records of these lines."""
-    records = Evaluation.objects.only(*_COLUMNS)
-    yield records.filter(run=source.run_id, first_import=source, first_line__gt=after, first_line__lte=until)
+def add_options(run: Run, facets: Iterable[Facet]) -> None:
+    """Add facets to the options of a run's filters. The caller has acquired `Lock.INDEXING`."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD_CHOICES, [run.pk, _json([facet._asdict() for facet in facets])])
+
+
+def _new_records(source: Import, lines: LineRange) -> QuerySet[Evaluation]:
+    """Return the records that appeared first in these lines."""
+    records = Evaluation.objects.filter(run=source.run_id, first_import=source)
+    return records.filter(first_line__gt=lines.after, first_line__lte=lines.until)
+
+
+def _changed_records(source: Import, lines: LineRange) -> QuerySet[Evaluation]:
+    """Return the earlier records that these lines changed."""
     changing = ImportLine.objects.filter(
         source=source,
-        line__gt=after,
-        line__lte=until,
+        line__gt=lines.after,
+        line__lte=lines.until,
         outcome__in=(ImportLine.Outcome.UPDATED, ImportLine.Outcome.CONFLICT),
     )
-    yield records.filter(pk__in=changing.values("evaluation"))
+    return Evaluation.objects.filter(pk__in=changing.values("evaluation"))
 
 
 def _json(rows: list[dict[str, Any]]) -> str:

@@ -19,24 +19,21 @@ MAX_TERMS = 20
 MIN_PREFIX_LENGTH = 3
 
 _WORD = re.compile(r"[^\W_]+")
-# ASCII letters in lower case and digits as they are; anything else separates words.
-_ASCII = bytes(code if chr(code).isalnum() else ord(" ") for code in range(128)).lower() + bytes(128)
+# ASCII letters in lower case, digits, and bytes beyond ASCII. Any other byte separates words.
+_SEPARATED = bytes(code if code > 127 or chr(code).isalnum() else ord(" ") for code in range(256)).lower()
 
 
 def distinct_words(texts: Iterable[str]) -> list[str]:
     """Return the distinct words of the texts in lower case, in order of appearance."""
-    found: dict[str, None] = {}
-    for text in texts:
-        found.update(dict.fromkeys(_words(text[:MAX_CHARACTERS])))
-    distinct = dict.fromkeys(word[:MAX_WORD_LENGTH] for word in found)
+    joined = "\n".join(text[:MAX_CHARACTERS] for text in texts)
+    # Several times as fast as the expression, which the few words beyond ASCII need.
+    parts = dict.fromkeys(joined.encode(errors="replace").translate(_SEPARATED).decode().split())
+    if not joined.isascii():
+        parts = dict.fromkeys(
+            word for part in parts for word in ((part,) if part.isascii() else _WORD.findall(part.casefold()))
+        )
+    distinct = dict.fromkeys(part[:MAX_WORD_LENGTH] for part in parts)
     return list(islice(distinct, MAX_WORDS))
-
-
-def _words(text: str) -> list[str]:
-    if text.isascii():
-        # Three times as fast as the expression.
-        return text.encode().translate(_ASCII).decode().split()
-    return _WORD.findall(text.casefold())
 
 
 def name_words(texts: Iterable[str]) -> list[str]:

@@ -29,7 +29,7 @@ from reviews.records.status import ALL_STATUSES
 from reviews.records.translation import Translation, read_translated, translate
 from reviews.storage.json_document import on_one_line
 
-_PLACE = ("run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
+_PLACE = ("id", "run_id", "first_import_id", "first_line", "source_import_id", "source_line", "content_hash")
 COLUMNS = (*_PLACE, *Record._fields, "extracted_scores", "criteria_order")
 JSON_FIELDS = (
     "raw_judge_output",
@@ -47,7 +47,7 @@ COPY_HEADER, COPY_TRAILER = b"PGCOPY\n\xff\r\n\0" + bytes(8), b"\xff\xff"
 _JSON_PLACES = tuple(Record._fields.index(name) for name in JSON_FIELDS)
 _JSONB_VERSION = b"\x01"
 _EPOCH = dt.datetime(2000, 1, 1, tzinfo=dt.UTC)
-_place = struct.Struct("!h iq iq iq iq iq i16s").pack
+_place = struct.Struct("!h iq iq iq iq iq iq i16s").pack
 _length = struct.Struct("!i").pack
 _boolean = struct.Struct("!i?").pack
 _microseconds = struct.Struct("!iq").pack
@@ -55,10 +55,23 @@ _NULL = _length(-1)
 
 
 class RowKeys(NamedTuple):
-    """The keys of the run and the import that rows belong to."""
+    """The keys of a row: its own, and those of the run and the import that it belongs to."""
 
-    run_id: int
-    import_id: int
+    evaluation: int
+    run: int
+    source: int
+    #: The number of the line.
+    line: int
+    content_hash: bytes
+
+
+class EncodedLine(NamedTuple):
+    """The row of a record."""
+
+    evaluation_id: str
+    row: bytes
+    #: The values in the order of `Record`, with JSON as bytes, followed by those of the last columns.
+    values: list[Any]
 
 
 def content_hash(line: bytes, *, is_member: bool) -> bytes:
@@ -70,34 +83,26 @@ def content_hash(line: bytes, *, is_member: bool) -> bytes:
 
 
 def encode_line(
-    line: bytes,
-    limits: Limits,
-    target: RowKeys,
-    number: int,
-    line_hash: bytes,
-    *,
-    mapping: FieldMapping | None = None,
-) -> tuple[str, bytes]:
-    """Return the id and the encoded row of the record in a line. Raises `LineError`."""
-    translation = translate(line, limits, mapping, number) if mapping else Translation(line, None)
-    quick = encode_line_fast(
-        translation.line, limits, target, number, line_hash, task_context=translation.task_context
-    )
+    line: bytes, limits: Limits, keys: RowKeys, *, mapping: FieldMapping | None = None
+) -> EncodedLine:
+    """Encode the record in a line. Raises `LineError`."""
+    translation = translate(line, limits, mapping, keys.line) if mapping else Translation(line, None)
+    quick = encode_line_fast(translation.line, limits, keys, task_context=translation.task_context)
     if quick:
         return quick
     record = read_translated(translation, limits, mapping) if mapping else parse_line(line, limits)
-    return record.evaluation_id, encode_record(record, target, number, line_hash)
+    return encode_record(record, keys)
 
 
-def encode_record(record: Record, target: RowKeys, number: int, line_hash: bytes) -> bytes:
-    """Encode the record in the line of that number."""
+def encode_record(record: Record, keys: RowKeys) -> EncodedLine:
+    """Encode a parsed record."""
     values: list[Any] = list(record)
     for place in _JSON_PLACES:
         if values[place] is not None:
             values[place] = orjson.dumps(values[place])
     values.append(None if record.parsed_rubric_scores else _extracted(record.raw_judge_output))
     values.append(encode_order(record.parsed_rubric_scores))
-    return _row(values, target, number, line_hash)
+    return EncodedLine(record.evaluation_id, _row(values, keys), values)
 
 
 def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
@@ -105,10 +110,10 @@ def _extracted(raw_judge_output: dict[str, Any]) -> bytes:
     return orjson.dumps(encode_extracted({}, raw_judge_output))
 
 
-def _row(values: list[Any], target: RowKeys, number: int, line_hash: bytes) -> bytes:
+def _row(values: list[Any], keys: RowKeys) -> bytes:
     """Encode the values of a record, with JSON as bytes, followed by the two columns after its fields."""
-    run, source = target
-    parts = [_place(len(COLUMNS), 8, run, 8, source, 8, number, 8, source, 8, number, 16, line_hash)]
+    key, run, source, line, line_hash = keys
+    parts = [_place(len(COLUMNS), 8, key, 8, run, 8, source, 8, line, 8, source, 8, line, 16, line_hash)]
     for value in values:
         kind = type(value)
         if value is None:
@@ -192,15 +197,9 @@ class _NeedsFullParse(Exception):
 
 
 def encode_line_fast(
-    line: bytes,
-    limits: Limits,
-    target: RowKeys,
-    number: int,
-    line_hash: bytes,
-    *,
-    task_context: bytes | None = None,
-) -> tuple[str, bytes] | None:
-    """Return the id and the row of a record, or None for a line that `parse_line` must read or reject.
+    line: bytes, limits: Limits, keys: RowKeys, *, task_context: bytes | None = None
+) -> EncodedLine | None:
+    """Encode a record, or return None for a line that `parse_line` must read or reject.
 
     `task_context` is JSON.
     """
@@ -213,7 +212,7 @@ def encode_line_fast(
         values = _values(read, limits, task_context)
     except (msgspec.MsgspecError, ValueError, RecursionError, LineError, _NeedsFullParse):
         return None
-    return read.evaluation_id, _row(values, target, number, line_hash)
+    return EncodedLine(read.evaluation_id, _row(values, keys), values)
 
 
 def _values(read: _Line, limits: Limits, task_context: bytes | None) -> list[Any]:

@@ -14,18 +14,20 @@ import pytest
 
 from reviews.imports import parser_pool
 from reviews.imports.parser_pool import ParsedLines, ParserDied, ParseRequest, parse, parse_ahead
+from reviews.records.rubric import Rubric
 from reviews.records.schema import Limits
+from reviews.search.index_entries import EncodedEntries
 from reviews.storage import copy_encoding
-from reviews.storage.copy_encoding import RowKeys
 from tests.support.lines import file_of, line
 from tests.support.waiting import PATIENCE
 
-TARGET = RowKeys(1, 2)
 MANY = parser_pool.CHUNKS_WITHOUT_POOL + 12
 
 
 def work(text: bytes, *, first_line: int = 1, begins_inside: bool = False) -> ParseRequest:
-    return ParseRequest(text, first_line, text.count(b"\n"), begins_inside, TARGET, Limits())
+    count = text.count(b"\n")
+    keys = range(first_line, first_line + count)
+    return ParseRequest(text, first_line, count, begins_inside, 1, 2, keys, Limits(), rubric=Rubric())
 
 
 def chunks(count: int) -> Iterator[tuple[int, ParseRequest]]:
@@ -61,7 +63,7 @@ class TestParse:
         assert [number for number, _, _ in parsed.records] == [2]
 
     def test_parser_leaves_the_begin_of_a_line_to_the_next_chunk(self) -> None:
-        assert parse(work(line())) == ParsedLines([], b"", [], [])
+        assert parse(work(line())) == ParsedLines([], b"", [], [], EncodedEntries(b"[]", b"", set()))
 
     @pytest.mark.parametrize("error", [MemoryError, SystemError])
     def test_line_that_needs_too_much_memory_is_rejected_alone(

@@ -15,6 +15,7 @@ from reviews.imports.rejection_limit import RejectionLimit, TooManyRejections, s
 from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, Upload, User
 from reviews.storage import chunks, copy_encoding
 from reviews.storage.chunks import Chunk, ChunkLines
+from reviews.storage.copy_encoding import RowKeys
 from reviews.storage.errors import ImportRefused
 from tests.support.commands import manage
 from tests.support.lines import file_of, import_data, line
@@ -48,9 +49,9 @@ def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     numbers: list[int] = []
     row_of = copy_encoding.encode_line
 
-    def count(line: bytes, limits: Any, target: Any, number: int, *rest: Any, **more: Any) -> Any:
-        numbers.append(number)
-        return row_of(line, limits, target, number, *rest, **more)
+    def count(line: bytes, limits: Any, keys: RowKeys, **more: Any) -> Any:
+        numbers.append(keys.line)
+        return row_of(line, limits, keys, **more)
 
     monkeypatch.setattr(parser_pool, "encode_line", count)
     monkeypatch.setattr(parser_pool, "usable_cores", lambda: 1)

@@ -104,7 +104,7 @@ class TestDataSummary:
         assert FacetCount.objects.filter(name="verified").count() == 2
 
     def test_summary_says_while_records_are_being_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
+        monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 0)
         facts = facts_of(line("a"))
         assert not facts.is_counted
         assert facts.sentences == (strata.NOT_COUNTED,)

@@ -58,18 +58,19 @@ def first_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def later_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
+    monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 0)
     import_data(lines("more"))
 
 
 def import_of_changed_records(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Import a file that changes all verdicts but no number of records."""
-    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
+    monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 0)
     import_data(lines(aggregated_score="Fail"))
 
 
 def partly_covered_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     later_import(run, monkeypatch)
+    UnindexedImport.objects.update(line=0)
     monkeypatch.setattr(indexing, "CHUNK_LINES", 15)
     assert indexing.index_next_chunk()
 
@@ -77,7 +78,7 @@ def partly_covered_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def small_import_behind_a_large_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small import count the run while a large one waits to be indexed."""
     later_import(run, monkeypatch)
-    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 1_000)
+    monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 1_000)
     import_data(file_of(line("last")))
 
 
@@ -223,7 +224,7 @@ def test_figures_are_defined_once_all_records_are_counted(
 
 
 def test_uncounted_run_does_not_affect_another_run(counted: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 0)
+    monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 0)
     import_data(file_of(line("b")), run="another")
     assert strata.why_not_counted(counted) == ""
     assert strata.why_not_counted(Run.objects.get(name="another")) == strata.NOT_COUNTED

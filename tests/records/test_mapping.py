@@ -202,10 +202,9 @@ class TestFields:
             record = read_line(any_line, limits, how)
         except LineError:
             return
-        target = RowKeys(1, 1)
-        evaluation_id, row = encode_line(any_line, limits, target, 1, bytes(16), mapping=how)
-        assert (record.evaluation_id, evaluation_id) == ("one", "one")
-        assert row
+        encoded = encode_line(any_line, limits, RowKeys(1, 1, 1, 1, bytes(16)), mapping=how)
+        assert (record.evaluation_id, encoded.evaluation_id) == ("one", "one")
+        assert encoded.row
 
 
 class TestInvalidMapping:

@@ -202,7 +202,7 @@ def test_import_and_index_job_of_the_same_records_take_turns() -> None:
         # Like `indexing.index_next_chunk`: first the lock, then the records, then their run.
         locks.acquire(Lock.INDEXING)
         waiting = start_and_wait_for_lock(partial(import_data, file))
-        indexing._index_lines(first, after=0, until=1)
+        indexing._index_lines(first, indexing.LineRange(0, 1))
         indexing._update_counts(first.target_run)
     assert (waiting.result().new, waiting.result().unchanged) == (1, 1)
 

@@ -38,7 +38,7 @@ def found(**query: str) -> set[str]:
 @pytest.fixture
 def by_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Imports of more than one line are left to the job, which takes two lines at a time."""
-    monkeypatch.setattr(indexing, "MAX_LINES_INLINE", 1)
+    monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 1)
     monkeypatch.setattr(indexing, "CHUNK_LINES", 2)
 
 
@@ -154,7 +154,7 @@ class TestAfterImport:
 
     def test_small_import_into_large_run_is_counted_by_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         imported(line("a"))
-        monkeypatch.setattr(indexing, "MAX_RECORDS_COUNTED_INLINE", 1)
+        monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 1)
         done = imported(line("b"))
         assert found(verdict="Pass") == {"a", "b"}
         assert (indexing.is_indexed(done.target_run), indexing.unindexed_count(done.target_run)) == (False, 0)

@@ -1,5 +1,7 @@
 """Texts of records and search input are split into the same words."""
 
+import re
+
 import pytest
 from django.db import connection
 from hypothesis import given
@@ -21,6 +23,12 @@ from reviews.search.terms import MAX_WORD_LENGTH, MAX_WORDS, distinct_words, tsq
 )
 def test_words_are_lower_case_letters_and_digits(text: str, words: list[str]) -> None:
     assert distinct_words([text]) == words
+
+
+@given(st.text())
+def test_words_are_those_of_the_expression(text: str) -> None:
+    words = re.findall(r"[^\W_]+", text.casefold())
+    assert distinct_words([text]) == list(dict.fromkeys(word[:MAX_WORD_LENGTH] for word in words))
 
 
 def test_words_of_several_texts_are_distinct() -> None:

@@ -19,7 +19,7 @@ from tests.records.test_traps import ACCEPTED, REJECTED
 from tests.support.json_texts import json_texts, objects
 from tests.support.lines import line
 
-TARGET, HASH = RowKeys(1, 2), bytes(16)
+KEYS = RowKeys(evaluation=3, run=1, source=2, line=1, content_hash=bytes(16))
 
 # Two tables like `evaluation` without foreign keys, and the differences between them.
 _TABLES = """
@@ -46,8 +46,8 @@ numbers = st.from_regex(r"-?(0|[1-9][0-9]{0,19})(\.[0-9]{1,19})?([eE][+-]?[0-9]{
 
 
 def quick(text: bytes, limits: Limits = Limits()) -> bytes | None:  # noqa: B008 (immutable)
-    row = copy_encoding.encode_line_fast(text, limits, TARGET, 1, HASH)
-    return row[1] if row else None
+    encoded = copy_encoding.encode_line_fast(text, limits, KEYS)
+    return encoded.row if encoded else None
 
 
 def accepted(text: bytes) -> bool:
@@ -67,11 +67,12 @@ def differing(texts: list[bytes]) -> list[bytes]:
     """Return the lines that the fast path encodes differently from the full path."""
     taken: list[tuple[bytes, bytes]] = []
     for number, text in enumerate(texts):
-        row = copy_encoding.encode_line_fast(text, Limits(), TARGET, number, HASH)
-        if row:
+        keys = KEYS._replace(line=number)
+        encoded = copy_encoding.encode_line_fast(text, Limits(), keys)
+        if encoded:
             record = parse_line(text)
-            assert row[0] == record.evaluation_id
-            taken.append((row[1], copy_encoding.encode_record(record, TARGET, number, HASH)))
+            assert encoded.evaluation_id == record.evaluation_id
+            taken.append((encoded.row, copy_encoding.encode_record(record, keys).row))
     with connection.cursor() as cursor:
         cursor.execute(_TABLES)
         stored("quick", (one for one, _ in taken))

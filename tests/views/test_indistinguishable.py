@@ -161,7 +161,7 @@ class World:
                 setattr(second, name, ours)
             for one in (first, second):
                 one.save(update_fields=columns)
-        indexing._index_lines(self.source, after=0, until=self.source.lines)
+        indexing._index_lines(self.source, indexing.LineRange(0, self.source.lines))
         indexing._update_counts(self.run)
 
     @property

@@ -1,0 +1,110 @@
+"""Index the new records of an import while it runs, by entries that the parser has computed.
+
+The entries depend on the run's rubric, which may be inferred from the file itself. Entries are computed by
+the rubric that the lines before give. If another one turns out to be right, they are computed again.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+import orjson
+from django.db import connection
+
+from reviews.imports.bulk_insert import execute_with_bound_parameters, insert_words
+from reviews.imports.parser_pool import ParsedLines
+from reviews.models import Import
+from reviews.records.rubric import Rubric
+from reviews.rubric import inference
+from reviews.rubric.run_rubric import run_rubric
+from reviews.search import indexing
+from reviews.search.indexing import LineRange
+from reviews.storage.chunks import ChunkLines
+
+# The rubric is inferred again before batches 1, 4, 16 and so on.
+_GROWTH = 4
+# Options of filters wait here until the end of the import: a job that adds the same ones holds a lock that
+# the end of the import needs.
+_OPTIONS = (
+    "CREATE TEMPORARY TABLE IF NOT EXISTS new_option (name text, value text, title text) ON COMMIT DROP"
+)
+_KEEP_OPTIONS = """
+    INSERT INTO new_option
+    SELECT name, value, title FROM json_to_recordset(%s::json) AS new (name text, value text, title text)
+"""
+_ADD_OPTIONS = """
+    INSERT INTO run_facet (run_id, name, value, title)
+    SELECT DISTINCT ON (name, value) %s::bigint, name, value, title FROM new_option
+    ON CONFLICT DO NOTHING
+"""
+
+
+class _Batch(NamedTuple):
+    """Lines with new records."""
+
+    lines: LineRange
+    #: The rubric by which the records are indexed. None if they are not.
+    rubric: Rubric | None
+
+
+class ImportIndex:
+    """The index of the new records of one import."""
+
+    def __init__(self, source: Import) -> None:
+        self._source = source
+        self._rubric: Rubric | None = None
+        self._requests = 0
+        self._next = 1
+        self._last_line = 0
+        #: Those of the batches that are being parsed.
+        self._rubrics: deque[Rubric | None] = deque()
+        self._batches: list[_Batch] = []
+        self._has_options = False
+
+    def next_rubric(self) -> Rubric | None:
+        """Return the rubric to index the next batch by. None if it is unknown."""
+        if not self._requests:
+            run = self._source.target_run
+            self._rubric = run_rubric(run) if run.rubric or run.is_rubric_declared else None
+        elif self._requests == self._next:
+            self._rubric = inference.foresee_rubric(self._source, self._last_line)
+            self._next *= _GROWTH
+        self._requests += 1
+        self._rubrics.append(self._rubric)
+        return self._rubric
+
+    def add(self, lines: ChunkLines, parsed: ParsedLines, new: set[int]) -> None:
+        """Write the entries of a batch whose new records, given by line, are inserted."""
+        first = lines.chunk.first_line
+        self._last_line = first + len(lines) - 1
+        rubric = self._rubrics.popleft()
+        if not new:
+            return
+        # Entries of other lines would be those of records as they are not stored.
+        is_indexed = parsed.entries is not None and len(new) == len(parsed.records)
+        if is_indexed:
+            self._write(parsed)
+        self._batches.append(_Batch(LineRange(first - 1, self._last_line), rubric if is_indexed else None))
+
+    def _write(self, parsed: ParsedLines) -> None:
+        assert parsed.entries
+        insert_words(parsed.entries.words)
+        execute_with_bound_parameters(indexing.PUT_FACETS, [parsed.entries.facets.decode()])
+        if not self._has_options:
+            with connection.cursor() as cursor:
+                cursor.execute(_OPTIONS)
+            self._has_options = True
+        options = orjson.dumps([facet._asdict() for facet in parsed.entries.options])
+        execute_with_bound_parameters(_KEEP_OPTIONS, [options.decode()])
+
+    def finish(self) -> None:
+        """Index the other records of the import, and count the run.
+
+        The rubric of the run is final, and the caller has acquired `Lock.INDEXING`.
+        """
+        if self._has_options:
+            with connection.cursor() as cursor:
+                cursor.execute(_ADD_OPTIONS, [self._source.target_run.pk])
+                cursor.execute("DROP TABLE new_option")
+        rubric = run_rubric(self._source.target_run)
+        left = [lines for lines, used in self._batches if used is None or not used.judges_like(rubric)]
+        indexing.index_import(self._source, new=left)
