@@ -41,6 +41,10 @@ _REVIEW_EVERY_THIRD = """
 """
 # Reclaims the space of the rows, so each measurement starts from the same table.
 _REMOVE = """
+    DELETE FROM evaluation_words USING evaluation JOIN run ON run.id = run_id
+        WHERE evaluation.id = evaluation_words.evaluation_id AND run.name = %(run)s;
+    DELETE FROM evaluation_facets USING evaluation JOIN run ON run.id = run_id
+        WHERE evaluation.id = evaluation_facets.evaluation_id AND run.name = %(run)s;
     DELETE FROM evaluation USING run WHERE run.id = run_id AND run.name = %(run)s;
     DELETE FROM source_chunk USING import JOIN run ON run.id = run_id
         WHERE import.id = source_id AND run.name = %(run)s;
@@ -63,7 +67,7 @@ def empty() -> None:
 def remove_records() -> None:
     """Remove the records of the measured run and keep other runs."""
     execute(_REMOVE, {"run": RUN})
-    for table in ("evaluation", "source_chunk"):
+    for table in ("evaluation", "evaluation_facets", "evaluation_words", "source_chunk"):
         execute(f"VACUUM {table}")
     execute("CHECKPOINT")
 

@@ -64,10 +64,6 @@ def into_pipe(blocks: Iterable[bytes]) -> None:
             drain.stdin.write(block)
 
 
-def call(command: list[str]) -> None:
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
 def peak_memory(command: list[str]) -> float:
     """Return the peak resident memory of a process and its children in MB, as the sum of their peaks."""
     peaks: dict[int, int] = {}
