@@ -16,11 +16,12 @@ import numpy as np
 from reviews.records.scales import Level
 from reviews.statistics import clusters
 from reviews.statistics.agreement import Category
+from reviews.statistics.balance import balance
 from reviews.statistics.clusters import RatingVariance, effective_size, spread_of
 from reviews.statistics.intervals import Estimate, Z, undefined
 from reviews.statistics.students_t import t_quantile
 from reviews.statistics.sums import FloatArray
-from reviews.statistics.totals import ClusterTotals
+from reviews.statistics.totals import ClusterTotals, picked
 
 # Definitions for pages, by the names of the functions below.
 _CLUSTERED = "Interval: Wilson at the effective sample size of the tasks (Korn & Graubard 1998)."
@@ -56,8 +57,8 @@ DEFINITIONS = {
     "leniency": "Whether the judge is milder or stricter than reviewers. Above 0 it is milder, below 0 "
     "stricter.\n\n"
     "The share of pairs in which the judge is milder, minus the share in which it is stricter, from -1 to 1. "
-    "Interval: t over the tasks, with two more pairs (Bonett & Price 2012, Journal of Educational and "
-    "Behavioral Statistics 37:479).",
+    "Interval: from Wilson's limits of both shares at the effective sample size of the tasks (Zou & Donner "
+    "2008, Statistics in Medicine 27:1693).",
 }
 
 _NO_PAIRS = "There are no pairs of scores to compare."
@@ -154,7 +155,9 @@ def leniency(confusion: Confusion) -> Estimate:
         return undefined(_NO_ORDER if confusion.n else _NO_PAIRS, confusion.n)
     milder = confusion.where(_is_above)
     stricter = confusion.where(lambda judge, human: _is_above(human, judge))
-    return clusters.difference(confusion.totals, (milder, ranked), (stricter, ranked)).difference
+    if picked(confusion.totals.sums, ranked) <= _NEGLIGIBLE:
+        return undefined(_NO_PAIRS, confusion.n)
+    return balance(confusion.totals, milder, stricter, ranked)
 
 
 def _is_above(one: Category, other: Category) -> bool:

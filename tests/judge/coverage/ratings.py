@@ -104,6 +104,13 @@ class Run:
         wrong = self.wrong.mean(axis=1)
         return float(1 - (1 - self.flagged) * wrong[0] - self.flagged * wrong[1])
 
+    @property
+    def leniency(self) -> float:
+        """The share of records that only the judge passes, minus the share that only people pass."""
+        human, rates = self.human, np.array(self.passed)
+        milder = rates * (1 - human[:, 1:]) - (1 - rates) * human[:, :1]
+        return float(np.array([1 - self.flagged, self.flagged]) @ milder.mean(axis=1))
+
     def draw(self, rng: Generator) -> "Drawn":
         models = len(self.passed)
         task = np.tile(np.repeat(np.arange(self.tasks), self.samples), models)

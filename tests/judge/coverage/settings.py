@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from reviews.statistics import betting, clusters, coefficients, reliability
+from reviews.statistics.balance import balance
 from reviews.statistics.clusters import Sample, cluster_totals
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Estimate
@@ -91,7 +92,9 @@ def _accuracy() -> Iterator[Setting]:
     yield _of_pairs("leniency", BALANCED, 50)
     yield _of_pairs("leniency", PREVALENT, 100, each=5, setting="5 ratings a task, prevalence .9, n = 100")
     yield _of_pairs("leniency", PREVALENT, 400, each=5, setting="5 ratings a task, prevalence .9, n = 400")
-    yield _of_pairs("leniency", ONLY_MILDER, 400, each=5, setting="5 ratings a task, only milder, n = 400")
+    for n in (400, 1_000):
+        setting = f"5 ratings a task, only milder, n = {n}"
+        yield _of_pairs("leniency", ONLY_MILDER, n, each=5, setting=setting)
 
 
 def _by_reviewer(reviewers: int, each: int, rng: Generator) -> Estimate:
@@ -241,6 +244,7 @@ def _runs() -> Iterator[Setting]:
     }
     for name, run in runs.items():
         yield Setting("accuracy of the run", name, run.accuracy, partial(_run_accuracy, run))
+        yield Setting("leniency of the run", name, run.leniency, partial(_run_leniency, run))
         yield Setting("pass rate", name, run.pass_rates[0], partial(_pass_rate, run))
         if len(run.passed) > 1:
             truth = run.pass_rates[1] - run.pass_rates[0]
@@ -256,6 +260,13 @@ def _run_accuracy(run: Run, rng: Generator) -> Estimate:
     drawn = run.draw(rng)
     right = drawn.values["judge"] == drawn.values["human"]
     return clusters.ratio(cluster_totals(drawn.sample, _with_ones(right), drawn.population), 0, 1)
+
+
+def _run_leniency(run: Run, rng: Generator) -> Estimate:
+    drawn = run.draw(rng)
+    judge, human = drawn.values["judge"], drawn.values["human"]
+    columns = np.column_stack([judge > human, judge < human, judge == human])
+    return balance(cluster_totals(drawn.sample, columns, drawn.population), (0,), (1,), (0, 1, 2))
 
 
 def _pass_rate(run: Run, rng: Generator) -> Estimate:
