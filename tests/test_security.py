@@ -71,6 +71,8 @@ OPEN_FILES = (
 # Modules that pass column names to the ORM in a dict. Each builds the names itself.
 NAME_COLUMNS = {
     "accounts.one_time_links": "the columns of a link",
+    "accounts.permissions": "the attributes of loaded permissions and roles",
+    "api.lookup": "the annotations that an operation names",
     "dashboard.selection": "the fields of a selection",
     "exports.jobs": "the fields of ExportOptions",
     "exports.line_plan": "the human_* columns",
@@ -78,6 +80,7 @@ NAME_COLUMNS = {
     "imports.jobs": "the columns of a job's progress",
     "judge.scope": "the fields of a scope",
     "queue.claim_columns": "the columns of a claim",
+    "review.blind_scoring": "the place of a line",
     "review.independent_reviews": "the columns of a disagreement",
     "review.undo": "the record of an audit event",
     "search.filters": "the columns of FILTERS",
