@@ -42,7 +42,7 @@ class _Batch(NamedTuple):
     """Lines with new records."""
 
     lines: LineRange
-    #: The rubric by which the records are indexed. None if they are not.
+    #: The rubric that the entries were computed with. None if they were not.
     rubric: Rubric | None
 
 

@@ -1,4 +1,4 @@
-"""Compute what the index has about a record, from its row or from the values that an import encodes.
+"""Compute the index entry of a record from its row or from the values that an import encodes.
 
 Parser processes use this module, so it uses neither Django nor the database.
 """
@@ -26,7 +26,7 @@ from reviews.search.terms import distinct_words, name_words
 
 
 class IndexEntry(NamedTuple):
-    """What the index has about one record."""
+    """The index entry of one record: its facets and words."""
 
     #: The key of the evaluation.
     key: int
