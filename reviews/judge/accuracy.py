@@ -149,7 +149,7 @@ class JudgeVsHuman:
     def _rubric(self) -> Rubric:
         return run_rubric(self.scope.run)
 
-    def of(self, basis: Basis, part: Part) -> list[AccuracyFigures]:
+    def figures_of(self, basis: Basis, part: Part) -> list[AccuracyFigures]:
         """Return the figures of the verdict and of each criterion that has ratings."""
         found = self._blind_figures if basis == "blind" else self._assisted_figures
         return [one for one in found if one.part == part]
@@ -182,7 +182,7 @@ class JudgeVsHuman:
 
     def find(self, criterion: str | None, basis: Basis, part: Part) -> AccuracyFigures | None:
         """Return the figures of a criterion, or of the verdict (None), if there are ratings."""
-        return next((one for one in self.of(basis, part) if one.criterion == criterion), None)
+        return next((one for one in self.figures_of(basis, part) if one.criterion == criterion), None)
 
     def as_json(self) -> dict[str, Any]:
         # Counts what it loads.

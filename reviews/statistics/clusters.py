@@ -119,7 +119,7 @@ def cluster_totals(
     cells = len(population.sizes) if population else int(sample.cell.max(initial=-1)) + 1
     domain = np.zeros(cells, dtype=np.int64) if domains is None else np.asarray(domains, dtype=np.int64)
     seen = seen_clusters([sample.cluster])
-    places = Places.of(seen | population.seen if population else seen)
+    places = Places.from_seen(seen | population.seen if population else seen)
     if population is None:
         return _of_ratings(sample, rated, domain, places)
     return _Extrapolation(sample, rated, domain, population, places).totals()
@@ -222,7 +222,7 @@ class _Extrapolation:
         for domain in range(self.columns.domains):
             units = self.unit_domain == domain
             of = records if units.all() else records[units]
-            rows[:, self.columns.of(domain)] = of.T @ means[units]
+            rows[:, self.columns.columns_of(domain)] = of.T @ means[units]
         return rows
 
     def _unseen(self) -> FloatArray:
@@ -247,7 +247,7 @@ class _Extrapolation:
         records = self.records * self._calm(within)
         for domain in range(self.columns.domains):
             sizes = np.where(self.domain == domain, self.population.sizes, 0)
-            place = self.columns.of(domain)
+            place = self.columns.columns_of(domain)
             unseen[place, place] = np.tensordot(self._by_group(self.group, sizes) * records, more, axes=1)
         return unseen
 

@@ -37,7 +37,7 @@ def count_by_cluster(columns: Sequence[Sequence[Counted]]) -> ClusterTotals:
 
     The result equals that of `cluster_totals` without a population.
     """
-    places = Places.of(seen_clusters([part.cluster for parts in columns for part in parts]))
+    places = Places.from_seen(seen_clusters([part.cluster for parts in columns for part in parts]))
     rows = np.zeros((places.size, len(columns)))
     squares = np.zeros(len(columns))
     counts = np.zeros(len(columns), dtype=np.int64)

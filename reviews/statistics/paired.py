@@ -210,7 +210,7 @@ def _difference(responses: Responses, ratings: PairedRatings, weight: FloatArray
 
     The degrees of freedom are between those of all ratings and those of responses with different verdicts.
     """
-    places = Places.of(seen_clusters([responses.cluster]))
+    places = Places.from_seen(seen_clusters([responses.cluster]))
     place, clusters_found = places.row[responses.cluster], places.size
     differs = responses.differs
     some, rated = _part(responses.at(place), ratings, differs)

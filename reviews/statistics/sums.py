@@ -28,7 +28,7 @@ class Places(NamedTuple):
     key: bytes
 
     @classmethod
-    def of(cls, seen: BoolArray) -> "Places":
+    def from_seen(cls, seen: BoolArray) -> "Places":
         """Return a row for each cluster that was seen, or for each group of clusters if they are many."""
         size = int(seen.sum())
         if size > _MOST_CLUSTERS:
@@ -115,7 +115,7 @@ class DomainSums:
         self._domain = np.maximum(domain, 0)
         self._key = place * domains + self._domain
 
-    def of(self, domain: int) -> slice:
+    def columns_of(self, domain: int) -> slice:
         return slice(domain * self._values.width, (domain + 1) * self._values.width)
 
     def by_cluster(self, weight: FloatArray) -> FloatArray:

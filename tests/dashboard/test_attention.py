@@ -10,7 +10,7 @@ from reviews.models import User
 from reviews.statistics.intervals import difference_limits
 
 
-def of(name: str, **figures: Any) -> ReviewerFigures:
+def figures_of(name: str, **figures: Any) -> ReviewerFigures:
     """Return the figures of a reviewer with 100 ordinary decisions, except for the given ones."""
     usual = {
         "done": 100, "timed": 100, "median_seconds": 40.0, "slower": 50, "compared": 100, "judged": 400,
@@ -41,17 +41,20 @@ def reasons(*reviewers: ReviewerFigures) -> dict[str, list[str]]:
     ],
 )
 def test_clear_difference_is_a_reason_in_words(figures: dict[str, Any], sentence: str) -> None:
-    assert reasons(of("ana", **figures), of("bo"), of("cy")) == {"ana": [sentence]}
+    assert reasons(figures_of("ana", **figures), figures_of("bo"), figures_of("cy")) == {"ana": [sentence]}
 
 
 def test_usual_work_gives_no_reason() -> None:
-    assert reasons(of("ana"), of("bo"), of("cy", overridden=100, fast=14, slower=60)) == {}
+    assert (
+        reasons(figures_of("ana"), figures_of("bo"), figures_of("cy", overridden=100, fast=14, slower=60))
+        == {}
+    )
 
 
 def test_one_unusual_reviewer_does_not_mark_the_others() -> None:
-    unusual = of("ana", overridden=300)
-    assert list(reasons(unusual, of("bo"), of("cy"))) == ["ana"]
-    assert list(reasons(unusual, of("bo"))) == ["ana", "bo"]
+    unusual = figures_of("ana", overridden=300)
+    assert list(reasons(unusual, figures_of("bo"), figures_of("cy"))) == ["ana"]
+    assert list(reasons(unusual, figures_of("bo"))) == ["ana", "bo"]
 
 
 def test_few_decisions_never_give_a_reason() -> None:
@@ -59,21 +62,29 @@ def test_few_decisions_never_give_a_reason() -> None:
         "compared": 3, "judged": 12, "overridden": 12, "read": 3, "fast": 3, "timed": 3, "slower": 3,
         "overturned": 3, "checked": 3, "upheld": 0,
     }  # fmt: skip
-    assert reasons(of("ana", done=3, skipped=40, escalated=40, **extreme), of("bo"), of("cy")) == {}
-    assert reasons(of("ana", **extreme), of("bo"), of("cy")) == {}
+    assert (
+        reasons(
+            figures_of("ana", done=3, skipped=40, escalated=40, **extreme), figures_of("bo"), figures_of("cy")
+        )
+        == {}
+    )
+    assert reasons(figures_of("ana", **extreme), figures_of("bo"), figures_of("cy")) == {}
 
 
 def test_small_difference_is_no_reason_however_certain() -> None:
     many = {"done": 10**6, "compared": 10**6, "judged": 10**6}
-    assert reasons(of("ana", **many, overridden=250_000), of("bo", **many, overridden=200_000)) == {}
+    assert (
+        reasons(figures_of("ana", **many, overridden=250_000), figures_of("bo", **many, overridden=200_000))
+        == {}
+    )
 
 
 def test_single_reviewer_is_compared_with_nobody() -> None:
-    assert reasons(of("ana", overridden=400, fast=100, slower=0)) == {}
+    assert reasons(figures_of("ana", overridden=400, fast=100, slower=0)) == {}
 
 
 def test_reviewers_with_enough_decisions_are_comparable() -> None:
-    few, enough = of("ana", done=FEWEST - 1), of("bo", done=FEWEST)
+    few, enough = figures_of("ana", done=FEWEST - 1), figures_of("bo", done=FEWEST)
     assert comparable(Team([few, enough], Median(None, 0))) == [enough]
 
 

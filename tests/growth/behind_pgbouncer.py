@@ -21,7 +21,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="cognireview-growth-") as name:
         folder = Path(name)
         with embedded.running(folder, disposable=True):
-            direct = servers.Place.of(embedded.connection_settings(folder))
+            direct = servers.Place.from_settings(embedded.connection_settings(folder))
             with servers.pgbouncer(direct, folder, pool_size=POOL_SIZE) as pooled:
                 variables = {"DATABASE_URL": pooled.url, "COGNIREVIEW_TRANSACTION_POOLER": "true"}
                 # PgBouncer keeps connections open, so the test database cannot be dropped.

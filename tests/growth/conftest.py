@@ -20,4 +20,4 @@ def folder() -> Iterator[Path]:
 @pytest.fixture
 def database(transactional_db: None) -> Place:
     """The database of the tests, for servers to use."""
-    return Place.of(connection.settings_dict)
+    return Place.from_settings(connection.settings_dict)

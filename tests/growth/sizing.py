@@ -108,7 +108,7 @@ def _weights(records: int) -> None:
 def _reviewing(folder: Path) -> None:
     """Measure programs that claim and decide one record after the other."""
     servers, programs = (import_module(name) for name in ("tests.support.servers", "tests.growth.programs"))
-    database = servers.Place.of(connection.settings_dict).url
+    database = servers.Place.from_settings(connection.settings_dict).url
     with ExitStack() as running:
         worker = running.enter_context(servers.worker(database, folder))
         sites = [running.enter_context(servers.web(database, folder, f"web{n}")) for n in range(2)]

@@ -81,7 +81,7 @@ def standby(django_db_setup: None, folder: Path) -> Iterator[Standby]:
 @contextmanager
 def _sure_commits() -> Iterator[Place]:
     """Let the database of the tests commit synchronously, as in production."""
-    primary = Place.of(connection.settings_dict)
+    primary = Place.from_settings(connection.settings_dict)
     connection.close()
     primary.ask(f"ALTER DATABASE {primary.name} SET synchronous_commit = 'on'")
     try:
@@ -157,7 +157,7 @@ def where() -> str:
 
 def cancel_readers() -> None:
     """Lock a table that an export on the replica has read. Replaying the lock cancels the export."""
-    with psycopg.connect(Place.of(connection.settings_dict).url) as other:
+    with psycopg.connect(Place.from_settings(connection.settings_dict).url) as other:
         other.execute("SET lock_timeout = '5s'")
         other.execute("LOCK TABLE source_chunk")
 
@@ -252,7 +252,7 @@ class TestExport:
 def test_export_command_reads_the_replica_in_its_settings(
     standby: Standby, run: Run, ana: User, tmp_path: Path
 ) -> None:
-    primary = Place.of(connection.settings_dict)
+    primary = Place.from_settings(connection.settings_dict)
     addresses = {"DATABASE_URL": primary.url, "DATABASE_REPLICA_URL": standby.place.url}
     decided(run, ana, "b1")
     before = standby.place.ask(SCANS)
@@ -296,7 +296,7 @@ class TestUnfitReplica:
             assert "it is more than 0 s behind" in export()
 
     def test_server_that_is_no_replica_is_avoided(self, export: Callable[[], str]) -> None:
-        with configured(Place.of(connection.settings_dict)):
+        with configured(Place.from_settings(connection.settings_dict)):
             assert "it is not a replica of the server in DATABASE_URL" in export()
 
     def test_avoided_replica_is_read_again_after_a_while(self, monkeypatch: pytest.MonkeyPatch) -> None:

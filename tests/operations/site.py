@@ -57,7 +57,7 @@ class Site:
 
     @property
     def database(self) -> Place:
-        return Place.of(embedded.connection_settings(self.data_dir))
+        return Place.from_settings(embedded.connection_settings(self.data_dir))
 
     @property
     def environment(self) -> dict[str, str]:

@@ -55,7 +55,7 @@ class Place(NamedTuple):
     port: str
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> "Place":
+    def from_settings(cls, given: dict[str, Any]) -> "Place":
         """Return the place that Django's connection settings name."""
         return cls(*(str(given[name]) for name in ("NAME", "USER", "HOST", "PORT")))
 
@@ -102,7 +102,7 @@ def replica(primary: Place, folder: Path) -> Iterator[Place]:
     )
     assert done.returncode == 0, done.stderr
     with embedded.running(folder, disposable=True):
-        yield Place.of(embedded.connection_settings(folder))._replace(name=primary.name)
+        yield Place.from_settings(embedded.connection_settings(folder))._replace(name=primary.name)
 
 
 @contextmanager

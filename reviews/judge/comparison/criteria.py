@@ -88,7 +88,7 @@ def compare_criteria(
 class _Codes(dict[Any, int]):
     """Numbers scores, so that equal ones have the same number."""
 
-    def of(self, text: str | None) -> int:
+    def code_of(self, text: str | None) -> int:
         score = read_score(text)
         return self.setdefault(identity(score), len(self)) if is_score(score) else -1
 
@@ -104,8 +104,8 @@ def _load_ratings(runs: tuple[Run, Run], codes: _Codes) -> dict[str, RatedRecord
     with connection.cursor() as cursor:
         cursor.execute(_RATINGS, {"strata": strata})
         for criterion, judge, human, packed in cursor:
-            number = codes.of(human)
-            if number >= 0 and codes.of(judge) >= 0:
+            number = codes.code_of(human)
+            if number >= 0 and codes.code_of(judge) >= 0:
                 found[criterion].append(unpack_ratings(bytes(packed), number))
     return {criterion: concatenate(parts) for criterion, parts in found.items()}
 
@@ -121,7 +121,7 @@ def _load_scores(found: Matches, codes: _Codes) -> dict[str, _Scores]:
     with connection.cursor() as cursor:
         cursor.execute(_SCORES, {"records": records.tolist()})
         for criterion, text, keys in cursor:
-            if (number := codes.of(text)) >= 0:
+            if (number := codes.code_of(text)) >= 0:
                 parts[criterion].append((number, keys))
     return {criterion: _sorted(numbered) for criterion, numbered in parts.items()}
 

@@ -109,7 +109,7 @@ class PairedComparison:
 
     def list_pairs(self, side: Side) -> list[Pair]:
         """List the pairs behind a count. Pairs with a record that can still be scored blind are left out."""
-        return self.listed.of(side) if self.listed else []
+        return self.listed.pairs_of(side) if self.listed else []
 
     def lists(self, side: Side) -> bool:
         """Return whether `list_pairs` has any."""
@@ -155,7 +155,7 @@ class _Listed:
         chosen: BoolArray = self.shown & (self.side == SIDES.index(side))
         return chosen
 
-    def of(self, side: Side) -> list[Pair]:
+    def pairs_of(self, side: Side) -> list[Pair]:
         chosen = self.chosen(side)
         pairs = self.found.pairs
         first, second = self.found.sides

@@ -25,7 +25,7 @@ def overview_sections(filters: JudgeFilters) -> Iterator[Section]:
     best = tables.best(compared)
     if best is None:
         return
-    figures = compared.of(*best)
+    figures = compared.figures_of(*best)
     yield Section(
         "criteria",
         "Accuracy by criterion",
@@ -117,7 +117,7 @@ def error_sections(filters: JudgeFilters) -> Iterator[Section]:
     if not kinds:
         return
     basis, part = names.get(filters.ratings, kinds[0])
-    figures = filters.compared.of(basis, part)
+    figures = filters.compared.figures_of(basis, part)
     first = [one for one in figures if one.criterion == filters.criterion]
     kept = {"of": filters.criterion} if filters.criterion else {}
     yield Section(

@@ -32,7 +32,7 @@ _COMPARED = {
 def error_cards(filters: JudgeFilters) -> Iterator[Card]:
     """Give the share of wrong verdicts, the most frequent confusions and the least accurate criterion."""
     known = tables.best(filters.compared)
-    figures = filters.compared.of(*known) if known else []
+    figures = filters.compared.figures_of(*known) if known else []
     verdict = next((of for of in figures if of.criterion is None), None)
     if verdict is None:
         return

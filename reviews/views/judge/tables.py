@@ -99,7 +99,10 @@ def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, part: P
         section_name(basis, part),
         SECTIONS[basis, part],
         [_CRITERION, *_COLUMNS],
-        [[words(of.title, url=_groups_url(of, filters)), *_figures(of)] for of in compared.of(basis, part)],
+        [
+            [words(of.title, url=_groups_url(of, filters)), *_figures(of)]
+            for of in compared.figures_of(basis, part)
+        ],
         _NONE_YET,
         f"{accuracy.BASES[basis]} {accuracy.PARTS[part]}",
     )

@@ -40,7 +40,7 @@ class RubricEditor:
         self.problems: list[LinkedProblem] = []
 
     @classmethod
-    def of(cls, rubric: Rubric) -> Self:
+    def for_rubric(cls, rubric: Rubric) -> Self:
         """Return the editor of a rubric."""
         return cls(
             entries={

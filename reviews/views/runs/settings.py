@@ -56,7 +56,7 @@ def settings(request: Request, run_pk: int) -> HttpResponse:
     """
     run = load_run(request, run_pk, "configure_run")
     if request.method != "POST":
-        return _page(request, run, RubricEditor.of(run_rubric(run)))
+        return _page(request, run, RubricEditor.for_rubric(run_rubric(run)))
     action = request.POST.get("action", "save")
     if action == "save toml":
         return _save_toml(request, run)
@@ -73,7 +73,7 @@ def settings(request: Request, run_pk: int) -> HttpResponse:
 
 def _save_toml(request: Request, run: Run) -> HttpResponse:
     form = TomlForm(request.POST)
-    editor = RubricEditor.of(run_rubric(run))
+    editor = RubricEditor.for_rubric(run_rubric(run))
     if not form.is_valid():
         return _page(request, run, editor, form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     saved = _declare(request, run, form.cleaned_data["toml"])
