@@ -17,7 +17,7 @@ from reviews.dashboard.reviewer_pairs import DEFINITION as PAIR_DEFINITION
 from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS, pair_agreements
 from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
-from reviews.models import Escalation, Evaluation, FileConflict, Review, Run, User
+from reviews.models import Evaluation, FileConflict, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.records.scores import criterion_title
 from reviews.statistics.intervals import wilson
@@ -136,20 +136,24 @@ def _release(claim: Evaluation, scope: DashboardFilters) -> str:
     return scope.address(reverse("dashboard-release", args=[claim.pk]))
 
 
-_STATUSES = ("waiting", "claimed", "done")
+# The states of records, which add up to all of them, as `Progress` names them.
+_STATES = {
+    "waiting": "Waiting",
+    "claimed": "Claimed",
+    "escalated": "Escalated",
+    "done": "Done",
+    "not_required": "Not flagged",
+}
 
 
 def runs(scope: DashboardFilters) -> Table:
-    """Build the table of runs with their progress and the records that wait for a lead."""
+    """Build the table of runs with their progress and open conflicts."""
     disputed = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN).values_list("run")
     conflicts = dict(disputed.annotate(Count("pk")).order_by())
-    # Decided records count, too: a late independent review may disagree.
-    asked = Escalation.objects.filter(outcome=Escalation.Outcome.OPEN).values_list("run")
-    with_a_lead = dict(asked.annotate(Count("pk")).order_by())
     columns = [
         *text_columns(run="Run"),
-        *(Column(status, status.capitalize()) for status in _STATUSES),
-        Column("with_a_lead", "Awaiting lead", "Records that reviewers escalated or disagree on."),
+        *(Column(state, title) for state, title in _STATES.items()),
+        Column("total", "All records"),
         Column("conflicts", "Conflicts", "An imported file disagrees with a decision made here."),
         Column("finish", "Expected finish", team_pace.FINISH_DEFINITION, is_number=False, notes="pace"),
         Column("change", "Change", is_number=False, is_action=True),
@@ -157,8 +161,7 @@ def runs(scope: DashboardFilters) -> Table:
     rows = [
         [
             words(run.name, url=reverse("run", args=[run.pk])),
-            *_status_cells(run, progress),
-            count(with_a_lead.get(run.pk, 0), reverse("inbox", query={"run": run.pk})),
+            *_state_cells(run, progress),
             count(conflicts.get(run.pk, 0), reverse("conflicts", args=[run.pk])),
             finish_cell(progress.left, workload),
             Cell("Assign or prioritise", url=reverse("bulk-change", args=[run.pk])),
@@ -168,9 +171,13 @@ def runs(scope: DashboardFilters) -> Table:
     return Table("runs", "Runs", columns, rows, "There are no runs yet.")
 
 
-def _status_cells(run: Run, progress: Progress) -> list[Cell]:
+def _state_cells(run: Run, progress: Progress) -> list[Cell]:
     place = reverse("run", args=[run.pk])
-    return [count(getattr(progress, status), f"{place}?status={status}") for status in _STATUSES]
+    counted = {state: getattr(progress, state) for state in _STATES}
+    cells = [
+        count(number, f"{place}?status={state.replace('_', '-')}") for state, number in counted.items()
+    ]
+    return [*cells, count(progress.total, place)]
 
 
 def criteria(scope: DashboardFilters) -> Table:

@@ -271,15 +271,22 @@ class TestDashboard:
         assert record.claimed_by is None
         assert AuditEvent.objects.filter(action="release", evaluation=record).exists()
 
-    def test_dashboard_links_to_work_that_waits_for_a_lead(
+    def test_states_of_a_run_add_up_and_link_to_their_records(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
+        done(algebra, ana)
+        EvaluationFactory.create(run=algebra, needs_human_review=False, human_review_status="Not Required")
         record = EvaluationFactory.create(run=algebra)
         claims.claim(evaluation_id=record.pk, reviewer=ana)
         escalations.escalate(evaluation_id=record.pk, reviewer=ana, kind="question", reason="", note="Why?")
         response = as_lea.get(DESK)
-        assert [row["with_a_lead"] for row in table(response, "runs")] == ["1"]
-        assert reverse("inbox", query={"run": algebra.pk}) in text(response)
+        (row,) = table(response, "runs")
+        states = {name: row[name] for name in ("waiting", "claimed", "escalated", "done", "not_required")}
+        assert states == {"waiting": "0", "claimed": "0", "escalated": "1", "done": "1", "not_required": "1"}
+        assert row["total"] == "3"
+        place = reverse("run", args=[algebra.pk])
+        for state in ("escalated", "done", "not-required"):
+            assert f'href="{place}?status={state}">1</a>' in response.content.decode()
 
     def test_dashboard_lists_overturned_decisions_with_reasons(
         self, as_lea: Client, ana: User, lea: User, algebra: Run
