@@ -3149,6 +3149,40 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
+            model_name="import",
+            index=models.Index(
+                condition=models.Q(("dismissed_at", None), ("state", "failed")),
+                fields=["id"],
+                name="import_failed",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="export",
+            index=models.Index(
+                condition=models.Q(("dismissed_at", None), ("state", "failed")),
+                fields=["id"],
+                name="export_failed",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(
+                    ("deletion_requested_at__isnull", False), ("is_restricted", True), _connector="OR"
+                ),
+                fields=["id"],
+                name="run_hidden",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("archived_at", None), ("is_rubric_declared", False)),
+                fields=["id"],
+                name="run_rubric_undeclared",
+            ),
+        ),
+        migrations.AddIndex(
             model_name="fileconflict",
             index=models.Index(fields=["evaluation"], name="file_conflict_evaluation"),
         ),

@@ -40,6 +40,12 @@ class Export(models.Model):
 
     class Meta:
         db_table = "export"
+        indexes: ClassVar = [
+            # The inbox's failed exports.
+            models.Index(
+                fields=["id"], name="export_failed", condition=models.Q(state="failed", dismissed_at=None)
+            ),
+        ]
 
 
 class ExportProgress(models.Model):

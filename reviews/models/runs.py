@@ -121,6 +121,19 @@ class Run(models.Model):
     class Meta:
         db_table = "run"
         constraints: ClassVar = [models.UniqueConstraint(fields=["name"], name="run_name_is_unique")]
+        indexes: ClassVar = [
+            # `hidden_runs`, and the inbox's rubrics to confirm.
+            models.Index(
+                fields=["id"],
+                name="run_hidden",
+                condition=models.Q(deletion_requested_at__isnull=False) | models.Q(is_restricted=True),
+            ),
+            models.Index(
+                fields=["id"],
+                name="run_rubric_undeclared",
+                condition=models.Q(archived_at=None, is_rubric_declared=False),
+            ),
+        ]
         permissions: ClassVar = [
             ("import_file", "Can import files"),
             ("export_run", "Can export runs"),
@@ -231,6 +244,12 @@ class Import(models.Model):
 
     class Meta:
         db_table = "import"
+        indexes: ClassVar = [
+            # The inbox's failed imports.
+            models.Index(
+                fields=["id"], name="import_failed", condition=models.Q(state="failed", dismissed_at=None)
+            ),
+        ]
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["run", "sequence"], name="import_sequence_is_unique"),
             models.CheckConstraint(

@@ -1,8 +1,12 @@
 """Items of the inbox: what waits for whom, in which order."""
 
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from reviews.dashboard import spot_checks
@@ -168,3 +172,43 @@ def test_counting_takes_one_query(everything: Run, max: User, django_assert_num_
 @pytest.mark.parametrize("text", ["question-17", "conflict-1-2"])
 def test_place_is_read_as_written(text: str) -> None:
     assert str(Place.parse(text)) == text
+
+
+def test_count_reads_few_rows_among_thousands_of_runs_and_jobs(everything: Run, lea: User, max: User) -> None:
+    totals = [Inbox(person).total for person in (lea, max)]
+    runs = Run.objects.bulk_create(
+        Run(name=f"Run {number}", is_rubric_declared=True, rubric=rubric_data("Clarity"))
+        for number in range(4_000)
+    )
+    Import.objects.bulk_create(Import(run=run, file_name="a.jsonl", state="done") for run in runs)
+    Export.objects.bulk_create(
+        Export(run=run, only="all", with_rejected=True, format="jsonl", created_by=lea, state="done")
+        for run in runs
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE run, import, export")
+    for person, total in zip((lea, max), totals, strict=True):
+        with CaptureQueriesContext(connection) as sent:
+            assert Inbox(person).total == total
+        assert max_rows_read(sent[-1]["sql"]) < 100
+
+
+def max_rows_read(statement: str) -> int:
+    """Return how many rows a statement reads from the table of which it reads most."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
+        [[[found]]] = cursor.fetchall()
+    read: Counter[str] = Counter()
+    for node in plan_nodes(found["Plan"]):
+        if "Relation Name" in node:
+            rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+            read[node["Relation Name"]] += rows * node["Actual Loops"]
+    assert {"run", "export"} <= read.keys()
+    return max(read.values())
+
+
+def plan_nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a node of a query plan and all nodes below it."""
+    yield node
+    for child in node.get("Plans", ()):
+        yield from plan_nodes(child)

@@ -174,9 +174,7 @@ def runs(scope: DashboardFilters) -> Table:
 def _state_cells(run: Run, progress: Progress) -> list[Cell]:
     place = reverse("run", args=[run.pk])
     counted = {state: getattr(progress, state) for state in _STATES}
-    cells = [
-        count(number, f"{place}?status={state.replace('_', '-')}") for state, number in counted.items()
-    ]
+    cells = [count(number, f"{place}?status={state.replace('_', '-')}") for state, number in counted.items()]
     return [*cells, count(progress.total, place)]
 
 
