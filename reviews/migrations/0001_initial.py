@@ -3449,6 +3449,18 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="auditevent",
+            index=models.Index(fields=["actor", "action", "at", "id"], name="audit_event_by_actor_action"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(fields=["run", "action", "at", "id"], name="audit_event_by_run_action"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
+            index=models.Index(fields=["run", "actor", "at", "id"], name="audit_event_by_run_actor"),
+        ),
+        migrations.AddIndex(
+            model_name="auditevent",
             index=models.Index(
                 condition=models.Q(("address__isnull", False)),
                 fields=["address", "at", "id"],

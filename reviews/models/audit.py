@@ -50,6 +50,10 @@ class AuditEvent(models.Model):
             models.Index(fields=["actor", "at", "id"], name="audit_event_by_actor"),
             models.Index(fields=["action", "at", "id"], name="audit_event_by_action"),
             models.Index(fields=["run", "at", "id"], name="audit_event_by_run"),
+            # Two filters that are frequent apart, but rare together.
+            models.Index(fields=["actor", "action", "at", "id"], name="audit_event_by_actor_action"),
+            models.Index(fields=["run", "action", "at", "id"], name="audit_event_by_run_action"),
+            models.Index(fields=["run", "actor", "at", "id"], name="audit_event_by_run_actor"),
             models.Index(
                 fields=["address", "at", "id"],
                 name="audit_event_by_address",

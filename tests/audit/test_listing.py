@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from reviews.audit import events
@@ -14,6 +15,7 @@ from reviews.models import AuditEvent, Run, User
 from reviews.queue.members import configure_members
 from reviews.runs import deletion
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.plans import rows_read
 
 pytestmark = pytest.mark.django_db
 
@@ -105,6 +107,26 @@ class TestPages:
                 plan = "\n".join(row[0] for row in cursor.fetchall())
                 assert "Index Scan Backward" in plan, plan
                 assert "Sort" not in plan, plan
+
+    def test_rare_pair_of_frequent_filters_reads_no_other_event(self, ana: User, bo: User, max: User) -> None:
+        runs = RunFactory.create_batch(2)
+        AuditEvent.objects.bulk_create(
+            AuditEvent(
+                actor=(ana, bo)[number % 2], action=("claim", "export")[number % 2], run=runs[number % 2]
+            )
+            for number in range(4_000)
+        )
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE audit_event")
+        for wanted in (
+            EventFilter(person=ana, actions=["export"]),
+            EventFilter(run=runs[0].pk, actions=["export"]),
+            EventFilter(run=runs[0].pk, person=bo),
+        ):
+            with CaptureQueriesContext(connection) as sent:
+                assert list_events(wanted, max).rows == []
+            for query in sent:
+                assert rows_read(query["sql"])["audit_event"] == 0, query["sql"]
 
 
 class TestVisibility:

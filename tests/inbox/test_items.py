@@ -1,7 +1,5 @@
 """Items of the inbox: what waits for whom, in which order."""
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from reviews.models import AuditEvent, Evaluation, Export, Import, Notification,
 from reviews.queue.members import configure_members
 from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
+from tests.support.plans import rows_read
 from tests.support.rubrics import rubric_data
 from tests.support.work import SCORES, agree, decide
 
@@ -190,25 +189,6 @@ def test_count_reads_few_rows_among_thousands_of_runs_and_jobs(everything: Run, 
     for person, total in zip((lea, max), totals, strict=True):
         with CaptureQueriesContext(connection) as sent:
             assert Inbox(person).total == total
-        assert max_rows_read(sent[-1]["sql"]) < 100
-
-
-def max_rows_read(statement: str) -> int:
-    """Return how many rows a statement reads from the table of which it reads most."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}")
-        [[[found]]] = cursor.fetchall()
-    read: Counter[str] = Counter()
-    for node in plan_nodes(found["Plan"]):
-        if "Relation Name" in node:
-            rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
-            read[node["Relation Name"]] += rows * node["Actual Loops"]
-    assert {"run", "export"} <= read.keys()
-    return max(read.values())
-
-
-def plan_nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a node of a query plan and all nodes below it."""
-    yield node
-    for child in node.get("Plans", ()):
-        yield from plan_nodes(child)
+        read = rows_read(sent[-1]["sql"])
+        assert {"run", "export"} <= read.keys()
+        assert read.most_common(1)[0][1] < 100

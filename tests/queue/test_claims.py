@@ -18,6 +18,7 @@ from reviews.queue import claims, progress
 from reviews.records.conflicts import RecordUnavailable
 from reviews.search.filters import STATUSES
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.plans import rows_read
 from tests.support.work import claim_expiry, decide, end_claim, evaluations
 
 pytestmark = pytest.mark.django_db
@@ -481,12 +482,6 @@ class TestSkip:
         assert claims.claim_next(run=run, reviewer=bo) == waits
 
 
-def rows_read(plan: dict[str, Any]) -> int:
-    """Return how many rows of evaluation a plan has read."""
-    own = plan["Actual Rows"] * plan["Actual Loops"] if plan.get("Relation Name") == "evaluation" else 0
-    return own + sum(rows_read(part) for part in plan.get("Plans", ()))
-
-
 @pytest.mark.parametrize("due_on", [None, dt.date(2026, 3, 2)])
 def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User, due_on: dt.date | None) -> None:
     run.due_on = due_on
@@ -511,9 +506,7 @@ def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User, due_o
         cursor.execute(
             "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; ANALYZE evaluation"
         )
-        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", params)
-        [[[plan]]] = cursor.fetchall()
-    assert rows_read(plan["Plan"]) < 10
+    assert rows_read(sql, params)["evaluation"] < 10
 
 
 def test_records_come_by_priority_then_by_due_date(run: Run, ana: User) -> None:

@@ -1,0 +1,26 @@
+"""Read from PostgreSQL's query plans how many rows a statement reads."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.db import connection
+
+
+def rows_read(statement: str, params: Sequence[Any] | None = None) -> Counter[str]:
+    """Run a statement, and return how many rows it reads from each table, filtered ones included."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}", params)
+        [[[found]]] = cursor.fetchall()
+    read: Counter[str] = Counter()
+    for node in _nodes(found["Plan"]):
+        if "Relation Name" in node:
+            rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+            read[node["Relation Name"]] += rows * node["Actual Loops"]
+    return read
+
+
+def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", ()):
+        yield from _nodes(child)
