@@ -8,12 +8,14 @@ from typing import Any, TypeVar, cast
 
 from django.http import HttpRequest
 from ninja import Router
+from ninja.decorators import decorate_view
 from ninja.security import HttpBearer
 from ninja.signature.utils import get_path_param_names
 
 from cognireview.operations import logs
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, check
+from reviews.api import idempotency
 from reviews.api.problems import Problem, openapi_problem
 from reviews.models import ApiToken, User
 
@@ -25,6 +27,9 @@ _ALWAYS = (
     HTTPStatus.UNPROCESSABLE_ENTITY,
     HTTPStatus.TOO_MANY_REQUESTS,
 )
+
+
+_SAFE = {"GET", "HEAD"}
 
 
 class ApiRequest(HttpRequest):
@@ -64,6 +69,7 @@ def operation(
     problems: Iterable[int] = (),
     files: Iterable[str] = (),
     parameters: list[dict[str, Any]] | None = None,
+    takes_key: bool = True,
     is_in_schema: bool = True,
     **extra: Any,
 ) -> Callable[[View], View]:
@@ -71,18 +77,25 @@ def operation(
 
     `response` is a schema or a dict of schemas by status (see ninja). `problems` are the statuses of problems
     specific to this operation. `files` are the content types of a file response. `parameters` and `extra` are
-    additions to the OpenAPI schema that the signature of the view does not have.
+    additions to the OpenAPI schema that the signature of the view does not have. Operations that change
+    something take an Idempotency-Key, without `takes_key=False`.
     """
-    answers: dict[int, Any] = {int(status): openapi_problem(status) for status in (*_ALWAYS, *problems)}
+    is_keyed = takes_key and method not in _SAFE
+    always = (*_ALWAYS, HTTPStatus.CONFLICT) if is_keyed else _ALWAYS
+    answers: dict[int, Any] = {int(status): openapi_problem(status) for status in (*always, *problems)}
     if files:
         binary = {"schema": {"type": "string", "format": "binary"}}
         answers[200] = {"content": dict.fromkeys(files, binary)}
     schema: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
-    if parameters:
-        schema["parameters"] = parameters
+    if parameters or is_keyed:
+        schema["parameters"] = [*(parameters or ()), *([idempotency.PARAMETER] if is_keyed else ())]
     in_query = {parameter["name"] for parameter in parameters or () if parameter["in"] == "query"}
 
     def register(view: View) -> View:
+        if is_keyed:
+            view = decorate_view(idempotency.stores_response)(
+                _answer_repeated(view, takes_file="requestBody" in extra)
+            )
         checked = _reject_unknown_parameters(view, in_query, get_path_param_names(path))
         decorate: Callable[[View], View] = router.api_operation(
             [method],
@@ -97,6 +110,17 @@ def operation(
         return decorate(checked)
 
     return register
+
+
+def _answer_repeated(view: View, *, takes_file: bool) -> View:
+    """Return the stored response to a repeated request instead of calling the view."""
+
+    @wraps(view)
+    def answered(request: ApiRequest, *args: Any, **options: Any) -> Any:
+        before = idempotency.find_response(request, options, takes_file=takes_file)
+        return before if before is not None else view(request, *args, **options)
+
+    return cast("View", answered)
 
 
 def _reject_unknown_parameters(view: View, in_query: set[str], in_path: set[str]) -> View:

@@ -94,11 +94,16 @@ def read_file(request: HttpRequest) -> SentFile:
     Raises `Problem` for invalid headers.
     """
     check_type(request, FILES, encodings=ENCODINGS)
-    length = request.META.get("CONTENT_LENGTH") or ""
-    if not length.isascii() or not length.isdecimal():
+    size = content_length(request)
+    if size is None:
         raise Problem(HTTPStatus.LENGTH_REQUIRED, "Send the size of the file as Content-Length.")
-    size = int(length[:20])
-    return SentFile(size, _parts(request, size))
+    return SentFile(size, read_parts(request, size))
+
+
+def content_length(request: HttpRequest) -> int | None:
+    """Return the size of the body; None without a valid Content-Length."""
+    length = request.META.get("CONTENT_LENGTH") or ""
+    return int(length[:20]) if length.isascii() and length.isdecimal() else None
 
 
 @contextmanager
@@ -113,7 +118,8 @@ def receive_file(request: HttpRequest) -> Iterator[BinaryIO]:
         yield cast("BinaryIO", file)
 
 
-def _parts(request: HttpRequest, size: int) -> Iterator[bytes]:
+def read_parts(request: HttpRequest, size: int) -> Iterator[bytes]:
+    """Read a body of `size` bytes in parts of 1 MiB. Raises `ImportRefused` if the connection breaks off."""
     pending = bytearray()
     while size:
         # A slow sender must not occupy a database connection.

@@ -96,6 +96,7 @@ def lock_in_blind_scores(
     response=saved.SavedOut,
     problems=(*JSON_PROBLEMS, 404, 409, 412),
     parameters=[IF_MATCH],
+    takes_key=False,  # the decision has it
 )
 @only_if_match
 def submit_review(

@@ -38,6 +38,7 @@ class VersionOut(shapes.DecisionOut):
     response=saved.SavedOut,
     problems=(*_PROBLEMS, 412),
     parameters=[IF_MATCH],
+    takes_key=False,  # the decision has it
 )
 @only_if_match
 def revise_decision(
@@ -63,6 +64,7 @@ def revise_decision(
     response=saved.SavedOut,
     problems=(*_PROBLEMS, 412),
     parameters=[IF_MATCH],
+    takes_key=False,  # the decision has it
 )
 @only_if_match
 def add_independent_review(

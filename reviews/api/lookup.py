@@ -18,6 +18,13 @@ def get_run(name: str, reader: User, **annotations: Any) -> Run:
     return found
 
 
+def check_visible(name: str, reader: User) -> None:
+    """Raise `Http404` if there is a run with this name, which is not being deleted, that is hidden."""
+    found = Run.objects.filter(name=name, deletion_requested_at=None).first()
+    if found and not found.is_visible_to(reader):
+        raise Http404("There is no run with this name.")
+
+
 def get_record(run: str, evaluation_id: str, reader: User, **annotations: Any) -> Evaluation:
     """Return the record with its run, reviewer and decision; `annotations` as for `get_run`. One query."""
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer").annotate(**annotations)

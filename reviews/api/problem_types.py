@@ -75,6 +75,13 @@ _ALL = (
         "Lock in blind scores, and then decide.",
     ),
     ProblemType(
+        "idempotency-key-in-use",
+        409,
+        "Idempotency-Key in use",
+        "The first request with this Idempotency-Key is still running.",
+        "Wait a moment, and send the request again with the same key.",
+    ),
+    ProblemType(
         "precondition-failed",
         412,
         "Precondition failed",

@@ -170,6 +170,7 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
     response=shapes.RecordOut,
     problems=_PROBLEMS,
     parameters=[IF_MATCH],
+    takes_key=False,  # the decision has it
 )
 @only_if_match
 def restore_decision(

@@ -133,7 +133,15 @@ def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenIn) -> 
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(router, "POST", f"{_CHECK}/correct", scope="review", response=SpotCheckOut, problems=_PROBLEMS)
+@operation(
+    router,
+    "POST",
+    f"{_CHECK}/correct",
+    scope="review",
+    response=SpotCheckOut,
+    problems=_PROBLEMS,
+    takes_key=False,  # the decision has it
+)
 def correct_by_spot_check(
     request: ApiRequest, check_id: int, sent: CorrectIn, key: saved.IdempotencyKey
 ) -> dict[str, Any]:

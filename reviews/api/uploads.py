@@ -114,6 +114,7 @@ def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
         "required": True,
         "content": {tus.CONTENT_TYPE: {"schema": {"type": "string", "format": "binary"}}},
     },
+    takes_key=False,  # a repeated part has a wrong offset
 )
 def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Append bytes. Those received before an interruption stay; the last ones enqueue the import."""

@@ -34,7 +34,16 @@ def acquire(lock: Lock) -> None:
 
 def try_acquire(lock: Lock) -> bool:
     """Acquire the lock if it is free. Return whether the current transaction now holds it."""
+    return _try("SELECT pg_try_advisory_xact_lock(hashtext(%s))", lock)
+
+
+def try_acquire_text(text: str) -> bool:
+    """Acquire the lock of a text like `try_acquire`, for work that has more locks than one can list."""
+    return _try("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 0))", text)
+
+
+def _try(statement: str, text: str) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(hashtext(%s))", [lock])
+        cursor.execute(statement, [text])
         (acquired,) = cursor.fetchone()
     return bool(acquired)

@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from reviews.exports import jobs
+from reviews.http import repeatable_requests
 from reviews.imports import uploads
 from reviews.models import OneTimeLink
 from reviews.notifications import sending
@@ -95,5 +96,6 @@ RULES = (
     Rule("jobs", "KEEP_JOBS", remove_jobs),
     Rule("sessions", "KEEP_SESSIONS", remove_sessions),
     Rule("one-time links", "KEEP_LINKS", remove_links),
+    Rule("repeatable requests", "", repeatable_requests.remove_expired),
     Rule("cache entries", "", remove_cached),
 )

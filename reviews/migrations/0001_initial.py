@@ -4125,6 +4125,40 @@ class Migration(migrations.Migration):
                 fields=("known_answer_check", "evaluation"), name="known_answer_is_unique"
             ),
         ),
+        migrations.CreateModel(
+            name="RepeatableRequest",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key_hash", models.CharField(help_text="Of the Idempotency-Key.", max_length=64)),
+                ("fingerprint", models.CharField(help_text="SHA-256 of the request.", max_length=64)),
+                (
+                    "response",
+                    models.TextField(help_text="Encrypted, because responses contain records and secrets."),
+                ),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "person",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "repeatable_request",
+                "indexes": [models.Index(fields=["created_at"], name="repeatable_request_age")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("person", "key_hash"), name="repeatable_request_key")
+                ],
+            },
+        ),
     ]
 
 

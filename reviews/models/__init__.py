@@ -26,7 +26,7 @@ from reviews.models.known_answers import KnownAnswer, KnownAnswerCheck
 from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
 from reviews.models.notifications import Notification, NotifiedEvents
 from reviews.models.operations import Backup, JobError
-from reviews.models.people import ApiToken, OneTimeLink, User
+from reviews.models.people import ApiToken, OneTimeLink, RepeatableRequest, User
 from reviews.models.runs import (
     RUN_NAME_LENGTH,
     Import,

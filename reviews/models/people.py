@@ -113,3 +113,23 @@ class ApiToken(models.Model):
 
     class Meta:
         db_table = "api_token"
+
+
+class RepeatableRequest(models.Model):
+    """A request with an Idempotency-Key that succeeded, and its response. `retention` deletes it after a day.
+
+    See `http.repeatable_requests`.
+    """
+
+    person = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
+    key_hash = models.CharField(max_length=64, help_text="Of the Idempotency-Key.")
+    fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the request.")
+    response = models.TextField(help_text="Encrypted, because responses contain records and secrets.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "repeatable_request"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["person", "key_hash"], name="repeatable_request_key"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["created_at"], name="repeatable_request_age")]

@@ -49,6 +49,7 @@ EXEMPT_TABLES = {
         "import_progress",
         "upload_part",
     },
+    "the response to a request, which leaves its own event": {"repeatable_request"},
     "saved dozens of times for one review, which leaves an event": {"draft"},
     "the error of a job, which the program's log has, too": {"job_error"},
     "kept for 90 days as a record of its own": {"notification", "webhook_delivery", "webhook_attempt"},
