@@ -147,7 +147,7 @@ class TestWheel:
     def test_wheel_contains_the_client_and_its_types(self, installed: Path) -> None:
         found = {str(path.relative_to(installed)) for path in installed.rglob("*") if path.is_file()}
         modules = {str(path.relative_to(BASE_DIR)) for path in (BASE_DIR / "cognireview").rglob("*.py")}
-        assert "cognireview/client/sync/run.py" in modules
+        assert "cognireview/client/areas/run.py" in modules
         assert modules | {"cognireview/py.typed"} <= found
 
     def test_wheel_installs_the_command(self, installed: Path) -> None:

@@ -58,7 +58,7 @@ def build(client: AsyncClient, scopes: Iterable[str]) -> MCPServer:
 async def serve() -> None:
     """Serve until standard input ends. Raises `CogniReviewError` if the site refuses the token."""
     async with AsyncClient() as client:
-        token = await client.token()
+        token = await client.tokens.own()
         await build(client, token.scopes).run_stdio_async()
 
 

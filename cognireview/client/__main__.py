@@ -8,8 +8,8 @@ import sys
 from itertools import islice
 from pathlib import Path
 
+from cognireview.client.client import Client
 from cognireview.client.errors import CogniReviewError
-from cognireview.client.sync.client import Client
 
 _MOST_REJECTS_SHOWN = 20
 _STATUSES = {"met": 0, "shown worse": 1, "not shown yet": 2}

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import types
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -45,18 +45,21 @@ def _decode_generic(kind: Any, value: Any, place: str) -> Any:
 
 def _decode_members(kind: Any, members: dict[str, Any], place: str) -> Any:
     decoded = {}
-    for field, wanted in _members(kind):
+    for field, wanted, is_optional in _members(kind):
         name = field.removesuffix("_")  # of a word that Python reserves
         if name not in members:
+            if is_optional:
+                continue
             raise UnexpectedResponse(f"{place}.{name} is missing. Server and client have different versions.")
         decoded[field] = decode(wanted, members[name], f"{place}.{name}")
     return kind(**decoded)
 
 
 @cache
-def _members(kind: Any) -> list[tuple[str, Any]]:
+def _members(kind: Any) -> list[tuple[str, Any, bool]]:
+    """Return name and type of each member, and whether it has a default."""
     hints = get_type_hints(kind)
-    return [(field.name, hints[field.name]) for field in fields(kind)]
+    return [(one.name, hints[one.name], one.default is not MISSING) for one in fields(kind)]
 
 
 def _time(kind: Any, text: str, place: str) -> Any:

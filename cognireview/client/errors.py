@@ -32,6 +32,10 @@ class ImportFailed(CogniReviewError):
     """An import failed or was cancelled. The message says why."""
 
 
+class ExportFailed(CogniReviewError):
+    """An export failed or was cancelled. The message says why."""
+
+
 @dataclass(frozen=True)
 class FieldError:
     """An invalid field: its path in the request (`corrected_scores.Clarity.score`) or its place in a file."""
@@ -46,6 +50,8 @@ class Problem(CogniReviewError):
     def __init__(self, status: int, members: Mapping[str, Any]) -> None:
         self.status = status
         self.type = str(members.get("type", "about:blank"))
+        #: The last part of the type, such as `blind-scores-missing`. docs/api.md lists them.
+        self.kind = kind_of(members)
         self.title = str(members.get("title", ""))
         self.detail = str(members.get("detail", ""))
         self.errors = tuple(_field_errors(members.get("errors")))
@@ -75,12 +81,28 @@ class Conflict(Problem):
     """409: somebody else was first, or the record has changed. `more` has `who` and `since`."""
 
 
+class BlindScoresMissing(Conflict):
+    """409: the record is reviewed blind. Lock in scores first."""
+
+
+class TooLarge(Problem):
+    """413: the body or file is larger than the site accepts."""
+
+
 class Invalid(Problem):
     """422: a field, a parameter, a filter or a file is invalid. `errors` names them."""
 
 
+class FileRefused(Invalid):
+    """422: the file cannot be imported."""
+
+
 class TooManyRequests(Problem):
-    """429: too many requests or unfinished uploads, also after retries."""
+    """429: too many requests, also after retries."""
+
+
+class TooManyUploads(TooManyRequests):
+    """429: too many unfinished uploads, also after retries."""
 
 
 class ServerError(Problem):
@@ -92,8 +114,14 @@ _CLASSES = {
     403: Forbidden,
     404: NotFound,
     409: Conflict,
+    413: TooLarge,
     422: Invalid,
     429: TooManyRequests,
+}
+_CLASSES_OF_KINDS = {
+    "blind-scores-missing": BlindScoresMissing,
+    "file-refused": FileRefused,
+    "too-many-uploads": TooManyUploads,
 }
 
 
@@ -108,8 +136,13 @@ def problem_of(status: int, kind: str, body: bytes) -> Problem:
     if not isinstance(members, dict):
         text = body[:200].decode(errors="replace").strip()
         members = {"title": "No problem details", "detail": text or "The response is empty."}
-    found = ServerError if status >= 500 else _CLASSES.get(status, Problem)
-    return found(status, members)
+    of_status = ServerError if status >= 500 else _CLASSES.get(status, Problem)
+    return _CLASSES_OF_KINDS.get(kind_of(members), of_status)(status, members)
+
+
+def kind_of(members: Mapping[str, Any]) -> str:
+    """Return the last part of the type of a problem."""
+    return str(members.get("type", "")).rstrip("/").rpartition("/")[2]
 
 
 def _field_errors(given: Any) -> list[FieldError]:

@@ -1,12 +1,21 @@
-"""The operations of the API that the client uses, as data. A test compares each with the OpenAPI schema."""
+"""The operations of the API as data. A test compares each with the OpenAPI schema."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from cognireview.client import audit, figures, responses, site_responses
+from cognireview.client.types import audit, files, judge, leading, people, records, runs, site
 
 T = TypeVar("T")
+_RUN = "/runs/{run}"
 _RECORD = "/runs/{run}/evaluations/{evaluation_id}"
+_DRAFT = "/runs/{run}/drafts/{evaluation_id}"
+_IMPORT = "/imports/{import_id}"
+_EXPORT = "/exports/{export_id}"
+_UPLOAD = "/uploads/{upload_id}"
+_CHECK = "/spot-checks/{check_id}"
+_PERSON = "/people/{username}"
+_WEBHOOK = "/webhooks/{webhook_id}"
+_GOLD_SET = "/gold-sets/{name}"
 _SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
@@ -29,140 +38,170 @@ class Operation(Generic[T]):
         return self.is_idempotent or self.method in _SAFE_TO_REPEAT
 
 
-RUNS: Operation[list[responses.RunDetails]] = Operation(
-    "GET", "/runs", list[responses.RunDetails], ("archived",)
-)
-RUN: Operation[responses.RunDetails] = Operation("GET", "/runs/{run}", responses.RunDetails)
-CHANGE_RUN: Operation[responses.RunDetails] = Operation("PATCH", "/runs/{run}", responses.RunDetails)
-DELETE_RUN: Operation[None] = Operation("DELETE", "/runs/{run}", None, ("confirmation",))
-MEMBERS: Operation[responses.Members] = Operation("GET", "/runs/{run}/members", responses.Members)
-SET_MEMBERS: Operation[responses.Members] = Operation("PUT", "/runs/{run}/members", responses.Members)
-RUBRIC: Operation[responses.Rubric] = Operation("GET", "/runs/{run}/rubric", responses.Rubric)
-SET_RUBRIC: Operation[responses.Rubric] = Operation("PUT", "/runs/{run}/rubric", responses.Rubric, ("seen",))
-GUIDELINE: Operation[responses.Guideline] = Operation("GET", "/runs/{run}/guideline", responses.Guideline)
-SET_GUIDELINE: Operation[responses.Guideline] = Operation("PUT", "/runs/{run}/guideline", responses.Guideline)
-SET_MAPPING: Operation[responses.Mapping] = Operation(
-    "PUT", "/runs/{run}/mapping", responses.Mapping, ("dry_run",)
-)
+def _json(method: str, path: str, returns: type[T], *query: str, is_idempotent: bool = False) -> Operation[T]:
+    return Operation(method, path, returns, query, is_idempotent)
 
-# A file that is imported twice changes nothing the second time.
-CREATE_IMPORT: Operation[responses.ImportDetails] = Operation(
-    "POST", "/runs/{run}/imports", responses.ImportDetails, ("file_name", "strict"), is_idempotent=True
-)
-# Resumable uploads by the tus protocol.
-CREATE_UPLOAD: Operation[None] = Operation("POST", "/uploads", is_idempotent=True)
-CHECK_UPLOAD: Operation[None] = Operation("HEAD", "/uploads/{upload_id}")
-APPEND: Operation[None] = Operation("PATCH", "/uploads/{upload_id}")
-UPLOAD: Operation[responses.UploadProgress] = Operation(
-    "GET", "/uploads/{upload_id}", responses.UploadProgress
-)
-IMPORT: Operation[responses.ImportDetails] = Operation("GET", "/imports/{import_id}", responses.ImportDetails)
-REJECTS: Operation[None] = Operation("GET", "/imports/{import_id}/rejects")
-IMPORT_CONTEXT: Operation[responses.ContextImport] = Operation(
-    "POST", "/runs/{run}/context", responses.ContextImport, ("file_name",), is_idempotent=True
-)
-IMPORT_SHARED_CONTEXT: Operation[responses.ContextImport] = Operation(
-    "POST", "/context", responses.ContextImport, ("file_name",), is_idempotent=True
-)
 
-RECORDS: Operation[responses.RecordPage] = Operation(
-    "GET", "/runs/{run}/evaluations", responses.RecordPage, ("sort", "after", "limit")
+def _empty(method: str, path: str, *query: str, is_idempotent: bool = False) -> Operation[None]:
+    """Return an operation whose response is empty or a file."""
+    return Operation(method, path, None, query, is_idempotent)
+
+
+# Runs
+RUNS = _json("GET", "/runs", list[runs.RunDetails], "archived")
+RUN = _json("GET", _RUN, runs.RunDetails)
+CHANGE_RUN = _json("PATCH", _RUN, runs.RunDetails)
+DELETE_RUN = _empty("DELETE", _RUN, "confirmation")
+MEMBERS = _json("GET", f"{_RUN}/members", runs.Members)
+SET_MEMBERS = _json("PUT", f"{_RUN}/members", runs.Members)
+RUBRIC = _json("GET", f"{_RUN}/rubric", runs.Rubric)
+SET_RUBRIC = _json("PUT", f"{_RUN}/rubric", runs.Rubric, "seen")
+GUIDELINE = _json("GET", f"{_RUN}/guideline", runs.Guideline)
+SET_GUIDELINE = _json("PUT", f"{_RUN}/guideline", runs.Guideline)
+SETTINGS = _json("GET", f"{_RUN}/settings", runs.RunSettings)
+SET_QUEUE = _json("PUT", f"{_RUN}/settings/queue", runs.RunSettings)
+SET_SAMPLING = _json("PUT", f"{_RUN}/settings/sampling", runs.RunSettings)
+PLAN = _json("GET", f"{_RUN}/plan", runs.ReviewPlan, "target", "aim")
+SERVE_PLAN = _json("PUT", f"{_RUN}/plan", runs.ReviewPlan)
+STOP_PLAN = _json("DELETE", f"{_RUN}/plan", runs.ReviewPlan)
+VIEWS = _json("GET", f"{_RUN}/views", list[runs.View])
+# It replaces the view of the same name.
+SAVE_VIEW = _json("POST", f"{_RUN}/views", runs.View, is_idempotent=True)
+REMOVE_VIEW = _empty("DELETE", f"{_RUN}/views/{{view_id}}")
+
+# Imports. A file that is imported twice changes nothing the second time.
+CREATE_IMPORT = _json(
+    "POST", f"{_RUN}/imports", files.ImportDetails, "file_name", "strict", is_idempotent=True
 )
-RECORD: Operation[responses.Record] = Operation(
-    "GET", "/runs/{run}/evaluations/{evaluation_id}", responses.Record
-)
+CREATE_UPLOAD = _empty("POST", "/uploads", is_idempotent=True)
+CHECK_UPLOAD = _empty("HEAD", _UPLOAD)
+APPEND = _empty("PATCH", _UPLOAD)
+UPLOAD = _json("GET", _UPLOAD, files.UploadProgress)
+CANCEL_UPLOAD = _empty("DELETE", _UPLOAD)
+IMPORTS = _json("GET", f"{_RUN}/imports", list[files.ImportDetails], "after", "limit")
+IMPORT = _json("GET", _IMPORT, files.ImportDetails)
+REJECTS = _empty("GET", f"{_IMPORT}/rejects")
+EXCEPTIONS = _empty("GET", f"{_IMPORT}/exceptions")
+CANCEL_IMPORT = _json("POST", f"{_IMPORT}/cancel", files.ImportDetails, is_idempotent=True)
+RETRY_IMPORT = _json("POST", f"{_IMPORT}/retry", files.ImportDetails)
+IMPORT_AS_NEW_RUN = _json("POST", f"{_IMPORT}/new-run", files.ImportDetails)
+SET_MAPPING = _json("PUT", f"{_RUN}/mapping", files.Mapping, "dry_run")
+IMPORT_CONTEXT = _json("POST", f"{_RUN}/context", files.ContextImport, "file_name", is_idempotent=True)
+IMPORT_SHARED_CONTEXT = _json("POST", "/context", files.ContextImport, "file_name", is_idempotent=True)
+CONFLICTS = _json("GET", f"{_RUN}/conflicts", files.FileConflictPage, "after")
+RESOLVE_CONFLICTS = _json("POST", f"{_RUN}/conflicts/resolve", files.ResolvedConflicts)
+
+# Exports
+EXPORT_RUN = _empty("GET", f"{_RUN}/export", "only")
+CREATE_EXPORT = _json("POST", f"{_RUN}/exports", files.ExportDetails)
+EXPORTS = _json("GET", f"{_RUN}/exports", list[files.ExportDetails], "after", "limit")
+EXPORT = _json("GET", _EXPORT, files.ExportDetails)
+CANCEL_EXPORT = _json("POST", f"{_EXPORT}/cancel", files.ExportDetails, is_idempotent=True)
+EXPORT_FILE = _empty("GET", f"{_EXPORT}/file")
+RECEIPT = _empty("GET", f"{_EXPORT}/receipt")
+EXPORT_INDEPENDENT_REVIEWS = _empty("GET", f"{_RUN}/independent-reviews")
+FEW_SHOT = _empty("GET", f"{_RUN}/few-shot")
+JUDGE_DATA = _empty("GET", f"{_RUN}/judge-data", "table", "format")
+
+# Records
+RECORDS = _json("GET", f"{_RUN}/evaluations", records.RecordPage, "sort", "after", "limit")
+RECORD = _json("GET", _RECORD, records.Record)
 # A claim returns the record that is claimed already.
-CLAIM: Operation[responses.Record | None] = Operation(
-    "POST", "/runs/{run}/claims", responses.Record, is_idempotent=True
+CLAIM: Operation[records.Record | None] = Operation(
+    "POST", f"{_RUN}/claims", records.Record, is_idempotent=True
 )
-RELEASE: Operation[None] = Operation("DELETE", f"{_RECORD}/claim")
-LOCK_IN: Operation[responses.Record] = Operation("PUT", f"{_RECORD}/blind-scores", responses.Record)
-REVIEW: Operation[responses.Saved] = Operation("PUT", f"{_RECORD}/review", responses.Saved)
-CLAIM_RECORD: Operation[responses.Record] = Operation(
-    "POST", f"{_RECORD}/claim", responses.Record, is_idempotent=True
-)
-SKIP: Operation[None] = Operation("PUT", f"{_RECORD}/skip")
-UNSKIP: Operation[None] = Operation("DELETE", f"{_RECORD}/skip")
-UNSKIP_ALL: Operation[None] = Operation("DELETE", "/runs/{run}/skips")
-ESCALATE: Operation[responses.Record] = Operation("POST", f"{_RECORD}/escalation", responses.Record)
-REOPEN: Operation[responses.Record] = Operation("POST", f"{_RECORD}/reopening", responses.Record)
-RESTORE: Operation[responses.Record] = Operation(
-    "POST", f"{_RECORD}/restoration", responses.Record, is_idempotent=True
-)
-REVISE: Operation[responses.Saved] = Operation("PUT", f"{_RECORD}/revision", responses.Saved)
-ADD_INDEPENDENT_REVIEW: Operation[responses.Saved] = Operation(
-    "PUT", f"{_RECORD}/independent-review", responses.Saved
-)
-ADJUDICATE: Operation[list[responses.Decision]] = Operation(
-    "POST", f"{_RECORD}/adjudication", list[responses.Decision]
-)
-INDEPENDENT_REVIEWS: Operation[list[responses.Decision]] = Operation(
-    "GET", "/runs/{run}/independent-reviews/{evaluation_id}", list[responses.Decision]
-)
-DECISIONS: Operation[list[responses.Version]] = Operation(
-    "GET", "/runs/{run}/decisions/{evaluation_id}", list[responses.Version]
-)
-LAST_ACTION: Operation[responses.Action | None] = Operation("GET", "/runs/{run}/undo", responses.Action)
-UNDO: Operation[responses.Undone] = Operation("POST", "/runs/{run}/undo", responses.Undone)
+CLAIM_RECORD = _json("POST", f"{_RECORD}/claim", records.Record, is_idempotent=True)
+RELEASE = _empty("DELETE", f"{_RECORD}/claim")
+LOCK_IN = _json("PUT", f"{_RECORD}/blind-scores", records.Record)
+REVIEW = _json("PUT", f"{_RECORD}/review", records.Saved)
+REVISE = _json("PUT", f"{_RECORD}/revision", records.Saved)
+SKIP = _empty("PUT", f"{_RECORD}/skip")
+UNSKIP = _empty("DELETE", f"{_RECORD}/skip")
+UNSKIP_ALL = _empty("DELETE", f"{_RUN}/skips")
+ESCALATE = _json("POST", f"{_RECORD}/escalation", records.Record)
+REOPEN = _json("POST", f"{_RECORD}/reopening", records.Record)
+RESTORE = _json("POST", f"{_RECORD}/restoration", records.Record, is_idempotent=True)
+DECISIONS = _json("GET", f"{_RUN}/decisions/{{evaluation_id}}", list[records.Version])
+ADD_INDEPENDENT_REVIEW = _json("PUT", f"{_RECORD}/independent-review", records.Saved)
+INDEPENDENT_REVIEWS = _json("GET", f"{_RUN}/independent-reviews/{{evaluation_id}}", list[records.Decision])
+ADJUDICATE = _json("POST", f"{_RECORD}/adjudication", list[records.Decision])
+DRAFT: Operation[records.Draft | None] = Operation("GET", _DRAFT, records.Draft)
+SAVE_DRAFT = _json("PUT", _DRAFT, records.Draft)
+DISCARD_DRAFT = _empty("DELETE", _DRAFT)
+LAST_ACTION: Operation[records.Action | None] = Operation("GET", f"{_RUN}/undo", records.Action)
+UNDO = _json("POST", f"{_RUN}/undo", records.Undone)
 
-EXPORT: Operation[None] = Operation("GET", "/runs/{run}/export", None, ("only",))
-JUDGE_DATA: Operation[None] = Operation("GET", "/runs/{run}/judge-data", None, ("table", "format"))
-REPORT: Operation[figures.JudgeReport] = Operation(
+# Leading
+BULK_CHANGES = _json("GET", f"{_RUN}/bulk-changes", list[leading.AppliedBulkChange])
+APPLY_BULK_CHANGE = _json("POST", f"{_RUN}/bulk-changes", leading.AppliedBulkChange)
+PREVIEW_BULK_CHANGE = _json("POST", f"{_RUN}/bulk-changes/preview", leading.BulkPreview, is_idempotent=True)
+UNDO_BULK_CHANGE = _json("POST", "/bulk-changes/{change_id}/undo", leading.UndoneBulkChange)
+ESCALATIONS = _json("GET", "/escalations", leading.EscalationPage, "kind", "run", "after")
+OWN_ESCALATIONS = _json("GET", "/escalations/own", list[leading.Escalation])
+RESOLVE_ESCALATION = _json("POST", "/escalations/{escalation_id}/resolve", leading.Escalation)
+WITHDRAW_ESCALATION = _empty("DELETE", "/escalations/{escalation_id}")
+MARK_ANSWER_READ = _empty("POST", "/escalations/{escalation_id}/read", is_idempotent=True)
+INBOX = _json("GET", "/inbox", leading.InboxPage, "kind", "run", "after")
+RETRY_FAILURE = _empty("POST", "/inbox/failures/{place}/retry")
+DISMISS_FAILURE = _empty("DELETE", "/inbox/failures/{place}")
+SPOT_CHECKS = _json("GET", "/spot-checks", list[leading.SpotCheck], "after", "limit")
+DRAW_SPOT_CHECKS = _json("POST", "/spot-checks", list[leading.SpotCheck])
+SPOT_CHECK = _json("GET", _CHECK, leading.SpotCheck)
+AGREE = _json("POST", f"{_CHECK}/agree", leading.SpotCheck)
+REOPEN_CHECKED = _json("POST", f"{_CHECK}/reopen", leading.SpotCheck)
+# The Idempotency-Key makes it safe to repeat.
+CORRECT = _json("POST", f"{_CHECK}/correct", leading.SpotCheck, is_idempotent=True)
+WORKLOADS = _json("GET", "/workload", list[leading.Workload])
+
+# The judge
+REPORT = _json(
     "GET",
-    "/runs/{run}/report",
-    figures.JudgeReport,
-    ("require", "judge", "template", "model", "reviewer", "task", "since", "until"),
+    f"{_RUN}/report",
+    judge.JudgeReport,
+    *("require", "judge", "template", "model", "reviewer", "task", "since", "until"),
 )
-COMPARISON: Operation[figures.Comparison] = Operation(
-    "GET", "/runs/{run}/comparison", figures.Comparison, ("earlier",)
-)
-DRIFT: Operation[figures.Drift] = Operation("GET", "/runs/{run}/drift", figures.Drift, ("earlier",))
-HISTORY: Operation[figures.History] = Operation(
-    "GET", "/runs/{run}/accuracy-over-runs", figures.History, ("by",)
-)
-GOLD_SETS: Operation[list[figures.GoldSet]] = Operation("GET", "/gold-sets", list[figures.GoldSet])
-FREEZE_GOLD_SET: Operation[figures.FrozenGoldSet] = Operation(
-    "POST", "/runs/{run}/gold-sets", figures.FrozenGoldSet
-)
-MEASURE_GOLD_SET: Operation[figures.GoldMeasurement] = Operation(
-    "GET", "/runs/{run}/gold-sets/{name}", figures.GoldMeasurement
-)
+COMPARISON = _json("GET", f"{_RUN}/comparison", judge.Comparison, "earlier")
+DRIFT = _json("GET", f"{_RUN}/drift", judge.Drift, "earlier")
+HISTORY = _json("GET", f"{_RUN}/accuracy-over-runs", judge.History, "by")
+GOLD_SETS = _json("GET", "/gold-sets", list[judge.GoldSet])
+IMPORT_GOLD_SET = _json("POST", "/gold-sets", judge.GoldSet, "name")
+EXPORT_GOLD_SET = _empty("GET", _GOLD_SET)
+RENAME_GOLD_SET = _json("PATCH", _GOLD_SET, judge.GoldSet)
+DELETE_GOLD_SET = _empty("DELETE", _GOLD_SET)
+FREEZE_GOLD_SET = _json("POST", f"{_RUN}/gold-sets", judge.FrozenGoldSet)
+MEASURE_GOLD_SET = _json("GET", f"{_RUN}/gold-sets/{{name}}", judge.GoldMeasurement)
 
-ESCALATIONS: Operation[responses.EscalationPage] = Operation(
-    "GET", "/escalations", responses.EscalationPage, ("kind", "run", "after")
-)
-OWN_ESCALATIONS: Operation[list[responses.Escalation]] = Operation(
-    "GET", "/escalations/own", list[responses.Escalation]
-)
-RESOLVE_ESCALATION: Operation[responses.Escalation] = Operation(
-    "POST", "/escalations/{escalation_id}/resolve", responses.Escalation
-)
-WITHDRAW_ESCALATION: Operation[None] = Operation("DELETE", "/escalations/{escalation_id}")
+# People
+PEOPLE = _json("GET", "/people", people.PeoplePage, "q", "role", "state", "after", "limit")
+PERSON = _json("GET", _PERSON, people.Person)
+CHANGE_ROLE = _json("PUT", f"{_PERSON}/role", people.Person)
+DEACTIVATE = _json("POST", f"{_PERSON}/deactivate", people.Person, is_idempotent=True)
+REACTIVATE = _json("POST", f"{_PERSON}/reactivate", people.Person, is_idempotent=True)
+INVITATIONS = _json("GET", "/invitations", list[people.Invitation])
+INVITE = _json("POST", "/invitations", list[people.NewInvitation])
+RENEW_INVITATION = _json("POST", "/invitations/{link_id}/renew", people.NewInvitation)
+WITHDRAW_INVITATION = _empty("DELETE", "/invitations/{link_id}")
+TOKENS = _json("GET", "/tokens", list[people.Token], "after", "limit")
+OWN_TOKEN = _json("GET", "/tokens/own", people.Token)
+CREATE_TOKEN = _json("POST", "/tokens", people.NewToken)
+REVOKE_TOKEN = _empty("DELETE", "/tokens/{token_id}")
 
-OWN_TOKEN: Operation[responses.Token] = Operation("GET", "/tokens/own", responses.Token)
-
-AUDIT_EVENTS: Operation[audit.AuditPage] = Operation(
+# The site
+AUDIT_LOG = _empty("GET", "/audit", "run", "after")
+AUDIT_EVENTS = _json(
     "GET",
     "/audit/events",
     audit.AuditPage,
-    ("person", "action", "run", "record", "address", "since", "until", "after", "limit"),
+    *("person", "action", "run", "record", "address", "since", "until", "after", "limit"),
 )
-
-WEBHOOKS: Operation[list[responses.Webhook]] = Operation(
-    "GET", "/webhooks", list[responses.Webhook], ("after", "limit")
-)
-ADD_WEBHOOK: Operation[responses.NewWebhook] = Operation("POST", "/webhooks", responses.NewWebhook)
-REMOVE_WEBHOOK: Operation[None] = Operation("DELETE", "/webhooks/{webhook_id}")
-TEST_WEBHOOK: Operation[responses.Delivery] = Operation(
-    "POST", "/webhooks/{webhook_id}/test", responses.Delivery
-)
-DELIVERIES: Operation[list[responses.Delivery]] = Operation(
-    "GET", "/webhooks/{webhook_id}/deliveries", list[responses.Delivery]
-)
-
-JOBS: Operation[list[site_responses.Job]] = Operation(
-    "GET", "/jobs", list[site_responses.Job], ("kind", "state", "page", "limit")
-)
-RETRY_JOB: Operation[None] = Operation("POST", "/jobs/{kind}/{job_id}/retry")
-CANCEL_JOB: Operation[None] = Operation("POST", "/jobs/{kind}/{job_id}/cancel")
-SYSTEM: Operation[site_responses.System] = Operation("GET", "/system", site_responses.System)
+CHAIN = _json("GET", "/audit/chain", audit.Chain)
+CHECK_CHAIN = _json("POST", "/audit/chain/check", audit.Chain)
+WEBHOOKS = _json("GET", "/webhooks", list[site.Webhook], "after", "limit")
+ADD_WEBHOOK = _json("POST", "/webhooks", site.NewWebhook)
+REMOVE_WEBHOOK = _empty("DELETE", _WEBHOOK)
+TEST_WEBHOOK = _json("POST", f"{_WEBHOOK}/test", site.Delivery)
+DELIVERIES = _json("GET", f"{_WEBHOOK}/deliveries", list[site.Delivery])
+JOBS = _json("GET", "/jobs", list[site.Job], "kind", "state", "page", "limit")
+RETRY_JOB = _empty("POST", "/jobs/{kind}/{job_id}/retry")
+CANCEL_JOB = _empty("POST", "/jobs/{kind}/{job_id}/cancel")
+SYSTEM = _json("GET", "/system", site.System)

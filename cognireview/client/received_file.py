@@ -34,7 +34,9 @@ class ReceivedFile:
         self._path = Path(path)
         self._progress = progress
         self._digest = hashlib.sha256()
-        self._size = 0
+        self._headers: Mapping[str, str] = {}
+        self._total: int | None = None
+        self.size = 0
 
     def __enter__(self) -> Self:
         handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.", suffix=".part")
@@ -47,20 +49,44 @@ class ReceivedFile:
         self._file.close()
         self._temporary.unlink(missing_ok=True)
 
-    def write(self, block: bytes, total: int | None) -> None:
-        """Write a block. `total` is the expected size of the file, if it is known."""
+    @property
+    def can_continue(self) -> bool:
+        """Whether the server can send the rest of the same file."""
+        is_incomplete = self._total is not None and 0 < self.size < self._total
+        has_strong_tag = self._headers.get("etag", "").startswith('"')
+        return is_incomplete and has_strong_tag and self._headers.get("accept-ranges") == "bytes"
+
+    def rest(self) -> dict[str, str]:
+        """Return the headers of a request for the rest of the file, or for all of it."""
+        if not self.can_continue:
+            return {}
+        return {"Range": f"bytes={self.size}-", "If-Range": self._headers["etag"]}
+
+    def begin(self, status: int, headers: Mapping[str, str]) -> None:
+        """Continue with the rest of the file if a response has it, or else begin again."""
+        self._headers = headers
+        if status != 206:
+            self._file.seek(0)
+            self._file.truncate()
+            self._digest = hashlib.sha256()
+            self.size = 0
+        is_sized = "content-length" in headers and "content-encoding" not in headers
+        self._total = self.size + int(headers["content-length"]) if is_sized else None
+
+    def write(self, block: bytes) -> None:
+        """Write a block."""
         self._file.write(block)
         self._digest.update(block)
-        self._size += len(block)
+        self.size += len(block)
         if self._progress:
-            self._progress(self._size, total)
+            self._progress(self.size, self._total)
 
-    def finish(self, headers: Mapping[str, str]) -> Download:
-        """Check the digest of the headers, if they have one, and give the file its name.
+    def finish(self) -> Download:
+        """Check the digest of the last response, if it has one, and give the file its name.
 
         Raises `UnexpectedResponse` for another digest.
         """
-        found = _DIGEST.search(headers.get("repr-digest", ""))
+        found = _DIGEST.search(self._headers.get("repr-digest", ""))
         if found and found[1] != base64.b64encode(self._digest.digest()).decode():
             raise UnexpectedResponse(f"{self._path.name} is damaged: its SHA-256 is not that of the server.")
         self._file.flush()
@@ -68,7 +94,7 @@ class ReceivedFile:
         self._file.close()
         self._temporary.chmod(0o666 & ~_umask())
         self._temporary.replace(self._path)
-        return Download(self._path, self._size, self._digest.hexdigest())
+        return Download(self._path, self.size, self._digest.hexdigest())
 
 
 def _umask() -> int:

@@ -7,7 +7,7 @@ import string
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -21,6 +21,8 @@ T = TypeVar("T")
 Progress = Callable[[int, int | None], None]
 #: A file by its path, or its bytes.
 Source = str | Path | bytes
+#: A value of a filter of records. A list means any of its values.
+Filter = str | list[str]
 BLOCK_BYTES = 256 * 1024
 JSON = "application/json"
 JSONL = "application/x-ndjson"
@@ -46,9 +48,29 @@ class Upload:
     #: The offset of the first byte to send.
     start: int = 0
 
+    def rewind(self) -> int:
+        """Move to the first byte to send, and return its offset."""
+        return self.file.seek(self.start)
+
+    def report(self, position: int) -> int:
+        """Report the bytes sent so far, and return them."""
+        if self.progress:
+            self.progress(position, self.size)
+        return position
+
 
 def json_body(value: Any) -> Body:
-    return Body(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    """Return JSON as a body."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_members)
+    return Body(text.encode())
+
+
+def _members(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    raise TypeError(f"{value!r} cannot be sent as JSON.")
 
 
 def definition(given: str | Path | Mapping[str, Any]) -> Body:
@@ -59,12 +81,12 @@ def definition(given: str | Path | Mapping[str, Any]) -> Body:
     return Body(text, "application/toml")
 
 
-def address_of(operation: Operation[T], path: Mapping[str, str], query: Mapping[str, Any]) -> str:
+def address_of(operation: Operation[T], path: Mapping[str, object], query: Mapping[str, Any]) -> str:
     """Return the path with its query, percent-encoded. Parameters that are None or empty are left out."""
     names = {name for _, name, _, _ in string.Formatter().parse(operation.path) if name}
     if names != set(path):
         raise ValueError(f"{operation.path} needs {sorted(names)}, and not {sorted(path)}.")
-    encoded = {name: _segment(value) for name, value in path.items()}
+    encoded = {name: _segment(str(value)) for name, value in path.items()}
     pairs = [
         (name, _text(one))
         for name, value in query.items()
@@ -100,6 +122,17 @@ def scores_of(given: Mapping[str, Any]) -> dict[str, Any]:
         name: value if value is None or isinstance(value, Mapping) else {"score": value}
         for name, value in given.items()
     }
+
+
+def decision_of(
+    scores: Mapping[str, Any],
+    comments: str | None,
+    causes: Mapping[str, str] | None,
+    version: int | None,
+) -> dict[str, Any]:
+    """Return the body of a decision. Without comments, the previous ones stay."""
+    found = {"corrected_scores": scores_of(scores), "causes": dict(causes or {}), "version": version}
+    return found if comments is None else found | {"comments": comments}
 
 
 @contextmanager

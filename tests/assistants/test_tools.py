@@ -54,7 +54,7 @@ class Assistant:
 
     async def _use(self, calls: tuple[tuple[str, dict[str, Any]], ...]) -> Any:
         async with AsyncClient(self._url, self._token) as site:
-            token = await site.token()
+            token = await site.tokens.own()
             async with Client(build(site, token.scopes)) as client:
                 tools = (await client.list_tools()).tools
                 results = [await client.call_tool(name, given) for name, given in calls]

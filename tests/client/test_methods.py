@@ -8,9 +8,18 @@ import pytest
 from django.conf import LazySettings
 from pytest_django.live_server_helper import LiveServer
 
-from cognireview.client import Client, Conflict, Forbidden, Invalid, NotFound, Retries, Unauthenticated
-from cognireview.client.sync import webhooks
-from cognireview.client.sync.run import Run as ClientRun
+from cognireview.client import (
+    Client,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Retries,
+    Unauthenticated,
+    transport,
+)
+from cognireview.client.areas.run import Run as RunOf
+from cognireview.client.backends import Blocking
 from reviews.accounts import api_tokens
 from reviews.models import Import, Run, User, Webhook
 from tests.records.test_mapping import MAPPINGS
@@ -19,6 +28,7 @@ from tests.support.cut_connection import cutting_proxy
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 
+ClientRun = RunOf[Blocking]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
@@ -122,7 +132,7 @@ def test_upload_over_a_connection_that_is_cut_twice_arrives_once(live_server: Li
 def test_large_file_over_a_cut_connection_continues_where_it_stopped(
     live_server: LiveServer, max: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cognireview.client.sync.run.RESUMABLE_BYTES", 1_000_000)
+    monkeypatch.setattr("cognireview.client.areas.run_files.RESUMABLE_BYTES", 1_000_000)
     data = file_of(*(line(str(number), raw_judge_output="x" * 100_000) for number in range(30)))
     token = api_tokens.create(person=max, scopes=["import"], actor=None).text
     with (
@@ -170,7 +180,8 @@ def test_blind_scores_are_locked_in(run: ClientRun) -> None:
     assert (shown.is_blind, shown.criteria[0].score) == (False, "Yes")
 
 
-def test_pages_of_records_and_filters_are_followed(client: Client) -> None:
+def test_pages_of_records_and_filters_are_followed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "PAGE_SIZE", 50)
     import_data(file_of(*(line(f"r{number:03}") for number in range(120))), run="long")
     run = client.run("long")
     found = [record.evaluation_id for record in run.records()]
@@ -189,7 +200,7 @@ def test_figures_about_the_judge(client: Client, run: ClientRun, tmp_path: Path)
     assert run.judge_history(by="judge").run == "nightly"
     with pytest.raises(Invalid):
         run.freeze_gold_set("gold", model="another")
-    assert client.gold_sets() == []
+    assert client.gold_sets.all() == []
     with pytest.raises(NotFound):
         run.measure_gold_set("gold")
     assert run.judge_data_to(tmp_path / "population.csv", table="population", file_format="csv").size > 0
@@ -197,7 +208,7 @@ def test_figures_about_the_judge(client: Client, run: ClientRun, tmp_path: Path)
 
 def test_audit_events_are_found(client: Client, run: ClientRun) -> None:
     run.set_guideline("Be strict.")
-    [event] = client.audit_events(run="nightly", action="write guideline")
+    [event] = client.audit.events(run="nightly", action="write guideline")
     assert event.action == "write guideline"
 
 
@@ -225,22 +236,22 @@ def test_webhook_is_added_tested_and_removed(
     client: Client, settings: LazySettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.WEBHOOK_HOSTS = ["hooks.example.org"]
-    monkeypatch.setattr(webhooks, "_PAGE_SIZE", 1)
-    added = [client.webhooks.add_webhook(f"https://hooks.example.org/{name}") for name in "ab"]
+    monkeypatch.setattr(transport, "PAGE_SIZE", 1)
+    added = [client.webhooks.add(f"https://hooks.example.org/{name}") for name in "ab"]
     assert all(one.secret for one in added)
-    assert [one.id for one in client.webhooks.list_webhooks()] == [added[1].id, added[0].id]
+    assert [one.id for one in client.webhooks.all()] == [added[1].id, added[0].id]
     sent = client.webhooks.send_test_message(added[0].id)
-    assert client.webhooks.list_webhook_deliveries(added[0].id) == [sent]
-    client.webhooks.remove_webhook(added[1].id)
-    assert [one.url for one in client.webhooks.list_webhooks()] == ["https://hooks.example.org/a"]
+    assert client.webhooks.deliveries(added[0].id) == [sent]
+    client.webhooks.remove(added[1].id)
+    assert [one.url for one in client.webhooks.all()] == ["https://hooks.example.org/a"]
 
 
 def test_jobs_and_the_state_of_the_site_are_read(client: Client, max: User) -> None:
     webhook = Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
     sent = client.webhooks.send_test_message(webhook.pk)
-    assert [one.id for one in client.site.list_jobs("delivery")] == [sent.id]
-    assert list(client.site.list_jobs("delivery", state="failed")) == []
-    for change in (client.site.retry_job, client.site.cancel_job):
+    assert [one.id for one in client.jobs.all("delivery")] == [sent.id]
+    assert list(client.jobs.all("delivery", state="failed")) == []
+    for change in (client.jobs.retry, client.jobs.cancel):
         with pytest.raises((Conflict, NotFound)):
             change("export", 99)
-    assert {one.name for one in client.site.get_system().checks}
+    assert {one.name for one in client.system().checks}

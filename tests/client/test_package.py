@@ -1,15 +1,13 @@
-"""The client package: its imports, and its generated synchronous modules."""
+"""The client package: its imports and its data frames."""
 
 import importlib
-import runpy
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
 from cognireview.client import CogniReviewError, to_pandas, to_polars
-from cognireview.client.responses import Members
+from cognireview.client.types.runs import Members
 from cognireview.environment import BASE_DIR
 
 # The client with httpx2 and what that needs, and without everything else.
@@ -25,7 +23,6 @@ import cognireview.client
 print(sorted({{name.partition(".")[0] for name in sys.modules}} & {{"django", "reviews", "pydantic"}}))
 """
 _ALLOWED = {"cognireview", "httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions"}
-GENERATOR: dict[str, Any] = runpy.run_path(str(BASE_DIR / ".ci" / "synchronous"))
 
 
 def test_client_imports_httpx2_and_the_standard_library_only() -> None:
@@ -39,12 +36,6 @@ def test_client_imports_httpx2_and_the_standard_library_only() -> None:
         check=False,
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
-
-
-@pytest.mark.parametrize("module", GENERATOR["MODULES"])
-def test_synchronous_client_is_generated_from_the_asynchronous_one(module: str) -> None:
-    path = BASE_DIR / "cognireview" / "client" / "sync" / f"{module}.py"
-    assert path.read_text() == GENERATOR["synchronous"](module), "Run .ci/synchronous."
 
 
 def test_missing_data_frame_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,9 @@ from cognireview.client.requests import (
     scores_of,
     seconds_to_wait,
 )
-from cognireview.client.responses import ContextException, Reread
 from cognireview.client.settings import read_settings
+from cognireview.client.types.files import ContextException, Reread
+from reviews.api.problem_types import TYPES
 
 NOW = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)
 
@@ -200,16 +201,24 @@ class TestProblems:
         for kind in ("text/html", errors.PROBLEM):
             assert isinstance(problem_of(502, kind, body), errors.ServerError)
 
+    @pytest.mark.parametrize(("kind", "found"), errors._CLASSES_OF_KINDS.items())
+    def test_type_of_a_problem_chooses_a_subclass(self, kind: str, found: type[errors.Problem]) -> None:
+        known = TYPES[kind]
+        problem = problem_of(known.status, errors.PROBLEM, json.dumps({"type": known.uri}).encode())
+        assert (type(problem), problem.kind) == (found, kind)
+        assert issubclass(found, errors._CLASSES[known.status])
+
 
 class TestReceivedFile:
     def test_file_replaces_the_older_one_when_complete(self, tmp_path: Path) -> None:
         target, seen = tmp_path / "out.jsonl", []
         target.write_bytes(b"old")
         with ReceivedFile(target, lambda done, total: seen.append((done, total))) as file:
-            file.write(b"ne", 3)
+            file.begin(200, {"content-length": "3"})
+            file.write(b"ne")
             assert target.read_bytes() == b"old"
-            file.write(b"w", 3)
-            found = file.finish({})
+            file.write(b"w")
+            found = file.finish()
         assert (target.read_bytes(), found.size) == (b"new", 3)
         assert seen == [(2, 3), (3, 3)]
         assert [*tmp_path.iterdir()] == [target]
@@ -218,7 +227,7 @@ class TestReceivedFile:
     def test_interrupted_file_leaves_nothing(self, tmp_path: Path, error: type[BaseException]) -> None:
         def receive() -> None:
             with ReceivedFile(tmp_path / "out.jsonl", None) as file:
-                file.write(b"half", None)
+                file.write(b"half")
                 raise error
 
         with pytest.raises(error):
@@ -229,8 +238,9 @@ class TestReceivedFile:
         def receive(data: bytes) -> None:
             digest = "sha-256=:ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=:"  # of b"abc"
             with ReceivedFile(tmp_path / "out.jsonl", None) as file:
-                file.write(data, None)
-                file.finish({"repr-digest": f"md5=:eA==:, {digest}"})
+                file.begin(200, {"repr-digest": f"md5=:eA==:, {digest}"})
+                file.write(data)
+                file.finish()
 
         with pytest.raises(UnexpectedResponse, match="damaged"):
             receive(b"abd")

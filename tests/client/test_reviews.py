@@ -57,16 +57,16 @@ def test_question_is_asked_answered_and_withdrawn(clients: dict[str, Client]) ->
     ana, lea = clients["ana"], clients["lea"]
     for record in ("a", "b"):
         ana.run("nightly").escalate(record, kind="question", note="Is 2 right?")
-    first, second = lea.escalations(run="nightly")
+    first, second = lea.escalations.all(run="nightly")
     assert (first.evaluation_id, first.raised_by, first.note) == ("a", "ana", "Is 2 right?")
-    assert lea.resolve_escalation(first.id, "returned", answer="Yes.").outcome == "returned"
-    ana.withdraw_escalation(second.id)
-    assert {(one.answer, one.outcome) for one in ana.own_escalations()} == {
+    assert lea.escalations.resolve(first.id, "returned", answer="Yes.").outcome == "returned"
+    ana.escalations.withdraw(second.id)
+    assert {(one.answer, one.outcome) for one in ana.escalations.own()} == {
         ("Yes.", "returned"),
         ("", "withdrawn"),
     }
     with pytest.raises(NotFound):
-        lea.resolve_escalation(0, "closed", answer="No.")
+        lea.escalations.resolve(0, "closed", answer="No.")
 
 
 def test_disagreement_is_adjudicated(clients: dict[str, Client]) -> None:
@@ -77,13 +77,13 @@ def test_disagreement_is_adjudicated(clients: dict[str, Client]) -> None:
         run.claim_record("a")
         saved = run.decide("a", {"Clarity": score})
     assert saved.outcome == "disagreement"
-    [found] = clients["lea"].escalations("disagreement")
+    [found] = clients["lea"].escalations.all("disagreement")
     assert found.disagreement
     assert {one.value for one in found.disagreement.criteria[0].scores} == {"Yes", "No"}
     lead.claim_record("a")
     assert [one.reviewer for one in lead.independent_reviews("a")] == ["ana", "bo"]
     assert lead.decide("a", {"Clarity": "No"}).outcome == "current"
-    assert [*clients["lea"].escalations("disagreement")] == []
+    assert [*clients["lea"].escalations.all("disagreement")] == []
 
 
 def test_lead_decides_before_all_reviews_are_in(clients: dict[str, Client]) -> None:

@@ -1,5 +1,7 @@
 """Retries, idempotency keys, broken connections and downloads, with and without asyncio."""
 
+import base64
+import hashlib
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,12 +22,11 @@ from cognireview.client import (
     UnexpectedResponse,
     Unreachable,
 )
-from cognireview.client.aio import run as aio_run
-from cognireview.client.aio import transport as aio_transport
-from cognireview.client.aio import uploads as aio_uploads
-from cognireview.client.sync import run as sync_run
-from cognireview.client.sync import transport as sync_transport
-from cognireview.client.sync import uploads as sync_uploads
+from cognireview.client.areas import run_files
+from cognireview.client.areas.jobs import Export
+from cognireview.client.backends import Asynchronous, Blocking
+from cognireview.client.decoding import decode
+from cognireview.client.types.files import ExportDetails
 
 URL, TOKEN = "http://review.test", "cr_x"
 RUN = {
@@ -52,10 +53,13 @@ Call = Callable[[Any], Any]
 
 
 class Torn(httpx2.SyncByteStream, httpx2.AsyncByteStream):
-    """A body whose connection breaks after its first block."""
+    """A body whose connection breaks after these bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
 
     def __iter__(self) -> Iterator[bytes]:
-        yield b'{"a": 1}\n{"b"'
+        yield self._content
         raise httpx2.ReadError("reset")
 
     async def __aiter__(self) -> Any:
@@ -116,13 +120,11 @@ class Conversation:
 def conversation(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Conversation:
     held = Conversation(is_async=request.param)
 
-    async def pause(seconds: float) -> None:
+    async def pause(_backend: object, seconds: float) -> None:
         held.pauses.append(seconds)
 
-    for module in (aio_transport, aio_uploads):
-        monkeypatch.setattr(module, "sleep", pause)
-    for module in (sync_transport, sync_uploads):
-        monkeypatch.setattr(module, "sleep", held.pauses.append)
+    for backend in (Blocking, Asynchronous):
+        monkeypatch.setattr(backend, "sleep", pause)
     return held
 
 
@@ -210,8 +212,7 @@ def test_broken_upload_is_sent_again_from_its_start(conversation: Conversation, 
 def test_broken_upload_of_a_large_file_continues_where_it_stopped(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for module in (aio_run, sync_run):
-        monkeypatch.setattr(module, "RESUMABLE_BYTES", 8)
+    monkeypatch.setattr(run_files, "RESUMABLE_BYTES", 8)
     (tmp_path / "a.jsonl").write_bytes(b"0123456789")
     imported = {"id": 7, "run": "a", "file_name": "a.jsonl", "state": "queued", "strict": False, "error": ""}
     imported |= {"size": 1, "sha256": "", "created_at": RUN["created_at"], "finished_at": None, "counts": {}}
@@ -245,8 +246,7 @@ def test_broken_upload_of_a_large_file_continues_where_it_stopped(
 def test_upload_without_progress_ends(
     conversation: Conversation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for module in (aio_run, sync_run):
-        monkeypatch.setattr(module, "RESUMABLE_BYTES", 8)
+    monkeypatch.setattr(run_files, "RESUMABLE_BYTES", 8)
     (tmp_path / "a.jsonl").write_bytes(b"0123456789")
     begun = {"status_code": 201, "headers": {"Location": "/api/v1/uploads/u1"}}
     none = {"status_code": 200, "headers": {"Upload-Offset": "0"}}
@@ -260,15 +260,75 @@ def test_upload_without_progress_ends(
 
 def test_broken_download_starts_again_and_leaves_one_file(conversation: Conversation, tmp_path: Path) -> None:
     target = tmp_path / "out.jsonl"
-    answers: Answers = [{"status_code": 200, "stream": Torn()}, {"status_code": 200, "content": b"{}\n"}]
+    answers: Answers = [
+        {"status_code": 200, "stream": Torn(b'{"a": 1}\n{"b"')},
+        {"status_code": 200, "content": b"{}\n"},
+    ]
     found = conversation.hold(answers, lambda client: client.run("a").export_to(target, only="reviewed"))
     assert (found.path, found.size, target.read_bytes()) == (target, 3, b"{}\n")
     assert [*tmp_path.iterdir()] == [target]
     assert "only=reviewed" in str(conversation.requests[0].url)
 
 
+ETAG = {"ETag": '"one"', "Accept-Ranges": "bytes"}
+
+
+def torn(content: bytes, size: int, status: int = 200) -> dict[str, Any]:
+    """Return an answer whose connection breaks after these bytes of a larger body."""
+    headers = ETAG | {"Content-Length": str(size)}
+    return {"status_code": status, "headers": headers, "stream": Torn(content)}
+
+
+def exported(target: Path, **options: Any) -> Call:
+    details = dict.fromkeys(("import_id", "finished_at", "bytes_read", "bytes_to_read"))
+    details |= dict.fromkeys(("run", "error", "only", "format", "compression", "created_by", "sha256"), "")
+    details |= dict.fromkeys(("id", "size", "lines", "lines_changed", "lines_left_out"), 1)
+    details |= dict.fromkeys(("with_rejected", "is_being_cancelled"), False)
+    found = decode(ExportDetails, details | {"state": "done", "created_at": RUN["created_at"]})
+    return lambda client: Export(client._transport, found).download_to(target, **options)
+
+
+def test_broken_download_of_an_export_continues_where_it_stopped(
+    conversation: Conversation, tmp_path: Path
+) -> None:
+    target, seen = tmp_path / "out.jsonl", []
+    digest = base64.b64encode(hashlib.sha256(b"0123456789").digest()).decode()
+    rest = {"Content-Length": "3", "Repr-Digest": f"sha-256=:{digest}:"}
+    answers: Answers = [
+        torn(b"0123", 10),
+        torn(b"456", 6, status=206),
+        {"status_code": 206, "headers": ETAG | rest, "content": b"789"},
+    ]
+    call = exported(target, progress=lambda done, size: seen.append((done, size)))
+    found = conversation.hold(answers, call, retries=Retries(times=1))
+    assert (found.size, target.read_bytes()) == (10, b"0123456789")
+    assert [request.headers.get("Range") for request in conversation.requests] == [
+        *(None, "bytes=4-", "bytes=7-")
+    ]
+    assert [request.headers.get("If-Range") for request in conversation.requests] == [
+        *(None, '"one"', '"one"')
+    ]
+    assert seen == [(4, 10), (7, 10), (10, 10)]
+
+
+def test_download_of_another_file_begins_again(conversation: Conversation, tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    changed = {"status_code": 200, "headers": ETAG | {"ETag": '"two"'}, "content": b"abcdef"}
+    conversation.hold([torn(b"0123", 10), changed], exported(target))
+    assert target.read_bytes() == b"abcdef"
+
+
+def test_download_without_progress_ends(conversation: Conversation, tmp_path: Path) -> None:
+    with pytest.raises(Unreachable):
+        conversation.hold(
+            [torn(b"0123", 10), torn(b"", 6, status=206), torn(b"", 6, status=206)],
+            exported(tmp_path / "out.jsonl"),
+            retries=Retries(times=1),
+        )
+
+
 def test_download_that_always_breaks_is_an_error(conversation: Conversation, tmp_path: Path) -> None:
-    answers: Answers = [{"status_code": 200, "stream": Torn()}] * 2
+    answers: Answers = [{"status_code": 200, "stream": Torn(b'{"a": 1}\n{"b"')}] * 2
     with pytest.raises(Unreachable, match="no complete response"):
         conversation.hold(
             answers,
@@ -279,7 +339,7 @@ def test_download_that_always_breaks_is_an_error(conversation: Conversation, tmp
 
 
 def test_broken_lines_end_with_an_error(conversation: Conversation) -> None:
-    torn = {"status_code": 200, "headers": JSONL, "stream": Torn()}
+    torn = {"status_code": 200, "headers": JSONL, "stream": Torn(b'{"a": 1}\n{"b"')}
     with pytest.raises(Unreachable):
         conversation.hold([torn], lambda client: client.run("a").exported())
 
@@ -305,12 +365,15 @@ EVENT = dict.fromkeys(("actor", "address", "run", "import", "evaluation")) | {
 
 def test_pages_follow_each_other(conversation: Conversation) -> None:
     pages: Answers = [
-        {"status_code": 200, "json": {"events": [EVENT | {"id": number}], "next": cursor}}
-        for number, cursor in ((1, "c1"), (2, None))
+        {"status_code": 200, "headers": link, "json": {"events": [EVENT | {"id": number}], "next": "c"}}
+        for number, link in ((1, {"Link": '</api/v1/audit/events?person=a+b&after=c1>; rel="next"'}), (2, {}))
     ]
-    found = conversation.hold(pages, lambda client: client.audit_events(person="ana"))
+    found = conversation.hold(pages, lambda client: client.audit.events(person="a b"))
     assert [event.id for event in found] == [1, 2]
-    assert [request.url.query for request in conversation.requests] == [b"person=ana", b"person=ana&after=c1"]
+    assert [request.url.query for request in conversation.requests] == [
+        b"limit=200&person=a+b",
+        b"person=a+b&after=c1",
+    ]
 
 
 def test_redirect_is_named_and_not_followed(conversation: Conversation) -> None:

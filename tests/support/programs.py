@@ -8,7 +8,7 @@ from pathlib import Path
 
 from django.core.management import call_command
 
-from reviews.models import Import
+from reviews.models import Export, Import
 from tests.support.waiting import PATIENCE
 
 
@@ -28,10 +28,15 @@ def finish(
     )
     try:
         while process.poll() is None and time.monotonic() < end:
-            if is_worked and Import.objects.filter(state=Import.State.QUEUED).exists():
+            if is_worked and _is_work_waiting():
                 call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
             time.sleep(0.02)
     finally:
         process.kill()
         out, err = process.communicate()
     return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _is_work_waiting() -> bool:
+    queued = Import.objects.filter(state=Import.State.QUEUED)
+    return queued.exists() or Export.objects.filter(state=Export.State.UNFINISHED).exists()

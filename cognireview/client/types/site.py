@@ -60,3 +60,35 @@ class System:
     #: The number of jobs by status.
     jobs: dict[str, int]
     checks: list[Check]
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """A webhook without its secret. `run` is None for every run."""
+
+    id: int
+    url: str
+    run: str | None
+    events: list[str]
+    created_by: str
+    created_at: dt.datetime
+
+
+@dataclass(frozen=True)
+class NewWebhook(Webhook):
+    """A new webhook. `secret` signs its messages, and is returned once."""
+
+    secret: str
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A message to a webhook."""
+
+    id: int
+    message_id: str
+    event: str
+    run: str | None
+    state: Literal["waiting", "delivered", "given up"]
+    created_at: dt.datetime
+    next_attempt_at: dt.datetime | None

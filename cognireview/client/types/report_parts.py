@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from cognireview.client.estimates import Basis, Estimate, Metrics, Part, Scope
+from cognireview.client.types.estimates import Basis, Estimate, Metrics, Part, Scope
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,7 @@
 
 import datetime as dt
 from dataclasses import dataclass
-
-from cognireview.client.responses import Json
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class AuditEvent:
     import_: int | None
     evaluation: int | None
     record: str
-    detail: Json
+    detail: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,3 +29,28 @@ class AuditPage:
 
     events: list[AuditEvent]
     next: str | None
+
+
+@dataclass(frozen=True)
+class ChainCheck:
+    """A check of the audit log."""
+
+    created_at: dt.datetime
+    finished_at: dt.datetime | None
+    events: int
+    head: str
+    differences: int
+    #: The first differences, for admins.
+    problems: list[str]
+    error: str
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The state of the audit log."""
+
+    events: int
+    sealed_at: dt.datetime | None
+    #: The last finished check.
+    last: ChainCheck | None
+    running: ChainCheck | None

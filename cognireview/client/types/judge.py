@@ -4,8 +4,8 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Literal
 
-from cognireview.client.estimates import Change, Estimate, Metrics, Outcome, Scope
-from cognireview.client.report_parts import (
+from cognireview.client.types.estimates import Change, Estimate, Metrics, Outcome, Scope
+from cognireview.client.types.report_parts import (
     AltTest,
     Data,
     ErrorAnalysis,

@@ -1,4 +1,4 @@
-"""Send requests with retries, and receive responses, files and lines."""
+"""Send requests with retries, and receive responses, pages, files and lines."""
 
 import datetime as dt
 import json
@@ -6,17 +6,17 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 
-from cognireview.client.aio.waiting import HttpClient, read_block, sleep
+from cognireview.client.backends import Backend
 from cognireview.client.decoding import decode
 from cognireview.client.errors import UnexpectedResponse, Unreachable, problem_of
 from cognireview.client.operations import Operation
 from cognireview.client.received_file import Download, ReceivedFile
 from cognireview.client.requests import (
-    BLOCK_BYTES,
     JSONL,
     Body,
     Lines,
@@ -25,18 +25,24 @@ from cognireview.client.requests import (
     Upload,
     address_of,
     is_temporary,
+    json_body,
     seconds_to_wait,
 )
 from cognireview.client.settings import Settings
 
+B = TypeVar("B", bound=Backend)
 T = TypeVar("T")
+#: A mapping is sent as JSON.
+Content = Body | Upload | Mapping[str, Any]
+#: The rows of a page of a list whose pages may have this many.
+PAGE_SIZE = 200
 
 
-class AsyncTransport:
+class Transport(Generic[B]):
     """Requests to one server with one token."""
 
-    def __init__(self, http: HttpClient, settings: Settings, retries: Retries) -> None:
-        self._http = http
+    def __init__(self, backend: B, settings: Settings, retries: Retries) -> None:
+        self.backend = backend
         self._settings = settings
         self.retries = retries
 
@@ -45,9 +51,9 @@ class AsyncTransport:
         operation: Operation[T],
         *,
         query: Mapping[str, Any] | None = None,
-        body: Body | Upload | None = None,
+        body: Content | None = None,
         key: str | None = None,
-        **path: str,
+        **path: object,
     ) -> T:
         """Carry out an operation, and return its response. Raises `Problem` and `Unreachable`.
 
@@ -55,24 +61,33 @@ class AsyncTransport:
         """
         address = address_of(operation, path, query or {})
         async with self._answered(operation, address, body, key, is_streamed=False) as response:
-            content = response.content
-        if operation.returns is None or response.status_code == 204:
-            return None  # type: ignore[return-value]
-        try:
-            value = json.loads(content)
-        except ValueError as error:
-            sentence = f"The response of {operation.method} {operation.path} is not JSON: {content[:100]!r}"
-            raise UnexpectedResponse(sentence) from error
-        found: T = decode(operation.returns, value)
-        return found
+            return _value(operation, response)
+
+    async def pages(
+        self, operation: Operation[T], query: Mapping[str, Any] | None = None, **path: object
+    ) -> AsyncIterator[T]:
+        """Yield the pages of a list. The `Link` header of each has the query of the next one."""
+        sent: dict[str, Any] = {
+            **({"limit": PAGE_SIZE} if "limit" in operation.query else {}),
+            **(query or {}),
+        }
+        while True:
+            address = address_of(operation, path, sent)
+            async with self._answered(operation, address, is_streamed=False) as response:
+                page = _value(operation, response)
+                link = response.links.get("next", {}).get("url")
+            yield page
+            if link is None:
+                return
+            sent = parse_qs(urlsplit(link).query)
 
     async def headers(
         self,
         operation: Operation[None],
         *,
-        body: Body | Upload | None = None,
+        body: Content | None = None,
         headers: Mapping[str, str],
-        **path: str,
+        **path: object,
     ) -> Mapping[str, str]:
         """Carry out an operation with these headers, and return those of its response. Raises as `send`."""
         address = address_of(operation, path, {})
@@ -86,26 +101,31 @@ class AsyncTransport:
         *,
         query: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
-        **path: str,
+        **path: object,
     ) -> Download:
-        """Download a file. It gets its name when it is complete. A broken download starts again."""
+        """Download a file. It gets its name when it is complete.
+
+        A broken download continues if the server can send the rest of the same file, or else starts again.
+        """
         address = address_of(operation, path, query or {})
-        for attempt in range(self.retries.times + 1):
-            try:
-                with ReceivedFile(target, progress) as file:
-                    async with self._answered(operation, address) as response:
-                        total = _size(response)
-                        async for block in response.aiter_bytes(BLOCK_BYTES):
-                            file.write(block, total)
-                    return file.finish(response.headers)
-            except (httpx2.TransportError, httpx2.DecodingError) as error:
-                if attempt == self.retries.times:
-                    raise _broken(operation, error) from error
-                await sleep(self.retries.pause(attempt))
-        raise AssertionError
+        failures = 0
+        with ReceivedFile(target, progress) as file:
+            while True:
+                reached = file.size
+                try:
+                    async with self._answered(operation, address, headers=file.rest()) as response:
+                        file.begin(response.status_code, response.headers)
+                        async for block in self.backend.blocks(response):
+                            file.write(block)
+                    return file.finish()
+                except (httpx2.TransportError, httpx2.DecodingError) as error:
+                    failures = 0 if file.can_continue and file.size > reached else failures + 1
+                    if failures > self.retries.times:
+                        raise _broken(operation, error) from error
+                    await self.backend.sleep(self.retries.pause(max(failures - 1, 0)))
 
     async def lines(
-        self, operation: Operation[None], *, query: Mapping[str, Any] | None = None, **path: str
+        self, operation: Operation[None], *, query: Mapping[str, Any] | None = None, **path: object
     ) -> AsyncIterator[Any]:
         """Yield the values of the lines of a JSONL file.
 
@@ -119,7 +139,7 @@ class AsyncTransport:
                     raise UnexpectedResponse(
                         f"The file has no JSON lines, but is {kind}. Download it instead."
                     )
-                async for block in response.aiter_bytes(BLOCK_BYTES):
+                async for block in self.backend.blocks(response):
                     for value in lines.split(block):
                         yield value
         except (httpx2.TransportError, httpx2.DecodingError) as error:
@@ -127,15 +147,12 @@ class AsyncTransport:
         for value in lines.rest():
             yield value
 
-    async def close(self) -> None:
-        await self._http.aclose()
-
     @asynccontextmanager
     async def _answered(
         self,
         operation: Operation[T],
         address: str,
-        body: Body | Upload | None = None,
+        body: Content | None = None,
         key: str | None = None,
         *,
         headers: Mapping[str, str] | None = None,
@@ -149,9 +166,9 @@ class AsyncTransport:
             is_last = attempt == self.retries.times
             waits = None
             try:
-                response = await self._http.send(self._request(operation, address, body, sent), stream=True)
+                response = await self._send(operation, address, body, sent)
                 if not (is_streamed and response.is_success):
-                    await response.aread()
+                    await self.backend.read(response)
             except (httpx2.TransportError, httpx2.DecodingError) as error:
                 # Nothing was sent if there was no connection.
                 is_unsent = isinstance(
@@ -165,7 +182,7 @@ class AsyncTransport:
                     try:
                         yield response
                     finally:
-                        await response.aclose()
+                        await self.backend.close_response(response)
                     return
                 if response.has_redirect_location:
                     raise UnexpectedResponse(
@@ -174,48 +191,43 @@ class AsyncTransport:
                 if is_last or not is_temporary(operation, status, found):
                     raise problem_of(status, found.get("content-type", ""), response.content)
                 waits = seconds_to_wait(found.get("retry-after"), dt.datetime.now(dt.UTC))
-            await sleep(self.retries.pause(attempt, waits))
+            await self.backend.sleep(self.retries.pause(attempt, waits))
 
-    def _request(
+    async def _send(
         self,
         operation: Operation[T],
         address: str,
-        body: Body | Upload | None,
-        headers: Mapping[str, str],
-    ) -> httpx2.Request:
-        url = httpx2.URL(self._settings.address + address)
-        if isinstance(body, Upload):
-            sized = {"Content-Type": body.kind, "Content-Length": str(body.size - body.start)}
-            return self._http.build_request(
-                operation.method, url, content=_blocks(body), headers={**headers, **sized}
-            )
-        if body:
-            return self._http.build_request(
-                operation.method, url, content=body.content, headers={**headers, "Content-Type": body.kind}
-            )
-        return self._http.build_request(operation.method, url, headers=headers)
+        body: Content | None,
+        headers: dict[str, str],
+    ) -> httpx2.Response:
+        found = json_body(body) if isinstance(body, Mapping) else body
+        content: bytes | Upload | None = None
+        if isinstance(found, Upload):
+            content = found
+            headers = {**headers, "Content-Length": str(found.size - found.start)}
+        elif found:
+            content = found.content
+        if found:
+            headers = {**headers, "Content-Type": found.kind}
+        return await self.backend.send(operation.method, self._settings.address + address, headers, content)
 
 
-async def _blocks(upload: Upload) -> AsyncIterator[bytes]:
-    """Yield the file from its first byte to send, and report the progress."""
-    upload.file.seek(upload.start)
-    sent = upload.start
-    while block := await read_block(upload.file, BLOCK_BYTES):
-        yield block
-        sent += len(block)
-        if upload.progress:
-            upload.progress(sent, upload.size)
+def _value(operation: Operation[T], response: httpx2.Response) -> T:
+    """Return the body of a response as the type of the operation."""
+    if operation.returns is None or response.status_code == 204:
+        return None  # type: ignore[return-value]
+    try:
+        value = json.loads(response.content)
+    except ValueError as error:
+        sentence = f"The response of {operation.method} {operation.path} is not JSON"
+        raise UnexpectedResponse(f"{sentence}: {response.content[:100]!r}") from error
+    found: T = decode(operation.returns, value)
+    return found
 
 
 def _is_gone(operation: Operation[T], response: httpx2.Response) -> bool:
     """Return whether an earlier attempt has deleted what a repeated one does not find."""
     return operation.method == "DELETE" and response.status_code == 404
-
-
-def _size(response: httpx2.Response) -> int | None:
-    """Return the size of a file, unless it is compressed on its way."""
-    is_sized = "content-encoding" not in response.headers and "content-length" in response.headers
-    return int(response.headers["content-length"]) if is_sized else None
 
 
 def _broken(operation: Operation[T], error: Exception) -> Unreachable:

@@ -1,0 +1,39 @@
+"""Gold sets: frozen human decisions, to measure judges with."""
+
+from pathlib import Path
+
+from cognireview.client import operations
+from cognireview.client.area import Area, B, call
+from cognireview.client.received_file import Download
+from cognireview.client.requests import Source, opened
+from cognireview.client.types.judge import GoldSet
+
+
+class GoldSets(Area[B]):
+    """The gold sets of the site. `freeze_gold_set` and `measure_gold_set` are methods of a run."""
+
+    @call
+    async def all(self) -> list[GoldSet]:
+        """Return the gold sets that you may see, newest first."""
+        return await self._transport.send(operations.GOLD_SETS)
+
+    @call
+    async def import_file(self, source: Source, *, name: str | None = None) -> GoldSet:
+        """Import an exported gold set. `name` replaces the name in the file."""
+        with opened(source, None) as upload:
+            return await self._transport.send(operations.IMPORT_GOLD_SET, query={"name": name}, body=upload)
+
+    @call
+    async def export_to(self, name: str, path: str | Path) -> Download:
+        """Download a gold set as JSONL."""
+        return await self._transport.download(operations.EXPORT_GOLD_SET, path, name=name)
+
+    @call
+    async def rename(self, name: str, new_name: str) -> GoldSet:
+        """Rename a gold set."""
+        return await self._transport.send(operations.RENAME_GOLD_SET, body={"name": new_name}, name=name)
+
+    @call
+    async def delete(self, name: str) -> None:
+        """Delete a gold set. The decisions of its run stay."""
+        await self._transport.send(operations.DELETE_GOLD_SET, name=name)

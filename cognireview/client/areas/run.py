@@ -1,0 +1,44 @@
+"""A run with everything in it."""
+
+from cognireview.client import operations
+from cognireview.client.area import B, call
+from cognireview.client.areas.records import Records
+from cognireview.client.areas.run_area import RunArea
+from cognireview.client.areas.run_files import Files
+from cognireview.client.areas.run_judge import Judge
+from cognireview.client.areas.run_settings import Settings
+from cognireview.client.transport import Transport
+from cognireview.client.types.leading import AppliedBulkChange, BulkChange, BulkPreview, UndoneBulkChange
+
+
+class BulkChanges(RunArea[B]):
+    """Changes of many records of a run at once, for leads."""
+
+    @call
+    async def all(self) -> list[AppliedBulkChange]:
+        """Return the latest changes, the newest first."""
+        return await self._send(operations.BULK_CHANGES)
+
+    @call
+    async def preview(self, change: BulkChange) -> BulkPreview:
+        """Count the records that a change would change."""
+        return await self._send(operations.PREVIEW_BULK_CHANGE, body=vars(change))
+
+    @call
+    async def apply(self, change: BulkChange) -> AppliedBulkChange:
+        """Assign, split, prioritise, escalate or release records, or set their due date."""
+        return await self._send(operations.APPLY_BULK_CHANGE, body=vars(change))
+
+    @call
+    async def undo(self, change_id: int) -> UndoneBulkChange:
+        """Restore the records of a change, except those that have changed since."""
+        return await self._transport.send(operations.UNDO_BULK_CHANGE, change_id=change_id)
+
+
+class Run(Records[B], Settings[B], Files[B], Judge[B]):
+    """A run by its name. It need not exist: the first import creates it."""
+
+    def __init__(self, transport: Transport[B], name: str) -> None:
+        super().__init__(transport, name)
+        #: Changes of many records at once.
+        self.bulk = BulkChanges(transport, name)

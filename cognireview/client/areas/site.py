@@ -1,0 +1,111 @@
+"""The audit log, webhooks and jobs."""
+
+import datetime as dt
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from cognireview.client import operations
+from cognireview.client.area import Area, B, call, stream
+from cognireview.client.received_file import Download
+from cognireview.client.types.audit import AuditEvent, Chain
+from cognireview.client.types.site import Delivery, Job, Kind, NewWebhook, State, Webhook
+
+
+class Audit(Area[B]):
+    """The audit log, for leads and admins."""
+
+    @stream
+    async def events(
+        self,
+        *,
+        person: str | None = None,
+        action: str | None = None,
+        run: str | None = None,
+        record: str | None = None,
+        address: str | None = None,
+        since: dt.datetime | None = None,
+        until: dt.datetime | None = None,
+    ) -> AsyncIterator[AuditEvent]:
+        """Yield events, newest first. `since` is inclusive, and `until` is not."""
+        query = {"person": person, "action": action, "run": run, "record": record, "address": address}
+        async for page in self._transport.pages(
+            operations.AUDIT_EVENTS, {**query, "since": since, "until": until}
+        ):
+            for event in page.events:
+                yield event
+
+    @stream
+    async def entries(self, *, run: str | None = None, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+        """Yield the entries of the hash chain from the one after a position, the oldest first."""
+        async for entry in self._transport.lines(operations.AUDIT_LOG, query={"run": run, "after": after}):
+            yield entry
+
+    @call
+    async def export_to(self, path: str | Path, *, run: str | None = None, after: int = 0) -> Download:
+        """Download these entries, for `manage.py verify_audit`."""
+        query = {"run": run, "after": after}
+        return await self._transport.download(operations.AUDIT_LOG, path, query=query)
+
+    @call
+    async def chain(self) -> Chain:
+        """Return the state of the log, and its latest checks."""
+        return await self._transport.send(operations.CHAIN)
+
+    @call
+    async def check_chain(self) -> Chain:
+        """Let a job check the log. `chain` returns the outcome."""
+        return await self._transport.send(operations.CHECK_CHAIN)
+
+
+class Webhooks(Area[B]):
+    """The webhooks of the site, for admins."""
+
+    @stream
+    async def all(self) -> AsyncIterator[Webhook]:
+        """Yield the webhooks, newest first."""
+        async for webhook in self._rows(operations.WEBHOOKS):
+            yield webhook
+
+    @call
+    async def add(
+        self, url: str, *, events: Sequence[str] = ("run.reviewed",), run: str | None = None
+    ) -> NewWebhook:
+        """Add a webhook for one run or every run, and return it with its secret."""
+        body = {"url": url, "events": [*events], "run": run}
+        return await self._transport.send(operations.ADD_WEBHOOK, body=body)
+
+    @call
+    async def remove(self, webhook_id: int) -> None:
+        """Remove a webhook, and give up its waiting messages."""
+        await self._transport.send(operations.REMOVE_WEBHOOK, webhook_id=webhook_id)
+
+    @call
+    async def send_test_message(self, webhook_id: int) -> Delivery:
+        """Send a test message to a webhook."""
+        return await self._transport.send(operations.TEST_WEBHOOK, webhook_id=webhook_id)
+
+    @call
+    async def deliveries(self, webhook_id: int) -> list[Delivery]:
+        """Return the latest messages to a webhook, newest first."""
+        return await self._transport.send(operations.DELIVERIES, webhook_id=webhook_id)
+
+
+class Jobs(Area[B]):
+    """The jobs of the site, for admins."""
+
+    @stream
+    async def all(self, kind: Kind | None = None, *, state: State | None = None) -> AsyncIterator[Job]:
+        """Yield the jobs, failed ones first."""
+        async for job in self._rows(operations.JOBS, {"kind": kind, "state": state}):
+            yield job
+
+    @call
+    async def retry(self, kind: Kind, job_id: int) -> None:
+        """Run a failed job again."""
+        await self._transport.send(operations.RETRY_JOB, kind=kind, job_id=job_id)
+
+    @call
+    async def cancel(self, kind: Kind, job_id: int) -> None:
+        """Cancel a job that has not started."""
+        await self._transport.send(operations.CANCEL_JOB, kind=kind, job_id=job_id)

@@ -1,0 +1,207 @@
+"""Escalations, the inbox, spot checks and bulk changes. docs/api.md explains the members."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cognireview.client.types.records import Decision
+
+InboxKind = Literal[
+    "question", "disagreement", "conflict", "check", "answer", "import", "export", "mail", "webhook", "rubric"
+]
+
+
+@dataclass(frozen=True)
+class Voice:
+    """A reviewer's score or verdict."""
+
+    reviewer: str
+    value: str
+
+
+@dataclass(frozen=True)
+class DifferingScores:
+    """A criterion on which reviewers differ."""
+
+    criterion: str
+    scores: list[Voice]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The independent reviews that differ."""
+
+    verdicts: list[Voice]
+    criteria: list[DifferingScores]
+
+
+@dataclass(frozen=True)
+class Escalation:
+    """A record sent to a lead."""
+
+    id: int
+    kind: Literal["cannot judge", "question", "disagreement"]
+    run: str
+    evaluation_id: str
+    raised_by: str
+    raised_at: dt.datetime
+    reason: str
+    note: str
+    outcome: Literal["open", "withdrawn", "returned", "decided", "closed", "upheld"]
+    answer: str
+    resolved_by: str | None
+    resolved_at: dt.datetime | None
+    answer_read_at: dt.datetime | None
+    disagreement: Disagreement | None
+
+
+@dataclass(frozen=True)
+class EscalationPage:
+    """A page of open escalations, the oldest first."""
+
+    escalations: list[Escalation]
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True)
+class InboxItem:
+    """Something that waits for you."""
+
+    #: Identifies the item in the inbox.
+    place: str
+    kind: InboxKind
+    #: Of the escalation, spot check, known answer, import, export, run, webhook or person.
+    id: int
+    run: str | None
+    evaluation_id: str | None
+    #: The question, what differs, or the error; empty without one.
+    point: str
+    #: The number of conflicts, e-mails or messages; 0 for other items.
+    count: int
+    since: dt.datetime | None
+    #: Whether the failed job can be retried as it is.
+    can_retry: bool
+
+
+@dataclass(frozen=True)
+class InboxPage:
+    """Items of the inbox with the number of each kind."""
+
+    counts: dict[str, int]
+    items: list[InboxItem]
+    #: The cursor of the next page of the kind; None on the last page.
+    next: str | None
+
+
+@dataclass(frozen=True)
+class SpotCheck:
+    """A drawn decision, and the outcome of its check."""
+
+    id: int
+    run: str
+    evaluation_id: str
+    decision: Decision
+    drawn_at: dt.datetime
+    outcome: Literal["open", "agreed", "corrected", "reopened"]
+    note: str
+    resolved_by: str | None
+    resolved_at: dt.datetime | None
+
+
+@dataclass(frozen=True)
+class Share:
+    """The part of one person in a split."""
+
+    #: The username.
+    person: str
+    #: Records for this person; None for an even share.
+    number: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BulkChange:
+    """An action, and the records in the queue that it is for: those of the filters, or the selected ones."""
+
+    kind: Literal["assign", "split", "prioritise", "due", "escalate", "release"]
+    #: Filters as on the page of the run.
+    filters: dict[str, str | list[str]] = field(default_factory=dict)
+    #: Records instead of those of the filters.
+    evaluation_ids: list[str] | None = None
+    #: assign: a username; None for nobody.
+    assigned_to: str | None = None
+    #: split: the people.
+    shares: list[Share] = field(default_factory=list)
+    #: split: all records of a task go to one person.
+    keeps_tasks: bool = True
+    #: prioritise: 1 is first, 0 is normal.
+    priority: Literal[0, 1] = 1
+    #: due: the date; None for none.
+    due_on: dt.date | None = None
+    #: escalate: the question.
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class AppliedBulkChange:
+    """A bulk change."""
+
+    id: int
+    run: str
+    kind: str
+    by: str
+    at: dt.datetime
+    #: The number of records changed.
+    evaluations: int
+    assigned_to: str | None
+    priority: int | None
+    due_on: dt.date | None
+    undone_at: dt.datetime | None
+
+
+@dataclass(frozen=True)
+class BulkPreview:
+    """The effect that a bulk change would have."""
+
+    #: Records that would change; None for more than one change takes.
+    evaluations: int | None
+    #: Records that others have claimed, which stay.
+    claimed: int
+    #: split: records by person.
+    given: dict[str, int]
+
+
+@dataclass(frozen=True)
+class UndoneBulkChange:
+    """The effect of undoing a bulk change."""
+
+    restored: int
+    #: Records that have changed since, and stay.
+    stayed: int
+
+
+@dataclass(frozen=True)
+class RunWork:
+    """Records of a run that are assigned to a person and wait in the queue."""
+
+    run: str
+    records: int
+    overdue: int
+    first_due: dt.date | None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """The work of a person."""
+
+    #: The username.
+    person: str
+    #: Assigned records that wait in the queue.
+    records: int
+    overdue: int
+    first_due: dt.date | None
+    #: Decisions of the last 7 days.
+    done: int
+    #: Decisions per day with a decision.
+    pace: float | None
+    runs: list[RunWork]

@@ -1,0 +1,86 @@
+"""People, invitations and tokens. docs/api.md explains the members."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["reviewer", "lead", "admin"]
+Scope = Literal["import", "export", "configure", "review", "read", "manage", "tokens"]
+
+
+@dataclass(frozen=True)
+class Person:
+    """An account."""
+
+    username: str
+    name: str
+    email: str
+    #: Empty for an account without a role.
+    role: str
+    is_active: bool
+    has_second_factor: bool
+    #: Whether a login provider manages the account.
+    is_from_provider: bool
+    last_active_at: dt.datetime | None
+
+
+@dataclass(frozen=True)
+class PeoplePage:
+    """A page of accounts, by username."""
+
+    people: list[Person]
+    #: The cursor of the next page, for `after`; None on the last page.
+    next: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Invitee:
+    """A person to invite, by name, e-mail address or both."""
+
+    role: Role
+    name: str = ""
+    email: str = ""
+
+
+@dataclass(frozen=True)
+class Invitation:
+    """A pending invitation or password link."""
+
+    id: int
+    purpose: Literal["join", "password"]
+    role: str
+    name: str
+    email: str
+    #: The person whose password the link sets.
+    person: str | None
+    created_by: str
+    expires_at: dt.datetime
+
+
+@dataclass(frozen=True)
+class NewInvitation(Invitation):
+    """A new invitation with its address, which is shown once."""
+
+    url: str
+
+
+@dataclass(frozen=True)
+class Token:
+    """A token without its text."""
+
+    id: int
+    person: str
+    name: str
+    prefix: str
+    scopes: list[str]
+    created_at: dt.datetime
+    expires_at: dt.datetime
+    last_used_at: dt.datetime | None
+
+
+@dataclass(frozen=True)
+class NewToken(Token):
+    """A new token."""
+
+    #: Send it as `Authorization: Bearer ...`. It is shown once.
+    text: str
