@@ -1,7 +1,7 @@
 """How much work each person has: assigned records by run, and the pace of the last days."""
 
 import datetime as dt
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from reviews.models import Review, Run, User
 from reviews.queue import due_dates
+from reviews.queue.progress import all_progress
 
 PACE_DAYS = 7
 
@@ -78,3 +79,13 @@ def workloads(people: Iterable[User], *, reader: User) -> list[Workload]:
     for pk, work in found.items():
         work.runs = sorted(by_person[pk], key=lambda one: (-one.overdue, -one.records, one.run.name))
     return list(found.values())
+
+
+def run_to_assign(works: Iterable[Workload], reader: User) -> Run | None:
+    """Return the newest open run with waiting records that none of these people has."""
+    assigned: Counter[int] = Counter()
+    for work in works:
+        assigned.update({one.run.pk: one.records for one in work.runs})
+    runs = Run.objects.visible_to(reader).filter(archived_at=None, is_restricted=False)
+    counted = all_progress(runs)
+    return next((run for run, progress in counted if progress.waiting > assigned[run.pk]), None)

@@ -16,6 +16,7 @@ def workload_page(request: Request) -> HttpResponse:
     works = workload.workloads(people_with_role(), reader=request.user)
     context = {
         "rows": [(work, work.days_of_work(work.records)) for work in works],
+        "run_to_assign": workload.run_to_assign(works, request.user),
         "pace_days": workload.PACE_DAYS,
     }
     return render(request, "dashboard/workload.html", context)

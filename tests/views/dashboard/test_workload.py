@@ -41,6 +41,24 @@ def test_assigned_records_lead_to_their_lists(as_lea: Client, ana: User) -> None
     assert "with assigned to <strong>ana</strong>" in text(as_lea.get(address))
 
 
+def test_person_without_work_is_offered_records_that_nobody_has(as_lea: Client, ana: User, bo: User) -> None:
+    run, busy, restricted = (
+        RunFactory.create(name=name, is_restricted=name == "Secret") for name in ("Algebra", "Busy", "Secret")
+    )
+    restricted.members.add(User.objects.get(username="lea"))
+    evaluations(run, tasks=["1", "2"])
+    for taken in (run, busy):
+        evaluations(taken, tasks=["3"], assigned_to=ana)
+    evaluations(restricted, tasks=["1"])
+    page = text(as_lea.get(ADDRESS))
+    address = f"{reverse('bulk-change', args=[run.pk])}?list=assigned-to%3Dnobody&amp;kind=assign&amp;to=bo"
+    assert address in page
+    assert "kind=assign&amp;to=ana" not in page
+    assert "This will assign 2 records to bo." in text(as_lea.get(address.replace("&amp;", "&")))
+    run.evaluations.update(assigned_to=ana)
+    assert "Nothing assigned" in text(as_lea.get(ADDRESS))
+
+
 def test_pace_counts_decisions_of_the_last_days_that_were_not_undone(as_lea: Client, ana: User) -> None:
     run = RunFactory.create()
     first, second, third = evaluations(run, tasks=["1", "2", "3"])
