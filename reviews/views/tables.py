@@ -33,6 +33,12 @@ class Column(NamedTuple):
     #: The headers of the cells' parts in a CSV file.
     parts: tuple[str, ...] = ()
 
+    @property
+    def title_parts(self) -> tuple[str, str]:
+        """The title without its last word, and that word, which stays on one line with the “?”."""
+        start, _, last = self.title.rpartition(" ")
+        return start, last
+
 
 def text_columns(**titles: str) -> list[Column]:
     """Return columns of texts. The titles are by name."""
@@ -114,12 +120,18 @@ class Tab(NamedTuple):
     is_current: bool
 
 
-def on_paper(table: Table, *left_out: str) -> Table:
-    """Return the table for print: without folding, and the columns of these names."""
+def without_columns(table: Table, *left_out: str) -> Table:
+    """Return the table without the columns of these names."""
     places = [place for place, column in enumerate(table.columns) if column.name not in left_out]
     columns = [table.columns[place] for place in places]
     rows = [[row[place] for place in places] for row in table.rows]
-    return Table(table.name, table.title, columns, rows, table.empty, table.intro)
+    return Table(table.name, table.title, columns, rows, table.empty, table.intro, table.folds)
+
+
+def on_paper(table: Table, *left_out: str) -> Table:
+    """Return the table for print: without folding, and the columns of these names."""
+    found = without_columns(table, *left_out)
+    return Table(found.name, found.title, found.columns, found.rows, found.empty, found.intro)
 
 
 def words(text: str, *, url: str = "") -> Cell:

@@ -1,14 +1,18 @@
 """The dashboard in a browser: refresh, paper, help, spot checks."""
 
+from itertools import product
+
 import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Overturn, Run, SpotCheck, User
+from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS
+from reviews.dashboard.selection import utc_today
+from reviews.models import CriterionDay, Overturn, Run, SpotCheck, User
 from tests.browser.conftest import open_runs
 from tests.browser.screen import label, press, settle
-from tests.support.factories import EvaluationFactory
-from tests.support.work import decide
+from tests.support.factories import EvaluationFactory, UserFactory
+from tests.support.work import decide, lock_in_scores
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +31,7 @@ def dashboard(page: Page, live_server: LiveServer, lea: User, ana: User, bo: Use
 def test_refresh_keeps_what_the_reader_opened_and_focused(dashboard: Page) -> None:
     dashboard.set_viewport_size({"width": 400, "height": 600})
     dashboard.locator("summary", has_text="Day by day").click()
-    scrolled = dashboard.get_by_role("region", name="Reviewers, as a table")
+    scrolled = dashboard.get_by_role("region", name="Reviewers, as a table", exact=True)
     link = scrolled.get_by_role("link", name="bo")
     link.focus()
     scrolled.evaluate("element => { element.scrollLeft = 30; }")
@@ -41,6 +45,46 @@ def test_refresh_keeps_what_the_reader_opened_and_focused(dashboard: Page) -> No
     expect(dashboard.locator("details.day-by-day")).to_have_attribute("open", "")
     assert scrolled.evaluate("element => element.scrollLeft") == 30
     assert abs(link.evaluate(place) - top) < 2
+
+
+@pytest.fixture
+def many(page: Page, live_server: LiveServer, lea: User) -> Page:
+    """The dashboard with 30 reviewers who scored 12 criteria of the same records."""
+    run = Run.objects.create(name="Algebra")
+    people = [UserFactory.create(username=f"reviewer.{number:02}") for number in range(30)]
+    criteria = [f"Criterion {number} of the rubric" for number in range(12)]
+    CriterionDay.objects.bulk_create(
+        CriterionDay(
+            run=run, reviewer=person, day=utc_today(), criterion=criterion, judged=40, overridden=place % 40
+        )
+        for place, (person, criterion) in enumerate(product(people, criteria))
+    )
+    for record in EvaluationFactory.create_batch(FEWEST_RECORDS, run=run):
+        for number, person in enumerate(people):
+            lock_in_scores(
+                record, person, {"Clarity": "No" if number % 3 else "Yes"}, judged={"Clarity": "No"}
+            )
+    run.evaluations.update(human_review_status="Completed")
+    open_runs(page, live_server.url, lea)
+    page.get_by_role("link", name="Dashboard", exact=True).click()
+    return page
+
+
+def test_matrices_of_thirty_reviewers_fit_the_screen_and_the_paper(many: Page) -> None:
+    for title, columns in (
+        ("Changed scores by reviewer and criterion", 12),
+        ("Agreement between reviewers", 29),
+    ):
+        region = many.get_by_role("region", name=f"{title}, as a table")
+        expect(region.locator("thead th")).to_have_count(columns + 1)
+        assert region.evaluate("it => it.scrollWidth <= it.clientWidth"), title
+    reviewers = many.get_by_role("region", name="Reviewers, as a table", exact=True)
+    assert reviewers.evaluate("it => it.scrollWidth <= it.clientWidth")
+    many.emulate_media(media="print")
+    for width in (1047, 718):
+        many.set_viewport_size({"width": width, "height": 800})
+        inside = "all => all.every((it) => it.getBoundingClientRect().right <= innerWidth)"
+        assert many.locator(".matrix :is(th, td)").evaluate_all(inside), width
 
 
 @pytest.mark.parametrize("landscape", [True, False])

@@ -2,10 +2,31 @@
 
 from django.urls import reverse
 
-from reviews.dashboard.known_answers import DEFINITION, Agreement, Comparison, accuracies, compare
-from reviews.models import KnownAnswerCheck
+from reviews.dashboard.known_answers import (
+    DEFINITION,
+    Agreement,
+    Comparison,
+    accuracies,
+    compare,
+    visible_checks,
+)
+from reviews.models import KnownAnswerCheck, Run, User
 from reviews.records.scores import criterion_title
-from reviews.views.tables import LIMITS, NOTHING, Cell, Column, Table, count, share, text_columns, words
+from reviews.views.tables import (
+    LIMITS,
+    NOTHING,
+    Cell,
+    Column,
+    Table,
+    count,
+    moment,
+    share,
+    text_columns,
+    words,
+)
+
+# The checks that a person's page looks at.
+_LATEST = 5
 
 
 def reviewers(check: KnownAnswerCheck) -> Table:
@@ -62,6 +83,29 @@ def records(check: KnownAnswerCheck, reviewer: str) -> Table:
         for one in found
     ]
     return Table("records", "Answers", columns, rows, "No answers.", folds=True)
+
+
+def checks_of(reviewer: User, reader: User, run: Run | None = None) -> Table:
+    """Build the table of the latest checks that have ended and in which a person answered."""
+    ended = visible_checks(reader).filter(ended_at__isnull=False)
+    rows = []
+    for check in (ended.filter(run=run) if run else ended)[:_LATEST]:
+        url = reverse("known-answer-check", args=[check.pk], query={"reviewer": reviewer.username})
+        rows += [
+            [words(check.run.name, url=url), _ended(check), count(one.records, url), _agreement(one.verdict)]
+            for one in accuracies(compare(check))
+            if one.reviewer == reviewer
+        ]
+    columns = [
+        *text_columns(run="Run", ended="Ended"),
+        Column("answers", "Answers"),
+        Column("verdict", "Same verdict", DEFINITION, parts=LIMITS),
+    ]
+    return Table("known-answers", "Known answers", columns, rows, "No answers in a check that has ended.")
+
+
+def _ended(check: KnownAnswerCheck) -> Cell:
+    return moment(check.ended_at) if check.ended_at else NOTHING
 
 
 def _differing(one: Comparison) -> str:

@@ -13,6 +13,8 @@ from reviews.records.scores import criterion_title
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.tables import FEWEST, Cell
 
+# More rows or columns than these make a matrix dense, or its columns narrow.
+_MOST_LINES = 12
 # The lower ends of the shades, in percent.
 _SHADES = (0, 10, 20, 40, 60)
 _EMPTY = Cell("")
@@ -51,6 +53,16 @@ class Matrix(NamedTuple):
     empty: str
     #: A link for the next step without rows, and its text.
     step: tuple[str, str] = ("", "")
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether cells have one line, without their notes."""
+        return len(self.rows) > _MOST_LINES or self.is_narrow
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the headers are upright and the cells have no unit, so that the matrix fits the page."""
+        return len(self.headers) > _MOST_LINES
 
 
 def overrides(scope: DashboardFilters) -> Matrix:

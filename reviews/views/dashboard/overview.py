@@ -23,12 +23,12 @@ from reviews.queue import claims
 from reviews.records.scores import criterion_title
 from reviews.views.access import load_in_run, replica_page
 from reviews.views.dashboard import filters as dashboard_filters
-from reviews.views.dashboard import matrices
+from reviews.views.dashboard import known_answer_tables, matrices
 from reviews.views.dashboard import tables as dashboard_tables
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.dashboard.key_figures import key_figures
 from reviews.views.dashboard.sparklines import small_multiples
-from reviews.views.tables import LinkedTable, Tab, Table, as_csv
+from reviews.views.tables import LinkedTable, Tab, Table, as_csv, without_columns
 
 # The tables below the matrices. `days` is folded below the charts.
 _DASHBOARD_TABLES = ("runs", "now", "reviewers", "overturned", "checks")
@@ -100,8 +100,13 @@ def _linked(name: str, scope: DashboardFilters, *, has_csv: bool = True) -> Link
     reviewer = scope.selection.reviewer
     named = {"reviewer": reviewer.username} if reviewer else {}
     csv_url = scope.address(reverse("dashboard-table", args=[name]), **named) if has_csv else ""
-    build = _ON_DASHBOARD.get(name, dashboard_tables.TABLES[name])
-    return LinkedTable(build(scope), csv_url)
+    table = _ON_DASHBOARD.get(name, dashboard_tables.TABLES[name])(scope)
+    return LinkedTable(_of_one_person(table) if reviewer else table, csv_url)
+
+
+def _of_one_person(table: Table) -> Table:
+    """Return the table without the columns that are the same in each row of one reviewer."""
+    return without_columns(table, "reviewer", "reviewers")
 
 
 @require_safe
@@ -165,7 +170,7 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         if shows_all or len(overturned) <= _MOST_OVERTURNED
         else scope.address(request.path, overturned="all"),
         "overturned_csv": _linked("overturned", scope).csv_url if is_lead else "",
-        "latest": dashboard_tables.decisions_table(rows, "Latest decisions"),
+        "latest": _of_one_person(dashboard_tables.decisions_table(rows, "Latest decisions")),
         "reviewer": reviewer,
         "reasons": reasons,
         "attention_help": attention.DEFINITION,
@@ -176,6 +181,9 @@ def _person_page(request: Request, reviewer: User, *, is_own: bool) -> HttpRespo
         "chosen": scope.chosen,
         "figures": dashboard_tables.figures(found[0], scope) if found else [],
         "tables": [_linked(name, scope, has_csv=is_lead) for name in _REVIEWER_TABLES],
+        "known_answers": None
+        if is_own or not is_lead
+        else known_answer_tables.checks_of(reviewer, request.user, scope.selection.run),
         "most_drawn": spot_checks.MOST_DRAWN,
     }
     return render(request, "dashboard/person.html", context)
@@ -228,12 +236,14 @@ def decision_list(request: Request) -> HttpResponse:
         after=after,
     )
     rows = [dashboard_tables.decided(review, query.scope) for review in page.rows]
+    table = dashboard_tables.decisions_table(rows, SIGNALS[query.signal])
+    is_of_one = query.scope.selection.reviewer and not query.narrowed.other
     context = {
         "query": query,
         "tabs": _tabs(query),
         "criterion": criterion_title(query.narrowed.criterion) if query.narrowed.criterion else "",
         "other": query.narrowed.other,
-        "table": dashboard_tables.decisions_table(rows, SIGNALS[query.signal]),
+        "table": _of_one_person(table) if is_of_one else table,
         "csv_url": query.address("decisions-csv") if can(request.user, "lead_review") else "",
         "first": query.address("decisions") if after else "",
         "next": query.address("decisions", after=page.next_after) if page.next_after else "",

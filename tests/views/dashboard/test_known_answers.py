@@ -99,6 +99,20 @@ def test_end_shows_figures_and_the_answers_behind_them(
     assert "This check has already ended." in again
 
 
+def test_page_of_a_person_links_to_their_answers(
+    as_lea: Client, check: KnownAnswerCheck, ana: User, bo: User
+) -> None:
+    for record in Evaluation.objects.order_by("pk"):
+        decide(record, check.started_by)
+        decide(record, ana, scores=OTHER)
+    page, address = url("reviewer-activity", ana), f"{url('known-answer-check', check)}?reviewer=ana"
+    assert address not in text(as_lea.get(page))
+    known_answers.end(check_id=check.pk, actor=check.started_by)
+    assert address in text(as_lea.get(page, {"run": str(check.run.pk)}))
+    assert address not in text(as_lea.get(page, {"run": str(RunFactory.create().pk)}))
+    assert "known-answers" not in text(as_lea.get(url("reviewer-activity", bo)))
+
+
 def seen_by(person: User, record: Evaluation) -> list[str]:
     """Return the pages and API responses about a record and its run that a reviewer gets, without times."""
     client, program = Client(), program_of(person)

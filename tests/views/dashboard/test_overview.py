@@ -298,6 +298,24 @@ class TestDashboard:
         assert overturned["reason"] == "Step 2 is wrong."
 
 
+def test_tables_of_one_person_do_not_repeat_the_name(
+    as_lea: Client, ana: User, bo: User, algebra: Run
+) -> None:
+    done(algebra, ana)
+    done(algebra, bo)
+    place = url("reviewer-activity", ana)
+    page: Any = as_lea.get(place)
+    shown = [page.context["latest"], *(one.table for one in page.context["tables"])]
+    assert {column.name for table in shown for column in table.columns}.isdisjoint({"reviewer", "reviewers"})
+    for query, has_name in (
+        ({"reviewer": "ana"}, False),
+        ({}, True),
+        ({"reviewer": "ana", "other": "bo"}, True),
+    ):
+        listed: Any = as_lea.get(reverse("decisions"), query)
+        assert ("reviewer" in {column.name for column in listed.context["table"].columns}) is has_name
+
+
 def reviewers_row(response: Any) -> list[tuple[Column, Cell]]:
     return next(one for one in tables(response) if one.name == "reviewers").lines[0]
 
