@@ -285,26 +285,35 @@ def test_rejected_lines_are_listed_and_other_lines_can_be_reviewed(kind: str, an
     assert found == ([], 1, 1, len(traps))
 
 
-@pytest.mark.parametrize("text", cases(ACCEPTED))
+@pytest.mark.parametrize("kind", ACCEPTED)
 def test_accepted_line_is_exported_unchanged_until_reviewed_and_reimported_without_a_change(
-    text: bytes, ana: User
+    kind: str, ana: User
 ) -> None:
-    original = file_of(BEFORE, text, AFTER)
-    assert outcome(import_data(original)) == {"lines": 3, "new": 3}
+    texts = [distinct(text, number) for number, text in enumerate(ACCEPTED[kind])]
+    original = file_of(BEFORE, *texts, AFTER)
+    lines = 2 + len(texts)
+    assert outcome(import_data(original)) == {"lines": lines, "new": lines}
     assert export_data() == original
-    assert import_data(original).unchanged == 3
-    review = decide(Evaluation.objects.get(first_line=2), ana, comments="\u2028 \\frac")
+    assert import_data(original).unchanged == lines
+    records = list(Evaluation.objects.order_by("first_line")[1 : lines - 1])
+    reviews = [decide(record, ana, comments="\u2028 \\frac") for record in records]
     exported = export_data()
     result = compare([lambda: BytesIO(original)], BytesIO(exported))
-    assert (result.problems, result.identical, result.changed) == ([], 2, 1)
-    decided = as_spelled(exported.split(b"\n")[1])
-    assert decided["human_corrected_scores"] == review.corrected_scores
-    assert {name: value for name, value in decided.items() if name not in HUMAN_FIELDS} == {
-        name: value for name, value in as_spelled(text).items() if name not in HUMAN_FIELDS
-    }
+    assert (result.problems, result.identical, result.changed) == ([], 2, len(texts))
+    for text, line_out, review in zip(texts, exported.split(b"\n")[1:-2], reviews, strict=True):
+        decided = as_spelled(line_out)
+        assert decided["human_corrected_scores"] == review.corrected_scores
+        assert {name: value for name, value in decided.items() if name not in HUMAN_FIELDS} == {
+            name: value for name, value in as_spelled(text).items() if name not in HUMAN_FIELDS
+        }
     for data in (original, exported):
-        assert import_data(data).unchanged == 3
+        assert import_data(data).unchanged == lines
     assert export_data() == exported
+
+
+def distinct(text: bytes, number: int) -> bytes:
+    """Give a line that has the id of `line()` an id of its own."""
+    return text.replace(b'"eval_1"', b'"eval_1.%d"' % number, 1)
 
 
 def as_spelled(text: bytes) -> Any:
