@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,12 @@ from django.db import connection
 from cognireview.operations import backup, secret_key
 from cognireview.postgres import embedded
 from reviews.models import Run, User
-from tests.support.commands import manage, manage_py, manage_py_into
+from tests.support.commands import Completed, manage, manage_py, manage_py_into, many_commands
 from tests.support.data_folders import copy_data_folder
 
 pytestmark = pytest.mark.slow
 
+Commands = Callable[..., Completed]
 RUNS = ("Algebra", "Geometry", "Physics")
 FILL = f"""
 from reviews.models import Evaluation
@@ -50,14 +50,14 @@ def connect(data_dir: Path, name: str = embedded.DATABASE) -> psycopg.Connection
     )
 
 
-def succeeded(done: subprocess.CompletedProcess[str]) -> str:
+def succeeded(done: Completed) -> str:
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def state(data_dir: Path, **variables: str) -> list[str]:
+def state(run: Commands) -> list[str]:
     """The observable state of a database: the head of its valid hash chain and the digests of its exports."""
-    lines = succeeded(manage_py(data_dir, "shell", "--no-imports", "-c", STATE, **variables)).splitlines()
+    lines = succeeded(run("shell", "--no-imports", "-c", STATE)).splitlines()
     assert len(lines) == 2 + len(RUNS)
     return lines
 
@@ -84,11 +84,18 @@ def definitions(data_dir: Path, name: str = embedded.DATABASE) -> set[tuple[str,
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A running cluster with decisions."""
+    """A running cluster with a migrated database."""
     data_dir = copy_data_folder(tmp_path_factory.mktemp("source") / "data")
     with embedded.running(data_dir, disposable=True):
-        succeeded(manage_py(data_dir, "shell", "--no-imports", "-c", FILL, COGNIREVIEW_BLIND_SHARE="0"))
         yield data_dir
+
+
+@pytest.fixture(scope="module")
+def on_source(source: Path) -> Iterator[Commands]:
+    """Commands on the source, filled with decisions."""
+    with many_commands(source, COGNIREVIEW_BLIND_SHARE="0") as run:
+        succeeded(run("shell", "--no-imports", "-c", FILL))
+        yield run
 
 
 @pytest.fixture(scope="module")
@@ -101,25 +108,31 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def before(source: Path) -> list[str]:
-    """The state that is backed up. The backup is an event of its own, recorded afterwards."""
-    return state(source)
+def on_target(target: Path) -> Iterator[Commands]:
+    with many_commands(target) as run:
+        yield run
 
 
 @pytest.fixture(scope="module")
-def file(source: Path, before: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def before(on_source: Commands) -> list[str]:
+    """The state that is backed up. The backup is an event of its own, recorded afterwards."""
+    return state(on_source)
+
+
+@pytest.fixture(scope="module")
+def file(on_source: Commands, before: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of the source, in a folder of its own."""
     file = tmp_path_factory.mktemp("backups") / "monday.backup"
-    done = manage_py(source, "backup", str(file))
+    done = on_source("backup", str(file))
     assert done.returncode == 0, done.stderr
     assert "Keep the secret key as well: it is not in the backup" in done.stderr
     return file
 
 
 @pytest.fixture(scope="module")
-def restored(target: Path, file: Path) -> str:
+def restored(on_target: Commands, file: Path) -> str:
     """Restore the backup into the target, and return the output."""
-    return succeeded(manage_py(target, "restore", str(file)))
+    return succeeded(on_target("restore", str(file)))
 
 
 @pytest.fixture
@@ -171,38 +184,42 @@ class TestBackup:
 
 class TestRestore:
     def test_restored_database_exports_same_bytes_with_valid_chain(
-        self, source: Path, target: Path, restored: str, before: list[str]
+        self, source: Path, target: Path, on_target: Commands, restored: str, before: list[str]
     ) -> None:
         assert restored.startswith(f"Restored: {COUNTS}, ")
-        assert state(target) == before
+        assert state(on_target) == before
         assert definitions(target) == definitions(source)
 
     @pytest.mark.usefixtures("restored")
-    def test_restore_over_existing_data_requires_confirmation(self, target: Path, file: Path) -> None:
+    def test_restore_over_existing_data_requires_confirmation(
+        self, target: Path, on_target: Commands, file: Path
+    ) -> None:
         with connect(target) as opened:
             opened.execute("UPDATE run SET name = 'kept' WHERE name = 'Algebra'")
-        done = manage_py(target, "restore", str(file))
+        done = on_target("restore", str(file))
         assert done.returncode == 2
         assert f"The database contains {COUNTS}, " in done.stderr
         assert names(target) == {*RUNS, "kept"} - {"Algebra"}
-        succeeded(manage_py(target, "restore", "--replace", str(file)))
+        succeeded(on_target("restore", "--replace", str(file)))
         assert names(target) == set(RUNS)
 
     @pytest.mark.usefixtures("restored")
     def test_restore_of_truncated_file_changes_nothing(
-        self, target: Path, file: Path, tmp_path: Path
+        self, target: Path, on_target: Commands, file: Path, tmp_path: Path
     ) -> None:
         whole = file.read_bytes()
         (tmp_path / "half").write_bytes(whole[: len(whole) * 3 // 4])
-        done = manage_py(target, "restore", "--replace", str(tmp_path / "half"))
+        done = on_target("restore", "--replace", str(tmp_path / "half"))
         assert done.returncode == 2
         assert "error" in done.stderr
         assert "Traceback" not in done.stderr
         assert names(target) == set(RUNS)
 
-    def test_restore_is_refused_while_database_is_in_use(self, target: Path, file: Path) -> None:
+    def test_restore_is_refused_while_database_is_in_use(
+        self, target: Path, on_target: Commands, file: Path
+    ) -> None:
         with connect(target):
-            done = manage_py(target, "restore", "--replace", str(file))
+            done = on_target("restore", "--replace", str(file))
         assert done.returncode == 2
         assert "The database is in use (1 connection)" in done.stderr
 
@@ -217,12 +234,12 @@ class TestInvalidBackup:
         assert why in refused("restore", "--replace", str(tmp_path / "it"))
 
     def test_restore_rejects_backup_of_newer_version(
-        self, source: Path, refused: Callable[..., str], tmp_path: Path
+        self, source: Path, on_source: Commands, refused: Callable[..., str], tmp_path: Path
     ) -> None:
         later = "INSERT INTO django_migrations (app, name, applied) VALUES ('reviews', '9999_later', now())"
         with connect(source) as opened:
             opened.execute(later)
-            succeeded(manage_py(source, "backup", str(tmp_path / "newer")))
+            succeeded(on_source("backup", str(tmp_path / "newer")))
             opened.execute("DELETE FROM django_migrations WHERE name = '9999_later'")
         reason = refused("restore", "--replace", str(tmp_path / "newer"))
         assert "by a newer version, which has the migration 9999_later" in reason
@@ -280,14 +297,15 @@ class TestExternalServer:
         self, source: Path, target: Path, file: Path, url: str, before: list[str]
     ) -> None:
         its = {"DATABASE_URL": url, "COGNIREVIEW_WEB_ROLE": "web_of_it"}
-        succeeded(manage_py(target, "restore", str(file), **its))
-        assert state(target, **its) == before
+        with many_commands(target, **its) as run:
+            succeeded(run("restore", str(file)))
+            assert state(run) == before
+            succeeded(run("restore", "--replace", str(file)))
         assert definitions(target, "elsewhere") == definitions(source)
         with connect(target, "elsewhere") as opened:
             query = "SELECT has_table_privilege('web_of_it', 'review', %s)"
             allowed = {right: opened.execute(query, [right]).fetchone() for right in ("SELECT", "DELETE")}
         assert allowed == {"SELECT": (True,), "DELETE": (False,)}
-        succeeded(manage_py(target, "restore", "--replace", str(file), **its))
 
     def test_restore_does_not_empty_database_of_another_program(
         self, target: Path, file: Path, url: str
