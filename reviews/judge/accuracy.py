@@ -4,7 +4,7 @@ Figures from blind ratings estimate what an unaided reviewer would say about all
 describe the decisions of reviewers who saw the judge's scores, and nothing else.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -16,15 +16,19 @@ from reviews.judge.after_reveal import AfterReveal
 from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures, of_cell
 from reviews.judge.cells import Cell, CellRecords, load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
+from reviews.judge.kept import keeps_figures
+from reviews.judge.loading import shares_loads
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import (
     Basis,
+    RatingBatch,
     RatingCounts,
     Ratings,
     count_ratings,
     list_kinds,
     load_all_ratings,
+    load_batches,
     load_ratings,
 )
 from reviews.judge.scales import ScoreCategories
@@ -102,6 +106,8 @@ class JudgeVsHuman:
     scope: JudgeScope
     #: The blind ratings, by criterion.
     blind: "tuple[_Blind, ...]"
+    #: The same as they were loaded, with the scores after the reveal.
+    submitted: Mapping[str | None, Sequence[RatingBatch]]
     #: The number of records, by part; empty while they are being counted.
     records: Mapping[Part, int]
     #: Blind ratings of unflagged records that were not sampled. No figure about the run counts them.
@@ -110,6 +116,11 @@ class JudgeVsHuman:
     unknown: str = ""
     #: The records that no figure counts, as a sentence.
     left_out: str = ""
+
+    @property
+    def held(self) -> int:
+        """The number of ratings and records in memory."""
+        return sum(len(one.ratings) for one in self.blind) + self.records.get("run", 0)
 
     @cached_property
     def rated(self) -> tuple[tuple[Basis, Part], ...]:
@@ -172,7 +183,7 @@ class JudgeVsHuman:
     def after_reveal(self) -> tuple[AfterReveal, ...]:
         """Changes of the verdict, then of the criteria, in the order of the figures."""
         order = [one.criterion for one in self.blind]
-        found = after_reveal.measure_changes(self.scope)
+        found = after_reveal.measure_changes(self.submitted)
         return tuple(sorted(found, key=lambda one: order.index(one.criterion)))
 
     @property
@@ -199,6 +210,8 @@ class JudgeVsHuman:
         } | figures
 
 
+@keeps_figures
+@shares_loads
 def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     """Compute all figures of a scope."""
     unknown = strata.why_not_counted(scope.run)
@@ -211,6 +224,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     return JudgeVsHuman(
         scope=scope,
         blind=rated,
+        submitted=load_batches(scope),
         records={part: _size(records, is_in) for part, is_in in IS_IN.items()} if records else {},
         unsampled=_unsampled(blind.get(None)),
         unknown=unknown,
@@ -218,6 +232,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     )
 
 
+@keeps_figures
 def estimate_accuracy(scope: JudgeScope) -> Estimate:
     """Estimate the accuracy of the verdict over the whole run: the figure of the headline alone."""
     unknown = strata.why_not_counted(scope.run)

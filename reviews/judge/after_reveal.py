@@ -1,15 +1,13 @@
 """Measure how often reviewers changed their blind scores after the judge's scores were shown."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from django.db import connection
 
-from reviews.judge.cells import unpack_clusters
-from reviews.judge.ratings import read_score
-from reviews.judge.scope import JudgeScope
+from reviews.judge.cells import IntArray
+from reviews.judge.ratings import RatingBatch, read_score, read_verdict
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
@@ -22,16 +20,6 @@ DEFINITION = (
     "The share of blind scores that differ from the score that the same reviewer submitted. It describes the "
     "submitted ratings, and no other records."
 )
-_LOAD = """
-    SELECT cell.criterion, cell.judge, cell.human, final, packed
-    FROM rating_cell AS cell CROSS JOIN LATERAL (
-        SELECT final, string_agg(int2send((cluster - 32768)::int2), '') AS packed
-        FROM rating WHERE cell_id = cell.id AND final IS NOT NULL AND {conditions}
-        GROUP BY final
-    ) AS found
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind
-    ORDER BY cell.criterion NULLS FIRST, cell.id, final
-"""
 
 
 @dataclass(frozen=True)
@@ -61,40 +49,32 @@ class _Submitted:
     judge: Any
     human: Any
     final: Any
-    packed: bytes
+    #: The cluster of each: see `records.clusters`.
+    cluster: IntArray
 
     @property
     def is_changed(self) -> bool:
         return not is_same_score(self.human, self.final)
 
 
-def measure_changes(scope: JudgeScope) -> tuple[AfterReveal, ...]:
-    """Measure the changes of the verdict, then of each criterion by name. Takes two queries."""
-    found: dict[str | None, list[_Submitted]] = {}
-    for criterion, *scores, packed in _load(scope):
-        judge, human, final = (
-            (score or None for score in scores) if criterion is None else map(read_score, scores)
-        )
-        if is_score(human):
-            found.setdefault(criterion, []).append(_Submitted(judge, human, final, bytes(packed)))
-    return tuple(_changes(criterion, rows) for criterion, rows in found.items())
+def measure_changes(ratings: Mapping[str | None, Sequence[RatingBatch]]) -> tuple[AfterReveal, ...]:
+    """Measure the changes of blind ratings by criterion; None is the verdict."""
+    found = {criterion: [*_submitted(criterion, batches)] for criterion, batches in ratings.items()}
+    return tuple(_changes(criterion, rows) for criterion, rows in found.items() if rows)
 
 
-def _load(scope: JudgeScope) -> Iterator[Sequence[Any]]:
-    conditions, values = scope.rating_conditions
-    with connection.cursor() as cursor:
-        cursor.execute(
-            _LOAD.format(conditions=conditions), values | {"strata": [one.pk for one in scope.strata()]}
-        )
-        yield from cursor
+def _submitted(criterion: str | None, batches: Iterable[RatingBatch]) -> Iterator[_Submitted]:
+    read = read_verdict if criterion is None else read_score
+    for kind, cluster, _weight, final in batches:
+        if final is not None and is_score(kind.human):
+            yield _Submitted(kind.judge, kind.human, read(final), cluster)
 
 
 def _changes(criterion: str | None, rows: Sequence[_Submitted]) -> AfterReveal:
-    clusters_of = [unpack_clusters(row.packed) for row in rows]
-    sizes = [len(one) for one in clusters_of]
+    sizes = [len(row.cluster) for row in rows]
     sample = Sample(
         np.zeros(sum(sizes), dtype=np.int32),
-        np.concatenate(clusters_of),
+        np.concatenate([row.cluster for row in rows]),
         np.ones(sum(sizes)),
         np.repeat(np.arange(len(rows)), sizes),
     )

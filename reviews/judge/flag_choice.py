@@ -17,6 +17,7 @@ from reviews.judge.flag_precision import (
     family_titles,
     load_rated_families,
 )
+from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun
 from reviews.judge.ratings import RatingKind, count_ratings_by_families
@@ -97,6 +98,7 @@ class FlagChoice:
         return members(self, "limit", "steps", "unknown", "sentence")
 
 
+@keeps_figures
 def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     """Find the flag reasons that can be dropped. `limit` is a share from 0 to 1."""
     if unknown := strata.why_not_counted(scope.run):

@@ -13,6 +13,7 @@ from django.db.models import Sum
 
 from reviews.judge.cells import load_cells
 from reviews.judge.data_summary import percent
+from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
@@ -152,6 +153,7 @@ class FlagPrecision:
         return members(self, "rule", "families", "unknown")
 
 
+@keeps_figures
 def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     """Measure every family of a run's flag reasons."""
     run = scope.run

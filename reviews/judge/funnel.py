@@ -13,6 +13,7 @@ from reviews.database.pagination import Page, page_by_key
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.accuracy_figures import Part
 from reviews.judge.data_summary import counted, percent
+from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, Rating
@@ -149,6 +150,7 @@ class Funnel:
         return members(self, *counts) | {"bounds": bounds}
 
 
+@keeps_figures
 def follow_records(scope: JudgeScope, compared: JudgeVsHuman) -> Funnel:
     """Count the records of a scope in each state. `compared` has the accuracy of its flagged and other parts.
 

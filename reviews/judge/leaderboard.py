@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from reviews.judge.data_summary import counted
+from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, load_rated_run
 from reviews.judge.scope import JudgeScope
@@ -139,6 +140,7 @@ class _Pair:
     p: float
 
 
+@keeps_figures
 def rank_models(scope: JudgeScope) -> Leaderboard:
     """Rank the models of a run by blind ratings. The filter by model does not apply."""
     if unknown := strata.why_not_counted(scope.run):

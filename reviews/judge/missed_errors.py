@@ -10,6 +10,7 @@ from typing import Any
 from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.data_summary import counted
+from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import NO_RATINGS, RatingKind, load_ratings
@@ -113,6 +114,7 @@ class MissedErrors:
         return members(self, *counts, *figures)
 
 
+@keeps_figures
 def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     """Estimate the missed errors of a scope from blind ratings."""
     if unknown := strata.why_not_counted(scope.run):

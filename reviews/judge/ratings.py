@@ -5,17 +5,17 @@ record. Assisted ratings are those of current decisions whose reviewers saw them
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from reviews.judge.cells import Cell, IntArray
+from reviews.judge.cells import Cell, IntArray, unpack_clusters
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.records.clusters import CLUSTERS
@@ -23,16 +23,20 @@ from reviews.records.clusters import CLUSTERS
 Basis = Literal["blind", "assisted"]
 FloatArray = NDArray[np.float64]
 
-#: A rating as SQL packs it: cluster less 32,768, weight.
+#: A rating of a gold set as SQL packs it: cluster less 32,768, weight.
 PACKED = np.dtype([("cluster", ">i2"), ("weight", ">f8")])
-_BY_FAMILIES = """
-    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human,
-           string_agg(int2send((cluster - 32768)::int2) || float8send(1 / (probability * raters)), ''),
-           rating.families
-    FROM rating_cell AS cell JOIN rating ON rating.cell_id = cell.id
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
-      AND {conditions}
-    GROUP BY cell.id, rating.families ORDER BY cell.id, rating.families
+# Most ratings of a cell have the same weight, so only their clusters are packed.
+_BATCHES = """
+    SELECT cell.criterion, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human,
+           packed, weight, final, cell.id{families}
+    FROM rating_cell AS cell CROSS JOIN LATERAL (
+        SELECT 1 / (probability * raters) AS weight, final{families},
+               string_agg(int2send((cluster - 32768)::int2), '') AS packed
+        FROM rating WHERE rating.cell_id = cell.id AND {conditions}
+        GROUP BY probability, raters, final{families}
+    ) AS found
+    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND {criteria}
+    ORDER BY cell.id{families}, final, weight
 """
 _COUNT_BY_FAMILIES = """
     SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, ratings, families
@@ -44,18 +48,6 @@ _COUNT_BY_FAMILIES = """
         GROUP BY cell_id, rating.families
     ) AS found JOIN rating_cell AS cell ON cell.id = cell_id
     ORDER BY cell.id, families
-"""
-_LOAD = """
-    SELECT cell.criterion, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, packed
-    FROM rating_cell AS cell CROSS JOIN LATERAL (
-        SELECT string_agg(
-            int2send((cluster - 32768)::int2) || float8send(1 / (probability * raters)), ''
-        ) AS packed
-        FROM rating WHERE rating.cell_id = cell.id AND {conditions}
-    ) AS found
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND {criteria}
-      AND found.packed IS NOT NULL
-    ORDER BY cell.id
 """
 _COUNT = """
     SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, ratings
@@ -102,6 +94,18 @@ class RatingKind(NamedTuple):
     def is_representative(self) -> bool:
         """Whether the record was flagged or sampled. Others represent no records but themselves."""
         return self.cell.is_flagged or self.is_sampled
+
+
+class RatingBatch(NamedTuple):
+    """Ratings of one kind that have more in common."""
+
+    kind: RatingKind
+    #: The cluster of each: see `records.clusters`.
+    cluster: IntArray
+    #: See `Ratings.weight`: that of each, or of all.
+    weight: FloatArray | float
+    #: The score (JSON text) or the verdict that was submitted after the reveal; None if none was.
+    final: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,20 +163,32 @@ def load_ratings(scope: JudgeScope, criterion: str | None = None, *, basis: Basi
     if (known := load_all_ratings.known(scope, basis=basis)) is not None:
         return known.get(criterion) or NO_RATINGS
     condition = "cell.criterion IS NULL" if criterion is None else "cell.criterion = %(criterion)s"
-    found = _load(scope, basis, _LOAD.replace("{criteria}", condition), {"criterion": criterion})
-    return found.get(criterion) or NO_RATINGS
+    found = _batches(scope, basis, _statement(condition), {"criterion": criterion})
+    return rating_columns(found.get(criterion, []))
 
 
 @loads
 def load_ratings_by_families(scope: JudgeScope, *, basis: Basis = "blind") -> Ratings:
     """Load the ratings of the verdict, with kinds that differ by flag reasons. Takes two queries."""
-    return _load(scope, basis, _BY_FAMILIES, {}).get(None) or NO_RATINGS
+    found = _batches(scope, basis, _statement("cell.criterion IS NULL", families=", families"), {})
+    return rating_columns(found.get(None, []))
 
 
 @loads
 def load_all_ratings(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, Ratings]:
     """Load the ratings of the verdict (None) and of all criteria that have any. Takes two queries."""
-    return _load(scope, basis, _LOAD.replace("{criteria}", "true"), {})
+    batches = load_batches(scope, basis=basis)
+    return {criterion: rating_columns(found) for criterion, found in batches.items()}
+
+
+@loads
+def load_batches(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, list[RatingBatch]]:
+    """Load the same ratings with what their reviewers submitted after the reveal. Takes two queries."""
+    return _batches(scope, basis, _statement("true"), {})
+
+
+def _statement(criteria: str, *, families: str = "") -> str:
+    return _BATCHES.replace("{criteria}", criteria).replace("{families}", families)
 
 
 @loads
@@ -193,7 +209,8 @@ def count_ratings_by_families(scope: JudgeScope, *, basis: Basis) -> RatingCount
 def _count(scope: JudgeScope, basis: Basis, statement: str) -> RatingCounts:
     rows = _rows(scope, basis, statement, {}).get(None, [])
     return RatingCounts(
-        tuple(kind for kind, _ in rows), np.array([count for _, count in rows], dtype=np.int32)
+        tuple(_with_families(kind, families) for kind, (_, *families) in rows),
+        np.array([count for _, (count, *_) in rows], dtype=np.int32),
     )
 
 
@@ -203,45 +220,59 @@ def list_kinds(scope: JudgeScope, *, basis: Basis) -> tuple[RatingKind, ...]:
     return tuple(kind for kind, _ in _rows(scope, basis, _KINDS, {}).get(None, []))
 
 
-def _load(
+def _batches(
     scope: JudgeScope, basis: Basis, statement: str, values: dict[str, Any]
-) -> dict[str | None, Ratings]:
-    found = _rows(scope, basis, statement, values)
-    return {criterion: rating_columns(rows) for criterion, rows in found.items()}
+) -> dict[str | None, list[RatingBatch]]:
+    found: dict[str | None, list[RatingBatch]] = {}
+    for criterion, rows in _rows(scope, basis, statement, values).items():
+        batches = found[criterion] = []
+        for (_cell, *families), same in groupby(rows, key=lambda row: row[1][3:]):
+            of_kind = [*same]
+            kind = _with_families(of_kind[0][0], families)
+            for _, (packed, weight, final, *_) in of_kind:
+                batches.append(RatingBatch(kind, unpack_clusters(bytes(packed)), weight, final))
+    return found
+
+
+def _with_families(kind: RatingKind, families: list[list[str]]) -> RatingKind:
+    return RatingKind(*kind[:-1], tuple(chain.from_iterable(families)))
 
 
 def _rows(
     scope: JudgeScope, basis: Basis, statement: str, values: dict[str, Any]
-) -> dict[str | None, list[tuple[RatingKind, Any]]]:
-    """Return each kind of rating with its packed columns, or their number, by criterion."""
+) -> dict[str | None, list[tuple[RatingKind, list[Any]]]]:
+    """Return each kind of rating with its further columns, by criterion."""
     strata = {stratum.pk: stratum for stratum in scope.strata()}
     conditions, parameters = scope.rating_conditions
     parameters |= values | {"strata": [*strata], "is_blind": basis == "blind"}
-    found: dict[str | None, list[tuple[RatingKind, Any]]] = {}
+    found: dict[str | None, list[tuple[RatingKind, list[Any]]]] = {}
     with connection.cursor() as cursor:
         cursor.execute(statement.replace("{conditions}", conditions), parameters)
-        for criterion, key, verdict, is_sampled, judge_text, human_text, packed, *families in cursor:
+        for criterion, key, verdict, is_sampled, judge_text, human_text, *columns in cursor:
             of = strata[key]
             cell = Cell(
                 of.is_flagged, verdict, of.judge_llm_model, of.judge_prompt_template_path, of.model_id
             )
             read = read_verdict if criterion is None else read_score
-            kind = RatingKind(
-                cell, is_sampled, read(judge_text), read(human_text), tuple(chain.from_iterable(families))
-            )
-            found.setdefault(criterion, []).append((kind, packed))
+            kind = RatingKind(cell, is_sampled, read(judge_text), read(human_text))
+            found.setdefault(criterion, []).append((kind, columns))
     return found
 
 
-def rating_columns(rows: list[tuple[RatingKind, bytes]]) -> Ratings:
-    """Return ratings from the packed columns of each kind."""
-    counts = [len(part) // PACKED.itemsize for _, part in rows]
-    cluster, weight = unpack_ratings(b"".join(part for _, part in rows))
+def rating_columns(batches: Sequence[RatingBatch]) -> Ratings:
+    """Return the ratings of batches. Batches of the same kind have the same object and follow each other."""
+    kinds: list[RatingKind] = []
+    places, sizes = [], []
+    for batch in batches:
+        if not kinds or kinds[-1] is not batch.kind:
+            kinds.append(batch.kind)
+        places.append(len(kinds) - 1)
+        sizes.append(len(batch.cluster))
     return Ratings(
-        tuple(kind for kind, _ in rows),
-        np.repeat(np.arange(len(rows), dtype=np.int32), counts),
-        cluster,
-        weight,
+        tuple(kinds),
+        np.repeat(np.array(places, dtype=np.int32), sizes),
+        np.concatenate([np.zeros(0, np.int32), *(batch.cluster for batch in batches)]),
+        np.concatenate([np.zeros(0), *map(np.broadcast_to, (batch.weight for batch in batches), sizes)]),
     )
 
 

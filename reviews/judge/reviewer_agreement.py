@@ -11,6 +11,7 @@ from typing import Any
 
 from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
+from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.statistics import reliability as coefficients
@@ -39,6 +40,7 @@ class ReviewerAgreement:
         return members(self, "criterion", *FIGURES)
 
 
+@keeps_figures
 def measure_reviewer_agreement(scope: JudgeScope) -> tuple[ReviewerAgreement, ...]:
     """Return the agreement on the verdict, then on each criterion in the order of the rubric.
 

@@ -24,11 +24,13 @@ from reviews.judge.rated_run import totals_of_ratings
 from reviews.judge.ratings import (
     PACKED,
     Basis,
+    RatingBatch,
     RatingKind,
     Ratings,
     rating_columns,
     read_score,
     read_verdict,
+    unpack_ratings,
 )
 from reviews.judge.scales import ScoreCategories
 from reviews.judge.scope import JudgeScope
@@ -318,14 +320,14 @@ class _Found:
         read = read_verdict if criterion is None else read_score
         ratings = rating_columns(
             [
-                (
+                RatingBatch(
                     RatingKind(
                         Cell(one.is_flagged, "", "", "", ""),
                         not one.is_flagged,
                         read(one.judge),
                         read(one.human),
                     ),
-                    bytes(one.packed),
+                    *unpack_ratings(bytes(one.packed)),
                 )
                 for one in groups
             ]
