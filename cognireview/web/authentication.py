@@ -1,5 +1,6 @@
 """Authenticate people whose permissions come from their role only."""
 
+from functools import cache
 from typing import Any
 
 from allauth.account.auth_backends import AuthenticationBackend
@@ -18,7 +19,7 @@ class RoleBackend(AuthenticationBackend):
     """
 
     def get_user(self, user_id: Any) -> User | None:
-        user = permissions.with_permissions(User.objects).filter(pk=user_id).first()
+        user = _people().filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 
     def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
@@ -29,3 +30,9 @@ class RoleBackend(AuthenticationBackend):
 
     def _get_user_permissions(self, user_obj: Any) -> QuerySet[Permission]:
         return Permission.objects.none()
+
+
+@cache
+def _people() -> QuerySet[User]:
+    """Return the query for people, which takes longer to build than to send."""
+    return permissions.with_permissions(User.objects)

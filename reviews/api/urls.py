@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.functional import cached_property
 from ninja import NinjaAPI
 from ninja.openapi.schema import OpenAPISchema
 
@@ -44,7 +45,12 @@ class Api(NinjaAPI):
     """Add the schema of problems and the examples to the components of the OpenAPI schema."""
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        schema = super().get_openapi_schema(**options)
+        """Return the schema, which is the same for every request."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> OpenAPISchema:
+        schema = super().get_openapi_schema()
         components = schema["components"]["schemas"]
         components["Problem"] = problems.SCHEMA
         components.update(rubric_shapes.body_components())

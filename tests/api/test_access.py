@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 
@@ -223,6 +223,11 @@ OF_EACH_METHODS = sorted(
     {(*sorted(taken), "{evaluation_id}" in path): path for path, taken in TAKEN.items()}.values()
 )
 
+# One check looks at the token of every operation.
+of_each_scope = pytest.mark.parametrize(
+    "names", [OF_EACH_SCOPE, pytest.param([*ACCESS], marks=pytest.mark.exhaustive)]
+)
+
 
 @pytest.fixture
 def record() -> Evaluation:
@@ -231,15 +236,20 @@ def record() -> Evaluation:
     return made
 
 
-def path_values(record: Evaluation) -> dict[str, Any]:
-    """Return the values of paths: those of rows of the record's run, or of no row."""
+def path_values(record: Evaluation, path: str) -> dict[str, Any]:
+    """Return the values of a path: those of rows of the record's run, or of no row."""
     run = record.run
-    rows: dict[str, QuerySet[Any]] = {
-        "escalation_id": Escalation.objects.filter(run=run),
-        "change_id": BulkChange.objects.filter(run=run),
-        "check_id": SpotCheck.objects.filter(run=run),
-        "view_id": SavedView.objects.filter(run=run),
-        "export_id": Export.objects.filter(run=run),
+    rows: dict[str, type[Model]] = {
+        "escalation_id": Escalation,
+        "change_id": BulkChange,
+        "check_id": SpotCheck,
+        "view_id": SavedView,
+        "export_id": Export,
+    }
+    found = {
+        name: model._default_manager.filter(run=run).values_list("pk", flat=True).first()
+        for name, model in rows.items()
+        if f"{{{name}}}" in path
     }
     return {
         "run": run.name,
@@ -251,14 +261,14 @@ def path_values(record: Evaluation) -> dict[str, Any]:
         "kind": "export",
         "upload_id": UUID(int=0),
         **dict.fromkeys(("link_id", "token_id", "webhook_id", "job_id"), _UNKNOWN),
-        **{name: found.values_list("pk", flat=True).first() or _UNKNOWN for name, found in rows.items()},
+        **{name: key or _UNKNOWN for name, key in found.items()},
     }
 
 
 def send(program: Program, name: str, record: Evaluation) -> Any:
     method, path = name.split(" /")
     query = "?earlier={run}" if path.endswith(("/comparison", "/drift")) else ""
-    place = f"{path}{query}".format(**path_values(record))
+    place = f"{path}{query}".format(**path_values(record, path))
     return program.ask(method, place, BODIES.get(name), idempotency_key="one")
 
 
@@ -286,7 +296,8 @@ def test_operations_accept_tokens_with_scope_and_role(
     record: Evaluation, ana: User, lea: User, max: User
 ) -> None:
     for column, person in enumerate((ana, lea, max), start=1):
-        programs: dict[str, Program] = {}
+        scopes = {str(line[0]) for line in ACCESS.values() if line[column] is not None}
+        programs = {scope: program_of(person, scope) for scope in scopes}
         seen = {}
         for name, line in ACCESS.items():
             scope, wanted = str(line[0]), line[column]
@@ -294,9 +305,8 @@ def test_operations_accept_tokens_with_scope_and_role(
                 with pytest.raises(api_tokens.TokenError, match=scope):
                     program_of(person, scope)
             else:
-                program = programs.setdefault(scope, program_of(person, scope))
                 with transaction.atomic():
-                    seen[name] = send(program, name, record).status_code
+                    seen[name] = send(programs[scope], name, record).status_code
                     transaction.set_rollback(True)
         assert seen == {name: line[column] for name, line in ACCESS.items() if line[column] is not None}
 
@@ -311,7 +321,10 @@ def test_operations_reject_other_scopes(record: Evaluation, max: User) -> None:
                 assert answer.json()["detail"] == f"This token does not have the scope {scope}.", name
 
 
-def test_operations_reject_tokens_after_the_role_is_lost(record: Evaluation, max: User, lea: User) -> None:
+@of_each_scope
+def test_operations_reject_tokens_after_the_role_is_lost(
+    names: list[str], record: Evaluation, max: User, lea: User
+) -> None:
     of_lea, of_max = (
         {
             scope: program_of(person, scope)
@@ -321,12 +334,13 @@ def test_operations_reject_tokens_after_the_role_is_lost(record: Evaluation, max
     )
     for person in (lea, max):
         person.groups.clear()
-    for name, line in ACCESS.items():
-        program = (of_lea if line[2] else of_max)[str(line[0])]
+    for name in names:
+        scope, _, status_of_lea, _ = ACCESS[name]
+        program = (of_lea if status_of_lea else of_max)[scope]
         assert send(program, name, record).status_code == 403, name
 
 
-@pytest.mark.parametrize("names", [OF_EACH_SCOPE, pytest.param([*ACCESS], marks=pytest.mark.exhaustive)])
+@of_each_scope
 def test_operations_reject_missing_and_invalid_tokens(
     names: list[str], record: Evaluation, max: User
 ) -> None:
@@ -346,10 +360,11 @@ def rejects(answer: Any, name: str) -> None:
     assert answer["WWW-Authenticate"].startswith("Bearer"), name
 
 
-def test_operations_reject_sessions(record: Evaluation, max: User) -> None:
+@of_each_scope
+def test_operations_reject_sessions(names: list[str], record: Evaluation, max: User) -> None:
     program = Program()
     program._client.force_login(max)
-    for name in ACCESS:
+    for name in names:
         rejects(send(program, name, record), name)
 
 

@@ -1,7 +1,7 @@
 """A restricted run does not exist for people who are not its members: no address, list or file shows it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
@@ -94,12 +94,14 @@ class TestAddresses:
             missing = "/" + re.sub("<int:[a-z_]+>", "987654321", ROUTES[name]).replace(
                 "<slug:table>", "groups"
             )
+            reference = None
             for method in {"get", "post"} & {*ACCESS[name]}:
                 if expected(name, method, column) == 403 and name not in _DENIED_BY_ROW:
                     continue  # their role is not enough, for any run
                 answer = ask(visitor, method, address(name, record))
                 assert answer.status_code == 404, (name, method)
-                assert page_of(answer) == page_of(ask(visitor, method, missing)), (name, method)
+                reference = reference or page_of(ask(visitor, method, missing))
+                assert page_of(answer) == reference, (name, method)
 
     @pytest.mark.slow
     def test_member_finds_everything(self, record: Evaluation, ana: User) -> None:
@@ -115,8 +117,8 @@ class Hidden(NamedTuple):
     """A restricted run, and the people who are not its members."""
 
     record: Evaluation
-    bo: User
-    lea: User
+    #: Programs of bo and of lea by scope.
+    programs: tuple[dict[str, Program], dict[str, Program]]
 
 
 @pytest.fixture(scope="class")
@@ -127,7 +129,14 @@ def hidden_from(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> It
         ana, bo, lea, boss = (UserFactory.create(username=name, role=role) for name, role in roles.items())
         record = record_with_everything(boss)
         restrict(record, ana)
-        yield Hidden(record, bo, lea)
+        of_bo, of_lea = (
+            {
+                scope: program_of(person, scope)
+                for scope in {line[0] for line in OPERATIONS.values() if line[column] is not None}
+            }
+            for column, person in ((1, bo), (2, lea))
+        )
+        yield Hidden(record, (of_bo, of_lea))
 
 
 class TestOperations:
@@ -135,10 +144,10 @@ class TestOperations:
     def test_hidden_run_answers_like_a_missing_one(self, name: str, hidden_from: Hidden) -> None:
         record = Evaluation.objects.get(pk=hidden_from.record.pk)
         scope, *statuses = OPERATIONS[name]
-        for person, status in zip((hidden_from.bo, hidden_from.lea), statuses, strict=False):
+        for programs, status in zip(hidden_from.programs, statuses, strict=False):
             if status is None:
                 continue
-            program = program_of(User.objects.get(pk=person.pk), scope)
+            program = programs[scope]
             hidden = self.send(program, name, record.run.name, record)
             missing = self.send(program, name, "missing", record)
             assert (hidden.status_code, hidden.content) == (missing.status_code, missing.content)
@@ -148,7 +157,7 @@ class TestOperations:
 
     def send(self, program: Program, name: str, run: str, record: Evaluation) -> Any:
         method, path = name.split(" /")
-        values = path_values(record) | {"run": run, "name": "gold" if run == record.run.name else run}
+        values = path_values(record, path) | {"run": run, "name": "gold" if run == record.run.name else run}
         place = path.format(**values)
         if path.endswith(("/comparison", "/drift")):
             place += "?earlier=missing"
@@ -164,13 +173,21 @@ def test_audit_log_of_a_hidden_run_is_not_found(record: Evaluation, ana: User, l
     assert hidden.status_code == 404
 
 
-@pytest.mark.slow
-class TestLists:
-    """Everything that lists runs, records or work of several runs."""
+class Work(NamedTuple):
+    """Work of ana and lea in a run of which bo may become the only member."""
 
-    @pytest.fixture
-    def work(self, record: Evaluation, ana: User, lea: User, max: User) -> Run:
-        """Work of ana and lea in the run, for every table of the dashboard."""
+    run: Run
+    ana: User
+    lea: User
+
+
+@pytest.fixture(scope="class")
+def work_of_all(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Work]:
+    """Work for every table of the dashboard. The tests share its rows."""
+    roles = {"ana": "reviewer", "bo": "reviewer", "lea": "lead", "max": "admin"}
+    with shared_world(django_db_blocker):
+        ana, _, lea, boss = (UserFactory.create(username=name, role=role) for name, role in roles.items())
+        record = record_with_everything(boss)
         run = record.run
         of_ana, of_lea, reopened = (
             EvaluationFactory.create(
@@ -182,46 +199,66 @@ class TestLists:
             given = {SECRET: {"score": "No", "justification": ""}}
             decide(one, person, scores=given, origins={SECRET: "human"}, judged={SECRET: "Yes"})
         spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)
-        decisions.reopen(evaluation_id=reopened.pk, actor=max, reason=SECRET)
+        decisions.reopen(evaluation_id=reopened.pk, actor=boss, reason=SECRET)
         claims.claim(evaluation_id=record.pk, reviewer=ana)
-        return run
+        yield Work(run, ana, lea)
 
-    def places(self, run: Run) -> list[str]:
-        """Return the addresses without a key, and those of the dashboard with its filters."""
-        paths = [ROUTES[name] for name in ACCESS if "<" not in ROUTES[name] and "get" in ACCESS[name]]
-        work = [f"dashboard/{table}.csv" for table in TABLES]
-        work += [f"people/{pk}/activity/" for pk in User.objects.values_list("pk", flat=True)]
-        work += ["dashboard/", "activity/", "activity/decisions/", "activity/decisions.csv"]
+
+@pytest.mark.slow
+class TestLists:
+    """Everything that lists runs, records or work of several runs."""
+
+    @pytest.fixture
+    def work(self, work_of_all: Work) -> Work:
+        run, *people = work_of_all
+        ana, lea = (User.objects.get(pk=person.pk) for person in people)
+        return Work(Run.objects.get(pk=run.pk), ana, lea)
+
+    def places(self, run: Run, who: str) -> list[str]:
+        """Return the addresses without a key that a person may open, and those of the dashboard."""
+        names = [name for name in ACCESS if "<" not in ROUTES[name] and "get" in ACCESS[name]]
+        paths = [ROUTES[name] for name in names if expected(name, "get", who) != 403]
+        work = ["activity/", "activity/decisions/"]
+        if who == "lea":
+            work += ["dashboard/", "activity/decisions.csv"]
+            work += [f"dashboard/{table}.csv" for table in TABLES]
+            workers = User.objects.filter(username__in=["ana", "lea"])
+            work += [f"people/{pk}/activity/" for pk in workers.values_list("pk", flat=True)]
         queries = (f"?run={run.pk}", "?reviewer=ana")
-        return ["/" + path for path in (*paths, *work, *(path + query for path in work for query in queries))]
+        filtered = [path + query for path in work for query in queries]
+        return ["/" + path for path in {*paths, *work, *filtered}]
 
-    def shown(self, person: User, run: Run) -> set[str]:
-        """Return the addresses whose answers have the secret."""
+    def shown(self, person: User, places: Iterable[str]) -> set[str]:
+        """Return those of the addresses, and of two operations, whose answers have the secret."""
         seal()
         visitor, program = visit(person), program_of(person, "read")
-        answers = {place: visitor.get(place) for place in self.places(run)}
+        answers = {place: visitor.get(place) for place in places}
         answers |= {path: program.get(path) for path in ("runs", "audit")}
         return {place for place, answer in answers.items() if SECRET in answer.getvalue().decode().lower()}
 
-    def test_lead_finds_an_open_run_in_every_list(self, work: Run, lea: User) -> None:
-        shown = self.shown(lea, work)
+    def test_lead_finds_an_open_run_in_every_list(self, work: Work) -> None:
         pages = {"/", "/dashboard/", "/activity/", "/spot-checks/", "/activity/decisions/"}
-        assert pages | {"/activity/decisions.csv", "runs", "audit"} <= shown
         tables = ("now", "runs", "criteria", "criteria-by-reviewer", "overturned")
-        assert {f"/dashboard/{table}.csv" for table in tables} <= shown
+        places = pages | {"/activity/decisions.csv"} | {f"/dashboard/{table}.csv" for table in tables}
+        assert places <= {*self.places(work.run, "lea")}
+        assert self.shown(work.lea, places) == places | {"runs", "audit"}
 
-    def test_reviewer_finds_an_open_run_in_their_lists(self, work: Run, ana: User) -> None:
-        assert {"/", "/activity/", "/activity/decisions/?reviewer=ana", "runs"} <= self.shown(ana, work)
+    def test_reviewer_finds_an_open_run_in_their_lists(self, work: Work) -> None:
+        places = {"/", "/activity/", "/activity/decisions/?reviewer=ana"}
+        assert places <= {*self.places(work.run, "ana")}
+        assert self.shown(work.ana, places) == places | {"runs"}
 
-    def test_lists_do_not_show_a_hidden_run(self, work: Run, ana: User, lea: User, bo: User) -> None:
-        restrict(work.evaluations.all()[0], bo)
-        for person in (ana, lea):
-            assert self.shown(person, work) == set()
+    @pytest.mark.parametrize("who", ["ana", "lea"])
+    def test_lists_do_not_show_a_hidden_run(self, who: str, work: Work) -> None:
+        restrict(work.run.evaluations.all()[0], User.objects.get(username="bo"))
+        places = self.places(work.run, who)
+        assert len(places) > {"ana": 15, "lea": 70}[who]
+        assert self.shown({"ana": work.ana, "lea": work.lea}[who], places) == set()
 
-    def test_figures_do_not_count_a_hidden_run(self, work: Run, lea: User, bo: User) -> None:
-        decide(EvaluationFactory.create(), lea)
-        restrict(work.evaluations.all()[0], bo)
-        visitor = visit(lea)
+    def test_figures_do_not_count_a_hidden_run(self, work: Work) -> None:
+        decide(EvaluationFactory.create(), work.lea)
+        restrict(work.run.evaluations.all()[0], User.objects.get(username="bo"))
+        visitor = visit(work.lea)
         rows = self.csv(visitor, "reviewers").splitlines()[1:]
         assert [row.split(",")[:2] for row in rows] == [['"lea"', "1"]]
         assert [row.split(",")[1:] for row in self.csv(visitor, "days").splitlines()[1:]] == [["1", "0", "1"]]

@@ -263,7 +263,7 @@ class Asker:
                 for record in (
                     self.world.asked_about if "evaluation_id" in path else self.world.asked_about[:1]
                 ):
-                    asked = path.removeprefix("/api/v1/").format(**path_values(record))
+                    asked = path.removeprefix("/api/v1/").format(**path_values(record, path))
                     name = f"{method.upper()} {path.removeprefix('/api/v1')} {record.task_id}"
                     yield name, self._by_program(method.upper(), asked)
 

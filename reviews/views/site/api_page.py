@@ -1,6 +1,7 @@
 """The API reference, generated from the OpenAPI schema."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 from django.http import Http404, HttpResponse
@@ -46,15 +47,7 @@ class Operation(NamedTuple):
 @require_safe
 def reference(request: Request) -> HttpResponse:
     """Show all operations of the API. The page loads nothing from other sites."""
-    schema = api.get_openapi_schema()
-    problem = schema["components"]["schemas"]["Problem"]
-    context = {
-        "operations": list(_operations(schema)),
-        "problem": _object_members(problem),
-        "types": list(TYPES.values()),
-        "schema_url": f"{PREFIX}openapi.json",
-    }
-    return render(request, "site/api/page.html", context)
+    return render(request, "site/api/page.html", _reference())
 
 
 @require_safe
@@ -65,6 +58,17 @@ def problem_type(request: Request, slug: str) -> HttpResponse:
         raise Http404("There is no problem of this type.")
     context = {"problem": found, "meaning": _pieces(found.meaning), "remedy": _pieces(found.remedy)}
     return render(request, "site/api/problem.html", context)
+
+
+@cache
+def _reference() -> dict[str, Any]:
+    schema = api.get_openapi_schema()
+    return {
+        "operations": list(_operations(schema)),
+        "problem": _object_members(schema["components"]["schemas"]["Problem"]),
+        "types": list(TYPES.values()),
+        "schema_url": f"{PREFIX}openapi.json",
+    }
 
 
 def _operations(schema: dict[str, Any]) -> Iterator[Operation]:
