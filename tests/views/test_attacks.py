@@ -4,9 +4,10 @@ import datetime as dt
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from allauth.mfa.totp.internal.auth import (
@@ -23,18 +24,32 @@ from django.http import QueryDict
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.operations.logs import TextFormatter
 from reviews.accounts import api_tokens, session_store
 from reviews.models import AuditEvent, Evaluation, User
-from tests.support.factories import PASSWORD, EvaluationFactory
+from tests.support.factories import PASSWORD, EvaluationFactory, UserFactory
 from tests.support.pages import text
+from tests.support.shared_world import shared_world
 from tests.views.access import ACCESS
 from tests.views.test_access import address, ask, one_of_everything
 
 pytestmark = pytest.mark.django_db
 
 PROBE = "zqprobe"
+LOOKUPS = (
+    "password__startswith",
+    "claimed_by__password__startswith",
+    "assigned_to__password__regex",
+    "review__reviewer__password",
+    "model_id__contains",
+    "model__contains",
+    "pk__in",
+    "_connector",
+    "_negated",
+    "run__settings",
+)
 
 
 @pytest.fixture
@@ -42,37 +57,72 @@ def record(max: User) -> Evaluation:
     return one_of_everything(max)
 
 
+@contextmanager
+def noted_parameters() -> Iterator[set[str]]:
+    """Collect the names of parameters that are read during the block."""
+    names: set[str] = set()
+
+    def noting(theirs: Callable[..., Any]) -> Callable[..., Any]:
+        def read(query: QueryDict, name: str, *rest: Any) -> Any:
+            names.add(name)
+            return theirs(query, name, *rest)
+
+        return read
+
+    with pytest.MonkeyPatch.context() as patch:
+        for method in ("get", "getlist", "__getitem__", "__contains__"):
+            patch.setattr(QueryDict, method, noting(getattr(QueryDict, method)), raising=False)
+        yield names
+
+
+@contextmanager
+def unextended_sessions() -> Iterator[None]:
+    """Keep a GET from extending the session: on a slow machine, all pages take over a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_store, "_EXTENDED_EVERY", dt.timedelta(days=1))
+        yield
+
+
+class Visited(NamedTuple):
+    """Every page, opened once by the admin with hostile filters. The tests of a class share the rows."""
+
+    record: Evaluation
+    client: Client
+    #: The parameters that each page read.
+    parameters: dict[str, set[str]]
+    #: The statements that contain the value of a hostile filter.
+    probed: list[str]
+    #: Pages with the hash of a password or a token, or with the session key.
+    leaking: list[str]
+
+
+@pytest.fixture(scope="class")
+def visited(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Visited]:
+    with shared_world(django_db_blocker), unextended_sessions():
+        boss = UserFactory.create(username="max", role="admin")
+        client = Client()
+        client.force_login(boss)
+        found = Visited(one_of_everything(boss), client, {}, [], [])
+        EvaluationFactory.create(run=found.record.run)
+        client.post(reverse("reauthenticate"), {"password": PASSWORD})
+        secret = [boss.password, boss.password.rpartition("$")[2], client.session.session_key]
+        secret += [token.token_hash for token in boss.api_tokens.all()]
+        for name in (name for name, methods in ACCESS.items() if "get" in methods):
+            query = dict.fromkeys(LOOKUPS, PROBE)
+            with CaptureQueriesContext(connection) as asked, noted_parameters() as names:
+                response = ask(client, "get", address(name, found.record), data=query)
+            assert response.status_code < 500, name
+            found.parameters[name] = names
+            found.probed.extend(one["sql"] for one in asked if PROBE in one["sql"])
+            page = response.getvalue().decode("utf-8", "replace")
+            found.leaking.extend(name for one in secret if one and one in page)
+        yield found
+
+
 class TestFiltersAndOrders:
     """Only known filters reach the database; Django lookups from requests do not."""
 
-    LOOKUPS = (
-        "password__startswith",
-        "claimed_by__password__startswith",
-        "assigned_to__password__regex",
-        "review__reviewer__password",
-        "model_id__contains",
-        "model__contains",
-        "pk__in",
-        "_connector",
-        "_negated",
-        "run__settings",
-    )
     SORTS = ("claimed_by__password", "-password", "pk", "?", "review__reviewer__password", "1; DROP TABLE")
-
-    @pytest.mark.slow
-    def test_hostile_filters_are_harmless_on_every_page(self, record: Evaluation, max: User) -> None:
-        client = Client()
-        client.force_login(max)
-        query = dict.fromkeys(self.LOOKUPS, PROBE)
-        for name, methods in ACCESS.items():
-            if "get" not in methods:
-                continue
-            with CaptureQueriesContext(
-                connection,
-            ) as asked:
-                response = ask(client, "get", address(name, record), data=query)
-            assert response.status_code < 500
-            assert [query["sql"] for query in asked if PROBE in query["sql"]] == []
 
     @pytest.mark.parametrize("sort", SORTS)
     def test_hostile_sort_orders_are_reported(self, sort: str, record: Evaluation, as_max: Client) -> None:
@@ -85,7 +135,7 @@ class TestFiltersAndOrders:
     def test_hostile_filters_are_rejected_by_the_api(self, record: Evaluation, max: User) -> None:
         program = Client(headers={"Authorization": f"Bearer {token(max)}"})
         path = f"/api/v1/runs/{record.run.name}"
-        for name in self.LOOKUPS:
+        for name in LOOKUPS:
             answer = program.get(f"{path}/evaluations", {name: PROBE})
             assert answer.status_code == 422
             body = json.dumps({"filters": {name: PROBE}})
@@ -98,7 +148,7 @@ class TestFiltersAndOrders:
     def test_hostile_filters_are_harmless_in_bulk_changes_and_views(
         self, record: Evaluation, as_max: Client
     ) -> None:
-        for name in self.LOOKUPS:
+        for name in LOOKUPS:
             listed = f"{name}={PROBE}"
             announced = as_max.get(
                 reverse("bulk-change", args=[record.run_id]), {"kind": "release", "list": listed}
@@ -118,9 +168,7 @@ def token(person: User) -> str:
 
 
 @pytest.mark.slow
-class TestEveryParameter:
-    """Record the parameters that each page reads, then send unexpected values for them."""
-
+class TestEveryPage:
     # All but the first are sent by the exhaustive test.
     ODD = (
         "\0\u202e\n\r\t'\"\\",
@@ -129,6 +177,34 @@ class TestEveryParameter:
         '{"id": 1, "rawId": [], "type": {}, "response": "x"}',
         "[" * 5_000,
     )
+
+    def test_hostile_filters_are_harmless_on_every_page(self, visited: Visited) -> None:
+        assert visited.probed == []
+
+    def test_no_page_contains_password_hashes_or_session_keys(self, visited: Visited) -> None:
+        assert len(visited.parameters) > 80
+        assert visited.leaking == []
+
+    @pytest.mark.parametrize("values", [ODD[:1], pytest.param(ODD[1:], marks=pytest.mark.exhaustive)])
+    @pytest.mark.parametrize("method", ["get", "post"])
+    def test_any_parameter_value_is_handled(
+        self, method: str, values: tuple[str, ...], visited: Visited
+    ) -> None:
+        heard = 0
+        for name in (name for name, methods in ACCESS.items() if method in methods):
+            place, names = address(name, visited.record), visited.parameters.get(name, set())
+            if method == "post":
+                with noted_parameters() as names:
+                    assert ask(visited.client, method, place).status_code < 500
+            heard += len(names)
+            for odd in values if names else ():
+                response = ask(visited.client, method, place, data=dict.fromkeys(sorted(names), odd))
+                assert response.status_code < 500, (name, odd)
+        assert heard > 40
+
+
+@pytest.mark.slow
+class TestPathsAndHeaders:
     HEADERS = (
         "Referer",
         "HX-Request",
@@ -152,47 +228,10 @@ class TestEveryParameter:
         "Tus-Resumable",
     )
 
-    @pytest.fixture
-    def asked(self, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-        names: set[str] = set()
-        for method in ("get", "getlist", "__getitem__", "__contains__"):
-            self.listen(monkeypatch, method, names)
-        return names
-
-    def listen(self, monkeypatch: pytest.MonkeyPatch, method: str, names: set[str]) -> None:
-        theirs = getattr(QueryDict, method)
-
-        def listening(query: QueryDict, name: str, *rest: Any) -> Any:
-            names.add(name)
-            return theirs(query, name, *rest)
-
-        monkeypatch.setattr(QueryDict, method, listening, raising=False)
-
     @pytest.fixture(autouse=True)
-    def _unextended_sessions(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Keep a GET from extending the session: on a slow machine, all pages take over a minute."""
-        monkeypatch.setattr(session_store, "_EXTENDED_EVERY", dt.timedelta(days=1))
-
-    @pytest.mark.parametrize("values", [ODD[:1], pytest.param(ODD[1:], marks=pytest.mark.exhaustive)])
-    @pytest.mark.parametrize("method", ["get", "post"])
-    def test_any_parameter_value_is_handled(
-        self, method: str, values: tuple[str, ...], asked: set[str], record: Evaluation, max: User
-    ) -> None:
-        client = Client()
-        client.force_login(max)
-        client.post(reverse("reauthenticate"), {"password": PASSWORD})
-        heard = 0
-        for name, methods in ACCESS.items():
-            if method not in methods:
-                continue
-            asked.clear()
-            assert ask(client, method, address(name, record)).status_code < 500
-            names = sorted(asked)
-            heard += len(names)
-            for odd in values if names else ():
-                response = ask(client, method, address(name, record), data=dict.fromkeys(names, odd))
-                assert response.status_code < 500, (name, odd)
-        assert heard > 40
+    def _unextended_sessions(self) -> Iterator[None]:
+        with unextended_sessions():
+            yield
 
     @pytest.mark.parametrize(
         "odd", ["%00", "%ed%a0%80", "%ff", "a" * 100_000, "%2e%2e%2f" * 100, "%0d%0aX: y"]
@@ -466,17 +505,3 @@ def test_invalid_content_length_is_rejected(as_max: Client) -> None:
 def test_endless_body_is_not_read(as_max: Client, settings: LazySettings) -> None:
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
     assert as_max.post(reverse("preview"), {"text": "x" * 2000}).status_code in {400, 413}
-
-
-@pytest.mark.slow
-def test_no_response_contains_password_hashes_or_session_keys(
-    record: Evaluation, as_max: Client, max: User
-) -> None:
-    """No response contains hashes of passwords, tokens and links, or session keys."""
-    EvaluationFactory.create(run=record.run)
-    secret = [max.password, max.password.rpartition("$")[2], as_max.session.session_key]
-    secret += [token.token_hash for token in max.api_tokens.all()]
-    for name, methods in ACCESS.items():
-        if "get" in methods:
-            found = as_max.get(address(name, record)).getvalue().decode("utf-8", "replace")
-            assert [one for one in secret if one and one in found] == []
