@@ -6,9 +6,10 @@ The figures are recomputed from the exported files alone. Only the world knows t
 import importlib
 import json
 import os
-import subprocess
+import runpy
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from types import ModuleType
@@ -127,10 +128,11 @@ def assert_recipe_agrees(accuracy: Published, exports: Exports, folder: Path) ->
     value, low, high = exports.recipe.accuracy(exports.blind, weights, exports.population, group)
     assert value == pytest.approx(accuracy.value, abs=2e-6)
     assert (low, high) == pytest.approx((accuracy.low, accuracy.high), abs=0.02)
-    program = BASE_DIR / "docs" / "recipes" / "judge_accuracy.py"
-    command: list[str | Path] = [sys.executable, program, folder / "ratings", folder / "population"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert printed.startswith(f"accuracy {value:.4f} ")
+    arguments = ["judge_accuracy.py", *(str(folder / name) for name in ("ratings", "population"))]
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        patch.setattr(sys, "argv", arguments)
+        runpy.run_module("judge_accuracy", run_name="__main__")
+    assert printed.getvalue().startswith(f"accuracy {value:.4f} ")
 
 
 def assert_covered(found: dict[str, Published], truth: Figures) -> None:
