@@ -31,6 +31,7 @@ MODULES = {
     for path in sorted((BASE_DIR / "reviews").rglob("*.py"))
     if path.stat().st_size and "migrations" not in path.parts and path.name != "apps.py"
 }
+IMPORTABLE = {*MODULES, "reviews"}
 
 # The one place that says which runs a person may see, and the functions that ask it.
 CHECKS_OF_RUNS = {"visible_to", "in_visible_runs", "is_visible_to", "load_in_run", "load_run", "get_run"}
@@ -79,7 +80,7 @@ def imported(node: ast.AST) -> set[str]:
     elif isinstance(node, ast.ImportFrom):
         module = "reviews" if node.level else node.module or ""
         names = [module, *(f"{module}.{alias.name}" for alias in node.names)]
-    return {name.removeprefix("reviews.") for name in names} & {*MODULES, "reviews"}
+    return {name.removeprefix("reviews.") for name in names} & IMPORTABLE if names else set()
 
 
 def calls(path: Path, functions: set[str]) -> Iterator[ast.Call]:
