@@ -200,6 +200,7 @@ pages = [
     path("evaluations/<int:pk>/escalate/", escalations.escalate, name="escalate"),
     path("escalations/<int:pk>/withdraw/", escalations.withdraw_escalation, name="withdraw-escalation"),
     path("escalations/<int:pk>/read/", escalations.read_answer, name="read-answer"),
+    path("escalations/<int:pk>/side/", escalations.take_side, name="take-side"),
     path("escalations/<int:pk>/resolve/", escalations.resolve_escalation, name="resolve-escalation"),
     path("inbox/", inbox.inbox, name="inbox"),
     path("inbox/next/", inbox.next_item, name="inbox-next"),

@@ -98,6 +98,24 @@ def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> No
     events.record("resolve escalation", actor=actor, evaluation=evaluation, **detail)
 
 
+@transaction.atomic
+def take_side(*, escalation_id: int, review_id: int, actor: User) -> Evaluation:
+    """Settle a disagreement as a lead, with the entries of one of the independent reviews.
+
+    Raises `Conflict` if the disagreement is resolved or about a decided record, if the review is no longer
+    one of those that differ, or if somebody else has claimed the record.
+    """
+    check(actor, "lead_review")
+    escalation, evaluation = _open(escalation_id)
+    sides = {one.review_id: one.review for one in independent_reviews.open_reviews(evaluation)}
+    if escalation.kind != Kind.DISAGREEMENT or not evaluation.in_queue or review_id not in sides:
+        raise Conflict("This review is no longer one of those that differ.")
+    check_decidable(evaluation, actor)
+    reveals.record_reveal(evaluation, actor, reveals.How.INDEPENDENT_REVIEWS)
+    decisions.adopt(evaluation, sides[review_id], actor)
+    return evaluation
+
+
 def _return_to_queue(escalation: Escalation, evaluation: Evaluation, actor: User) -> None:
     if evaluation.claimed_by_id == actor.pk:
         claims.clear_claim(evaluation)

@@ -76,6 +76,7 @@ PAGES: dict[str, tuple[str, ...] | str] = {
     "withdraw-escalation": ("DELETE /escalations/{escalation_id}",),
     "read-answer": ("GET /escalations/own", "POST /escalations/{escalation_id}/read"),
     "resolve-escalation": ("POST /escalations/{escalation_id}/resolve",),
+    "take-side": (f"POST {_RECORD}/adjudication", f"PUT {_RECORD}/review"),
     # Leads
     "inbox": ("GET /inbox", "GET /escalations", "POST /escalations/{escalation_id}/resolve"),
     "inbox-next": _LAYOUT,

@@ -124,6 +124,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "withdraw-escalation": {"post": (302, 403, 403, 403, 303)},
     "read-answer": {"post": (302, 403, 403, 403, 302)},
     "resolve-escalation": {"post": (302, 403, 403, 422, 422)},
+    "take-side": {"post": (302, 403, 403, 303, 303)},
     # The dashboard and My activity. The requests name no reviewer, and only leads see decisions of others.
     # Only in debug mode.
     "styleguide": {"get": (302, 404, 404, 404, 404)},

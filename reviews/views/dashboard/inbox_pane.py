@@ -8,6 +8,7 @@ from reviews.inbox import jobs
 from reviews.inbox.items import Item
 from reviews.models import Evaluation
 from reviews.review import blind_scoring
+from reviews.review.disagreements import find_disagreements
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views import settled
@@ -30,6 +31,9 @@ def pane_context(request: Request, item: Item | None) -> dict[str, Any]:
     }
     if key := _record_key(item):
         context |= _read(request, screen.load(request, key))
+    if item.kind.name == "disagreement":
+        found = find_disagreements([item.row.evaluation_id], request.user)
+        context["sides"] = [side for one in found.values() for side in one.sides]
     return context
 
 

@@ -8,10 +8,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts.permissions import Denied, check
+from reviews.database.pagination import parse_key
 from reviews.http.redirects import sending_page
 from reviews.http.request import Request
 from reviews.models import Escalation, Evaluation
-from reviews.records.conflicts import RecordUnavailable
+from reviews.records.conflicts import Conflict, RecordUnavailable
 from reviews.review import answers, escalations
 from reviews.review.forms.escalation import EscalationForm
 from reviews.views.access import load_in_run
@@ -83,6 +84,21 @@ def resolve_escalation(request: Request, pk: int) -> HttpResponse:
     label = Escalation.Outcome(outcome).label.capitalize()
     messages.success(request, f"Settled: {raised.evaluation.title}. {label}.")
     return screen.show_settled(request, raised.evaluation)
+
+
+@require_POST
+def take_side(request: Request, pk: int) -> HttpResponse:
+    """Settle a disagreement with the independent review `review`, as a lead."""
+    check(request.user, "lead_review")
+    raised = _load(request, pk)
+    review = parse_key(request.POST.get("review", ""))
+    try:
+        record = escalations.take_side(escalation_id=pk, review_id=review or 0, actor=request.user)
+    except Conflict as conflict:
+        messages.error(request, conflict.reason)
+        return screen.show_settled(request, raised.evaluation)
+    toasts.offer_undo(request, record, f"Settled: {record.title}.")
+    return screen.show_settled(request, record)
 
 
 @require_POST

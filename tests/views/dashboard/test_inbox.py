@@ -9,13 +9,13 @@ from django.urls import reverse
 
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
-from reviews.models import AuditEvent, Escalation, Evaluation, Export, Import, Run, User
+from reviews.models import AuditEvent, Escalation, Evaluation, Export, Import, Review, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory
 from tests.support.pages import HTMX, form_of, text, url
 from tests.support.rubrics import rubric_data
-from tests.support.work import decide
+from tests.support.work import SCORES, decide
 
 pytestmark = pytest.mark.django_db
 
@@ -185,6 +185,30 @@ class TestPane:
         assert as_lea.post(url("spot-check", drawn), form)["Location"] == "/inbox/"
         drawn.refresh_from_db()
         assert (drawn.outcome, drawn.note) == ("agreed", "Fine.")
+
+    def test_side_of_a_disagreement_is_taken_in_the_pane(
+        self, as_lea: Client, ana: User, bo: User, algebra: Run
+    ) -> None:
+        Run.objects.update(overlap_share=1, overlap=2)
+        other = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": ""}}
+        records = [EvaluationFactory.create(run=algebra) for _ in range(2)]
+        for record in records:
+            decide(record, ana)
+            decide(record, bo, scores=other)
+        first, second = Escalation.objects.order_by("pk")
+        part = text(as_lea.get("/inbox/", {"item": f"disagreement-{first.pk}"}, headers=HTMX))
+        chosen = Review.objects.get(evaluation=records[0], reviewer=bo)
+        assert f'name="review" value="{chosen.pk}" data-choice="2"' in part
+        form = {"queue": f"inbox=disagreement-{first.pk}", "pane": "yes", "review": str(chosen.pk)}
+        response = as_lea.post(url("take-side", first), form)
+        assert response["Location"] == f"/inbox/?item=disagreement-{second.pk}"
+        records[0].refresh_from_db()
+        decided = records[0].review
+        assert decided
+        assert (decided.reviewer.username, decided.corrected_scores) == ("lea", chosen.corrected_scores)
+        page = text(as_lea.post(url("take-side", second), form, follow=True))
+        assert "This review is no longer one of those that differ." in page
+        assert Review.objects.filter(evaluation=records[1], reviewer__username="lea").count() == 0
 
     def test_pane_hides_the_judges_scores_of_a_record_to_review_blind(
         self, as_lea: Client, ana: User
