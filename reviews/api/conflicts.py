@@ -9,7 +9,7 @@ from ninja import Field, P, QueryEx, Router, Schema
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
-from reviews.api.links import link_next
+from reviews.api.links import Limit, link_next
 from reviews.api.lookup import get_run
 from reviews.history import file_conflicts
 from reviews.history.file_conflicts import ConflictComparison, ConflictSide
@@ -82,12 +82,16 @@ class ResolvedOut(Schema):
 
 @operation(router, "GET", "/runs/{run}/conflicts", scope="read", response=ConflictsOut, problems=(404,))
 def list_conflicts(
-    request: ApiRequest, response: HttpResponse, run: str, after: QueryEx[int, P(ge=0, lt=2**63)] = 0
+    request: ApiRequest,
+    response: HttpResponse,
+    run: str,
+    after: QueryEx[int, P(ge=0, lt=2**63)] = 0,
+    limit: Limit = file_conflicts.PAGE_SIZE,
 ) -> dict[str, Any]:
-    """List 20 open conflicts of a run, the oldest first. Leads and admins only."""
+    """List open conflicts of a run, the oldest first. Leads and admins only."""
     check(request.user, "resolve_conflict")
     found = get_run(run, request.user)
-    page = file_conflicts.load_page(found, after=str(after) if after else "")
+    page = file_conflicts.load_page(found, after=str(after) if after else "", size=limit)
     return {
         "conflicts": [_shape(one) for one in page.rows],
         "total": file_conflicts.count_open(found),

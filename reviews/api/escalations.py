@@ -10,7 +10,7 @@ from pydantic import StringConstraints
 from reviews.accounts.permissions import Denied, check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
-from reviews.api.links import link_next
+from reviews.api.links import PAGE_SIZE, After, Limit, link_next, list_by_key
 from reviews.api.lookup import get_run, load_escalation
 from reviews.api.problems import invalid_field
 from reviews.inbox.items import Inbox
@@ -87,17 +87,19 @@ class ResolveIn(Body):
 def list_escalations(
     request: ApiRequest,
     response: HttpResponse,
+    *,
     kind: Literal["question", "disagreement"] = "question",
     run: str = "",
     after: QueryEx[int, P(ge=0, lt=2**63)] = 0,
+    limit: Limit = PAGE_SIZE,
 ) -> dict[str, Any]:
-    """List 50 open questions or disagreements, the oldest first. Leads and admins only.
+    """List open questions or disagreements, the oldest first. Leads and admins only.
 
     `question` includes records that a reviewer cannot judge. `after` is `next` of the previous page.
     """
     check(request.user, "lead_review")
     inbox = Inbox(request.user, get_run(run, request.user) if run else None)
-    items, next_after = inbox.page(BY_NAME[kind], after or None)
+    items, next_after = inbox.page(BY_NAME[kind], after or None, limit)
     rows = [item.row for item in items]
     points = find_disagreements([row.evaluation_id for row in rows], request.user)
     return {
@@ -108,9 +110,12 @@ def list_escalations(
 
 
 @operation(router, "GET", "/escalations/own", scope="read", response=list[EscalationOut])
-def list_own_escalations(request: ApiRequest) -> list[dict[str, Any]]:
-    """List your 20 latest escalations with their answers, the newest first."""
-    return [_shape(row) for row in answers.latest_questions(request.user)]
+def list_own_escalations(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = 20
+) -> list[dict[str, Any]]:
+    """List your escalations with their answers, the newest first."""
+    found = answers.own_questions(request.user)
+    return [_shape(row) for row in list_by_key(request, response, found, after=after, limit=limit)]
 
 
 @operation(

@@ -11,7 +11,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import link_next
 from reviews.api.lookup import get_run
 from reviews.inbox import jobs
-from reviews.inbox.items import Inbox, Item
+from reviews.inbox.items import PAGE_SIZE, SHOWN, Inbox, Item
 from reviews.inbox.kinds import BY_NAME, KINDS
 from reviews.inbox.place import Place
 from reviews.models import Escalation, KnownAnswer, Run, SpotCheck
@@ -61,9 +61,14 @@ class InboxOut(Schema):
 def list_inbox_items(
     request: ApiRequest,
     response: HttpResponse,
+    *,
     kind: Kind | None = None,
     run: str = "",
     after: QueryEx[int, P(ge=0, lt=2**63)] = 0,
+    limit: QueryEx[
+        int | None,
+        P(ge=1, le=200, description="The largest number of items of a kind. By default, 50 or ten."),
+    ] = None,
 ) -> dict[str, Any]:
     """List what waits for you, of one run or of all. Leads and admins only.
 
@@ -73,9 +78,9 @@ def list_inbox_items(
     inbox = Inbox(request.user, get_run(run, request.user) if run else None)
     next_after = ""
     if kind:
-        items, next_after = inbox.page(BY_NAME[kind], after or None)
+        items, next_after = inbox.page(BY_NAME[kind], after or None, limit or PAGE_SIZE)
     else:
-        items = [item for group in inbox.groups() for item in group.items]
+        items = [item for group in inbox.groups(limit or SHOWN) for item in group.items]
     return {
         "counts": {one.name: inbox.counts[one.name] for one in KINDS},
         "items": [_shape(item) for item in items],

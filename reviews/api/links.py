@@ -11,6 +11,10 @@ from reviews.database.pagination import ModelRow, page_by_key
 
 # The size of a page.
 Limit = QueryEx[int, P(ge=1, le=200, description="The largest number of rows to return.")]
+# The same for lists that are short.
+OptionalLimit = QueryEx[
+    int | None, P(ge=1, le=200, description="The largest number of rows to return. Without it, all of them.")
+]
 # The cursor of lists without one in their body.
 After = QueryEx[
     int,

@@ -15,7 +15,7 @@ from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES, Denied, check, loaded_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
-from reviews.api.links import PAGE_SIZE, Limit, link_next
+from reviews.api.links import PAGE_SIZE, After, Limit, OptionalLimit, link_next, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.database.pagination import split_page
 from reviews.models import OneTimeLink, User
@@ -145,10 +145,16 @@ def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
 
 
 @operation(router, "GET", "/invitations", scope="manage", response=list[InvitationOut])
-def list_invitations(request: ApiRequest) -> list[dict[str, Any]]:
-    """List pending invitations and password links. Admins only."""
+def list_invitations(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: OptionalLimit = None
+) -> list[dict[str, Any]]:
+    """List pending invitations and password links, the oldest first. Admins only."""
     check(request.user, "manage_people")
-    return [_invitation(link) for link in one_time_links.pending()]
+    pending = one_time_links.pending()
+    if limit:
+        pending_page = list_by_key(request, response, pending, after=after, limit=limit, newest_first=False)
+        return [_invitation(link) for link in pending_page]
+    return [_invitation(link) for link in pending.filter(pk__gt=after)]
 
 
 @operation(

@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any, Literal, Self
 
 from django.db import transaction
-from django.http import StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from ninja import Field, P, QueryEx, Router, Status
 from pydantic import model_validator
 
@@ -14,6 +14,7 @@ from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.comparison_shapes import ComparisonOut, DriftOut, HistoryOut
+from reviews.api.links import OptionalLimit, link_page
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.api.report_shapes import ReportOut
@@ -47,14 +48,26 @@ class RunChange(Body):
 
 
 @operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
-def list_runs(request: ApiRequest, *, archived: bool = False) -> list[dict[str, Any]]:
+def list_runs(
+    request: ApiRequest,
+    response: HttpResponse,
+    *,
+    archived: bool = False,
+    page: QueryEx[int, P(ge=1, le=1_000_000, description="The number of the page, with a limit.")] = 1,
+    limit: OptionalLimit = None,
+) -> list[dict[str, Any]]:
     """List the runs that you may see, newest first, with their counts by state.
 
     Archived runs are listed only with `archived=true`, and without the others.
     """
-    visible = Run.objects.visible_to(request.user)
-    found = queue_progress.all_progress(visible.filter(archived_at__isnull=not archived))
-    return [shapes.run_out(run, progress) for run, progress in found]
+    runs = Run.objects.visible_to(request.user).filter(archived_at__isnull=not archived)
+    if limit:
+        keys = list(runs.order_by(*queue_progress.NEWEST_RUNS).values_list("pk", flat=True))
+        shown = keys[(page - 1) * limit : page * limit]
+        if len(keys) > page * limit:
+            link_page(request, response, page + 1)
+        runs = runs.filter(pk__in=shown)
+    return [shapes.run_out(run, progress) for run, progress in queue_progress.all_progress(runs)]
 
 
 @operation(

@@ -4,17 +4,19 @@ No response contains more about a record than the review screen shows to the sam
 """
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
 from ninja import Field, Schema
 
 from reviews.api.rubric_shapes import MappingMembersOut, RubricScale
-from reviews.api.values import DecidedScores, Score
+from reviews.api.values import DecidedScores, RowScores, Score
 from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
+from reviews.records.scores import score_of
 from reviews.review import blind_scoring
 from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric.proposals import Proposal
@@ -111,7 +113,17 @@ class EvaluationOut(Schema):
         "Null without one, and while the record is reviewed blind."
     )
     human_verdict: str | None
+    judge_scores: RowScores | None = Field(
+        description="The judge's score by criterion. Null while the record is reviewed blind."
+    )
+    human_scores: RowScores | None = Field(
+        description="The scores of the current or imported decision by criterion. Null without a decision, "
+        "and while the record is reviewed blind."
+    )
     version: int
+    updated_at: dt.datetime | None = Field(
+        description="When the version last grew. Null for a record that has not changed since its import."
+    )
     created_at: dt.datetime
     claimed_by: str | None
     claimed_until: dt.datetime | None
@@ -244,6 +256,7 @@ def import_out(source: Import) -> dict[str, Any]:
 
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
+    """Return a record of a list, which has been annotated (`with_judged_scores`)."""
     is_claimed = record.is_claimed
     rubric = run_rubric(record.run)
     judged_verdict, human_verdict = (
@@ -251,19 +264,31 @@ def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
         rubric.verdict(record.human_corrected_scores),
     )
     names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
-    more = ("version", "created_at", "due_on", "is_escalated", "is_outdated")
+    more = ("version", "updated_at", "created_at", "due_on", "is_escalated", "is_outdated")
     return {
         **{name: getattr(record, name) for name in (*names, *more)},
         "run": record.run.name,
         "status": record.shown_status,
         "judge_verdict": None if is_hidden else judged_verdict,
         "human_verdict": None if is_hidden else human_verdict,
+        "judge_scores": None if is_hidden else _scores(vars(record)["judged_scores"] or {}),
+        "human_scores": None if is_hidden else _decided_scores(record),
         "claimed_by": _name(record.claimed_by) if is_claimed else None,
         "claimed_until": record.claimed_until if is_claimed else None,
         "assigned_to": _name(record.assigned_to),
         "reviewer": record.human_reviewer_id,
         "reviewed_at": record.human_review_timestamp,
     }
+
+
+def _decided_scores(record: Evaluation) -> dict[str, Any] | None:
+    decided = record.human_corrected_scores
+    return _scores({name: score_of(entry) for name, entry in decided.items()}) if decided else None
+
+
+def _scores(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scores by criterion, with null for JSON values that are no scores."""
+    return {name: None if isinstance(score, list | dict) else score for name, score in found.items()}
 
 
 def record_out(record: Evaluation, reader: User) -> dict[str, Any]:

@@ -23,6 +23,8 @@ ScoreOrNull = Annotated[
     AfterValidator(_check_score),
     WithJsonSchema({"type": [*_SCORE["type"], "null"]}),
 ]
+# Criterion -> score, or null for none.
+RowScores = dict[str, Annotated[Any, WithJsonSchema({"type": [*_SCORE["type"], "null"]})]]
 # Criterion -> entry of a decision.
 DecidedScores = Annotated[
     dict[str, Any],

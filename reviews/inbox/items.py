@@ -67,20 +67,20 @@ class Inbox:
         """The number of items."""
         return sum(self.counts.values())
 
-    def groups(self) -> list[Group]:
-        """Return the kinds that have items, each with its oldest ones."""
+    def groups(self, size: int = SHOWN) -> list[Group]:
+        """Return the kinds that have items, each with its `size` oldest ones."""
         return [
-            Group(kind, self._load(kind, self._rows(kind)[:SHOWN]), self.counts[kind.name])
+            Group(kind, self._load(kind, self._rows(kind)[:size]), self.counts[kind.name])
             for kind in KINDS
             if self.counts[kind.name]
         ]
 
-    def page(self, kind: Kind, after: int | None) -> tuple[list[Item], str]:
+    def page(self, kind: Kind, after: int | None, size: int = PAGE_SIZE) -> tuple[list[Item], str]:
         """Return a page of the items of one kind, and the cursor of the next page."""
         rows = self._rows(kind)
         if after is not None:
             rows = rows.filter(position__gt=after)
-        page = split_page(rows[: PAGE_SIZE + 1], PAGE_SIZE, lambda row: str(row.position))
+        page = split_page(rows[: size + 1], size, lambda row: str(row.position))
         return self._load(kind, page.rows), page.next_after
 
     def find(self, place: Place) -> Item | None:

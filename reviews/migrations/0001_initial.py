@@ -154,6 +154,13 @@ class Migration(migrations.Migration):
                     models.IntegerField(db_default=1, help_text="Grows with every change of the record."),
                 ),
                 (
+                    "updated_at",
+                    models.DateTimeField(
+                        help_text="When the version last grew. Null before the first change. Set by a trigger.",
+                        null=True,
+                    ),
+                ),
+                (
                     "is_outdated",
                     models.BooleanField(
                         db_default=False,
@@ -3354,6 +3361,16 @@ class Migration(migrations.Migration):
                     human_review_status__in=("Needs Review", "Pending"), review=None, was_shown=False
                 ),
                 name="evaluation_unseen",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="evaluation",
+            index=models.Index(
+                models.F("run"),
+                models.F("updated_at"),
+                models.F("id"),
+                condition=models.Q(("updated_at__isnull", False)),
+                name="evaluation_updated",
             ),
         ),
         migrations.AddIndex(

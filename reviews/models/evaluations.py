@@ -165,6 +165,9 @@ class Evaluation(models.Model):
         help_text="The probability, in (0, 1], of being drawn into the sample: see `sampling.draws`.",
     )
     version = models.IntegerField(db_default=1, help_text="Grows with every change of the record.")
+    updated_at = models.DateTimeField(
+        null=True, help_text="When the version last grew. Null before the first change. Set by a trigger."
+    )
     review = models.ForeignKey(
         "Review", models.PROTECT, null=True, related_name="+", help_text="The current decision."
     )
@@ -225,6 +228,13 @@ class Evaluation(models.Model):
                 "id",
                 name="evaluation_reviewed",
                 condition=models.Q(human_review_timestamp__isnull=False),
+            ),
+            models.Index(
+                "run",
+                "updated_at",
+                "id",
+                name="evaluation_updated",
+                condition=models.Q(updated_at__isnull=False),
             ),
             models.Index(
                 "run",

@@ -46,6 +46,8 @@ class Progress(NamedTuple):
         return self.left + self.done
 
 
+# The order of runs in lists.
+NEWEST_RUNS = ("-created_at", "-pk")
 _PROGRESS = """
     SELECT run.id, counted.total, counted.queue - claimed.count - escalated.count, claimed.count,
            escalated.count,
@@ -81,7 +83,7 @@ def run_progress(run: Run) -> Progress:
 
 def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
     """Return all of these runs, newest first, each with its counts."""
-    found = list(runs.order_by("-created_at", "-pk"))
+    found = list(runs.order_by(*NEWEST_RUNS))
     progress = _progress([run.pk for run in found])
     return [(run, progress[run.pk]) for run in found]
 

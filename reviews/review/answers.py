@@ -32,7 +32,12 @@ def unread_answers(person: User) -> list[Escalation]:
 
 def latest_questions(person: User) -> list[Escalation]:
     """Return the records that a person escalated, newest first."""
-    return list(_own(person).order_by("-pk")[:_LISTED])
+    return list(own_questions(person)[:_LISTED])
+
+
+def own_questions(person: User) -> QuerySet[Escalation]:
+    """Return all records that a person escalated, newest first."""
+    return _own(person).order_by("-pk")
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.http import urlencode
 
-from reviews.models import Run, User
+from reviews.models import Import, Run, User
 from reviews.models.evaluations import CLAIMED_IN_QUEUE, DONE, ESCALATED, IN_QUEUE, NOT_FLAGGED, WAITING
 from reviews.records.schema import EARLIEST_YEAR, VERDICTS
 from reviews.search import facets, hidden_records, terms
@@ -88,6 +88,23 @@ def _from(title: str, column: str) -> Filter:
 
 def _until(title: str, column: str) -> Filter:
     return Filter(title, lambda day: Q(**{f"{column}__lt": _midnight(day, 1)}), parse=_parse_day)
+
+
+def _parse_moment(text: str) -> str:
+    try:
+        moment = dt.datetime.fromisoformat(text)
+        if EARLIEST_YEAR <= moment.year < dt.MAXYEAR and moment.tzinfo:
+            return moment.astimezone(dt.UTC).isoformat()
+    except ValueError:
+        pass
+    raise _InvalidValue(f"“{_abbreviate(text)}” is not a time. Write it as 2026-11-21T09:30:00Z.")
+
+
+def _updated_since(moment: str, run: Run) -> Q:
+    """The condition for records that have changed since, or that came with a file since."""
+    since = dt.datetime.fromisoformat(moment)
+    imported = Import.objects.filter(run=run.pk, finished_at__gte=since)
+    return Q(updated_at__gte=since) | Q(first_import__in=imported)
 
 
 def _assigned_to(name: str) -> Q:
@@ -188,6 +205,7 @@ FILTERS: dict[str, Filter] = {
     "created-until": _until("Created until", "created_at"),
     "reviewed-from": _from("Reviewed from", "human_review_timestamp"),
     "reviewed-until": _until("Reviewed until", "human_review_timestamp"),
+    "updated-since": Filter("Updated since", in_run=_updated_since, parse=_parse_moment),
 }
 _ORDER = {name: place for place, name in enumerate(FILTERS)}
 

@@ -10,8 +10,9 @@ from reviews.search.filters import FILTERS
 from reviews.search.listing import PAGE_SIZE
 from tests.api.conftest import Program, path_of
 from tests.support.contexts import bring, task
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.questions import CONVERSATION, PAIR, import_question, import_questions, source_line
+from tests.support.work import SCORES as DECIDED
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
@@ -74,6 +75,25 @@ class TestList:
 
     def test_list_of_unknown_run_is_not_found(self, of_ana: Program) -> None:
         assert of_ana.get("runs/none/evaluations").status_code == 404
+
+    def test_rows_have_scores_of_judge_and_people(self, run: Run, ana: User, of_bo: Program) -> None:
+        odd = {"Clarity": {"score": ["a", "list"]}, "Depth": 2}
+        one, _other = (
+            EvaluationFactory.create(run=run, parsed_rubric_scores=scores) for scores in (SCORES, odd)
+        )
+        decide(one, ana)
+        [first, second] = listed(of_bo, "")["evaluations"]
+        assert first["judge_scores"] == {name: entry["score"] for name, entry in SCORES.items()}
+        assert first["human_scores"] == {name: entry["score"] for name, entry in DECIDED.items()}
+        assert (second["judge_scores"], second["human_scores"]) == ({"Clarity": None, "Depth": 2}, None)
+        assert first["updated_at"] > first["created_at"]
+        assert second["updated_at"] is None
+
+    def test_rows_of_blind_records_have_no_scores(self, of_bo: Program) -> None:
+        run = RunFactory.create(name="one", blind_share=1)
+        EvaluationFactory.create(run=run, structured_model_response={"final_answer": "2"})
+        [row] = listed(of_bo, "")["evaluations"]
+        assert (row["judge_scores"], row["human_scores"], row["judge_verdict"]) == (None, None, None)
 
     def test_list_schema_has_every_filter(self, of_ana: Program) -> None:
         answer = of_ana.get("openapi.json").json()["paths"]["/api/v1/runs/{run}/evaluations"]["get"]

@@ -4,9 +4,12 @@ from typing import Any
 
 import pytest
 
-from reviews.models import User, Webhook
+from reviews.models import Evaluation, User, Webhook
+from reviews.review import escalations
 from tests.api.conftest import Program
 from tests.support.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory
+from tests.support.lines import file_of, import_data, line
+from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +43,54 @@ def test_lists_are_followed_page_by_page(of_max: Program, max: User) -> None:
         assert [row["id"] for page in listed for row in page] == [row["id"] for row in whole]
     listed = pages(of_max, "runs/one/evaluations?limit=2&sort=newest")
     assert [len(page["evaluations"]) for page in listed] == [2, 1]
+
+
+def test_runs_are_in_pages_with_a_limit(of_max: Program) -> None:
+    for name in ("one", "two", "three"):
+        RunFactory.create(name=name)
+    listed = [[run["name"] for run in page] for page in pages(of_max, "runs?limit=2")]
+    assert listed == [["three", "two"], ["one"]]
+    assert len(of_max.get("runs").json()) == 3
+    assert "Link" not in of_max.get("runs")
+
+
+def test_invitations_are_in_pages(of_max: Program) -> None:
+    people = [{"name": f"Eva {number}", "role": "reviewer"} for number in range(3)]
+    of_max.ask("POST", "invitations", {"people": people})
+    listed = pages(of_max, "invitations?limit=2")
+    assert [[link["name"] for link in page] for page in listed] == [["Eva 0", "Eva 1"], ["Eva 2"]]
+
+
+def test_questions_are_in_pages_as_escalations_in_the_inbox_and_as_own(
+    of_lea: Program, of_ana: Program, ana: User
+) -> None:
+    asked = {"kind": "question", "reason": "question", "note": "Is it 2?"}
+    made = [
+        escalations.escalate(evaluation_id=EvaluationFactory.create().pk, reviewer=ana, **asked).pk
+        for _ in range(3)
+    ]
+    oldest, newest = [made[:2], made[2:]], [[made[2], made[1]], [made[0]]]
+    for path, member in (("escalations?limit=2", "escalations"), ("inbox?kind=question&limit=2", "items")):
+        listed = pages(of_lea, path)
+        assert [[row["id"] for row in page[member]] for page in listed] == oldest
+    listed = pages(of_ana, "escalations/own?limit=2")
+    assert [[row["id"] for row in page] for page in listed] == newest
+    assert len(of_lea.get("inbox?limit=1").json()["items"]) == 1
+
+
+def test_conflicts_are_in_pages(of_lea: Program, ana: User) -> None:
+    lines = [line(name) for name in "abc"]
+    import_data(file_of(*lines), run="one")
+    for record in Evaluation.objects.all():
+        decide(record, ana, scores={"Clarity": {"score": "No", "justification": ""}}, origins={})
+    theirs = {
+        "human_review_status": "Reviewed",
+        "human_reviewer_id": "eva",
+        "human_corrected_scores": {"Clarity": {"score": "Yes"}},
+    }
+    import_data(file_of(*(line(name, **theirs) for name in "abc")), run="one")
+    listed = pages(of_lea, "runs/one/conflicts?limit=2")
+    assert [[one["evaluation_id"] for one in page["conflicts"]] for page in listed] == [["a", "b"], ["c"]]
 
 
 def test_limit_has_bounds(of_max: Program) -> None:

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.http import QueryDict
@@ -9,12 +10,13 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.models import Evaluation, Run, User
+from reviews.models import Evaluation, Import, Run, User
 from reviews.queue import claims
 from reviews.search import indexing
 from reviews.search.filters import FILTERS, MAX_VALUES, STATUSES, Filters
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.work import decide
 
 SOON = timezone.now() + dt.timedelta(hours=1)
 OPEN = Run(blind_share=0, sample_share=1)  # Without a query: it has no key.
@@ -54,6 +56,10 @@ class TestQueryString:
             ("colour=red", "Unknown filter “colour”."),
             ("verdict=Great", "“Great” is not one of: Pass, Fail, Partial, none."),
             ("created-from=yesterday", "“yesterday” is not a date. Write it as 2026-11-21."),
+            *(
+                (f"updated-since={text}", f"“{text}” is not a time. Write it as 2026-11-21T09:30:00Z.")
+                for text in ("2026-11-21T09:30", "9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00Z", "now")
+            ),
             ("created-from=0001-01-01", "“0001-01-01” is outside the supported years."),
             ("q=%21%21", "“!!” contains no word to search for."),
             ("model=a%00b", "“a�b” is not a valid value for model."),
@@ -105,6 +111,11 @@ class TestCondition:
             ("status=done", {"human_review_status": "Reviewed"}, {}),
             ("status=not-required", {"human_review_status": "Not Required"}, {}),
             ("status=outdated", {"is_outdated": True}, {}),
+            (
+                "updated-since=2025-05-01T12:00:00%2B02:00",
+                {"updated_at": dt.datetime(2025, 5, 1, 10, tzinfo=dt.UTC)},
+                {"updated_at": dt.datetime(2025, 5, 1, 9, 59, tzinfo=dt.UTC)},
+            ),
         ],
     )
     def test_condition_matches_the_filter(
@@ -113,6 +124,21 @@ class TestCondition:
         EvaluationFactory.create(task_id="yes", **matching)
         EvaluationFactory.create(task_id="no", **other)
         assert found(query) == {"yes"}
+
+    def test_updated_since_finds_new_files_and_every_change(self, ana: User) -> None:
+        def since(moment: dt.datetime) -> set[str]:
+            filters = Filters.from_query_string(f"updated-since={quote(moment.isoformat())}")
+            records = Evaluation.objects.filter(filters.condition(Run.objects.get(), None))
+            return set(records.values_list("evaluation_id", flat=True))
+
+        import_data(file_of(line("a"), line("b"), line("c")))
+        before, after = timezone.now() - dt.timedelta(hours=1), timezone.now() + dt.timedelta(hours=1)
+        assert (since(before), since(after)) == ({"a", "b", "c"}, set())
+        Import.objects.update(finished_at=before - dt.timedelta(hours=1))
+        assert since(before) == set()
+        decide(Evaluation.objects.get(evaluation_id="a"), ana)
+        import_data(file_of(line("b", task_id="another"), line("c")))
+        assert since(before) == {"a", "b"}
 
     def test_filters_by_people_use_usernames(self, ana: User, bo: User) -> None:
         EvaluationFactory.create(task_id="held", claimed_by=ana, claimed_until=SOON)

@@ -180,7 +180,11 @@ class World:
             RunFacet.objects.filter(run=self.run).values_list("name", "value").order_by("name", "value")
         )
         fixed = [(name, value) for name, one in FILTERS.items() for value in one.options]
-        typed = [("created-from", "2025-01-01"), ("reviewed-until", "2030-01-01")]
+        typed = [
+            ("created-from", "2025-01-01"),
+            ("reviewed-until", "2030-01-01"),
+            ("updated-since", "2025-01-01T00:00:00Z"),
+        ]
         people = [
             (name, who) for name in ("decided-by", "assigned-to", "claimed-by") for who in ("bo", "nobody")
         ]

@@ -18,7 +18,10 @@ class RecordRow:
     status: str
     judge_verdict: str | None
     human_verdict: str | None
+    judge_scores: dict[str, Any] | None
+    human_scores: dict[str, Any] | None
     version: int
+    updated_at: dt.datetime | None
     created_at: dt.datetime
     claimed_by: str | None
     claimed_until: dt.datetime | None
