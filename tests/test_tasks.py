@@ -62,6 +62,12 @@ def work() -> None:
     call_command("procrastinate", "worker", wait=False, listen_notify=False, concurrency=1)
 
 
+def retry_and_work() -> None:
+    """Run a worker that retries the jobs of dead workers at once, until all jobs are done."""
+    app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
+    work()
+
+
 def test_queued_imports_occupy_no_worker(max: User) -> None:
     for number in range(2):
         upload(max, [line(f"eval_{number}")])
@@ -132,8 +138,7 @@ def lose_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, ti
 def test_job_of_a_dead_worker_is_retried(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
     give_jobs_to_a_dead_worker()
-    app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
-    work()
+    retry_and_work()
     waiting.refresh_from_db()
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
 
@@ -146,8 +151,7 @@ def test_periodic_job_of_a_dead_worker_that_is_queued_again_does_not_hold_up_oth
     waiting = upload(max, [line("eval_1")])
     give_jobs_to_a_dead_worker()
     again = periodic.defer(timestamp=1)
-    app.configure_task(tasks.retry_stalled_jobs.name).defer(timestamp=0)
-    work()
+    retry_and_work()
     waiting.refresh_from_db()
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
     assert again != stalled
@@ -256,13 +260,15 @@ def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
 
 @pytest.mark.slow
 class TestStoppedWorker:
-    LINES = 12_000
+    """Several blocks of a file, because a worker stops between two."""
+
+    LINES = 4_000
 
     def test_stopped_worker_returns_its_import(self, max: User) -> None:
         waiting = upload(max, blocks(self.LINES))
         with worker("--shutdown-graceful-timeout=0") as stopped:
-            assert eventually(lambda: ImportProgress.objects.get().bytes_done > 0)
-            stopped.terminate()
+            with locked_table("evaluation"):
+                stopped.terminate()
             stopped.wait()
         assert [job.status for job in jobs_of(waiting)] == ["todo"]
         assert not Evaluation.objects.exists()
@@ -273,19 +279,15 @@ class TestStoppedWorker:
     def test_import_of_a_killed_worker_is_done_once_by_the_next(self, max: User) -> None:
         lines = 1_000
         waiting = upload(max, blocks(lines))
-        with worker() as first, transaction.atomic(), connection.cursor() as cursor:
-            # The import writes its index last, so all its records are written and uncommitted.
-            cursor.execute("LOCK TABLE unindexed_import, evaluation_words IN EXCLUSIVE MODE")
-            assert eventually(somebody_waits)
+        # The import writes its index last, so all its records are written and uncommitted.
+        with worker() as first, locked_table("unindexed_import, evaluation_words"):
             kill(first)
         assert ImportProgress.objects.get().bytes_done > 0
         waiting.refresh_from_db()
         assert waiting.state == Import.State.RUNNING
         assert not Evaluation.objects.exists()
         assert not waiting.exceptions.exists()
-        with worker():
-            assert eventually(lambda: not Import.objects.filter(state__in=Import.UNFINISHED).exists())
-            assert eventually(lambda: not jobs_of(waiting).filter(status="doing").exists())
+        retry_and_work()
         waiting.refresh_from_db()
         assert (waiting.state, waiting.new, waiting.lines) == (Import.State.DONE, lines, lines)
         assert Evaluation.objects.count() == lines
@@ -298,11 +300,10 @@ class TestStoppedWorker:
 def test_export_of_a_killed_worker_is_built_once_by_the_next(
     lea: User,
 ) -> None:
+    """Another worker finds the job by itself, within ten seconds."""
     data = file_of(line("eval_1"), line("eval_2"))
     export = jobs.enqueue(output.ExportOptions(import_data(data).target_run), lea)
-    with worker() as first, transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("LOCK TABLE export_part IN EXCLUSIVE MODE")
-        assert eventually(somebody_waits)
+    with worker() as first, locked_table("export_part"):
         kill(first)
     export.refresh_from_db()
     assert export.state == Export.State.UNFINISHED
@@ -323,18 +324,25 @@ def test_killed_worker_loses_no_message(max: User, ana: User, settings: LazySett
         deliveries.add_webhook(url=there.url, run=None, actor=max)
         decide(EvaluationFactory.create(), ana)
         deliveries.notify_reviewed_runs()
-        allowed = {"COGNIREVIEW_WEBHOOK_HOSTS": there.host}
-        with worker(**allowed) as first:
+        with worker(COGNIREVIEW_WEBHOOK_HOSTS=there.host) as first:
             there.meanwhile = first.kill
             assert eventually(lambda: first.poll() is not None)
             kill(first)
         delivery = WebhookDelivery.objects.get()
         assert (delivery.state, delivery.attempts.count()) == ("waiting", 0)
-        with worker(**allowed):
-            assert eventually(lambda: not WebhookDelivery.objects.filter(state="waiting").exists())
+        retry_and_work()
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts.count()) == ("delivered", 1)
     assert [received.headers["webhook-id"] for received in there.received] == [delivery.message_id] * 2
+
+
+@contextmanager
+def locked_table(names: str) -> Iterator[None]:
+    """Lock tables from before a worker writes to them to the end of the block, which begins as it waits."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
+        assert eventually(somebody_waits)
+        yield
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
