@@ -29,11 +29,13 @@ from tests.support.lines import line
 
 @pytest.mark.slow
 def test_command_runs_without_up(tmp_path: Path) -> None:
+    """The first command creates the database, as for each data folder of tests (`data_folders._template`)."""
+    data_dir = copy_data_folder(tmp_path / "var")
     file = tmp_path / "fresh.jsonl"
     file.write_bytes(line("eval_1"))
-    imported = manage_py(tmp_path / "var", "import_run", str(file))
+    imported = manage_py(data_dir, "import_run", str(file))
     assert imported.returncode == 0, imported.stderr
-    exported = manage_py(tmp_path / "var", "export_run", "fresh")
+    exported = manage_py(data_dir, "export_run", "fresh")
     assert exported.stdout.encode() == file.read_bytes()
 
 

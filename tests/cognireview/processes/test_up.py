@@ -74,8 +74,18 @@ class Up:
     def end(self, how: signal.Signals) -> tuple[int, str]:
         """Send a signal and wait: the exit status, and the output since."""
         self.process.send_signal(how)
-        rest, self.reported = self.process.communicate(timeout=PATIENCE)
+        rest, reported = self.process.communicate(timeout=PATIENCE)
+        self.reported += reported
         return self.process.returncode, rest
+
+    def wait_for_report(self, text: str) -> str:
+        """Read the reports up to the line with this text, and return that line."""
+        assert self.process.stderr is not None
+        while line := self.process.stderr.readline():
+            self.reported += line
+            if text in line:
+                return line
+        raise AssertionError(self.reported)
 
 
 def start(data_dir: Path, port: int, *options: str) -> "subprocess.Popen[str]":
@@ -145,20 +155,19 @@ def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
 
 @pytest.mark.slow
 class TestUp:
-    def test_up_prints_setup_link_first_and_stops_on_ctrl_c(
-        self, up: Callable[..., Up], data_dir: Path
-    ) -> None:
+    """The tests use one site, because each start takes seconds. The last test stops it."""
+
+    def test_up_prints_setup_link_first(self, up: Callable[..., Up]) -> None:
         first = up()
         address = rf"{supervisor._public_url(first.port)}(/welcome/[0-9a-f]{{40}}/)"
         match = re.search(address, first.lines[0])
         assert match is not None
         assert [first.status(path) for path in ("/healthz", "/readyz", match[1])] == [200, 200, 200]
         assert first.status("/static/css/tokens.css") == 200
-        assert first.end(signal.SIGINT) == (0, "")
         assert len(first.lines) == 1
+        first.wait_for_report("Starting the web server and the worker...")
         steps = ("Creating the database", "Applying migrations...", "Collecting static files...")
-        assert all(step in first.reported for step in (*steps, "Starting the web server and the worker..."))
-        assert nobody_left(data_dir)
+        assert all(step in first.reported for step in steps)
 
     def test_up_rejects_malformed_requests_and_continues(self, up: Callable[..., Up]) -> None:
         """Duplicate, invalid and endless headers get one error response or a closed connection."""
@@ -189,20 +198,6 @@ class TestUp:
         assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
-    def test_up_keeps_site_running_if_worker_keeps_failing(self, up: Callable[..., Up]) -> None:
-        """The site then stops while the next start of the worker is delayed."""
-        first = up()
-        [worker] = first.children("worker")
-        for _ in range(2):
-            worker.kill()
-            worker = replacement(first, worker)
-        worker.kill()
-        assert first.status("/readyz") == 200
-        assert first.end(signal.SIGINT)[0] == 0
-        killed = "The worker fails: it was ended by signal 9 (SIGKILL)."
-        assert first.reported.count(killed) == 1
-        assert str(first.data_dir / "logs" / "worker.log") in first.reported
-
     def test_up_restarts_killed_processes(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         killed = [*first.children("web"), *first.children("worker")]
@@ -221,10 +216,7 @@ class TestUp:
         aside = control.rename(control.with_name("aside"))
         os.kill(postmaster(data_dir), signal.SIGKILL)
         assert eventually(lambda: first.status("/readyz") == 503)
-        assert first.process.stderr is not None
-        reported = ""
-        while "pg_control is missing" not in reported:
-            reported = first.process.stderr.readline()
+        reported = first.wait_for_report("pg_control is missing")
         assert "The database fails: " in reported
         assert str(data_dir / "logs" / "postgres.log") in reported
         assert first.children("web")
@@ -252,7 +244,7 @@ class TestUp:
     # The demo takes longer than all other tests here; `tests/demo` checks its content.
     @pytest.mark.exhaustive
     def test_up_demo_creates_people_and_run(self, up: Callable[..., Up]) -> None:
-        up().end(signal.SIGTERM)
+        assert up().end(signal.SIGTERM) == (0, "")
         first = up("--demo")
         assert [line.partition(" signs in with ")[0] for line in first.lines[:-1]] == [
             "ana (reviewer)",
@@ -261,7 +253,23 @@ class TestUp:
             "max (admin)",
         ]
         assert "/welcome/" not in first.lines[-1]
-        assert first.end(signal.SIGTERM)[0] == 0
+
+    def test_up_keeps_site_running_if_worker_keeps_failing_and_stops_on_ctrl_c(
+        self, up: Callable[..., Up], data_dir: Path
+    ) -> None:
+        """The site stops while the next start of the worker is delayed."""
+        first = up()
+        [worker] = first.children("worker")
+        for _ in range(2):
+            worker.kill()
+            worker = replacement(first, worker)
+        worker.kill()
+        assert first.status("/readyz") == 200
+        assert first.end(signal.SIGINT) == (0, "")
+        assert nobody_left(data_dir)
+        killed = "The worker fails: it was ended by signal 9 (SIGKILL)."
+        assert first.reported.count(killed) == 1
+        assert str(first.data_dir / "logs" / "worker.log") in first.reported
 
 
 def test_full_log_is_rotated_under_its_writing_process(
