@@ -123,7 +123,12 @@ class Environment(BaseSettings):
         default=False,
         description="Trust X-Forwarded-Proto and X-Forwarded-For. Only behind a proxy that sets both.",
     )
-    web_workers: int = Field(1, ge=1, le=64, description="Number of web server processes.")
+    web_workers: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="Web server processes. If unset, one per core: at most 4, and one per 512 MiB of memory.",
+    )
     web_threads: int = Field(
         8, ge=1, le=64, description="Number of requests that one web process handles at a time."
     )
@@ -192,10 +197,7 @@ class Environment(BaseSettings):
         90, ge=1, le=3650, description="Days for which a delivered or failed webhook message is kept."
     )
     keep_jobs_days: int = Field(
-        30,
-        ge=1,
-        le=3650,
-        description="Days for which a failed job is kept. Audit events are kept permanently.",
+        30, ge=1, le=3650, description="Days for which a failed job is kept. Audit events are kept forever."
     )
     keep_sessions_days: int = Field(
         7, ge=1, le=3650, description="Days for which an expired session is kept."

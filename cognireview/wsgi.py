@@ -8,8 +8,11 @@ from django.core.wsgi import get_wsgi_application
 from cognireview.operations import outage
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cognireview.settings")
+_options = settings.DATABASES["default"].setdefault("OPTIONS", {})
+# A statement is prepared when a connection sends it again. The next connection of a pooler does not know it.
+_options["prepare_threshold"] = None if settings.ENVIRONMENT.transaction_pooler else 1
 # Only web processes use a pool: a command has one connection, and tests count queries on theirs.
-settings.DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+_options["pool"] = {
     "min_size": 1,
     "max_size": settings.ENVIRONMENT.database_pool_size,
     # Longer than it takes to detect an outage, which ends the wait.

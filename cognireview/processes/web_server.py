@@ -1,10 +1,14 @@
 """Run granian as the web server, with a graceful shutdown."""
 
+import gc
 import multiprocessing
 import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,6 +21,10 @@ from cognireview.processes import graceful_shutdown
 # Folder in which prometheus_client aggregates the metrics of all processes of a web server.
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _DRAINING = 1
+_MOST_DEFAULT_WORKERS = 4
+_MEMORY_OF_A_WORKER = 512 * 1024**2
+# The limit of a container.
+_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 class _WebServer(Granian):  # type: ignore[misc, valid-type]  # one of two classes, by the build of Python
@@ -28,10 +36,8 @@ class _WebServer(Granian):  # type: ignore[misc, valid-type]  # one of two class
     def __init__(self, *arguments: Any, drain_seconds: float, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._drain_seconds = drain_seconds
-        # The start method of granian. Without a lock, which a killed process would never release.
-        method = multiprocessing.get_start_method()
-        context = multiprocessing.get_context(method if method in {"fork", "spawn"} else "spawn")
-        self.flag = context.RawValue("b", 0)
+        # Without a lock, which a killed process would never release.
+        self.flag = multiprocessing.get_context(_start_method()).RawValue("b", 0)
 
     def signal_handler_interrupt(self, *_: Any, **__: Any) -> None:
         if self.flag.value or not self._drain_seconds:
@@ -65,7 +71,7 @@ def serve(
         address=host,
         port=port,
         interface=Interfaces.WSGI,
-        workers=settings.web_workers,
+        workers=settings.web_workers or default_workers(),
         blocking_threads=settings.web_threads,
         workers_kill_timeout=finish_seconds,
         respawn_failed_workers=True,
@@ -73,7 +79,36 @@ def serve(
     )
     with TemporaryDirectory(prefix="cognireview-metrics-") as folder:
         os.environ[METRICS_DIR_VARIABLE] = folder
+        if _start_method() == "fork":
+            _preload()
         server.serve(target_loader=partial(_application, server.flag, in_each_process), wrap_loader=False)
+
+
+def default_workers() -> int:
+    """Return the number of web processes: one per core if there is memory for them, at most four."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):
+        memory = min(memory, int(_MEMORY_LIMIT.read_text()))
+    return max(1, min(_cores(), _MOST_DEFAULT_WORKERS, memory // _MEMORY_OF_A_WORKER))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _start_method() -> str:
+    """Return granian's start method of processes."""
+    method = multiprocessing.get_start_method()
+    return method if method in {"fork", "spawn"} else "spawn"
+
+
+def _preload() -> None:
+    """Import the application before web processes are forked, so that they share its memory."""
+    import_module("cognireview.wsgi")
+    import_module("cognireview.urls")
+    # The collector would write to the shared objects, which copies them.
+    gc.collect()
+    gc.freeze()
 
 
 def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:

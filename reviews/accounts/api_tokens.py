@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from cognireview.postgres.backend.base import prepared_statements
 from reviews.accounts.encryption import hash_token
 from reviews.accounts.permissions import can, permissions_of, set_permissions
 from reviews.audit import events
@@ -109,6 +110,7 @@ def _check(person: User, scopes: set[str], days: int) -> None:
         raise TokenError(f"The role of {person.name} does not allow: {', '.join(useless)}.")
 
 
+@prepared_statements()
 def authenticate(text: str) -> ApiToken | None:
     """Return the valid token with this text, with its person, and record its use. None for any other text.
 

@@ -12,6 +12,7 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Field, Router, Status
 
+from cognireview.postgres.backend.base import prepared_statements
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -45,6 +46,7 @@ class ClaimIn(Body):
     response={200: shapes.RecordOut, 204: None},
     problems=(*JSON_PROBLEMS, 404),
 )
+@prepared_statements()
 def claim_next_record(
     request: ApiRequest, response: HttpResponse, run: str, wanted: ClaimIn | None = None
 ) -> Status[Any]:
@@ -99,6 +101,7 @@ def lock_in_blind_scores(
     takes_key=False,  # the decision has it
 )
 @only_if_match
+@prepared_statements()
 def submit_review(
     request: ApiRequest,
     run: str,

@@ -12,8 +12,11 @@ from reviews.models import Evaluation, Run
 from reviews.models.runs import sees_every_run
 from reviews.queue.claim_columns import Claim
 
-_CLAIM_NEXT = Path(__file__).with_suffix(".sql").read_text()
+_SQL = Path(__file__).with_suffix(".sql").read_text()
 _FILTER = "/* filter */"
+# By name: a prepared `evaluation.*` would fail after a migration has added a column.
+_COLUMNS = ", ".join(f"evaluation.{field.column}" for field in Evaluation._meta.concrete_fields)
+_CLAIM_NEXT = _SQL.replace("/* columns */", _COLUMNS)
 
 
 class Claimed(NamedTuple):

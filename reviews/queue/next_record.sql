@@ -2,7 +2,8 @@
 --
 -- Parameters: run, reviewer, until (when the claim expires), is_prefetched, sees_every_run (whether restricted runs
 -- are open to the reviewer), and after: the records on the reviewer's page when the next one is prefetched (the one on
--- the screen, then those prefetched before), otherwise null. Each "filter" comment is replaced by a condition.
+-- the screen, then those prefetched before), otherwise null. Each "filter" comment is replaced by a condition,
+-- and "columns" by the names of all columns.
 --
 -- Records that others have locked are skipped, and PostgreSQL checks the claim columns again on the newest
 -- version of the row that it locks: two reviewers never get the same record. (A claim in a table of its own was
@@ -237,7 +238,7 @@ FROM next WHERE evaluation.id = next.id
        OR NOT (SELECT is_restricted FROM run WHERE id = %(run)s)
        OR EXISTS (SELECT FROM run_member WHERE run_id = %(run)s AND user_id = %(reviewer)s))
 RETURNING
-    evaluation.*,
+    /* columns */,
     EXISTS (SELECT FROM claimed) AS was_claimed,
     -- The revision of a draft that the reviewer left on the record.
     (SELECT revision FROM draft WHERE evaluation_id = evaluation.id AND reviewer_id = %(reviewer)s) AS draft

@@ -1,6 +1,7 @@
 """The statements that reviews by a program send to PostgreSQL, authentication included."""
 
 import pytest
+from django.db import connection
 
 from reviews.accounts import api_tokens
 from reviews.models import ApiToken, Evaluation, SourceChunk, User
@@ -42,6 +43,18 @@ def test_claim_and_decision_send_few_statements_and_do_not_read_the_file(ana: Us
     assert claim.transactions == decision.transactions == ["BEGIN", "COMMIT"]
     table = SourceChunk._meta.db_table
     assert not [one for one in claim.sent + decision.sent if table in one]
+
+
+def test_repeated_claim_and_decision_are_prepared_statements(ana: User) -> None:
+    import_data(file_of(*(line(f"e-{n}", review_reasons=[]) for n in range(4))))
+    program = program_of(ana)
+    connection.ensure_connection()
+    connection.connection.prepare_threshold = 1  # as in web processes
+    for _ in range(3):
+        claim, decision = claim_and_decide(program)
+    assert claim.sent
+    assert decision.sent
+    assert not claim.parsed + decision.parsed
 
 
 def test_use_of_a_token_is_written_once_a_minute(ana: User) -> None:

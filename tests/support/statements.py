@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from django.db import connection
 from psycopg.pq import Trace
 
-# A simple query, or the binding of parameters. Parsing and executing are messages of their own.
-_SENT = re.compile(r"^F\t\d+\t(?:Query|Bind)\t (.*?)(?=^[FB]\t)", re.MULTILINE | re.DOTALL)
+# A simple query, a statement to parse, or the binding of parameters. Executing is a message of its own.
+_SENT = re.compile(r"^F\t\d+\t(Query|Parse|Bind)\t (.*?)(?=^[FB]\t)", re.MULTILINE | re.DOTALL)
+# The name of a prepared statement (empty without one) and its text; the portal, and the name to bind.
+_PARSE, _BIND = re.compile(r'"(.*?)" "(.*)"', re.DOTALL), re.compile(r'".*?" "(.*?)"')
 _TRANSACTION = ("BEGIN", "COMMIT", "ROLLBACK")
 # Statements of the tests themselves (`audit_check.py`).
 _OF_TESTS = "audit_check.writes"
@@ -24,6 +26,8 @@ class Statements:
     sent: list[str] = field(default_factory=list)
     #: BEGIN, COMMIT and ROLLBACK of whole transactions.
     transactions: list[str] = field(default_factory=list)
+    #: Statements with parameters that PostgreSQL had to parse and plan.
+    parsed: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -41,8 +45,19 @@ def sent_statements() -> Iterator[Statements]:
             server.untrace()
         trace.seek(0)
         text = trace.read()
-    for sent in _SENT.findall(text):
-        statement = sent.strip().strip('"')
-        if _OF_TESTS not in statement:
+    _collect(text, found)
+
+
+def _collect(trace: str, found: Statements) -> None:
+    texts: dict[str, str] = {}
+    for kind, message in _SENT.findall(trace):
+        if kind == "Parse" and (parsed := _PARSE.match(message)):
+            name, statement = parsed.groups()
+            texts[name] = statement
+            of = found.parsed
+        else:
+            bound = _BIND.match(message) if kind == "Bind" else None
+            statement = texts.get(bound[1], message) if bound else message.strip().strip('"')
             of = found.transactions if statement.startswith(_TRANSACTION) else found.sent
+        if _OF_TESTS not in statement:
             of.append(statement)

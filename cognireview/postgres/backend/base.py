@@ -1,16 +1,64 @@
-"""Django's PostgreSQL backend without server-side cursors outside of transactions.
+"""Django's PostgreSQL backend with prepared statements and a cheap check of pooled connections.
 
-Django's `iterator()` would declare a cursor WITH HOLD there. It would fail behind a transaction pooler, where
-the next query may use another connection. Django's forms and allauth use `iterator()`.
+It has no server-side cursors outside of transactions. There, Django's `iterator()`, which forms use, would
+declare a cursor WITH HOLD. Behind a transaction pooler, the next query may use another connection.
 """
 
+import select
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql import base
+from psycopg_pool import ConnectionPool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Fetch all rows at once outside of a transaction."""
+    """Fetch all rows at once outside of a transaction. Prepare statements in `prepared_statements` blocks."""
+
+    #: Whether cursors send parameters apart from their statement, which PostgreSQL can prepare.
+    prepares = False
 
     def chunked_cursor(self) -> Any:
         return super().chunked_cursor() if self.in_atomic_block else self.cursor()
+
+    def create_cursor(self, name: str | None = None) -> Any:
+        factory = base.ServerBindingCursor if self.prepares else base.Cursor
+        self.connection.cursor_factory = factory
+        return super().create_cursor(name)
+
+    @property
+    def pool(self) -> Any:
+        pool = super().pool
+        if pool:
+            pool._check = check_connection  # noqa: SLF001 Django allows only the check that sends a query
+        return pool
+
+
+@contextmanager
+def prepared_statements() -> Iterator[None]:
+    """Let PostgreSQL keep the plans of the statements in this block that a connection has sent before.
+
+    For statements whose best plan does not depend on their parameters. They must name their columns:
+    `table.*` fails after a migration has added one. Also a decorator. Without effect behind a transaction
+    pooler, where the pool sets no `prepare_threshold`.
+    """
+    connection: Any = connections[DEFAULT_DB_ALIAS]
+    before, connection.prepares = connection.prepares, True
+    try:
+        yield
+    finally:
+        connection.prepares = before
+
+
+def check_connection(connection: "psycopg.Connection[Any]") -> None:
+    """Raise an error if a pooled connection has been lost, without a query if nothing has arrived on it.
+
+    An idle connection receives bytes, or its end, only if the server stops, ends it or reloads settings.
+    """
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    if poll.poll(0):
+        ConnectionPool.check_connection(connection)

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
+from cognireview.postgres.backend.base import prepared_statements
 from reviews.accounts.permissions import Denied, check_revise
 from reviews.http.request import Request
 from reviews.inbox.place import place_of
@@ -25,6 +26,7 @@ _LONGEST_REASON = 5_000
 
 
 @require_POST
+@prepared_statements()
 def submit(request: Request, pk: int) -> HttpResponse:
     """Submit a decision. With `action`, add a row to the form or discard the entries instead."""
     record = screen.load(request, pk)

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
+from cognireview.postgres.backend.base import prepared_statements
 from reviews.http.request import Request
 from reviews.queue import claims
 from reviews.views.access import load_run
@@ -18,6 +19,7 @@ def review(request: Request, run_pk: int) -> HttpResponse:
 
 
 @require_POST
+@prepared_statements()
 def claim_next(request: Request, run_pk: int) -> HttpResponse:
     return screen.go_on(request, load_run(request, run_pk))
 
@@ -31,6 +33,7 @@ def unskip_all(request: Request, run_pk: int) -> HttpResponse:
 
 
 @require_POST
+@prepared_statements()
 def prefetch_next(request: Request, run_pk: int) -> HttpResponse:
     """Prefetch the record after those on the page and send its screen; 204 if none is available.
 

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from cognireview.postgres.backend.base import prepared_statements
 from reviews.accounts.permissions import Denied, check
 from reviews.evidence import rendering
 from reviews.http.request import Request
@@ -26,6 +27,7 @@ from reviews.views.review import screen, toasts
 
 
 @require_safe
+@prepared_statements()
 def evaluation(request: Request, pk: int) -> HttpResponse:
     """Show a record: with the form if the reviewer has claimed it, otherwise read-only."""
     return screen.record_screen(request, screen.load(request, pk))

@@ -1,10 +1,13 @@
-"""Our database backend: no cursor outlives its transaction, as behind a transaction pooler it must not."""
+"""Our database backend: cursors end with their transaction; plans are kept, and checks send nothing."""
 
+import psycopg
 import pytest
 from django.db import connection, transaction
 
+from cognireview.postgres.backend.base import check_connection, prepared_statements
 from reviews.models import User
 from tests.support.factories import UserFactory
+from tests.support.statements import sent_statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,3 +26,35 @@ def test_server_side_cursor_is_used_only_inside_transaction() -> None:
     assert cursors_while_iterating() == {0}
     with transaction.atomic():
         assert cursors_while_iterating() == {1}
+
+
+def test_check_of_an_idle_connection_sends_nothing() -> None:
+    with sent_statements() as statements:
+        check_connection(connection.connection)
+    assert not statements.sent
+
+
+def test_check_of_a_closed_connection_raises() -> None:
+    connection.ensure_connection()
+    with psycopg.connect(connection.connection.info.dsn) as lost:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [lost.info.backend_pid])
+        with pytest.raises(psycopg.OperationalError):
+            check_connection(lost)
+
+
+def test_statement_is_parsed_once_in_prepared_block_only() -> None:
+    connection.ensure_connection()
+    connection.connection.prepare_threshold = 1
+
+    def load() -> None:
+        for _ in range(3):
+            assert not User.objects.filter(username="nobody").exists()
+
+    with prepared_statements(), sent_statements() as prepared:
+        load()
+    with sent_statements() as plain:
+        load()
+    # The first one is not repeated yet, and the second one is prepared.
+    assert (len(prepared.sent), len(prepared.parsed)) == (3, 2)
+    assert (len(plain.sent), len(plain.parsed)) == (3, 0)
