@@ -143,6 +143,15 @@ class JudgeVsHuman:
         return tuple(sorted(found, key=lambda one: order.index(one.criterion)))
 
     @cached_property
+    def of_verdicts(self) -> tuple[AccuracyFigures, ...]:
+        """The figures of the verdict alone, without loading assisted ratings of criteria."""
+        assisted = load_ratings(self.scope, basis="assisted")
+        return (
+            *(one for one in self._blind_figures if one.criterion is None),
+            *assisted_figures(None, ScoreCategories.of_verdicts(), assisted),
+        )
+
+    @cached_property
     def _blind_figures(self) -> tuple[AccuracyFigures, ...]:
         return tuple(figures for one in self.blind for figures in one.parts())
 

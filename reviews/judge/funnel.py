@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -150,15 +150,28 @@ class Funnel:
         return members(self, *counts) | {"bounds": bounds}
 
 
-@keeps_figures
+class _Counted(NamedTuple):
+    """The funnel without bounds, and its records by flag."""
+
+    funnel: Funnel
+    locked_in: Mapping[bool, _LockedIn]
+    missing: Mapping[bool, int]
+
+
 def follow_records(scope: JudgeScope, compared: JudgeVsHuman) -> Funnel:
     """Count the records of a scope in each state. `compared` has the accuracy of its flagged and other parts.
 
     The filters by reviewer and date select ratings: without them, records without a rating are counted, too.
     """
+    found = _count_records(scope)
+    return replace(found.funnel, bounds=_bounds(compared, found.locked_in, found.missing))
+
+
+@keeps_figures
+def _count_records(scope: JudgeScope) -> _Counted:
     locked_in = _locked_in(scope)
     missing = _missing(scope)
-    return Funnel(
+    funnel = Funnel(
         assigned=sum(one.records for one in locked_in.values()) + sum(missing.values()),
         locked_in=sum(one.records for one in locked_in.values()),
         changed=_changed(scope),
@@ -166,8 +179,9 @@ def follow_records(scope: JudgeScope, compared: JudgeVsHuman) -> Funnel:
         closed=_closed(scope).count(),
         ratings=sum(one.ratings for one in locked_in.values()),
         outdated=_outdated(scope, locked_in),
-        bounds=_bounds(compared, locked_in, missing),
+        bounds=None,
     )
+    return _Counted(funnel, locked_in, missing)
 
 
 def _locked_in(scope: JudgeScope) -> dict[bool, _LockedIn]:

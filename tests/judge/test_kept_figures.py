@@ -1,5 +1,8 @@
 """Figures stay in memory until their run changes."""
 
+import gc
+import weakref
+
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
@@ -7,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from reviews.audit import events
 from reviews.judge import kept
 from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
+from reviews.judge.funnel import follow_records
 from reviews.judge.missed_errors import estimate_missed_errors
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, RunCount, StratumCount, User
@@ -151,3 +155,14 @@ def test_least_recently_used_figures_leave_a_full_memory(run: Run, monkeypatch: 
     assert estimate_missed_errors(JudgeScope(run)) is missed
     compare_with_humans(JudgeScope(run, model="o1"))
     assert compare(run) is not first
+
+
+def test_funnel_keeps_no_earlier_figures_alive(run: Run) -> None:
+    first = compare(run)
+    reference = weakref.ref(first)
+    funnel = follow_records(JudgeScope(run), first)
+    touch(run)
+    assert follow_records(JudgeScope(run), compare(run)) == funnel
+    del first
+    gc.collect()
+    assert reference() is None

@@ -38,7 +38,7 @@ def repeated(queries: CaptureQueriesContext) -> list[str]:
 
 
 def test_page_and_report_load_no_ratings_twice(as_lea: Client, run: Run) -> None:
-    for path in (url("judge", run), url("judge-flags", run), url("run", run)):
+    for path in (url("judge", run), url("judge-flags", run), url("judge-report", run), url("run", run)):
         with CaptureQueriesContext(connection) as queries:
             as_lea.get(path)
         assert repeated(queries) == []
@@ -77,3 +77,14 @@ def test_ratings_of_a_criterion_come_from_those_of_all(run: Run) -> None:
 
     scope = JudgeScope(run)
     action()
+
+
+def test_report_page_loads_assisted_ratings_of_the_verdict_alone(as_lea: Client, run: Run) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        as_lea.get(url("judge-report", run))
+    loads_all = [
+        query["sql"]
+        for query in queries.captured_queries
+        if "string_agg" in query["sql"] and "is_blind = false AND true" in query["sql"]
+    ]
+    assert loads_all == []

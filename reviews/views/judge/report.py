@@ -16,6 +16,7 @@ from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
 from reviews.judge.error_analysis import TemplateErrors
+from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
 from reviews.judge.report_csv import report_csv
 from reviews.views.access import replica_page
@@ -64,6 +65,7 @@ def _style(name: str) -> bytes:
     return Path(path).read_bytes()
 
 
+@shares_loads
 def _page(request: Request, filters: JudgeFilters, base: str) -> HttpResponse:
     """Render the report inside a base template."""
     found = report.build_report(filters.scope)

@@ -110,9 +110,7 @@ def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, part: P
 
 def verdicts(compared: JudgeVsHuman) -> Table:
     """Build the table of the verdict, for every basis and part."""
-    rows = [
-        [words(SECTIONS[of.basis, of.part]), *_figures(of)] for of in compared.overall if of.criterion is None
-    ]
+    rows = [[words(SECTIONS[of.basis, of.part]), *_figures(of)] for of in compared.of_verdicts]
     ratings = Column("ratings", "Ratings", _BASIS_HELP, is_number=False)
     return Table("verdicts", "Verdicts", [ratings, *_COLUMNS], rows, _NONE_YET)
 
