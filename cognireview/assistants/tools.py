@@ -38,7 +38,7 @@ class Tool:
         return ToolAnnotations(
             read_only_hint=method == "GET",
             destructive_hint=False,
-            idempotent_hint=self.operation.may_repeat,
+            idempotent_hint=method in {"GET", "PUT", "DELETE"},
             open_world_hint=False,
         )
 

@@ -16,7 +16,6 @@ _CHECK = "/spot-checks/{check_id}"
 _PERSON = "/people/{username}"
 _WEBHOOK = "/webhooks/{webhook_id}"
 _GOLD_SET = "/gold-sets/{name}"
-_SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
 @dataclass(frozen=True)
@@ -29,22 +28,17 @@ class Operation(Generic[T]):
     returns: Any = None
     #: The names of its query parameters, except for the filters of records.
     query: tuple[str, ...] = ()
-    #: Whether sending a POST twice has the same effect as sending it once.
-    is_idempotent: bool = False
-
-    @property
-    def may_repeat(self) -> bool:
-        """Whether to send it again if the server may have carried it out already."""
-        return self.is_idempotent or self.method in _SAFE_TO_REPEAT
+    #: Whether to send it again if its response was lost. Unless it only reads, it takes an Idempotency-Key.
+    may_repeat: bool = True
 
 
-def _json(method: str, path: str, returns: type[T], *query: str, is_idempotent: bool = False) -> Operation[T]:
-    return Operation(method, path, returns, query, is_idempotent)
+def _json(method: str, path: str, returns: type[T], *query: str) -> Operation[T]:
+    return Operation(method, path, returns, query)
 
 
-def _empty(method: str, path: str, *query: str, is_idempotent: bool = False) -> Operation[None]:
+def _empty(method: str, path: str, *query: str, may_repeat: bool = True) -> Operation[None]:
     """Return an operation whose response is empty or a file."""
-    return Operation(method, path, None, query, is_idempotent)
+    return Operation(method, path, None, query, may_repeat)
 
 
 # Runs
@@ -65,29 +59,27 @@ PLAN = _json("GET", f"{_RUN}/plan", runs.ReviewPlan, "target", "aim")
 SERVE_PLAN = _json("PUT", f"{_RUN}/plan", runs.ReviewPlan)
 STOP_PLAN = _json("DELETE", f"{_RUN}/plan", runs.ReviewPlan)
 VIEWS = _json("GET", f"{_RUN}/views", list[runs.View])
-# It replaces the view of the same name.
-SAVE_VIEW = _json("POST", f"{_RUN}/views", runs.View, is_idempotent=True)
+SAVE_VIEW = _json("POST", f"{_RUN}/views", runs.View)
 REMOVE_VIEW = _empty("DELETE", f"{_RUN}/views/{{view_id}}")
 
-# Imports. A file that is imported twice changes nothing the second time.
-CREATE_IMPORT = _json(
-    "POST", f"{_RUN}/imports", files.ImportDetails, "file_name", "strict", is_idempotent=True
-)
-CREATE_UPLOAD = _empty("POST", "/uploads", is_idempotent=True)
+# Imports
+CREATE_IMPORT = _json("POST", f"{_RUN}/imports", files.ImportDetails, "file_name", "strict")
+CREATE_UPLOAD = _empty("POST", "/uploads")
 CHECK_UPLOAD = _empty("HEAD", _UPLOAD)
-APPEND = _empty("PATCH", _UPLOAD)
+# A repeated part has a wrong offset.
+APPEND = _empty("PATCH", _UPLOAD, may_repeat=False)
 UPLOAD = _json("GET", _UPLOAD, files.UploadProgress)
 CANCEL_UPLOAD = _empty("DELETE", _UPLOAD)
 IMPORTS = _json("GET", f"{_RUN}/imports", list[files.ImportDetails], "after", "limit")
 IMPORT = _json("GET", _IMPORT, files.ImportDetails)
 REJECTS = _empty("GET", f"{_IMPORT}/rejects")
 EXCEPTIONS = _empty("GET", f"{_IMPORT}/exceptions")
-CANCEL_IMPORT = _json("POST", f"{_IMPORT}/cancel", files.ImportDetails, is_idempotent=True)
+CANCEL_IMPORT = _json("POST", f"{_IMPORT}/cancel", files.ImportDetails)
 RETRY_IMPORT = _json("POST", f"{_IMPORT}/retry", files.ImportDetails)
 IMPORT_AS_NEW_RUN = _json("POST", f"{_IMPORT}/new-run", files.ImportDetails)
 SET_MAPPING = _json("PUT", f"{_RUN}/mapping", files.Mapping, "dry_run")
-IMPORT_CONTEXT = _json("POST", f"{_RUN}/context", files.ContextImport, "file_name", is_idempotent=True)
-IMPORT_SHARED_CONTEXT = _json("POST", "/context", files.ContextImport, "file_name", is_idempotent=True)
+IMPORT_CONTEXT = _json("POST", f"{_RUN}/context", files.ContextImport, "file_name")
+IMPORT_SHARED_CONTEXT = _json("POST", "/context", files.ContextImport, "file_name")
 CONFLICTS = _json("GET", f"{_RUN}/conflicts", files.FileConflictPage, "after", "limit")
 RESOLVE_CONFLICTS = _json("POST", f"{_RUN}/conflicts/resolve", files.ResolvedConflicts)
 
@@ -96,7 +88,7 @@ EXPORT_RUN = _empty("GET", f"{_RUN}/export", "only")
 CREATE_EXPORT = _json("POST", f"{_RUN}/exports", files.ExportDetails)
 EXPORTS = _json("GET", f"{_RUN}/exports", list[files.ExportDetails], "after", "limit")
 EXPORT = _json("GET", _EXPORT, files.ExportDetails)
-CANCEL_EXPORT = _json("POST", f"{_EXPORT}/cancel", files.ExportDetails, is_idempotent=True)
+CANCEL_EXPORT = _json("POST", f"{_EXPORT}/cancel", files.ExportDetails)
 EXPORT_FILE = _empty("GET", f"{_EXPORT}/file")
 RECEIPT = _empty("GET", f"{_EXPORT}/receipt")
 EXPORT_INDEPENDENT_REVIEWS = _empty("GET", f"{_RUN}/independent-reviews")
@@ -106,11 +98,8 @@ JUDGE_DATA = _empty("GET", f"{_RUN}/judge-data", "table", "format")
 # Records
 RECORDS = _json("GET", f"{_RUN}/evaluations", records.RecordPage, "sort", "after", "limit")
 RECORD = _json("GET", _RECORD, records.Record)
-# A claim returns the record that is claimed already.
-CLAIM: Operation[records.Record | None] = Operation(
-    "POST", f"{_RUN}/claims", records.Record, is_idempotent=True
-)
-CLAIM_RECORD = _json("POST", f"{_RECORD}/claim", records.Record, is_idempotent=True)
+CLAIM: Operation[records.Record | None] = Operation("POST", f"{_RUN}/claims", records.Record)
+CLAIM_RECORD = _json("POST", f"{_RECORD}/claim", records.Record)
 RELEASE = _empty("DELETE", f"{_RECORD}/claim")
 LOCK_IN = _json("PUT", f"{_RECORD}/blind-scores", records.Record)
 REVIEW = _json("PUT", f"{_RECORD}/review", records.Saved)
@@ -120,7 +109,7 @@ UNSKIP = _empty("DELETE", f"{_RECORD}/skip")
 UNSKIP_ALL = _empty("DELETE", f"{_RUN}/skips")
 ESCALATE = _json("POST", f"{_RECORD}/escalation", records.Record)
 REOPEN = _json("POST", f"{_RECORD}/reopening", records.Record)
-RESTORE = _json("POST", f"{_RECORD}/restoration", records.Record, is_idempotent=True)
+RESTORE = _json("POST", f"{_RECORD}/restoration", records.Record)
 DECISIONS = _json("GET", f"{_RUN}/decisions/{{evaluation_id}}", list[records.Version])
 ADD_INDEPENDENT_REVIEW = _json("PUT", f"{_RECORD}/independent-review", records.Saved)
 INDEPENDENT_REVIEWS = _json("GET", f"{_RUN}/independent-reviews/{{evaluation_id}}", list[records.Decision])
@@ -134,13 +123,13 @@ UNDO = _json("POST", f"{_RUN}/undo", records.Undone)
 # Leading
 BULK_CHANGES = _json("GET", f"{_RUN}/bulk-changes", list[leading.AppliedBulkChange])
 APPLY_BULK_CHANGE = _json("POST", f"{_RUN}/bulk-changes", leading.AppliedBulkChange)
-PREVIEW_BULK_CHANGE = _json("POST", f"{_RUN}/bulk-changes/preview", leading.BulkPreview, is_idempotent=True)
+PREVIEW_BULK_CHANGE = _json("POST", f"{_RUN}/bulk-changes/preview", leading.BulkPreview)
 UNDO_BULK_CHANGE = _json("POST", "/bulk-changes/{change_id}/undo", leading.UndoneBulkChange)
 ESCALATIONS = _json("GET", "/escalations", leading.EscalationPage, "kind", "run", "after", "limit")
 OWN_ESCALATIONS = _json("GET", "/escalations/own", list[leading.Escalation], "after", "limit")
 RESOLVE_ESCALATION = _json("POST", "/escalations/{escalation_id}/resolve", leading.Escalation)
 WITHDRAW_ESCALATION = _empty("DELETE", "/escalations/{escalation_id}")
-MARK_ANSWER_READ = _empty("POST", "/escalations/{escalation_id}/read", is_idempotent=True)
+MARK_ANSWER_READ = _empty("POST", "/escalations/{escalation_id}/read")
 INBOX = _json("GET", "/inbox", leading.InboxPage, "kind", "run", "after", "limit")
 RETRY_FAILURE = _empty("POST", "/inbox/failures/{place}/retry")
 DISMISS_FAILURE = _empty("DELETE", "/inbox/failures/{place}")
@@ -149,8 +138,7 @@ DRAW_SPOT_CHECKS = _json("POST", "/spot-checks", list[leading.SpotCheck])
 SPOT_CHECK = _json("GET", _CHECK, leading.SpotCheck)
 AGREE = _json("POST", f"{_CHECK}/agree", leading.SpotCheck)
 REOPEN_CHECKED = _json("POST", f"{_CHECK}/reopen", leading.SpotCheck)
-# The Idempotency-Key makes it safe to repeat.
-CORRECT = _json("POST", f"{_CHECK}/correct", leading.SpotCheck, is_idempotent=True)
+CORRECT = _json("POST", f"{_CHECK}/correct", leading.SpotCheck)
 WORKLOADS = _json("GET", "/workload", list[leading.Workload])
 
 # The judge
@@ -175,8 +163,8 @@ MEASURE_GOLD_SET = _json("GET", f"{_RUN}/gold-sets/{{name}}", judge.GoldMeasurem
 PEOPLE = _json("GET", "/people", people.PeoplePage, "q", "role", "state", "after", "limit")
 PERSON = _json("GET", _PERSON, people.Person)
 CHANGE_ROLE = _json("PUT", f"{_PERSON}/role", people.Person)
-DEACTIVATE = _json("POST", f"{_PERSON}/deactivate", people.Person, is_idempotent=True)
-REACTIVATE = _json("POST", f"{_PERSON}/reactivate", people.Person, is_idempotent=True)
+DEACTIVATE = _json("POST", f"{_PERSON}/deactivate", people.Person)
+REACTIVATE = _json("POST", f"{_PERSON}/reactivate", people.Person)
 INVITATIONS = _json("GET", "/invitations", list[people.Invitation], "after", "limit")
 INVITE = _json("POST", "/invitations", list[people.NewInvitation])
 RENEW_INVITATION = _json("POST", "/invitations/{link_id}/renew", people.NewInvitation)

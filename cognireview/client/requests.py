@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import quote, urlencode
 
-from cognireview.client.errors import PROBLEM, CogniReviewError
+from cognireview.client.errors import PROBLEM, CogniReviewError, Problem
 from cognireview.client.operations import Operation
 
 T = TypeVar("T")
@@ -190,15 +190,17 @@ def seconds_to_wait(header: str | None, now: dt.datetime) -> float | None:
     return max((moment - now).total_seconds(), 0)
 
 
-def is_temporary(operation: Operation[T], status: int, headers: Mapping[str, str]) -> bool:
+def is_temporary(operation: Operation[T], problem: Problem, headers: Mapping[str, str]) -> bool:
     """Return whether the same request may succeed later.
 
     CogniReview sends Retry-After if it saved nothing and will be back. Without it, a problem stays, such as a
     damaged file. Responses that are no problems come from proxies.
     """
+    status, is_of_proxy = problem.status, PROBLEM not in headers.get("content-type", "")
     if status == 429 or (status == 503 and "retry-after" in headers):
         return True
-    is_of_proxy = PROBLEM not in headers.get("content-type", "")
+    if problem.kind == "idempotency-key-in-use":  # An earlier attempt is still running.
+        return True
     return status in {502, 503, 504} and is_of_proxy and operation.may_repeat
 
 

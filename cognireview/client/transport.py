@@ -160,7 +160,7 @@ class Transport(Generic[B]):
     ) -> AsyncIterator[httpx2.Response]:
         """Send a request until it has an answer, and yield the response. If streamed, read its body."""
         sent = {**(headers or {}), "Authorization": f"Bearer {self._settings.token}"}
-        if operation.method not in {"GET", "HEAD"}:
+        if operation.may_repeat and operation.method not in {"GET", "HEAD"}:
             sent["Idempotency-Key"] = key or str(uuid.uuid4())
         for attempt in range(self.retries.times + 1):
             is_last = attempt == self.retries.times
@@ -170,15 +170,11 @@ class Transport(Generic[B]):
                 if not (is_streamed and response.is_success):
                     await self.backend.read(response)
             except (httpx2.TransportError, httpx2.DecodingError) as error:
-                # Nothing was sent if there was no connection.
-                is_unsent = isinstance(
-                    error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout
-                )
-                if is_last or not (is_unsent or operation.may_repeat):
+                if is_last or not operation.may_repeat:
                     raise _broken(operation, error) from error
             else:
-                status, found = response.status_code, response.headers
-                if response.is_success or (attempt and _is_gone(operation, response)):
+                found = response.headers
+                if response.is_success:
                     try:
                         yield response
                     finally:
@@ -188,8 +184,9 @@ class Transport(Generic[B]):
                     raise UnexpectedResponse(
                         f"The server redirects to {found['location']}. Set that address."
                     )
-                if is_last or not is_temporary(operation, status, found):
-                    raise problem_of(status, found.get("content-type", ""), response.content)
+                problem = problem_of(response.status_code, found.get("content-type", ""), response.content)
+                if is_last or not is_temporary(operation, problem, found):
+                    raise problem
                 waits = seconds_to_wait(found.get("retry-after"), dt.datetime.now(dt.UTC))
             await self.backend.sleep(self.retries.pause(attempt, waits))
 
@@ -223,11 +220,6 @@ def _value(operation: Operation[T], response: httpx2.Response) -> T:
         raise UnexpectedResponse(f"{sentence}: {response.content[:100]!r}") from error
     found: T = decode(operation.returns, value)
     return found
-
-
-def _is_gone(operation: Operation[T], response: httpx2.Response) -> bool:
-    """Return whether an earlier attempt has deleted what a repeated one does not find."""
-    return operation.method == "DELETE" and response.status_code == 404
 
 
 def _broken(operation: Operation[T], error: Exception) -> Unreachable:

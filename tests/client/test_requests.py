@@ -138,18 +138,24 @@ class TestRetries:
     @pytest.mark.parametrize(
         ("operation", "status", "headers", "expected"),
         [
-            (operations.UNDO, 429, {}, True),
-            (operations.UNDO, 503, {"retry-after": "1"}, True),
+            (operations.APPEND, 429, {}, True),
+            (operations.APPEND, 503, {"retry-after": "1"}, True),
             (operations.RUN, 503, {"content-type": errors.PROBLEM}, False),
-            (operations.RUN, 502, {"content-type": "text/html"}, True),
-            (operations.UNDO, 502, {"content-type": "text/html"}, False),
+            (operations.UNDO, 502, {"content-type": "text/html"}, True),
+            (operations.APPEND, 502, {"content-type": "text/html"}, False),
             (operations.CREATE_IMPORT, 504, {}, True),
             (operations.RUN, 500, {}, False),
             (operations.RUN, 404, {}, False),
         ],
     )
     def test_temporary_failure(self, operation: Any, status: int, headers: Any, expected: bool) -> None:
-        assert is_temporary(operation, status, headers) is expected
+        assert is_temporary(operation, errors.Problem(status, {}), headers) is expected
+
+    def test_request_waits_for_its_own_earlier_attempt(self) -> None:
+        for kind, expected in (("idempotency-key-in-use", True), ("conflict", False)):
+            problem = errors.Problem(409, {"type": TYPES[kind].uri})
+            headers = {"content-type": errors.PROBLEM}
+            assert is_temporary(operations.UNDO, problem, headers) is expected
 
 
 class TestDecoding:

@@ -168,26 +168,15 @@ def test_own_key_is_sent(conversation: Conversation) -> None:
     assert conversation.keys == ["mine"]
 
 
-def test_operation_that_may_not_repeat_is_sent_once(conversation: Conversation) -> None:
+def test_operation_is_repeated_with_its_key_until_it_has_a_response(conversation: Conversation) -> None:
+    in_use = {"status_code": 409, "headers": PROBLEM, "json": {"type": "/idempotency-key-in-use/"}}
+    refused = {"status_code": 409, "headers": PROBLEM, "json": {"detail": "Nothing to undo."}}
     found = {"status_code": 200, "json": ACTION}
-    with pytest.raises(Unreachable, match=r"POST /runs/{run}/undo"):
-        conversation.hold([found, BROKEN], lambda client: client.run("a").undo())
-    assert [request.method for request in conversation.requests] == ["GET", "POST"]
-    assert conversation.bodies[1] == b'{"event": 5}'
-
-
-def test_request_that_was_never_sent_is_repeated(conversation: Conversation) -> None:
-    conflict = {"status_code": 409, "headers": PROBLEM, "json": {"detail": "Nothing to undo."}}
-    found = {"status_code": 200, "json": ACTION}
-    with pytest.raises(Conflict):
-        conversation.hold([found, UNSENT, conflict], lambda client: client.run("a").undo())
-    assert len(conversation.requests) == 3
-
-
-def test_deletion_whose_response_was_lost_is_done(conversation: Conversation) -> None:
-    missing = {"status_code": 404, "headers": PROBLEM, "json": {}}
-    conversation.hold([BROKEN, missing], lambda client: client.run("a").delete(confirmation="a"))
-    assert len(conversation.requests) == 2
+    with pytest.raises(Conflict, match=r"Nothing to undo\."):
+        conversation.hold([found, BROKEN, UNSENT, in_use, refused], lambda client: client.run("a").undo())
+    assert [request.method for request in conversation.requests] == ["GET", *["POST"] * 4]
+    assert {*conversation.bodies[1:]} == {b'{"event": 5}'}
+    assert len({*conversation.keys[1:]}) == 1
 
 
 def test_broken_upload_is_sent_again_from_its_start(conversation: Conversation, tmp_path: Path) -> None:
@@ -241,6 +230,7 @@ def test_broken_upload_of_a_large_file_continues_where_it_stopped(
     assert (conversation.bodies[1], conversation.bodies[3]) == (b"0123456789", b"456789")
     assert conversation.requests[3].headers["Upload-Offset"] == "4"
     assert seen[-1] == 10
+    assert [bool(key) for key in conversation.keys] == [True, False, False, False, False, False]
 
 
 def test_upload_without_progress_ends(
