@@ -1,13 +1,13 @@
 """The clients: blocking, and for event loops."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call
+from cognireview.client.area import Area, B, call, stream
 from cognireview.client.areas.gold_sets import GoldSets
 from cognireview.client.areas.jobs import Export, Import
 from cognireview.client.areas.leading import Escalations, Inbox, SpotChecks
@@ -44,10 +44,11 @@ class Site(Area[B]):
         """Return a run by its name. No request is sent."""
         return Run(self._transport, name)
 
-    @call
-    async def runs(self, *, archived: bool = False) -> list[RunDetails]:
-        """Return the runs that you may see, newest first, or the archived ones."""
-        return await self._transport.send(operations.RUNS, query={"archived": archived})
+    @stream
+    async def runs(self, *, archived: bool = False) -> AsyncIterator[RunDetails]:
+        """Yield the runs that you may see, newest first, or the archived ones."""
+        async for run in self._rows(operations.RUNS, {"archived": archived}):
+            yield run
 
     @call
     async def get_import(self, import_id: int) -> Import[B]:

@@ -22,7 +22,7 @@ Progress = Callable[[int, int | None], None]
 #: A file by its path, or its bytes.
 Source = str | Path | bytes
 #: A value of a filter of records. A list means any of its values.
-Filter = str | list[str]
+Filter = str | list[str] | dt.date
 BLOCK_BYTES = 256 * 1024
 JSON = "application/json"
 JSONL = "application/x-ndjson"

@@ -19,7 +19,7 @@ URL, TOKEN = "http://review.test", "cr_x"
 def blocking_types(client: Client) -> None:
     """Let mypy check the types of a blocking client."""
     run = client.run("nightly")
-    assert_type(client.runs(), list[RunDetails])
+    assert_type(client.runs(), Iterator[RunDetails])
     assert_type(run.claim(status="waiting"), Record | None)
     assert_type(run.records(model=["o1", "o2"]), Iterator[RecordRow])
     assert_type(run.import_file("a.jsonl", strict=True), Import)
@@ -32,7 +32,7 @@ def blocking_types(client: Client) -> None:
 async def asynchronous_types(client: AsyncClient) -> None:
     """Let mypy check the types of an asynchronous client."""
     run = client.run("nightly")
-    assert_type(await client.runs(), list[RunDetails])
+    assert_type(client.runs(), AsyncIterator[RunDetails])
     assert_type(await run.claim(status="waiting"), Record | None)
     assert_type(run.records(model=["o1", "o2"]), AsyncIterator[RecordRow])
     assert_type(await run.import_file("a.jsonl", strict=True), AsyncImport)
@@ -121,5 +121,5 @@ def test_blocking_client_waits_between_attempts(monkeypatch: pytest.MonkeyPatch)
     answers = iter([httpx2.Response(503, headers={"Retry-After": "7"}), httpx2.Response(200, json=[])])
     http = httpx2.Client(transport=httpx2.MockTransport(lambda _: next(answers)))
     with Client(URL, TOKEN, http=http, retries=Retries(times=1)) as client:
-        assert client.runs() == []
+        assert [*client.runs()] == []
     assert pauses == [7]

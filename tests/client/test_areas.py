@@ -120,7 +120,7 @@ def test_inbox_lists_and_dismisses_a_failed_job(of_max: Client, of_ana: Client, 
     [question] = of_max.escalations.all(run="nightly")
     of_max.escalations.resolve(question.id, "returned", answer="Yes.")
     of_ana.escalations.mark_read(question.id)
-    assert of_ana.escalations.own()[0].answer_read_at is not None
+    assert next(of_ana.escalations.own()).answer_read_at is not None
 
 
 def test_spot_checks_are_drawn_and_completed(of_max: Client, of_ana: Client) -> None:

@@ -53,7 +53,7 @@ def run(client: Client) -> ClientRun:
 def test_run_is_renamed_archived_and_deleted(client: Client, run: ClientRun) -> None:
     assert run.rename("weekly").name == run.name == "weekly"
     assert run.archive().archived_at
-    assert client.runs() == []
+    assert [*client.runs()] == []
     assert [one.name for one in client.runs(archived=True)] == ["weekly"]
     assert run.unarchive().archived_at is None
     with pytest.raises(Invalid):
@@ -226,7 +226,7 @@ def test_refusals_have_their_class(
     with client_of(ana, live_server, "read") as of_ana, pytest.raises(Forbidden):
         of_ana.run("nightly").claim()
     with Client(live_server.url, "cr_none") as unknown, pytest.raises(Unauthenticated):
-        unknown.runs()
+        next(unknown.runs())
     with pytest.raises(NotFound) as missing:
         client.run("none").details()
     assert missing.value.title == "Not found"

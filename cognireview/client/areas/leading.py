@@ -22,10 +22,11 @@ class Escalations(Area[B]):
             for escalation in page.escalations:
                 yield escalation
 
-    @call
-    async def own(self) -> list[Escalation]:
-        """Return your 20 latest escalations with their answers, the newest first."""
-        return await self._transport.send(operations.OWN_ESCALATIONS)
+    @stream
+    async def own(self) -> AsyncIterator[Escalation]:
+        """Yield your escalations with their answers, the newest first."""
+        async for escalation in self._rows(operations.OWN_ESCALATIONS):
+            yield escalation
 
     @call
     async def resolve(

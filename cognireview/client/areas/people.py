@@ -60,10 +60,11 @@ class People(Area[B]):
 class Invitations(Area[B]):
     """Invitations to the site, for admins."""
 
-    @call
-    async def all(self) -> list[Invitation]:
-        """Return the pending invitations and password links."""
-        return await self._transport.send(operations.INVITATIONS)
+    @stream
+    async def all(self) -> AsyncIterator[Invitation]:
+        """Yield the pending invitations and password links."""
+        async for invitation in self._rows(operations.INVITATIONS):
+            yield invitation
 
     @call
     async def invite(self, people: Iterable[Invitee]) -> list[NewInvitation]:
