@@ -36,7 +36,7 @@ def test_lead_adjudicates_disagreeing_reviews(
     log_in_instead(page, live_server, lea)
     page.goto(f"{live_server.url}/inbox/")
     page.get_by_role("link", name="Task 7 · a-model").click()
-    page.get_by_role("button", name="Review this").click()
+    page.get_by_role("button", name="Compare and decide").click()
     beside = page.get_by_role("row", name="Depth differs")
     expect(beside).to_contain_text("It ends with")
     expect(beside.locator(".katex")).to_have_count(1)

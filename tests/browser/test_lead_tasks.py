@@ -13,7 +13,7 @@ from reviews.queue import claims
 from reviews.review import escalations
 from tests.browser.conftest import open_runs
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import evaluations
+from tests.support.work import SCORES, decide, evaluations
 
 pytestmark = pytest.mark.django_db(transaction=True)
 COUNTED = dict(
@@ -78,6 +78,28 @@ def test_keys_move_through_the_inbox_and_settle_an_item_beside_the_list(
     expect(pane).to_be_hidden()
     expect(page.get_by_placeholder("Your answer")).to_have_count(2)
     expect(page.get_by_placeholder("Your answer").first).to_be_visible()
+
+
+def test_digit_takes_the_side_of_a_reviewer_beside_the_inbox(
+    page: Page, live_server: LiveServer, ana: User, bo: User, lea: User
+) -> None:
+    run = RunFactory.create(overlap_share=1, overlap=2)
+    other = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": ""}}
+    records = EvaluationFactory.create_batch(2, run=run)
+    for record in records:
+        decide(record, ana)
+        decide(record, bo, scores=other)
+    open_runs(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/inbox/")
+    pane = page.locator("#inbox-pane")
+    expect(pane).to_contain_text(records[0].title)
+    expect(pane.get_by_role("button", name="Take bo's")).to_contain_text("2")
+    page.keyboard.press("2")
+    expect(page.get_by_role("status").first).to_contain_text(f"Settled: {records[0].title}.")
+    expect(pane).to_contain_text(records[1].title)
+    records[0].refresh_from_db()
+    assert records[0].review
+    assert records[0].review.corrected_scores == other
 
 
 def test_records_of_a_run_are_split_among_three_people(
