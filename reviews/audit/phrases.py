@@ -53,6 +53,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "bulk undo prioritise": "undid a change of priority",
         "bulk undo release": "undid a release of records",
         "draw spot checks": "drew spot checks of {reviewer}",
+        "select spot checks": "selected {records} decisions for spot checks",
         "agree to spot check": "agreed with {record} in a spot check",
         "start known answers": "started a check with {records} known answers",
         "end known answers": "ended a check with {records} known answers",

@@ -42,7 +42,7 @@ _CONDITIONS = {
     & ~Q(verdict=F("judged_verdict")),
     "fast": Q(active_ms__lt=Cast("words", BigIntegerField()) * MS_PER_WORD),
     "blind": Q(blind_scores__isnull=False),
-    "checked": Q(spot_check__isnull=False) & ~Q(spot_check__outcome=SpotCheck.Outcome.OPEN),
+    "checked": Q(spot_check__is_selected=False) & ~Q(spot_check__outcome=SpotCheck.Outcome.OPEN),
 }
 
 

@@ -46,7 +46,7 @@ DEFINITIONS = {
     "overturned": "Decisions that someone later changed, reopened, or replaced by an import, with the "
     "reason.",
     "agreement_rate": "The share of spot-checked decisions that the lead agreed with, neither corrected nor "
-    "reopened. Interval: Wilson 1927, at 95%.",
+    "reopened. Decisions that a lead selected do not count. Interval: Wilson 1927, at 95%.",
 }
 
 
@@ -241,7 +241,8 @@ def _overturned(selection: WorkSelection) -> _Figures:
 
 
 def _checked(selection: WorkSelection) -> _Figures:
-    completed = SpotCheck.objects.exclude(outcome=SpotCheck.Outcome.OPEN).filter(selection.of_reviews())
+    drawn = SpotCheck.objects.filter(selection.of_reviews(), is_selected=False)
+    completed = drawn.exclude(outcome=SpotCheck.Outcome.OPEN)
     agreed = Count("pk", filter=Q(outcome=SpotCheck.Outcome.AGREED))
     rows = completed.values_list("reviewer").annotate(checked=Count("pk"), upheld=agreed)
     return {pk: {"checked": checked, "upheld": upheld} for pk, checked, upheld in rows}

@@ -4,6 +4,7 @@ A lead draws decisions of one reviewer, and checks these. Decisions of a run's s
 they are made (`review.standing_sample`), and any other lead checks them.
 """
 
+from collections.abc import Sequence
 from typing import Unpack
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from django.utils import timezone
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events
 from reviews.dashboard.selection import WorkSelection
-from reviews.models import Review, SpotCheck, User
+from reviews.models import Review, Run, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
 from reviews.queue import claims
@@ -43,15 +44,8 @@ def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck
         raise Denied("Choose one other reviewer for a spot check.")
     # The lock serialises concurrent draws, so that they draw different decisions.
     User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
-    candidates = Review.objects.by_reviewers().filter(selection.condition(), spot_check=None)
-    candidates = candidates.filter(run__archived_at=None)
-    current = candidates.filter(evaluation__review=F("pk"), evaluation__is_outdated=False)
-    current = current.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)
-    drawn = current.order_by("?").only("pk", "run", "reviewer")[: min(count, MOST_DRAWN)]
-    checks = SpotCheck.objects.bulk_create(
-        SpotCheck(review=review, run_id=review.run_id, reviewer_id=review.reviewer_id, drawn_by=actor)
-        for review in drawn
-    )
+    drawn = _unchecked().filter(selection.condition()).order_by("?")[: min(count, MOST_DRAWN)]
+    checks = _create(drawn, actor)
     events.record(
         "draw spot checks",
         actor=actor,
@@ -60,6 +54,44 @@ def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck
         reviews=[one.review_id for one in checks],
     )
     return list(_loaded(SpotCheck.objects.filter(pk__in=[one.pk for one in checks]).order_by("pk")))
+
+
+@transaction.atomic
+def select(*, run: Run, records: Sequence[int], actor: User) -> list[SpotCheck]:
+    """Create checks of the current decisions of selected records, at most `MOST_DRAWN`, in their order.
+
+    The actor's own decisions and those checked before are left out. No share of agreement counts selected
+    decisions, because they are no random sample.
+    """
+    check(actor, "lead_review")
+    # The same lock as in `draw`, for each reviewer.
+    found = _unchecked().filter(run=run, evaluation__in=records).exclude(reviewer=actor)
+    people = User.objects.filter(pk__in=found.values("reviewer")).order_by("pk")
+    list(people.select_for_update(no_key=True).values_list("pk"))
+    checks = _create(found.order_by("evaluation")[:MOST_DRAWN], actor, is_selected=True)
+    if reviews := [one.review_id for one in checks]:
+        events.record("select spot checks", actor=actor, run=run, records=len(reviews), reviews=reviews)
+    return checks
+
+
+def _unchecked() -> QuerySet[Review]:
+    """Return the current decisions that were never drawn nor selected, without those of archived runs."""
+    rows = Review.objects.by_reviewers().filter(spot_check=None, run__archived_at=None)
+    current = rows.filter(evaluation__review=F("pk"), evaluation__is_outdated=False)
+    return current.exclude(evaluation__human_review_status__in=QUEUE_STATUSES)
+
+
+def _create(reviews: QuerySet[Review], actor: User, *, is_selected: bool = False) -> list[SpotCheck]:
+    return SpotCheck.objects.bulk_create(
+        SpotCheck(
+            review=review,
+            run_id=review.run_id,
+            reviewer_id=review.reviewer_id,
+            drawn_by=actor,
+            is_selected=is_selected,
+        )
+        for review in reviews.only("pk", "run", "reviewer")
+    )
 
 
 @transaction.atomic

@@ -2498,6 +2498,13 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "is_selected",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="Whether a lead selected it. No share of agreement counts it.",
+                    ),
+                ),
                 ("drawn_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "outcome",

@@ -98,7 +98,7 @@ class Overturn(models.Model):
 
 
 class SpotCheck(models.Model):
-    """A decision drawn at random for a lead to check. Each decision is drawn at most once."""
+    """A decision for a lead to check, drawn at random or selected. Each decision is checked at most once."""
 
     class Outcome(models.TextChoices):
         OPEN = "open"
@@ -118,6 +118,9 @@ class SpotCheck(models.Model):
         related_name="+",
         db_index=False,
         help_text="The lead who drew it, and checks it. None for the standing sample of the run.",
+    )
+    is_selected = models.BooleanField(
+        db_default=False, help_text="Whether a lead selected it. No share of agreement counts it."
     )
     drawn_at = models.DateTimeField(db_default=Now())
     outcome = models.CharField(max_length=10, choices=Outcome, db_default=Outcome.OPEN)

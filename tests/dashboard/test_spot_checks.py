@@ -67,6 +67,33 @@ class TestDraw:
                 spot_checks.draw(selection=WorkSelection(run, reviewer=reviewer), count=1, actor=actor)
 
 
+class TestSelect:
+    def test_selected_decisions_of_others_are_checked_once_and_count_in_no_share(
+        self, run: Run, ana: User, bo: User, lea: User
+    ) -> None:
+        first, second, own, waiting, other = evaluations(run, tasks=["1"] * 5)
+        for record, person in ((first, ana), (second, bo), (own, lea), (other, ana)):
+            decide(record, person)
+        elsewhere = EvaluationFactory.create()
+        decide(elsewhere, ana)
+        keys = [one.pk for one in (first, second, own, waiting, elsewhere)]
+        made = spot_checks.select(run=run, records=keys, actor=lea)
+        assert [one.review.evaluation_id for one in made] == [first.pk, second.pk]
+        assert spot_checks.select(run=run, records=keys, actor=lea) == []
+        assert list(spot_checks.open_checks(lea)) == made
+        detail = {"records": 2, "reviews": [one.review_id for one in made]}
+        assert AuditEvent.objects.filter(action="select spot checks").earliest("pk").detail == detail
+        spot_checks.agree(check_id=made[0].pk, actor=lea)
+        [figures] = reviewer_figures(WorkSelection(run, reviewer=ana))
+        assert figures.checked == 0
+        [drawn] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=9, actor=lea)
+        assert drawn.review.evaluation_id == other.pk
+
+    def test_only_leads_select(self, run: Run, ana: User) -> None:
+        with pytest.raises(Denied):
+            spot_checks.select(run=run, records=[], actor=ana)
+
+
 class TestOpenChecks:
     def test_open_checks_are_own_draws_oldest_first(self, run: Run, ana: User, lea: User, max: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 3):

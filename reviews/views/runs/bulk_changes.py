@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts.permissions import check, people_in
-from reviews.dashboard import bulk_changes, workload
+from reviews.dashboard import bulk_changes, spot_checks, workload
 from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind, SplitPreview
 from reviews.dashboard.splitting import Share, Split, SplitRefused
 from reviews.dashboard.workload import Workload
@@ -29,8 +29,8 @@ MAX_SELECTED = 1_000
 MAX_NOTE = 2_000
 # Parameter prefixes of a split: a person's number of records.
 NUMBER = "number:"
-# The actions of the page: a kind, or the end of assignments.
-UNASSIGN = "unassign"
+# The actions of the page: a kind, the end of assignments, or spot checks of selected records.
+UNASSIGN, CHECK = "unassign", "check"
 ACTIONS = {
     Kind.ASSIGN: "Assign",
     Kind.SPLIT: "Split",
@@ -39,6 +39,7 @@ ACTIONS = {
     Kind.DUE: "Due date",
     Kind.ESCALATE: "Escalate",
     Kind.RELEASE: "Release",
+    CHECK: "Spot check",
 }
 
 
@@ -75,6 +76,8 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
     run = load_run(request, run_pk, "lead_review")
     sent = request.POST if request.method == "POST" else request.GET
     filters = Filters.from_query_string(sent.get("list", ""))
+    if request.method == "POST" and sent.get("kind") == CHECK:
+        return _select_checks(request, run, filters)
     entered = _read(run, filters, sent)
     status = HTTPStatus.OK
     if request.method == "POST":
@@ -89,6 +92,16 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
     context = _context(request, run, filters, entered, sent)
     return render(request, "runs/bulk_change.html", context, status=status)
+
+
+def _select_checks(request: Request, run: Run, filters: Filters) -> HttpResponse:
+    """Create spot checks of the selected records and open the first, or go back if there are none."""
+    made = spot_checks.select(run=run, records=_selected(request.POST) or (), actor=request.user)
+    if made:
+        messages.success(request, f"Selected {_records(len(made))} for spot checks.")
+        return redirect("spot-check", made[0].pk)
+    messages.info(request, "No record with somebody else's decision that was not checked before is selected.")
+    return redirect(_change_address(run, filters))
 
 
 @require_POST
@@ -121,6 +134,8 @@ def _read(run: Run, filters: Filters, sent: QueryDict) -> Entered:
     action = sent.get("kind", "")
     if action not in ACTIONS:
         return Entered(Kind.ASSIGN, None)
+    if action == CHECK:
+        return Entered(CHECK, None)
     if action == Kind.ASSIGN and sent.get("to") == NOBODY:
         action = UNASSIGN
     kind = Kind.ASSIGN if action == UNASSIGN else Kind(action)

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from reviews.dashboard import bulk_changes
-from reviews.models import BulkChange, Run, User
+from reviews.models import BulkChange, Run, SpotCheck, User
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
@@ -174,3 +174,19 @@ def test_applied_action_is_confirmed(
 ) -> None:
     evaluations(run, tasks=["1"], assigned_to=bo, due_on="2026-12-01")
     assert sentence in text(as_lea.post(reverse("bulk-change", args=[run.pk]), sent, follow=True))
+
+
+def test_selected_decisions_are_spot_checked_one_by_one(as_lea: Client, run: Run, ana: User) -> None:
+    first, waiting, second = evaluations(run, tasks=["1", "2", "3"])
+    for record in (first, second):
+        decide(record, ana)
+    address = reverse("bulk-change", args=[run.pk])
+    form = {"kind": "check", "record": [str(one.pk) for one in (second, waiting, first)]}
+    assert "Check decisions" in text(as_lea.get(address, form))
+    assert "Select decided records in the list first." in text(as_lea.get(address, {"kind": "check"}))
+    page = text(as_lea.post(address, form, follow=True))
+    assert "Selected 2 records for spot checks." in page
+    assert first.title in page
+    assert SpotCheck.objects.filter(is_selected=True, drawn_by__username="lea").count() == 2
+    for sent in (form, {"kind": "check"}):
+        assert "that was not checked before is selected" in text(as_lea.post(address, sent, follow=True))
