@@ -14,7 +14,7 @@ from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
 from reviews.models import Webhook, WebhookDelivery
-from reviews.notifications.event_types import EVENTS
+from reviews.notifications.event_types import WEBHOOK_EVENTS
 from reviews.webhooks import allowlist, deliveries
 
 router = Router(tags=["webhooks"])
@@ -59,7 +59,7 @@ class WebhookIn(Body):
         default=[deliveries.REVIEWED],
         min_length=1,
         max_length=100,
-        json_schema_extra={"items": {"type": "string", "enum": [*EVENTS]}},
+        json_schema_extra={"items": {"type": "string", "enum": [*WEBHOOK_EVENTS]}},
     )
 
 
@@ -79,7 +79,7 @@ def list_webhooks(
 def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
     """Add a webhook. The response contains its secret."""
     check(request.user, "manage_webhooks")
-    if unknown := [name for name in sent.events if name not in EVENTS]:
+    if unknown := [name for name in sent.events if name not in WEBHOOK_EVENTS]:
         raise invalid_field("events", f"Unknown event: {unknown[0][:100]}.")
     run = get_run(sent.run, request.user) if sent.run is not None else None
     try:

@@ -141,9 +141,8 @@ def _finish(export_id: int) -> None:
         return
     export.state, export.error, export.finished_at = Export.State.DONE, "", timezone.now()
     export.save(update_fields=["state", "error", "finished_at"])
-    record_export(
-        export_options(export), export.created_by, {name: getattr(export, name) for name in FIGURES}
-    )
+    figures = {name: getattr(export, name) for name in FIGURES}
+    record_export(export_options(export), export.created_by, figures | {"export": export.pk})
 
 
 def _locked(export_id: int) -> Export:

@@ -30,7 +30,7 @@ _ANSWERED = {
 
 
 class Occurrence(NamedTuple):
-    """Something of which people and webhooks are notified."""
+    """Something of which people and webhooks are notified, or webhooks only (without people)."""
 
     event: str
     people: Iterable[User]
@@ -116,8 +116,8 @@ def _raised(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
     does = "has a question about" if event.detail.get("kind") == "question" else "can't judge"
     note = str(event.detail.get("note", ""))
     text = f"{_actor(event)} {does} {record.title} in {event.run_name}{_quote(note)}"
-    people = _concerned(event, run, "escalation.raised")
-    yield Occurrence("escalation.raised", people, text, _path(record), {"record": event.record})
+    people = _concerned(event, run, "escalation.opened")
+    yield Occurrence("escalation.opened", people, text, _path(record), {"record": event.record})
 
 
 def _answered(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
@@ -131,6 +131,21 @@ def _answered(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
     asker = people_in(run).filter(pk=one.raised_by_id)
     data = {"record": event.record, "raised_by": one.raised_by.username}
     yield Occurrence("escalation.answered", asker, text + _quote(one.answer), _path(one.evaluation), data)
+
+
+def _decided(event: AuditEvent, _run: Run | None) -> Iterable[Occurrence]:
+    version = event.detail.get("version")  # none if a conflict was resolved for the decision made here
+    if version and event.evaluation_id:
+        text = f"{_actor(event)} decided {event.record} in {event.run_name}."
+        path = reverse("evaluation", args=[event.evaluation_id])
+        data = {"record": event.record, "version": version, "decided_by": event.actor_name}
+        yield Occurrence("record.decided", (), text, path, data)
+
+
+def _decided_with_answer(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
+    """Yield a new current decision, and the answer to the escalation that it ended."""
+    yield from _decided(event, run)
+    yield from _answered(event, run)
 
 
 def _disagreed(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
@@ -169,16 +184,20 @@ def _records(count: int) -> str:
 
 
 def _imported(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
-    if run is None:
+    if run is None or event.source is None:
         return
-    conflicts = int(event.detail.get("counts", {}).get("conflicts", 0))
+    path = reverse("import", args=[event.source.pk])
+    counts = event.detail.get("counts", {})
+    data = {"import_id": event.source.pk, "file_name": event.source.file_name, "counts": counts}
+    yield Occurrence("import.finished", (), f"A file was imported into {run.name}.", path, data)
+    conflicts = int(counts.get("conflicts", 0))
     if conflicts:
         decisions = "1 decision" if conflicts == 1 else f"{conflicts:,} decisions"
         text = f"A file imported into {run.name} conflicts with {decisions}."
         people, path = _concerned(event, run, "conflicts.found"), reverse("conflicts", args=[run.pk])
         yield Occurrence("conflicts.found", people, text, path, {"conflicts": conflicts})
     # Later files extend the rubric, which waits already.
-    if run.is_rubric_proposed and event.source and event.source.sequence == 1:
+    if run.is_rubric_proposed and event.source.sequence == 1:
         text = f"The rubric of {run.name} was inferred from its file. Confirm it or change it."
         people, path = _concerned(event, run, "rubric.inferred"), reverse("run-settings", args=[run.pk])
         yield Occurrence("rubric.inferred", people, text, path, {})
@@ -195,7 +214,18 @@ def _failed(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
     admins = User.objects.filter(is_admin).values("pk")
     people = everyone.filter(Q(pk__in=admins) | Q(pk=event.actor_id or 0))
     error = str(event.detail.get("error", ""))
-    yield Occurrence("job.failed", people, f"{what} failed{_quote(error)}", path, {"error": error})
+    data = {"import_id" if is_import else "export_id": key, "error": error}
+    name = "import.failed" if is_import else "export.failed"
+    yield Occurrence(name, people, f"{what} failed{_quote(error)}", path, data)
+
+
+def _exported(event: AuditEvent, _run: Run | None) -> Iterable[Occurrence]:
+    """Yield an export that a job has built. One that was sent as it was built has no page."""
+    key = event.detail.get("export")
+    if key:
+        path, text = reverse("export-page", args=[key]), f"An export of {event.run_name} is ready."
+        data = {"export_id": key, "sha256": event.detail.get("sha256")}
+        yield Occurrence("export.ready", (), text, path, data)
 
 
 def _reviewed(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
@@ -207,15 +237,15 @@ def _reviewed(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
 _OCCURRENCES: dict[str, Callable[[AuditEvent, Run | None], Iterable[Occurrence]]] = {
     "escalate": _raised,
     "resolve escalation": _answered,
-    "submit": _answered,
-    "resolve": _answered,
-    "revise": _answered,
+    **dict.fromkeys(("submit", "resolve", "revise"), _decided_with_answer),
+    **dict.fromkeys(("restore", "close", "resolve conflict"), _decided),
     "disagreement": _disagreed,
     "bulk assign": _assigned,
     "bulk split": _assigned,
     "records due": _due,
     "import": _imported,
     "import failed": _failed,
+    "export": _exported,
     "export failed": _failed,
     "run reviewed": _reviewed,
 }

@@ -36,16 +36,25 @@ class EventType(NamedTuple):
 
 
 EVENTS: dict[str, EventType] = {
-    "escalation.raised": EventType("A record is sent to a lead", "lead_review", When.AT_ONCE),
+    "escalation.opened": EventType("A record is sent to a lead", "lead_review", When.AT_ONCE),
     "escalation.answered": EventType("A lead answers your question", "review_evaluation", When.AT_ONCE),
     "disagreement.found": EventType("Reviewers disagree", "lead_review", When.DAILY),
     "records.assigned": EventType("Records are assigned to you", "review_evaluation", When.AT_ONCE),
     "records.due": EventType("Your records are due tomorrow", "review_evaluation", When.AT_ONCE),
     "conflicts.found": EventType("A file conflicts with decisions", "resolve_conflict", When.DAILY),
-    "job.failed": EventType("An import or export fails", "export_run", When.AT_ONCE),
+    "import.failed": EventType("An import fails", "export_run", When.AT_ONCE),
+    "export.failed": EventType("An export fails", "export_run", When.AT_ONCE),
     "run.reviewed": EventType("A run is reviewed", "lead_review", When.DAILY),
     "rubric.inferred": EventType("A rubric waits for confirmation", "configure_run", When.DAILY),
 }
+# Name -> description of the events of which webhooks are notified, and people are not.
+_OF_WEBHOOKS = {
+    "record.decided": "A record has a new current decision",
+    "import.finished": "An import is done",
+    "export.ready": "An export can be downloaded",
+}
+# Name -> description of all events of webhooks.
+WEBHOOK_EVENTS = {name: event.title for name, event in EVENTS.items()} | _OF_WEBHOOKS
 
 
 def offered_to(person: User) -> dict[str, EventType]:

@@ -168,6 +168,7 @@ class TestBuilding:
             "lines": 3,
             "lines_changed": 0,
             "lines_left_out": 0,
+            "export": export.pk,
         }
 
     def test_repeated_build_changes_nothing(self, run: Run, lea: User) -> None:

@@ -1,6 +1,8 @@
 """Notifications from the audit log: who is notified of what, once."""
 
 import datetime as dt
+from typing import Any
+from uuid import uuid4
 
 import orjson
 import pytest
@@ -15,14 +17,15 @@ from reviews.exports.output import ExportOptions
 from reviews.models import Escalation, Evaluation, Notification, Run, User, Webhook, WebhookDelivery
 from reviews.notifications import event_types
 from reviews.notifications.audit_walk import notify_of_next_events
-from reviews.notifications.event_types import EVENTS, When
+from reviews.notifications.event_types import EVENTS, WEBHOOK_EVENTS, When
 from reviews.queue import due_dates
 from reviews.queue.members import configure_members
-from reviews.review import escalations
+from reviews.review import decisions, escalations
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
 from tests.runs.test_deletion import seal
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+from tests.support.lines import file_of, import_data, line
 from tests.support.rubrics import rubric_data
 from tests.support.work import SCORES, decide
 
@@ -159,8 +162,8 @@ def test_events_of_a_deleted_run_are_left_out(run: Run, ana: User) -> None:
 
 
 def test_choices_decide_who_is_mailed_when(run: Run, ana: User, lea: User, max: User) -> None:
-    event_types.choose(person=lea, choices={"escalation.raised": When.OFF})
-    event_types.choose(person=max, choices={"escalation.raised": When.DAILY})
+    event_types.choose(person=lea, choices={"escalation.opened": When.OFF})
+    event_types.choose(person=max, choices={"escalation.opened": When.DAILY})
     asked(run, ana)
     assert [name for name, _ in notified()] == ["max"]
     due = Notification.objects.get().due_at
@@ -183,9 +186,9 @@ def test_person_without_an_address_has_no_notifications(run: Run, ana: User) -> 
 def test_webhooks_get_the_events_that_they_chose(run: Run, ana: User, max: User, settings: Settings) -> None:
     settings.WEBHOOK_HOSTS = ["hooks.example.org"]
     for address, its_run, chosen in (
-        ("every", None, ["escalation.raised"]),
-        ("this", run, [*EVENTS]),
-        ("other-run", RunFactory.create(), [*EVENTS]),
+        ("every", None, ["escalation.opened"]),
+        ("this", run, [*WEBHOOK_EVENTS]),
+        ("other-run", RunFactory.create(), [*WEBHOOK_EVENTS]),
         ("other-event", None, ["run.reviewed"]),
     ):
         deliveries.add_webhook(
@@ -196,7 +199,77 @@ def test_webhooks_get_the_events_that_they_chose(run: Run, ana: User, max: User,
     sent = WebhookDelivery.objects.select_related("webhook").order_by("webhook")
     assert [one.webhook.url.rpartition("/")[2] for one in sent] == ["every", "this"]
     message = orjson.loads(sent[0].body)
-    assert message["type"] == "escalation.raised"
+    assert message["type"] == "escalation.opened"
     assert message["data"]["record"] == raised.evaluation.evaluation_id
     assert message["data"]["run"] == "Algebra"
     assert Webhook.objects.count() == 4
+
+
+class TestEventsOfWebhooks:
+    """Events of which programs are notified, and people are not."""
+
+    @pytest.fixture(autouse=True)
+    def _webhook(self, run: Run, max: User, settings: Settings) -> None:
+        settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+        url = "https://hooks.example.org/"
+        deliveries.add_webhook(url=url, run=run, actor=max, events=[*WEBHOOK_EVENTS])
+
+    def messages(self) -> list[tuple[str, dict[str, Any]]]:
+        """Notify of all events so far. Return the messages without text and path."""
+        notified()
+        assert not Notification.objects.filter(event__in=WEBHOOK_EVENTS.keys() - EVENTS.keys()).exists()
+        bodies = [orjson.loads(one.body) for one in WebhookDelivery.objects.order_by("pk")]
+        hidden = ("text", "path")
+        return [
+            (body["type"], {name: value for name, value in body["data"].items() if name not in hidden})
+            for body in bodies
+        ]
+
+    def test_every_new_current_decision_is_reported(self, run: Run, ana: User, bo: User, lea: User) -> None:
+        record = EvaluationFactory.create(run=run)
+        decide(record, ana)
+        record.refresh_from_db()
+        decide(record, lea, by=decisions.revise)
+        decisions.restore(
+            evaluation_id=record.pk,
+            actor=lea,
+            version=Evaluation.objects.get(pk=record.pk).version,
+            submission=uuid4(),
+            restored=1,
+            reason="A typo.",
+        )
+        decided = {"run": "Algebra", "record": record.evaluation_id}
+        assert self.messages() == [
+            ("record.decided", decided | {"version": version, "decided_by": name})
+            for version, name in ((1, "ana"), (2, "lea"), (3, "lea"))
+        ]
+
+    def test_open_independent_review_is_not_reported(self, run: Run, ana: User, bo: User) -> None:
+        Run.objects.update(overlap_share=1, overlap=2)
+        record = EvaluationFactory.create(run=run)
+        decide(record, ana)
+        assert self.messages() == []
+        decide(Evaluation.objects.get(pk=record.pk), bo)
+        data = {"run": "Algebra", "record": record.evaluation_id, "version": 2, "decided_by": "bo"}
+        assert self.messages() == [("record.decided", data)]
+
+    def test_finished_import_is_reported_with_its_counts(self, run: Run) -> None:
+        source = import_data(file_of(line("a"), b"no record"), run=run.name)
+        data = {
+            "run": "Algebra",
+            "import_id": source.pk,
+            "file_name": "Algebra.jsonl",
+            "counts": source.counts,
+        }
+        assert self.messages()[0] == ("import.finished", data)
+        assert source.counts["rejected"] == 1
+
+    def test_ready_export_is_reported_and_a_streamed_one_is_not(self, run: Run, lea: User) -> None:
+        import_data(file_of(line("a")), run=run.name)
+        list(export_jobs.stream_export(ExportOptions(run), lea))
+        export = export_jobs.enqueue(ExportOptions(run), lea)
+        export_jobs.build(export.pk, lambda: None)
+        export.refresh_from_db()
+        data = {"run": "Algebra", "export_id": export.pk, "sha256": export.sha256}
+        found = [one for one in self.messages() if one[0].startswith("export")]
+        assert found == [("export.ready", data)]

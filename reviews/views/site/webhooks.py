@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reviews.http.request import Request
 from reviews.models import Run
-from reviews.notifications.event_types import EVENTS
+from reviews.notifications.event_types import WEBHOOK_EVENTS
 from reviews.views.access import requires
 from reviews.webhooks import allowlist, deliveries
 
@@ -32,7 +32,7 @@ class WebhookForm(forms.Form):
         widget=forms.Select(attrs={"class": "input"}),
     )
     events = forms.MultipleChoiceField(
-        choices=[(name, event.title) for name, event in EVENTS.items()],
+        choices=[*WEBHOOK_EVENTS.items()],
         initial=[deliveries.REVIEWED],
         label="Events",
         widget=forms.CheckboxSelectMultiple,
@@ -82,7 +82,7 @@ def webhook(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     context = {
         "webhook": found,
-        "events": [EVENTS[name].title for name in found.events if name in EVENTS],
+        "events": [WEBHOOK_EVENTS[name] for name in found.events if name in WEBHOOK_EVENTS],
         "deliveries": deliveries.webhook_deliveries(found),
         "shown": deliveries.SHOWN,
     }

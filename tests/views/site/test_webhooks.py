@@ -72,14 +72,14 @@ class TestAddWebhook:
         self, as_max: Client, max: User
     ) -> None:
         run = RunFactory.create(name="nightly")
-        sent = {"url": URL, "run": run.pk, "events": ["run.reviewed", "job.failed"]}
+        sent = {"url": URL, "run": run.pk, "events": ["run.reviewed", "import.failed"]}
         assert as_max.post(reverse("add-webhook"), sent)["Location"].startswith(reverse("reauthenticate"))
         assert not Webhook.objects.exists()
         as_max.post(reverse("reauthenticate"), {"password": PASSWORD})
         page = text(as_max.post(reverse("add-webhook"), sent))
         made = Webhook.objects.get()
         assert (made.url, made.run, made.created_by) == (URL, run, max)
-        assert made.events == ["run.reviewed", "job.failed"]
+        assert made.events == ["run.reviewed", "import.failed"]
         assert re.search(r'value="whsec_[A-Za-z0-9+/]{43}="', page)
         for name, arguments in (("webhooks", []), ("webhook", [made.pk])):
             assert "whsec_" not in text(as_max.get(reverse(name, args=arguments)))
