@@ -253,10 +253,14 @@ class _Extrapolation:
 
     def _calm(self, within: FloatArray) -> FloatArray:
         """Return how much less the ratings of each group vary than those within all groups, from 0 to 1."""
+        expected = float(np.trace(within))
+        if expected < _NEGLIGIBLE:
+            # No ratings vary within a group, and what is left of their variance is rounding.
+            return np.ones(self.groups)
         key = self.rating_group - UNCOVERED
         squares = self.values.sums(key, self.weight, self.groups + 1, power=2)[1:].sum(axis=1)
         varies = squares / np.maximum(1, self.records) - (self.means**2).sum(axis=1)
-        calm: FloatArray = np.clip(1 - varies / max(_NEGLIGIBLE, float(np.trace(within))), 0, 1)
+        calm: FloatArray = np.clip(1 - varies / expected, 0, 1)
         return calm
 
 

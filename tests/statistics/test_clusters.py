@@ -207,6 +207,22 @@ class TestPopulation:
             assert high - low > 1e-3
             assert 0 <= compared.p <= 1
 
+    @pytest.mark.parametrize("weight", [1 / 0.3, 1 / 0.07, 0.1])
+    def test_interval_of_cells_without_errors_does_not_depend_on_rounding(self, weight: float) -> None:
+        found = [
+            ratio(
+                cluster_totals(
+                    Sample(np.repeat(np.arange(3), 37), np.arange(111), np.full(111, each)),
+                    np.repeat([[1.0, 1.0], [0.0, 1.0], [0.0, 1.0]], 37, axis=0),
+                    Population([("0", name) for name in "abc"], np.full(3, 1000), [np.arange(1000)] * 3),
+                ),
+                0,
+                1,
+            )
+            for each in (1.0, weight)
+        ]
+        assert (found[1].low, found[1].high) == pytest.approx((found[0].low, found[0].high), rel=1e-9)
+
     def test_more_ratings_give_a_narrower_interval(self) -> None:
         estimates = []
         for n in (50, 200, 800):
