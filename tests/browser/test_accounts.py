@@ -19,7 +19,7 @@ from reviews.accounts import people
 from reviews.accounts.permissions import role_of
 from reviews.models import AuditEvent, Evaluation, User
 from reviews.queue import claims
-from tests.browser.conftest import log_in, log_out
+from tests.browser.conftest import log_in, log_out, open_runs, start_session
 from tests.support import oidc_provider
 from tests.support.factories import PASSWORD, EvaluationFactory
 from tests.support.oidc_provider import Provider
@@ -123,7 +123,7 @@ class TestAuthenticatorApp:
     def test_app_is_required_at_login_and_recovery_code_works_once(
         self, page: Page, url: str, ana: User
     ) -> None:
-        log_in(page, url, ana)
+        start_session(page, url, ana)
         secret, codes = set_up_app(page, url)
         assert len(codes) == 10
         log_out(page)
@@ -147,7 +147,7 @@ class TestAuthenticatorApp:
         assert secret not in str(list(ana.authenticator_set.values_list("data", flat=True)))
 
     def test_app_can_be_removed(self, page: Page, url: str, ana: User) -> None:
-        log_in(page, url, ana)
+        start_session(page, url, ana)
         set_up_app(page, url)
         page.get_by_role("link", name="I saved them").click()
         press_and_confirm(page, "Remove app")
@@ -155,7 +155,7 @@ class TestAuthenticatorApp:
         assert not ana.authenticator_set.exists()
 
     def test_new_recovery_codes_replace_the_old_ones(self, page: Page, url: str, ana: User) -> None:
-        log_in(page, url, ana)
+        start_session(page, url, ana)
         _, codes = set_up_app(page, url)
         page.get_by_role("link", name="I saved them").click()
         press(page, "Create new codes")
@@ -169,7 +169,7 @@ class TestPasskey:
         self, page: Page, url: str, ana: User
     ) -> None:
         give_authenticator(page)
-        log_in(page, url, ana)
+        start_session(page, url, ana)
         page.goto(f"{url}/account/")
         page.get_by_role("link", name="Add passkey").click()
         prove(page)
@@ -192,7 +192,7 @@ class TestPasskey:
         self, page: Page, url: str, ana: User
     ) -> None:
         give_authenticator(page)
-        log_in(page, url, ana)
+        start_session(page, url, ana)
         page.goto(f"{url}/account/passkeys/add/")
         prove(page)
         page.get_by_label("Sign in without a password").uncheck()
@@ -248,7 +248,7 @@ class TestSessions:
 
 class TestAdmin:
     def test_invitation_link_works_once(self, page: Page, other: Page, url: str, max: User) -> None:
-        log_in(page, url, max)
+        open_runs(page, url, max)
         press(page, "Admin")
         page.get_by_role("link", name="People").click()
         page.get_by_label("Names or e-mail addresses").fill("Lea")
@@ -270,7 +270,7 @@ class TestAdmin:
         expect(other.get_by_role("heading", level=1)).to_have_text("This link no longer works")
 
     def test_invitation_can_be_withdrawn(self, page: Page, other: Page, url: str, max: User) -> None:
-        log_in(page, url, max)
+        start_session(page, url, max)
         page.goto(f"{url}/people/")
         page.get_by_label("Names or e-mail addresses").fill("bo@example.org")
         press(page, "Create invitations")
@@ -285,8 +285,8 @@ class TestAdmin:
     def test_role_change_applies_at_once(
         self, page: Page, other: Page, url: str, max: User, ana: User
     ) -> None:
-        log_in(other, url, ana)
-        log_in(page, url, max)
+        open_runs(other, url, ana)
+        start_session(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
         page.get_by_label("admin").check()
         press(page, "Change role")
@@ -298,7 +298,7 @@ class TestAdmin:
     def test_password_link_lets_a_person_choose_a_new_password(
         self, page: Page, other: Page, url: str, max: User, ana: User
     ) -> None:
-        log_in(page, url, max)
+        start_session(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
         press(page, "Create password link")
         prove(page)
@@ -313,10 +313,10 @@ class TestAdmin:
     def test_lost_second_factor_can_be_reset(
         self, page: Page, other: Page, url: str, max: User, ana: User
     ) -> None:
-        log_in(other, url, ana)
+        start_session(other, url, ana)
         set_up_app(other, url)
         log_out(other)
-        log_in(page, url, max)
+        start_session(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
         press_and_confirm(page, "Reset second factor")
         prove(page)
@@ -335,7 +335,7 @@ class TestAdmin:
         enter_password(third, url, ana)
         logged_in(third)
 
-        log_in(page, url, max)
+        start_session(page, url, max)
         page.goto(f"{url}/people/{ana.pk}/")
         press_and_confirm(page, "Deactivate")
         prove(page)
@@ -354,7 +354,7 @@ class TestAdmin:
         logged_in(other)
 
     def test_last_admin_cannot_be_deactivated(self, page: Page, url: str, max: User) -> None:
-        log_in(page, url, max)
+        start_session(page, url, max)
         page.goto(f"{url}/people/{max.pk}/")
         press_and_confirm(page, "Deactivate")
         prove(page)

@@ -16,7 +16,7 @@ from tests.support.factories import EvaluationFactory, RunFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-RECORDS = 15  # more than there are actions
+RECORDS = 12  # more than there are actions
 PAUSE_MS = 400  # ends a burst of keys
 AGREED = [entry["score"] for entry in SCORES.values()]
 
