@@ -49,6 +49,9 @@ class CommandLine(ManagementUtility):
     def fetch_command(self, subcommand: str) -> BaseCommand:
         """Return the command, which reports errors as one plain sentence."""
         command: Any = super().fetch_command(subcommand)
+        if _is_ours(subcommand):
+            # The checks import every page. `check` runs them.
+            command.requires_system_checks = ()
         create_parser, execute = command.create_parser, command.execute
 
         def create_plain_parser(*args: Any, **options: Any) -> CommandParser:
@@ -69,6 +72,10 @@ class CommandLine(ManagementUtility):
 
         command.create_parser, command.execute = create_plain_parser, execute_plainly
         return cast("BaseCommand", command)
+
+
+def _is_ours(command: str) -> bool:
+    return get_commands().get(command) == "reviews"
 
 
 def _reject_arguments(command: str, message: str) -> NoReturn:
@@ -108,8 +115,7 @@ def _execute() -> None:
         name = sys.argv[1]
         if name in NEEDS_SESSION and "--check" not in sys.argv:
             require_session(name)
-        is_ours = get_commands().get(name) == "reviews"
-        if is_ours and not _uses_external_server() and name not in NO_MIGRATION:
+        if _is_ours(name) and not _uses_external_server() and name not in NO_MIGRATION:
             migrate()
     CommandLine(sys.argv).execute()
 

@@ -57,7 +57,6 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
     "allauth.usersessions",
 ]
 
@@ -328,6 +327,9 @@ MAX_OPEN_UPLOAD_BYTES_OVERALL = ENVIRONMENT.max_open_upload_bytes_overall
 API_RATE = ENVIRONMENT.api_rate
 API_RATE_PER_ADDRESS = ENVIRONMENT.api_rate_per_address
 STALLED_WORKER_SECONDS = ENVIRONMENT.stalled_worker_seconds
+# Imported when a worker starts or a job is enqueued.
+PROCRASTINATE_AUTODISCOVER_MODULE_NAME = None
+PROCRASTINATE_IMPORT_PATHS = ["reviews.tasks"]
 PROCRASTINATE_WORKER_DEFAULTS = {
     "update_heartbeat_interval": STALLED_WORKER_SECONDS / 3,
     "stalled_worker_timeout": float(STALLED_WORKER_SECONDS),

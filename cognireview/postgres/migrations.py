@@ -1,10 +1,13 @@
 """Apply migrations while people work on the database."""
 
+import pkgutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
@@ -12,6 +15,7 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import LockNotAvailable
 
 # If several processes start at once, one migrates and the others wait. They poll, because a waiting statement
@@ -38,11 +42,23 @@ def require_session(command: str) -> None:
 
 def migrate(report: Callable[[str], object] = bool) -> None:
     """Apply missing migrations, and `report` that first."""
+    # Without importing all migrations, which takes a fifth of a command's start.
+    if _names_of_migrations() <= MigrationRecorder(connection).applied_migrations().keys():
+        return
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         require_session("migrate")
         report("Applying migrations...")
         call_command("migrate", verbosity=0, interactive=False)
+
+
+def _names_of_migrations() -> set[tuple[str, str]]:
+    """Return the app and the name of each migration file."""
+    return {
+        (app.label, module.name)
+        for app in apps.get_app_configs()
+        for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")])
+    }
 
 
 @contextmanager

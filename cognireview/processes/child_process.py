@@ -17,7 +17,6 @@ from django.conf import settings
 from django.core.management import call_command
 
 from cognireview.command_line import run
-from cognireview.processes.web_server import serve
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 10
@@ -44,6 +43,8 @@ def _watch(parent: int) -> None:
 
 
 def _serve(port: int) -> None:
+    from cognireview.processes.web_server import serve  # noqa: PLC0415 the worker needs no web server
+
     serve(
         host=HOST,
         port=port,

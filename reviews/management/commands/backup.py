@@ -18,7 +18,6 @@ class Command(BaseCommand):
         "Write the whole database to one file. People can go on working. The file does not contain the "
         "secret key."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", metavar="FILE", type=Path, help="output file; - is standard output")

@@ -16,7 +16,6 @@ class Command(BaseCommand):
         "Export the audit log as JSONL. Each event has its position in the hash chain and its hashes; "
         "verify_export --audit-log reads the file without a database."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -15,7 +15,6 @@ class Command(BaseCommand):
         "Export all independent reviews of a run as JSONL. Each line names the reviewer and whether their "
         "review is the current decision."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")

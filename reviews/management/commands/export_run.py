@@ -22,7 +22,6 @@ class Command(BaseCommand):
         "without a decision are the imported bytes; lines with one differ in their human_* values only. With "
         "-o FILE, a receipt for verify_export is written to FILE.receipt.json."
     )
-    requires_system_checks = ()  # the checks import every view, which takes a third of the start
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")

@@ -24,7 +24,6 @@ class Command(BaseCommand):
         "Keep human decisions of a run as a gold set, and measure the judges of other runs against it. Exit "
         "status 2 if there is no such run or gold set."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")

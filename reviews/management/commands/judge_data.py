@@ -18,7 +18,6 @@ class Command(BaseCommand):
         "Export the data behind the judge's metrics. The ratings have a line for each blind rating and each "
         "assisted decision. With --table population, the file has the numbers of records that they represent."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="NAME", help="name of the run")

@@ -29,7 +29,6 @@ class Command(BaseCommand):
         "that every requirement is met, 1 that the judge is shown to be worse than one, and 2 that neither "
         "is shown yet, or that there is no such run or no report."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("run", metavar="RUN", help="name of the run")

@@ -15,7 +15,6 @@ class Command(BaseCommand):
     """Prints a line per run, newest first; with `--json` one JSON list."""
 
     help = "List the runs with their records and progress, newest first. Archived runs only with --archived."
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--archived", action="store_true", help="list archived runs, too")

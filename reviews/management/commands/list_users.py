@@ -15,7 +15,6 @@ class Command(BaseCommand):
     """Prints a line per account by username; with `--json` one JSON list."""
 
     help = "List the accounts with role, state, second factor and last activity."
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--role", choices=[*ROLES, "none"], default="", help="only this role")

@@ -12,7 +12,6 @@ class Command(BaseCommand):
         "Print the public key that verifies this site's receipts. Pass it to verify_export --public-key. It "
         "changes with COGNIREVIEW_SECRET_KEY, so keep the old one for old receipts."
     )
-    requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.stdout.write(signing.public_key())

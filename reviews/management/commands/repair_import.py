@@ -18,7 +18,6 @@ class Command(BaseCommand):
         "Replace the damaged stored file of an import with the original file. Use it when verify_runs or an "
         "export reports damage. Any other file is refused. Exit status: 0 repaired, 2 nothing changed."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("number", metavar="IMPORT", type=int, help="number of the import")

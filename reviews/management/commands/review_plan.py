@@ -20,7 +20,6 @@ class Command(BaseCommand):
         "Plan the blind reviews that narrow the interval of the judge's accuracy to a target. With --serve, "
         "the queue gives out first what the plan needs."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("run", metavar="RUN", help="name of the run")

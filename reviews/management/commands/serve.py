@@ -14,8 +14,6 @@ class Command(BaseCommand):
     """Runs until SIGTERM or Ctrl+C."""
 
     help = "Run the web server, behind a proxy with TLS."
-    # The checks import every page, which each web process does itself.
-    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on")

@@ -22,7 +22,6 @@ class Command(BaseCommand):
         "Show the state of the site: services, job workers, queue, version, storage and last backup. "
         "Exit status: 0 in order, 1 something needs attention, 2 the database cannot be reached."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -20,7 +20,6 @@ class Command(BaseCommand):
         "chain. A head that was stored elsewhere and is passed with --head or --heads proves that the chain "
         "was not rewritten or cut off. Exit status: 0 no difference, 1 differences, 2 not checked."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

@@ -31,7 +31,6 @@ class Command(BaseCommand):
         "the others. Exit status: 0 verified, 1 anything but human_* values differs, or the receipt or the "
         "audit log does not match, 2 a file cannot be read."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument(

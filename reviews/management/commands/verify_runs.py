@@ -23,7 +23,6 @@ class Command(BaseCommand):
         "against its checksum, totals and counts, each record against its line, and finished exports. Prints "
         "each fault with its remedy. Exit status: 0 no fault, 1 faults, 2 nothing was checked."
     )
-    requires_system_checks = ()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("runs", nargs="*", metavar="NAME", help="name of a run (default: all runs)")

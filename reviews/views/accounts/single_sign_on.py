@@ -4,8 +4,10 @@ from typing import Any
 
 from allauth.socialaccount.internal import jwtkit
 from allauth.socialaccount.models import SocialApp, SocialLogin
+from allauth.socialaccount.providers import registry
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView, OAuth2LoginView
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
@@ -16,6 +18,9 @@ from requests import RequestException
 
 from reviews.accounts.adapters import ProviderLoginFailed
 from reviews.http.errors import error_page
+
+# Not an installed app: allauth would import the provider with its HTTP libraries in every command.
+registry.register(OpenIDConnectProvider)
 
 
 class _StrictAdapter(OpenIDConnectOAuth2Adapter):

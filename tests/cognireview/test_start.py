@@ -1,0 +1,58 @@
+"""The modules that a process imports before its work begins: counts, because times depend on the machine."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+
+from cognireview.postgres import migrations
+from tests.support.processes import environment
+
+SETUP = "import django; django.setup()"
+LOAD = "from django.core.management import load_command_class; load_command_class('reviews', {!r})"
+# What the process does, the number of modules that it may import, and packages that it does not need.
+BUDGETS = {
+    "a list": (
+        f"{SETUP}; {LOAD.format('list_runs')}",
+        1000,
+        ("requests", "urllib3", "ninja", "granian", "numpy", "rich", "procrastinate.migrations"),
+    ),
+    "a worker": (
+        f"import cognireview.processes.child_process; {SETUP}; {LOAD.format('work')}",
+        1030,
+        (
+            "requests",
+            "ninja",
+            "granian",
+            "numpy",
+            "reviews.imports.importer",
+            "reviews.exports",
+            "reviews.views",
+        ),
+    ),
+}
+
+
+def modules_after(code: str, folder: Path) -> list[str]:
+    settings = environment(COGNIREVIEW_DATA_DIR=str(folder), DJANGO_SETTINGS_MODULE="cognireview.settings")
+    listing = f"{code}; import json, sys; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", listing], env=settings, check=True, capture_output=True)
+    modules: list[str] = json.loads(done.stdout)
+    return modules
+
+
+@pytest.mark.parametrize("process", BUDGETS)
+def test_process_imports_no_more_modules_than_its_budget(process: str, tmp_path: Path) -> None:
+    code, budget, absent = BUDGETS[process]
+    modules = modules_after(code, tmp_path)
+    assert not [name for name in modules if f"{name}.".startswith(tuple(f"{one}." for one in absent))]
+    assert len(modules) <= budget
+
+
+@pytest.mark.django_db
+def test_names_of_migration_files_are_those_of_the_migrations() -> None:
+    assert migrations._names_of_migrations() == set(MigrationLoader(connection).disk_migrations)
