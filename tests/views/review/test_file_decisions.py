@@ -271,55 +271,68 @@ ODD: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("scores", ODD.values(), ids=ODD)
+def odd_records(**human: Any) -> tuple[bytes, dict[str, Evaluation]]:
+    """Import a record for each of the odd scores. Return the file and the records."""
+    values = {"parsed_rubric_scores": JUDGED, **BY_CARLA, **human}
+    file = file_of(
+        *(
+            line(name, **values | {"task_id": name, "response_id": name, "human_corrected_scores": scores})
+            for name, scores in ODD.items()
+        )
+    )
+    import_data(file)
+    return file, {record.evaluation_id: record for record in Evaluation.objects.select_related("run")}
+
+
 class TestOddScores:
-    def test_odd_file_scores_can_be_opened_submitted_and_exported(
-        self, scores: Any, as_ana: Client, ana: User
-    ) -> None:
-        human = BY_CARLA | {"human_corrected_scores": scores, "human_review_comments": f" {LONG}\r\n"}
-        record = record_of(**human)
-        original = line(parsed_rubric_scores=JUDGED, **human)
-        page = open_record(as_ana, record, ana)
-        assert page.status_code == 200
-        posted = filled_in(page)
-        for row in page.context["form"].rows:
-            if not row.value:
-                posted[f"{row.prefix}-removed"] = "yes"
-        answer = submit(as_ana, record, posted)
-        if any(row.value for row in page.context["form"].rows):
-            assert answer.status_code == 303, text(answer)[:2000]
-        else:
-            assert answer.status_code == 422
-            submit(as_ana, record, posted | {"criteria-0-score": "Yes", "criteria-0-removed": ""})
-        found = exported()
-        assert found["human_reviewer_id"] == "ana"
-        assert found["human_review_comments"] == human["human_review_comments"]
-        compared = compare([partial(BytesIO, original + b"\n")], BytesIO(export_data()), Limits())
+    def test_odd_file_scores_can_be_opened_submitted_and_exported(self, as_ana: Client, ana: User) -> None:
+        comments = f" {LONG}\r\n"
+        original, records = odd_records(human_review_comments=comments)
+        for name, record in records.items():
+            page = open_record(as_ana, record, ana)
+            assert page.status_code == 200, name
+            posted = filled_in(page)
+            for row in page.context["form"].rows:
+                if not row.value:
+                    posted[f"{row.prefix}-removed"] = "yes"
+            answer = submit(as_ana, record, posted)
+            if any(row.value for row in page.context["form"].rows):
+                assert answer.status_code == 303, (name, text(answer)[:2000])
+            else:
+                assert answer.status_code == 422, name
+                submit(as_ana, record, posted | {"criteria-0-score": "Yes", "criteria-0-removed": ""})
+        found = [json.loads(one) for one in export_data().splitlines()]
+        assert [one["evaluation_id"] for one in found] == [*ODD]
+        for one in found:
+            given = (one["human_reviewer_id"], one["human_review_comments"])
+            assert given == ("ana", comments), one["evaluation_id"]
+        compared = compare([partial(BytesIO, original)], BytesIO(export_data()), Limits())
         assert compared.problems == []
 
     @pytest.mark.slow
     def test_odd_file_scores_survive_undo_revision_and_restore(
-        self, scores: Any, as_ana: Client, as_lea: Client, ana: User, lea: User
+        self, as_ana: Client, as_lea: Client, ana: User, lea: User
     ) -> None:
-        record = record_of(**(BY_CARLA | {"human_corrected_scores": scores}))
         given = {"Clarity": {"score": "No", "justification": ""}}
-        decide(record, ana, scores=given, origins={"Clarity": "human"})
-        undo.undo(run=record.run, actor=ana)
-        assert as_ana.get(reverse("evaluation", args=[record.pk])).status_code == 200
-        record.refresh_from_db()
-        assert (record.human_corrected_scores or {}).keys() == {
-            name.replace("\0", "\ufffd") for name in scores
-        }
-        Evaluation.objects.update(human_review_status="Completed")
-        decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Once more.")
-        decide(Evaluation.objects.get(), lea, scores=given, origins={"Clarity": "human"})
-        from_file = Review.objects.get(origin="file")
-        restore_version(Evaluation.objects.get(), lea, from_file.version)
-        for name in ("evaluation", "revise", "record-history"):
-            assert as_lea.get(reverse(name, args=[record.pk])).status_code == 200, name
-        undo.undo(run=record.run, actor=lea)
-        assert as_lea.get(reverse("evaluation", args=[record.pk])).status_code == 200
-        assert export_data().endswith(b"}\n")
+        for name, record in odd_records()[1].items():
+            known = Evaluation.objects.filter(pk=record.pk)
+            decide(record, ana, scores=given, origins={"Clarity": "human"})
+            undo.undo(run=record.run, actor=ana)
+            assert as_ana.get(reverse("evaluation", args=[record.pk])).status_code == 200, name
+            record.refresh_from_db()
+            assert (record.human_corrected_scores or {}).keys() == {
+                criterion.replace("\0", "\ufffd") for criterion in ODD[name]
+            }
+            known.update(human_review_status="Completed")
+            decisions.reopen(evaluation_id=record.pk, actor=lea, reason="Once more.")
+            decide(known.get(), lea, scores=given, origins={"Clarity": "human"})
+            from_file = Review.objects.get(evaluation=record, origin="file")
+            restore_version(known.get(), lea, from_file.version)
+            for page in ("evaluation", "revise", "record-history"):
+                assert as_lea.get(reverse(page, args=[record.pk])).status_code == 200, (name, page)
+            undo.undo(run=record.run, actor=lea)
+            assert as_lea.get(reverse("evaluation", args=[record.pk])).status_code == 200, name
+        assert len(export_data().splitlines()) == len(ODD)
 
 
 def test_file_criteria_beyond_the_form_limit_are_counted(as_ana: Client, ana: User) -> None:

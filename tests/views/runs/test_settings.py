@@ -1,6 +1,7 @@
 """The settings page of a run, with its rubric."""
 
 import re
+from copy import deepcopy
 from html.parser import HTMLParser
 from typing import Any
 
@@ -81,9 +82,19 @@ def fields_of(response: Any) -> Fields:
     return parser.posted
 
 
+# The fields that a browser posts for a rubric, by its fingerprint.
+_FIELDS: dict[str, Fields] = {}
+
+
 def filled_in(client: Client, run: Run, **changes: str) -> Fields:
-    """Return the fields that a browser posts from the current page. `a__b_c` changes the field `a-b_c`."""
-    return fields_of(client.get(page_of(run))) | renamed(changes)
+    """Return the fields that a browser posts from the current page. `a__b_c` changes the field `a-b_c`.
+
+    The page of a rubric is opened once.
+    """
+    shown = judged_by(run).fingerprint
+    if shown not in _FIELDS:
+        _FIELDS[shown] = fields_of(client.get(page_of(run)))
+    return deepcopy(_FIELDS[shown]) | renamed(changes)
 
 
 def renamed(changes: dict[str, str]) -> dict[str, str]:
