@@ -88,7 +88,7 @@ def inbox_strip(context: RequestContext) -> dict[str, Any]:
 
 @register.inclusion_tag("includes/answers.html", takes_context=True)
 def unread_answers(context: RequestContext) -> dict[str, Any]:
-    """Show the answers of leads that the reader has not read yet (a query)."""
+    """Show the answers of leads that the reader has not read yet (one query, or two)."""
     return {"answers": answers.unread_answers(context["request"].user), "csrf_token": context["csrf_token"]}
 
 

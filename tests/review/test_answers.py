@@ -94,12 +94,14 @@ def test_withdrawn_question_has_no_answer(ana: User, asked: Escalation) -> None:
     assert answers.unread_answers(ana) == []
 
 
-def test_unread_answers_are_found_in_one_query(
+def test_unread_answers_take_one_query_and_another_if_there_are_any(
     ana: User, lea: User, asked: Escalation, django_assert_num_queries: Any
 ) -> None:
-    answer(asked, lea)
     ana.has_perm("reviews.see_every_run")  # loads the permissions
     with django_assert_num_queries(1):
+        assert answers.unread_answers(ana) == []
+    answer(asked, lea)
+    with django_assert_num_queries(2):
         [one] = answers.unread_answers(ana)
         assert (one.resolved_by, one.evaluation.title) == (lea, asked.evaluation.title)
     assert one.resolved_at is not None
