@@ -147,6 +147,11 @@ class Evidence:
         return [(whose, answer) for whose, answer in answers.items() if answer]
 
 
+def read_record_question(evaluation: Evaluation) -> Question:
+    """Return the question of a record. At most two queries."""
+    return read_question(task_context.find_context(evaluation), origin=_OF_TASK)
+
+
 def read_evidence(
     evaluation: Evaluation, proposals: list[Proposal], *, reader: User | None = None, is_blind: bool = False
 ) -> Evidence:

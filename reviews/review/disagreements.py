@@ -45,13 +45,6 @@ class Disagreement:
     #: Each reviewer with their verdict, the oldest review first; "no verdict" without one.
     verdicts: tuple[Voice, ...]
     points: tuple[PointAtIssue, ...]
-    #: The key of each review, in the same order as the verdicts.
-    reviews: tuple[int, ...]
-
-    @property
-    def sides(self) -> list[tuple[int, Voice]]:
-        """Each review by its key, with its verdict."""
-        return list(zip(self.reviews, self.verdicts, strict=True))
 
     @property
     def reviewers(self) -> tuple[str, ...]:
@@ -86,8 +79,7 @@ def find_disagreements(evaluations: Iterable[int], reader: User) -> dict[int, Di
 
 def _disagreement(reviews: Sequence[Review]) -> Disagreement:
     verdicts = (Voice(one.reviewer.name, one.verdict or "no verdict") for one in reviews)
-    points = tuple(_points(reviews, run_rubric(reviews[0].run)))
-    return Disagreement(tuple(verdicts), points, tuple(one.pk for one in reviews))
+    return Disagreement(tuple(verdicts), tuple(_points(reviews, run_rubric(reviews[0].run))))
 
 
 def _points(reviews: Sequence[Review], rubric: Rubric) -> Iterator[PointAtIssue]:

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from reviews.evidence.record import read_responses, summarise_decision
+from reviews.evidence.record import read_record_question, read_responses, summarise_decision
 from reviews.http.request import Request
 from reviews.inbox import jobs
 from reviews.inbox.items import Item
 from reviews.models import Evaluation
-from reviews.review import blind_scoring
-from reviews.review.disagreements import find_disagreements
+from reviews.review import blind_scoring, independent_reviews
+from reviews.review.adjudication import compare_reviews
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views import settled
@@ -30,10 +30,10 @@ def pane_context(request: Request, item: Item | None) -> dict[str, Any]:
         "can_retry": item.kind.name in jobs.JOBS and jobs.can_retry(item),
     }
     if key := _record_key(item):
-        context |= _read(request, screen.load(request, key))
-    if item.kind.name == "disagreement":
-        found = find_disagreements([item.row.evaluation_id], request.user)
-        context["sides"] = [side for one in found.values() for side in one.sides]
+        record = screen.load(request, key)
+        context |= _read(request, record)
+        if item.kind.name == "disagreement" and not record.is_decided:
+            context |= _compare(request, record)
     return context
 
 
@@ -52,6 +52,17 @@ def _read(request: Request, record: Evaluation) -> dict[str, Any]:
     proposals = [] if is_hidden else read_proposals(record, run_rubric(record.run))
     return {
         "evaluation": record,
+        "question": read_record_question(record),
         "responses": read_responses(record),
         "decision": None if is_hidden else summarise_decision(record, proposals),
+    }
+
+
+def _compare(request: Request, record: Evaluation) -> dict[str, Any]:
+    """Return the independent reviews to choose from, and the criteria on which they differ."""
+    rows, rubric = independent_reviews.open_reviews(record), run_rubric(record.run)
+    found = compare_reviews(rows, read_proposals(record, rubric), rubric, request.user)
+    return {
+        "sides": [(row.review_id, one) for row, one in zip(rows, found.reviewers, strict=True)],
+        "points": [criterion for criterion in found.criteria if criterion.differs],
     }

@@ -12,6 +12,7 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.models import AuditEvent, Escalation, Evaluation, Export, Import, Review, Run, User
 from reviews.queue import claims
 from reviews.review import escalations
+from tests.support import contexts
 from tests.support.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory
 from tests.support.pages import HTMX, form_of, text, url
 from tests.support.rubrics import rubric_data
@@ -190,8 +191,9 @@ class TestPane:
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
         Run.objects.update(overlap_share=1, overlap=2)
-        other = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": ""}}
-        records = [EvaluationFactory.create(run=algebra) for _ in range(2)]
+        other = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": "One half it is."}}
+        records = EvaluationFactory.create_batch(2, run=algebra, task_id="7")
+        contexts.bring(contexts.task(prompt="What is one half?"))
         for record in records:
             decide(record, ana)
             decide(record, bo, scores=other)
@@ -199,6 +201,10 @@ class TestPane:
         part = text(as_lea.get("/inbox/", {"item": f"disagreement-{first.pk}"}, headers=HTMX))
         chosen = Review.objects.get(evaluation=records[0], reviewer=bo)
         assert f'name="review" value="{chosen.pk}" data-choice="2"' in part
+        assert re.search(
+            r"<strong>ana: (No|Partial)</strong>.*<strong>bo: Yes</strong> One half it is\.", part
+        )
+        assert "What is one half?" in part
         form = {"queue": f"inbox=disagreement-{first.pk}", "pane": "yes", "review": str(chosen.pk)}
         response = as_lea.post(url("take-side", first), form)
         assert response["Location"] == f"/inbox/?item=disagreement-{second.pk}"
