@@ -67,17 +67,17 @@ class Inbox:
         """The number of items."""
         return sum(self.counts.values())
 
-    def groups(self, size: int = SHOWN) -> list[Group]:
-        """Return the kinds that have items, each with its `size` oldest ones."""
+    def groups(self, size: int | None = None) -> list[Group]:
+        """Return the kinds that have items, each with its `size` or `SHOWN` oldest ones."""
         return [
-            Group(kind, self._load(kind, self._rows(kind)[:size]), self.counts[kind.name])
+            Group(kind, self._load(kind, self._rows(kind)[: size or SHOWN]), self.counts[kind.name])
             for kind in KINDS
             if self.counts[kind.name]
         ]
 
-    def page(self, kind: Kind, after: int | None, size: int = PAGE_SIZE) -> tuple[list[Item], str]:
+    def page(self, kind: Kind, after: int | None, size: int | None = None) -> tuple[list[Item], str]:
         """Return a page of the items of one kind, and the cursor of the next page."""
-        rows = self._rows(kind)
+        rows, size = self._rows(kind), size or PAGE_SIZE
         if after is not None:
             rows = rows.filter(position__gt=after)
         page = split_page(rows[: size + 1], size, lambda row: str(row.position))
