@@ -28,12 +28,12 @@ from reviews.judge import measurement_settings
 from reviews.judge.gold import gold_sets
 from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.judge.scope import JudgeScope
-from reviews.models import Escalation, Evaluation, Run, SpotCheck, User
+from reviews.models import Escalation, Evaluation, KnownAnswerCheck, Run, SpotCheck, User
 from reviews.queue import claims
 from reviews.queue.members import configure_members
 from reviews.queue.progress import reviewer_progress
 from reviews.records.scores import is_score, score_of
-from reviews.review import blind_scoring, decisions, escalations
+from reviews.review import blind_scoring, decisions, escalations, known_answers
 from reviews.review.decision import CriterionEntry, Decision
 from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric.proposals import Proposal
@@ -54,6 +54,8 @@ _DAYS = 7
 _DECISIONS_A_DAY = 32
 # Unfinished work of the second run: records for each reviewer, disagreements, and decisions of another file.
 _LEFT, _DISAGREEMENTS, _FILE_CONFLICTS = 12, 2, 2
+# Records of a check in each run, and known answers that the lead of the running one has not given.
+_KNOWN_ANSWERS, _ANSWERS_LEFT = 6, 2
 _SLIPS = 0.06
 _LEANS = 0.35  # how often a reviewer who sees the judge's score adopts it
 _SENTENCES = {"Yes": "Checked against the reference: it holds.", "No": "The final answer does not follow."}
@@ -79,12 +81,18 @@ def import_reviewed_runs(*, reviewers: Sequence[User], lead: User) -> None:
     work = _Work(WorkingDays(days=_DAYS, now=timezone.now()), lead)
     with work.clock.keep():
         run = _import(REVIEWED_RUN, "reviewed.jsonl", demo_lines(_COUNT, _SEED), lead)
+        check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS)
+        work.answer(check)
         work.review(run, reviewers)
+        work.clock.pass_time(dt.timedelta(minutes=10))
+        known_answers.end(check_id=check.pk, actor=lead)
         work.adjudicate(run)
         gold_sets.freeze(scope=JudgeScope(run), name=GOLD_SET, actor=lead)
         work.check_decisions(run, reviewers)
         run = _import(REJUDGED_RUN, "new-prompt.jsonl", rejudged_lines(_COUNT, _SEED), lead)
         work.ask(run, reviewers)
+        check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS)
+        work.answer(check, left=_ANSWERS_LEFT)
         work.review(run, reviewers, left=_LEFT)
         work.adjudicate(run, left=_DISAGREEMENTS)
         _import_second_opinions(run)
@@ -145,6 +153,11 @@ class _Work:
         for escalation in list(waiting.order_by("pk"))[: -left or None]:
             evaluation = claims.claim(evaluation_id=escalation.evaluation_id, reviewer=self._lead)
             self.decide(evaluation, self._lead)
+
+    def answer(self, check: KnownAnswerCheck, *, left: int = 0) -> None:
+        """Give the known answers of a check as its lead, except for the last `left`."""
+        for known in list(check.answers.order_by("pk"))[: -left or None]:
+            self.decide(claims.claim(evaluation_id=known.evaluation_id, reviewer=self._lead), self._lead)
 
     def ask(self, run: Run, reviewers: Sequence[User]) -> None:
         """Send records to the lead, who answers the first question. The others stay open."""

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from reviews.accounts import people
 from reviews.accounts.permissions import role_of
+from reviews.dashboard.known_answers import accuracies, compare
 from reviews.demo import first_start
 from reviews.demo.reviews import REJUDGED_RUN, REVIEWED_RUN
 from reviews.demo.run import DEMO_RUN, demo_lines
@@ -22,6 +23,7 @@ from reviews.models import (
     FileConflict,
     GoldSet,
     IndependentReview,
+    KnownAnswerCheck,
     Overturn,
     Review,
     Run,
@@ -30,6 +32,7 @@ from reviews.models import (
     User,
 )
 from reviews.queue.progress import run_progress
+from reviews.review.known_answer_rows import answers_to_give
 from tests.support.factories import UserFactory
 from tests.support.shared_world import shared_world
 
@@ -104,6 +107,14 @@ class TestDemo:
         kinds = Counter(Overturn.objects.values_list("kind", flat=True))
         assert kinds["revised"] > 0
         assert kinds["reopened"] > 0
+
+    def test_demo_has_an_ended_and_a_running_check_with_known_answers(self) -> None:
+        ended, running = KnownAnswerCheck.objects.order_by("pk")
+        assert (ended.run.name, running.run.name) == (REVIEWED_RUN, REJUDGED_RUN)
+        assert (ended.answers.count(), running.answers.count()) == (6, 6)
+        assert [one.records for one in accuracies(compare(ended))] == [6, 6]
+        assert ended.started_at < ended.answers.earliest("pk").evaluation.reviews.earliest("pk").submitted_at
+        assert answers_to_give(running.started_by).count() == 2
 
     def test_new_prompt_of_the_demo_judges_the_same_responses(self) -> None:
         before, after = (
