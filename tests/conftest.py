@@ -17,6 +17,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from cognireview.operations import outage
 from cognireview.postgres import embedded
 from reviews import metrics
+from reviews.imports import parser_pool
 from reviews.models import User
 from reviews.search import listing
 from tests.support import audit_check as audit_checks
@@ -143,6 +144,14 @@ def _patient_queries() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(listing, "TIME_LIMIT", timedelta(seconds=PATIENCE))
         patch.setattr(metrics, "_MILLISECONDS", PATIENCE * 1_000)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _parsing_in_this_process() -> Iterator[None]:
+    """Parse imports without processes, whose start takes longer. Tests of the processes set more cores."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parser_pool, "usable_cores", lambda: 1)
         yield
 
 

@@ -36,6 +36,7 @@ def brought(folder: Path) -> Path:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 class TestChecks:
     @pytest.fixture(autouse=True)
     def _imported_file(self) -> None:

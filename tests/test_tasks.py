@@ -105,6 +105,7 @@ def test_internal_error_is_reported_and_leaves_nothing(max: User, monkeypatch: p
 class TestDatabaseOutage:
     """Connections are terminated as by a stopping PostgreSQL."""
 
+    @pytest.mark.slow
     def test_import_is_restarted_after_an_outage(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
         waiting = upload(max, [line("eval_1")])
         lose_database(monkeypatch, importer, "insert_evaluations", times=2)
@@ -113,6 +114,7 @@ class TestDatabaseOutage:
         assert (waiting.state, waiting.error, waiting.new) == (Import.State.DONE, "", 1)
         assert not jobs_of(waiting).exists()
 
+    @pytest.mark.slow
     def test_export_is_restarted_after_an_outage(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
         export = jobs.enqueue(output.ExportOptions(import_data(file_of(line("eval_1"))).target_run), lea)
         lose_database(monkeypatch, stored_files, "_parts", times=2)
@@ -178,6 +180,7 @@ class TestCancelling:
         assert (waiting.state, Evaluation.objects.count()) == (Import.State.CANCELLED, 0)
         assert waiting.finished_at
 
+    @pytest.mark.slow
     def test_cancelled_running_import_leaves_the_stored_file_only(
         self, max: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -205,6 +208,7 @@ class TestCancelling:
 
 
 class TestProgress:
+    @pytest.mark.slow
     def test_progress_is_visible_before_the_import_commits(
         self, max: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -54,6 +54,7 @@ class TestAbandonedGenerator:
             Run.objects.create(name="kept too")
         assert Run.objects.filter(name__startswith="kept").count() == 2
 
+    @pytest.mark.slow
     def test_closed_generator_loses_no_line_of_an_import(self, max: User, abandoned: Iterator[bytes]) -> None:
         upload = import_jobs.enqueue_import(
             run_name="other",

@@ -235,6 +235,7 @@ class TestRefusal:
         broken = data[:end] if place == -1 else data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
         assert "damaged" in self.refusal(broken) or "ZIP" in self.refusal(broken)
 
+    @pytest.mark.slow
     @given(st.lists(st.tuples(st.integers(4), st.integers(0, 255)), min_size=1, max_size=4))
     def test_archive_with_any_other_bytes_is_read_or_refused(self, changes: list[tuple[int, int]]) -> None:
         data = bytearray(packed({"samples/a": b'{"a": 1}', "samples/b": b"{}", "header.json": b"{}"}))

@@ -399,6 +399,7 @@ def test_finished_export_is_named_like_a_document(ana: User) -> None:
     assert (export.state, export.format) == ("done", "json")
 
 
+@pytest.mark.slow
 def test_large_document_streams() -> None:
     """The members take several chunks, and no block of the export is larger than a few of them."""
     text = "x" * 100_000

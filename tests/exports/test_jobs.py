@@ -233,12 +233,14 @@ class TestConcurrency:
     def work(self) -> None:
         call_command("procrastinate", "worker", wait=False, listen_notify=False)
 
+    @pytest.mark.slow
     def test_worker_builds_an_enqueued_export(self, lea: User) -> None:
         export = jobs.enqueue(ExportOptions(import_data(FILE).target_run), lea)
         self.work()
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
 
+    @pytest.mark.slow
     def test_worker_records_why_an_export_failed(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*_: object, **__: object) -> Iterator[bytes]:
             raise ZeroDivisionError("a bug")

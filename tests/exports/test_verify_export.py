@@ -53,6 +53,7 @@ class TestVerified:
         result = compared(file_of(twice), file_of(splice(twice, DECISION)))
         assert (result.holds, result.changed) == (True, 1)
 
+    @pytest.mark.slow
     @given(
         st.dictionaries(st.sampled_from(HUMAN_FIELDS[1:4]), st.sampled_from([..., None])),
         json_texts,

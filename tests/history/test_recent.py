@@ -56,6 +56,7 @@ class TestDecisions:
         states = [one.state for one in recent.load_page(reviewer=ana, run=run).decisions]
         assert states == ["undone", "current", "superseded"]
 
+    @pytest.mark.slow
     def test_decisions_are_paginated(self, run: Run, ana: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 51):
             decide(evaluation, ana)

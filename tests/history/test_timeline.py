@@ -244,6 +244,7 @@ class TestFiles:
 
 
 class TestPages:
+    @pytest.mark.slow
     def test_pages_contain_each_event_once_in_order(
         self, record: Evaluation, ana: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:

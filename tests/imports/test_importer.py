@@ -102,6 +102,7 @@ class TestImport:
         assert (event.source, event.run, event.actor) == (done, done.run, None)
         assert event.detail == {"sha256": done.sha256, "counts": done.counts}
 
+    @pytest.mark.slow
     @examples(max_examples=10)
     @given(
         st.lists(
@@ -155,6 +156,7 @@ class TestImport:
         sizes = [sum(map(len, data[:end])) for end in (1, 2, 3)]
         assert reported == [(sizes[0], 1, 1), (sizes[1], 2, 1), (sizes[2], 4, 2)]
 
+    @pytest.mark.slow
     def test_import_in_chunks_and_processes_keeps_every_line_in_place(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -22,13 +22,15 @@ from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
 
-MANY = 400_000
-SENTENCE = "This is not a file of records: the first 10,000 lines were rejected; line 1: "
+MANY = 50_000
+LIMIT = 1_000
+SENTENCE = "This is not a file of records: the first 1,000 lines were rejected; line 1: "
+ZEROS = b"0\n" * MANY
 FILES = {
-    "zeros": b"0\n" * MANY,
+    "zeros": ZEROS,
     "empty objects": b"{}\n" * MANY,
     "spaces and zeros": b" 0\r\n" * MANY,
-    "an array of empty objects": b"[" + b"{}," * 50_000 + b"{}]",
+    "an array of empty objects": b"[" + b"{}," * MANY + b"{}]",
     "words": b"no record\n" * MANY,
 }
 
@@ -54,20 +56,20 @@ def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return row_of(line, limits, keys, **more)
 
     monkeypatch.setattr(parser_pool, "encode_line", count)
-    monkeypatch.setattr(parser_pool, "usable_cores", lambda: 1)
     return numbers
 
 
 @pytest.mark.slow
 class TestNoRecords:
-    @pytest.mark.parametrize("data", FILES.values(), ids=FILES)
-    @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
-    def test_import_without_records_stops_at_the_limit(
-        self, data: bytes, pack: Any, parsed_lines: list[int]
-    ) -> None:
+    @pytest.fixture(autouse=True)
+    def _limit(self, settings: Any) -> None:
+        settings.MAX_REJECTED_LINES = LIMIT
+
+    @pytest.mark.parametrize("data", [*FILES.values(), gzip.compress(ZEROS), zstandard.compress(ZEROS)])
+    def test_import_without_records_stops_at_the_limit(self, data: bytes, parsed_lines: list[int]) -> None:
         with pytest.raises(TooManyRejections, match=SENTENCE):
-            import_data(pack(data))
-        assert len(parsed_lines) == 10_000
+            import_data(data)
+        assert len(parsed_lines) == LIMIT
         assert not Run.objects.exists()
         assert not ImportLine.objects.exists()
 
@@ -104,7 +106,7 @@ class TestNoRecords:
         import_upload(kept.pk)
         kept.refresh_from_db()
         assert kept.state == Import.State.FAILED
-        assert kept.error.startswith("This is not a file of records: 19,999 of the first 20,000 lines were")
+        assert kept.error.startswith("This is not a file of records: 1,999 of the first 2,000 lines were")
         assert not kept.chunks.exists()
         assert not ImportLine.objects.exists()
         assert not Run.objects.exists()
@@ -113,18 +115,18 @@ class TestNoRecords:
         with pytest.raises(TooManyRejections, match="line 2: evaluation_id: is already in line 1"):
             import_data(gzip.compress(file_of(line()) * 20_000))
 
-    def test_millions_of_blank_lines_stop_the_import(self, max: User) -> None:
-        with pytest.raises(TooManyRejections, match="1,000,000 of its lines are blank"):
-            received(gzip.compress(b"\n" * 3_000_000), max)
+    def test_blank_lines_stop_the_import(self, max: User) -> None:
+        with pytest.raises(TooManyRejections, match="100,000 of its lines are blank"):
+            received(gzip.compress(b"\n" * 300_000), max)
         with pytest.raises(TooManyRejections, match="of its lines are blank"):
-            import_data(gzip.compress(file_of(line()) + b"\n" * 3_000_000))
+            import_data(gzip.compress(file_of(line()) + b"\n" * 300_000))
 
     @pytest.mark.parametrize("entry", ["0", "{}"])
     @pytest.mark.parametrize("shape", ["[{{}},{}]", "{}\n"])
     def test_context_file_without_tasks_stops_at_the_limit(self, entry: str, shape: str) -> None:
         entries = [entry] * 20_000
         data = shape.format((",\n" if "[" in shape else "\n").join(entries)).encode()
-        with pytest.raises(ImportRefused, match="This is not a file of task context: the first 10,000 lines"):
+        with pytest.raises(ImportRefused, match="This is not a file of task context: the first 1,000 lines"):
             task_context.import_context([data], file_name="a.json", run_name=None, actor=None)
 
     def test_refused_context_import_leaves_nothing(self) -> None:
@@ -173,7 +175,7 @@ class TestOtherFormats:
 
     @pytest.mark.slow
     def test_format_is_found_in_the_first_mebibyte(self, max: User) -> None:
-        document = b'{"results": [%b{}]}' % (b"{}," * 3_000_000)
+        document = b'{"results": [%b{}]}' % (b"{}," * 700_000)
         with pytest.raises(TooManyRejections, match=r"list of at least 349,5.. objects at `results`"):
             received(document, max)
 
@@ -186,6 +188,7 @@ class TestRecordsAmongBadLines:
         assert (done.new, done.rejected, done.lines) == (61, 2_000, 2_061)
         assert done.exceptions.count() == 2_000
 
+    @pytest.mark.slow
     def test_file_with_invalid_lines_can_be_imported_again(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 100
         data = file_of(*(line(f"eval_{number}") for number in range(300)), *[b"0"] * 150)

@@ -168,6 +168,7 @@ class TestOrder:
         claims.claim(evaluation_id=held.pk, reviewer=ana)
         assert claims.claim_next(run=run, reviewer=ana, condition=Q(task_id="2")) == wanted
 
+    @pytest.mark.slow
     def test_task_that_nobody_works_on_is_found_among_the_next_500_records_only(
         self, run: Run, ana: User, bo: User
     ) -> None:
@@ -482,6 +483,7 @@ class TestSkip:
         assert claims.claim_next(run=run, reviewer=bo) == waits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("due_on", [None, dt.date(2026, 3, 2)])
 def test_claim_next_reads_few_records_of_a_long_queue(run: Run, ana: User, due_on: dt.date | None) -> None:
     run.due_on = due_on

@@ -159,6 +159,7 @@ class TestLostAccess:
 
 
 class TestConcurrency:
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_claims_and_restriction_leave_no_claim_of_an_outsider(
         self, run: Run, ana: User, bo: User

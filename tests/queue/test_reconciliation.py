@@ -324,6 +324,7 @@ def test_numbers_add_up_after_every_step_and_agree_everywhere(
         transaction.set_rollback(True)
 
 
+@pytest.mark.slow
 def test_every_kind_of_step_changes_something(called: None, ana: User, bo: User, lea: User) -> None:
     history = History([ana, bo, lea])
     steps: list[tuple[str, int, int]] = [
@@ -346,6 +347,7 @@ def test_every_kind_of_step_changes_something(called: None, ana: User, bo: User,
     check_webhook(history)
 
 
+@pytest.mark.slow
 def test_numbers_add_up_during_and_after_a_check_with_known_answers(ana: User, bo: User, lea: User) -> None:
     history = History([ana, bo, lea])
     history.step("overlap", 0, 1)

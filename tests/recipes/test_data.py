@@ -27,7 +27,7 @@ from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.samples import CRITERIA, generated
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 RECIPES = BASE_DIR / "docs" / "recipes"
 NOT_HERE = "heavy, and so only with `uv run --group recipes pytest tests/recipes`"
@@ -206,7 +206,6 @@ class TestLibrary:
         )
         assert len(recipe.scores(recipe.from_parquet(path))) == 0
 
-    @pytest.mark.slow
     def test_recipe_runs_unchanged(self, library: str, load: Load, exports: Exports, tmp_path: Path) -> None:
         load(f"with_{library}")
         printed = run(f"with_{library}", exports["parquet"], HF_HOME=str(tmp_path))
@@ -220,7 +219,6 @@ def test_jsonl_is_read_with_declared_types(library: str, load: Load, exports: Ex
     assert ROWS[library](table) == expected
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_recipe_shows_scores_extracted_from_raw_output(library: str, load: Load, tmp_path: Path) -> None:
     load(f"with_{library}")

@@ -133,6 +133,7 @@ def test_numbers_are_the_same_if_and_only_if_their_values_are(
     assert (compare_answers(spell_one(one), spell_other(other)) == "same") == (one == other)
 
 
+@pytest.mark.slow
 def test_no_two_short_answers_with_other_digits_or_letters_are_the_same() -> None:
     """Try all combinations of pieces. Numbers are compared by value above."""
     pieces = ["1", "2", "/", "-", " ", "x", "^", "{", "}", "$", r"\text", "%"]

@@ -11,6 +11,7 @@ from reviews.records.criteria_order import encode_order, in_file_order
 names = st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])), unique=True)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(names)
 def test_order_of_the_file_is_restored_from_jsonb(in_file: list[str]) -> None:

@@ -55,6 +55,7 @@ class TestBudget:
             translate(LINE, Limits(), mapping.parse_mapping(toml))
         assert "that a line of this size allows" in caught.value.reason
 
+    @pytest.mark.slow
     def test_budget_grows_with_the_line(self) -> None:
         data = {"a": [{"b": "x" * 50, "c": [1, 2]}] * 20_000}
         budget = Budget(len(json.dumps(data)), Limits().line_bytes)

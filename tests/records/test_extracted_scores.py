@@ -109,6 +109,7 @@ class TestStorage:
 
 
 class TestReaders:
+    @pytest.mark.slow
     def test_pages_and_siblings_do_not_extract_scores_again(self, ana: User, counted: list[Any]) -> None:
         import_data(
             file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(21)))

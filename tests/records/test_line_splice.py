@@ -92,6 +92,7 @@ class TestSplice:
         present = {key for key, _ in before}
         assert after == kept + [(key, value) for key, value in written.items() if key not in present]
 
+    @pytest.mark.slow
     @given(objects(json_texts, keys=human_keys | strings), decisions)
     def test_bytes_around_spliced_values_are_kept(self, text: str, values: dict[str, Any]) -> None:
         line = text.encode()
@@ -99,6 +100,7 @@ class TestSplice:
         result = splice(line, {key: values[key] for key in present})
         assert without_values(result, present) == without_values(line, present)
 
+    @pytest.mark.slow
     @given(objects(json_texts), decisions)
     def test_missing_keys_are_appended_at_the_end(self, text: str, values: dict[str, Any]) -> None:
         line = text.encode()
@@ -108,6 +110,7 @@ class TestSplice:
         assert result.startswith(line[:end])
         assert result.endswith(line[end:])
 
+    @pytest.mark.slow
     @given(objects(json_texts, keys=human_keys | strings), decisions)
     def test_splicing_is_idempotent(self, text: str, values: dict[str, Any]) -> None:
         once = splice(text.encode(), values)

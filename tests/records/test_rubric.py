@@ -293,6 +293,7 @@ class TestVerdictRule:
         }
 
 
+@pytest.mark.slow
 @given(RUBRICS, st.data())
 def test_verdict_follows_from_the_levels_or_the_mean(rubric: Rubric, data: st.DataObject) -> None:
     names = st.sampled_from([*rubric.names, "another"])
@@ -325,6 +326,7 @@ def test_verdict_follows_from_the_levels_or_the_mean(rubric: Rubric, data: st.Da
         assert verdict in {VERDICT_OF_LEVEL[rubric.rule.level(close)] for close in near}
 
 
+@pytest.mark.slow
 @given(RUBRICS, st.dictionaries(st.text(), JSON))
 def test_any_scores_can_be_aggregated(rubric: Rubric, scores: dict[str, Any]) -> None:
     scores |= dict.fromkeys(rubric.names, next(iter(scores.values()), None))

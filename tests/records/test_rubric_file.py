@@ -132,6 +132,7 @@ class TestRead:
 
 
 class TestRoundTrip:
+    @pytest.mark.slow
     @given(RUBRICS)
     def test_rubric_survives_json(self, rubric: Rubric) -> None:
         assert rubric_from_json(rubric.as_json()) == rubric
@@ -139,6 +140,7 @@ class TestRoundTrip:
         assert read == rubric
         assert rubric_from_json(read.as_json()).fingerprint == read.fingerprint
 
+    @pytest.mark.slow
     @given(RUBRICS)
     def test_rubric_survives_toml(self, rubric: Rubric) -> None:
         read = parse_rubric(format_rubric(rubric).encode())

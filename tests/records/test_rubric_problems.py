@@ -289,6 +289,7 @@ class TestHostileFiles:
             rubric = parse_rubric(toml)
             assert parse_rubric(format_rubric(rubric).encode()) == rubric
 
+    @pytest.mark.slow
     @given(
         st.fixed_dictionaries(
             {},

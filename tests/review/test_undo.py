@@ -316,6 +316,7 @@ class TestOrder:
             undo(run=evaluation.run, actor=bo, event=skipped.event.pk)
         assert evaluation.skips.exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("undone", "queries"), [(0, 2), (21, 4)])
     def test_last_action_costs_few_queries_after_many_undos(
         self,

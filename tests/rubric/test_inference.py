@@ -148,6 +148,7 @@ def test_import_without_new_records_infers_nothing() -> None:
     assert inferred(judged(1, a="Yes")) == first
 
 
+@pytest.mark.slow
 def test_sample_covers_the_whole_file(django_assert_max_num_queries: Any) -> None:
     run = import_data(file_of(*(judged(number, a=number // 100) for number in range(1000)))).target_run
     with django_assert_max_num_queries(15):

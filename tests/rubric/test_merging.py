@@ -83,6 +83,7 @@ INFERRED = st.lists(st.integers(-5, 200) | st.floats(-1e14, 1e14), min_size=1, m
 ).map(scale_of_texts).map(lambda scale: scale or BOOLEAN)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.tuples(st.sampled_from("abc"), INFERRED), min_size=1), min_size=2, max_size=4))
 def test_merged_rubrics_are_valid(files: list[list[tuple[str, Scale]]]) -> None:
     rubrics = [

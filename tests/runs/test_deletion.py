@@ -230,6 +230,7 @@ class TestEverythingGoes:
         assert whole[-3:] == ["delete run", "delete records", "run deleted"]
         assert manage(capfdbinary, "export_audit", "--run", "geometry").status == 2
 
+    @pytest.mark.slow
     def test_half_deleted_run_differs_from_no_log(
         self, full: Run, max: User, monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture
     ) -> None:
@@ -244,6 +245,7 @@ class TestEverythingGoes:
         delete(run)
         assert import_data(file_of(line("e-1")), run="algebra").new == 1
 
+    @pytest.mark.slow
     def test_interrupted_job_continues(self, full: Run, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(deletion, "RECORDS_PER_PART", 5)
         request_deletion(run_id=full.pk, actor=max, confirmation="algebra")

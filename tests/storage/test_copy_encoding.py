@@ -103,6 +103,7 @@ class TestFastEncoding:
         texts = [line(**{key: text.encode() for key, text in one.items()}) for one in changes]
         assert differing(texts) == []
 
+    @pytest.mark.slow
     @examples(max_examples=20)
     @given(st.lists(numbers, min_size=1, max_size=9))
     def test_fast_encoding_of_numbers_equals_full_encoding(self, spelled: list[str]) -> None:

@@ -19,7 +19,7 @@ from reviews import tasks
 from reviews.exports import jobs, jsonl, stored_files
 from reviews.exports.output import ExportOptions, ExportOutput
 from reviews.imports import jobs as import_jobs
-from reviews.imports import parser_pool, uploads
+from reviews.imports import uploads
 from reviews.maintenance import verify_run
 from reviews.maintenance.verify_run import VerificationCounts
 from reviews.models import (
@@ -66,8 +66,6 @@ def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iter
     """Import two files in a dozen frames, and decide four records."""
     with shared_world(django_db_blocker), pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunks, "BLOCK_SIZE", 3000)
-        # Starting processes would take longer than parsing.
-        patch.setattr(parser_pool, "usable_cores", lambda: 1)
         run = import_data(FIRST).target_run
         import_data(SECOND)
         import_data(FIRST[:4000], run="another")
@@ -177,6 +175,7 @@ def flip(chunk: SourceChunk, seed: random.Random) -> None:
     )
 
 
+@pytest.mark.slow
 def test_intact_run_has_no_faults(run: Run, expected: dict[str, bytes]) -> None:
     assert check_all(run, expected) == (0, [])
 

@@ -88,6 +88,7 @@ class TestMembers:
         odd = rb'{"a":"},{ [\" ]\\","b\\":"\\\""}'
         assert members(b"[" + odd + b"," + odd + b"]") == odd + b"\n" + odd
 
+    @pytest.mark.slow
     @given(documents(), blocks_sizes)
     def test_lines_are_the_members_and_give_back_every_byte(
         self, document: tuple[bytes, list[Any]], block: int
@@ -99,6 +100,7 @@ class TestMembers:
         assert rejoined(text, *PATH, block=block) == text
         assert list(around["results"]) == ["other", "b"]
 
+    @pytest.mark.slow
     @given(documents())
     def test_members_on_one_line_are_the_same_values(self, document: tuple[bytes, list[Any]]) -> None:
         lines = on_one_line(read(document[0], *PATH)[0])

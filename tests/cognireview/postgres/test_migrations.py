@@ -26,6 +26,7 @@ def test_previous_version_stays_ready_after_migration(client: Client) -> None:
 
 @pytest.mark.django_db(transaction=True)
 class TestMigrate:
+    @pytest.mark.slow
     def test_migrate_waits_for_another_migration(self) -> None:
         order = []
 
@@ -42,6 +43,7 @@ class TestMigrate:
         thread.join(PATIENCE)
         assert order == ["first", "second"]
 
+    @pytest.mark.slow
     def test_migrate_yields_to_table_users_and_retries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(migrations, "_SET_LOCK_TIMEOUT", "SET lock_timeout = '100ms'")
         monkeypatch.setattr(migrations, "_RETRY_SECONDS", 0.1)
@@ -75,6 +77,7 @@ class TestMigrate:
             cursor.execute("SHOW lock_timeout")
             assert cursor.fetchone() == ("0",)
 
+    @pytest.mark.slow
     def test_migrate_builds_index_without_blocking_others(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(migrations, "_SET_LOCK_TIMEOUT", "SET lock_timeout = '100ms'")
         began, statement = threading.Event(), "CREATE INDEX CONCURRENTLY of_a_test ON run (name)"

@@ -26,6 +26,7 @@ def collected(tmp_path: Path, settings: Any) -> Path:
     return tmp_path / "static"
 
 
+@pytest.mark.slow
 def test_imports_name_hashed_files(collected: Path) -> None:
     for script in OWN_SCRIPTS:
         name = script.relative_to(django_settings.BASE_DIR / "static").as_posix()
