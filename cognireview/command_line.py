@@ -164,7 +164,7 @@ def _load_settings() -> None:
     except secret_key.UnusableKey as error:
         raise ImproperlyConfigured(str(error)) from error
     except OSError as error:
-        raise ImproperlyConfigured(environment.unwritable(error)) from error
+        raise ImproperlyConfigured(embedded.unwritable(error)) from error
     # Only warnings: an older version may run next to a newer one, and Kubernetes sets such names, too.
     for warning in environment.unknown_variables():
         sys.stderr.write(f"cognireview: {warning}\n")

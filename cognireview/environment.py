@@ -343,14 +343,6 @@ def read() -> Environment:
     return settings
 
 
-def unwritable(error: OSError) -> str:
-    """Explain that the data folder cannot be written."""
-    return (
-        f"The data folder cannot be written ({error.filename}: {error.strerror}). Check free space and "
-        f"permissions, or set {variable_name('data_dir')} to another folder."
-    )
-
-
 def unknown_variables() -> list[str]:
     """Return a sentence about each variable that looks like a setting but is unknown, such as a typo."""
     names = [variable_name(field) for field in Environment.model_fields]

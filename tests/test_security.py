@@ -39,6 +39,7 @@ REACH_OUT = {
     "cognireview/postgres/embedded.py": "runs PostgreSQL",
     "cognireview/postgres/server_account.py": "creates the operating system account of the server",
     "cognireview/processes/supervisor.py": "runs the web server and the worker, and probes readiness",
+    "cognireview/processes/up.py": "checks whether the port is free",
     "cognireview/processes/web_server.py": "runs the web processes",
     "reviews/imports/parser_pool.py": "parses in separate processes, which exchange pickles",
     "reviews/notifications/sending.py": "sends mail through the configured server",

@@ -27,7 +27,6 @@ from typing import IO, Any
 import psycopg
 from psycopg import pq, sql
 
-from cognireview import environment
 from cognireview.postgres.server_account import NoServerAccount, ServerAccount, server_account
 
 MAJOR = "18"
@@ -77,6 +76,14 @@ class CannotStart(Exception):
     """The server does not start or does not answer. The message says why, in one line."""
 
 
+def unwritable(error: OSError) -> str:
+    """Explain that the data folder cannot be written."""
+    return (
+        f"The data folder cannot be written ({error.filename}: {error.strerror}). Check free space and "
+        "permissions, or set COGNIREVIEW_DATA_DIR to another folder."
+    )
+
+
 def connection_settings(data_dir: Path) -> dict[str, Any]:
     """Return Django's connection settings for the server of `data_dir`, without starting it."""
     place = {"NAME": DATABASE, "USER": USER, "HOST": str(_socket_dir(data_dir)), "PORT": PORT}
@@ -103,7 +110,7 @@ def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
     try:
         server.make_folders()
     except OSError as error:
-        raise CannotStart(environment.unwritable(error)) from error
+        raise CannotStart(unwritable(error)) from error
     with (data_dir / "locks" / "users").open("a") as users:
         try:
             with server.gate():

@@ -17,9 +17,8 @@ from django.conf import settings
 from django.core.management import call_command
 
 from cognireview.command_line import run
+from cognireview.processes.supervisor import GRACE_SECONDS, HOST
 
-HOST = "127.0.0.1"
-GRACE_SECONDS = 10
 _POLL_SECONDS = 0.5
 
 

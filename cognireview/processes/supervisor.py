@@ -1,80 +1,118 @@
-"""Run `manage.py up`: prepare everything, keep the web server and the job worker running, stop them."""
+"""Keep the web server, the job worker and the embedded PostgreSQL of `manage.py up` running, and stop them.
 
-import errno
+`up.py` prepares everything and replaces itself by this module, which imports neither Django nor the settings.
+"""
+
 import fcntl
 import http.client
+import json
 import math
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO
 
-from django.conf import settings
-
-from cognireview import environment
 from cognireview.postgres import embedded
-from cognireview.postgres.migrations import migrate
 from cognireview.processes.backoff import ProgramError, SupervisedProgram
-from cognireview.processes.child_process import GRACE_SECONDS, HOST
-from cognireview.web import static_files
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_PORT_TIMEOUT_SECONDS = GRACE_SECONDS + 5
+HOST = "127.0.0.1"
+GRACE_SECONDS = 10
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _READY_TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.5
 _MAX_LOG_BYTES = 32 * 1024**2
 Report = Callable[[str], None]
 
 
-class CannotRun(Exception):
-    """`up` cannot start. The message says why in one line, and `status` is the exit status."""
+@dataclass(frozen=True)
+class Site:
+    """The facts that the supervisor gets from `up`."""
 
-    def __init__(self, message: str, status: int) -> None:
-        super().__init__(message)
-        self.status = status
+    port: int
+    #: The address of the site, and the variable that gives it to the children.
+    url: str
+    url_variable: str
+    base_dir: str
+    data_dir: str
+    has_database: bool
+    is_installed: bool
+    #: The descriptor of the locked file that keeps other `up` processes away.
+    lock: int
+    #: Printed once the site answers.
+    lines: list[str]
+
+    @property
+    def logs(self) -> Path:
+        return Path(self.data_dir) / "logs"
 
 
-def up(*, port: int, greeting: Callable[[str], list[str]], say: Report, report: Report) -> None:
-    """Run until a signal raises `SystemExit(0)`. Raises `CannotRun`.
+def main() -> None:
+    """Run until a signal ends the process with status 0."""
+    with os.fdopen(int(sys.argv[1])) as given:
+        site = Site(**json.loads(given.readline()))
+    exit_gracefully_on_signals()
+    try:
+        with os.fdopen(site.lock, "a") as lock:
+            try:
+                os.set_inheritable(site.lock, False)  # noqa: FBT003 its only argument
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+                _supervise(site)
+            finally:
+                lock.truncate(0)
+    except embedded.CannotStart as error:
+        _report(str(error))
+        sys.exit(2)
 
-    `greeting` is called with the site's URL after the migrations, and its lines are passed to `say` once the
-    site answers. `report` gets a line for each step of the start and for each failure.
-    """
-    for number in _SIGNALS:
+
+def _supervise(site: Site) -> None:
+    data_dir = Path(site.data_dir)
+    with (
+        embedded.running(data_dir) if site.has_database else nullcontext() as postgres,
+        _children(site) as children,
+    ):
+        database = [_Database(postgres)] if postgres else []
+        programs: list[SupervisedProgram] = [*database, *children]
+        _wait_until_ready(programs, site.port)
+        for line in site.lines:
+            _say(line)
+        while True:
+            time.sleep(_POLL_SECONDS)
+            for program in programs:
+                program.check()
+            for log in site.logs.glob("*.log"):
+                rotate_log(log)
+
+
+def exit_gracefully_on_signals() -> None:
+    for number in SIGNALS:
         # nohup ignores SIGHUP on purpose.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _exit_gracefully)
-    url = _public_url(port)
-    with _exclusive_lock(settings.DATA_DIR, url) as after_a_crash:
-        _check_port(port, patient=after_a_crash)
-        _check_front_end()
-        with ThreadPoolExecutor() as aside, _postgres(report) as postgres:
-            collected = aside.submit(static_files.collect, report)
-            migrate(report)
-            lines = greeting(url)
-            collected.result()
-            report("Starting the web server and the worker...")
-            with _children(port, url, report) as children:
-                database = [_Database(postgres, report)] if postgres else []
-                programs: list[SupervisedProgram] = [*database, *children]
-                _wait_until_ready(programs, port, report)
-                for line in lines:
-                    say(line)
-                while True:
-                    time.sleep(_POLL_SECONDS)
-                    for program in programs:
-                        program.check()
-                    for log in (settings.DATA_DIR / "logs").glob("*.log"):
-                        rotate_log(log)
+
+
+def python_command(site: Site, module: str) -> list[str]:
+    """Return the command that runs a module of the program."""
+    # An installed program may run in any folder, from which no module must be imported.
+    return [sys.executable, *(["-P"] if site.is_installed else []), "-m", module]
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # the site keeps running after its reader has gone
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+
+
+def _report(line: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(f"cognireview: {line}\n")
+        sys.stderr.flush()
 
 
 def running_site(data_dir: Path) -> str:
@@ -92,94 +130,9 @@ def running_site(data_dir: Path) -> str:
 
 def _exit_gracefully(_number: int, _frame: FrameType | None) -> None:
     """Exit through every `finally`. A second Ctrl+C must not interrupt that."""
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     sys.exit(0)
-
-
-def _public_url(port: int) -> str:
-    """Return the address of the site: the setting, or this machine with the port."""
-    if "public_url" in settings.ENVIRONMENT.model_fields_set:
-        return str(settings.PUBLIC_URL)
-    return f"http://{_local_host()}:{port}"
-
-
-def _local_host() -> str:
-    """Return `localhost` if it leads to this server. Browsers allow passkeys on names, not on addresses."""
-    try:
-        found = {str(place[0]) for *_, place in socket.getaddrinfo("localhost", None, socket.AF_INET)}
-    except OSError:
-        return HOST
-    return "localhost" if HOST in found else HOST
-
-
-def _postgres(report: Report) -> AbstractContextManager[embedded.Server | None]:
-    if settings.ENVIRONMENT.database_url:
-        return nullcontext()
-    is_first = not embedded.cluster_dir(settings.DATA_DIR).exists()
-    report("Creating the database (first start only)..." if is_first else "Starting the database...")
-    return embedded.running(settings.DATA_DIR)
-
-
-@contextmanager
-def _exclusive_lock(data_dir: Path, url: str) -> Iterator[bool]:
-    """Lock the data folder for this `up`. The value says whether the previous one was killed."""
-    with _lock_file(data_dir) as lock:
-        lock.seek(0)
-        before = lock.read().split()
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            where, pid = before or ["somewhere", "unknown"]
-            message = f"CogniReview is already running on {data_dir}: {where} (process {pid})."
-            raise CannotRun(message, status=1) from None
-        _write(lock, f"{url} {os.getpid()}")
-        try:
-            yield bool(before)
-        finally:
-            _write(lock, "")
-
-
-def _lock_file(data_dir: Path) -> IO[str]:
-    path = data_dir / "locks" / "up"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a+")
-    except OSError as error:
-        raise CannotRun(environment.unwritable(error), status=2) from error
-
-
-def _write(file: IO[str], text: str) -> None:
-    file.truncate(0)
-    file.write(text)
-    file.flush()
-
-
-def _check_port(port: int, *, patient: bool) -> None:
-    """Check that the port is free. Otherwise two servers would share the port and its requests.
-
-    If `patient`, wait for the web server of a crashed `up`, which is about to stop.
-    """
-    end = time.monotonic() + (_PORT_TIMEOUT_SECONDS if patient else 0)
-    while True:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError as error:
-                if time.monotonic() >= end or error.errno != errno.EADDRINUSE:
-                    message = f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
-                    raise CannotRun(message, status=2) from None
-            else:
-                return
-        time.sleep(0.1)
-
-
-def _check_front_end() -> None:
-    if missing := static_files.missing_packages():
-        packages = ", ".join(missing)
-        message = f"static/vendor lacks {packages}. Run: uv sync --reinstall-package cognireview"
-        raise CannotRun(message, status=2)
 
 
 def rotate_log(log: Path) -> None:
@@ -196,13 +149,12 @@ def rotate_log(log: Path) -> None:
 class _Child(SupervisedProgram):
     """The web server or the worker."""
 
-    def __init__(self, name: str, module_name: str, *arguments: str, url: str, report: Report) -> None:
-        super().__init__(name, settings.DATA_DIR / "logs" / f"{module_name}.log", report)
-        # An installed program may run in any folder, from which no module must be imported.
-        safe = ["-P"] if environment.IS_INSTALLED else []
-        module = ["-m", "cognireview.processes.child_process"]
-        self._command = [sys.executable, *safe, *module, module_name, str(os.getpid()), *arguments]
-        self._environment = os.environ | {environment.variable_name("public_url"): url}
+    def __init__(self, site: Site, name: str, module_name: str, *arguments: str) -> None:
+        super().__init__(name, site.logs / f"{module_name}.log", _report)
+        command = python_command(site, "cognireview.processes.child_process")
+        self._command = [*command, module_name, str(os.getpid()), *arguments]
+        self._environment = os.environ | {site.url_variable: site.url}
+        self._folder = site.base_dir
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -215,7 +167,7 @@ class _Child(SupervisedProgram):
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    cwd=settings.BASE_DIR,
+                    cwd=self._folder,
                     env=self._environment,
                     start_new_session=True,
                 )
@@ -243,8 +195,8 @@ class _Child(SupervisedProgram):
 class _Database(SupervisedProgram):
     """The embedded PostgreSQL."""
 
-    def __init__(self, server: embedded.Server, report: Report) -> None:
-        super().__init__("database", server.log, report)
+    def __init__(self, server: embedded.Server) -> None:
+        super().__init__("database", server.log, _report)
         self._server = server
 
     def start(self) -> None:
@@ -267,7 +219,7 @@ def _program_errors() -> Iterator[None]:
     except embedded.CannotStart as error:
         raise ProgramError(str(error).rstrip(".")) from error
     except OSError as error:
-        raise ProgramError(f"{error.filename or settings.DATA_DIR}: {error.strerror}") from error
+        raise ProgramError(f"{error.filename or 'the data folder'}: {error.strerror}") from error
 
 
 def _signal_description(number: int) -> str:
@@ -276,11 +228,8 @@ def _signal_description(number: int) -> str:
 
 
 @contextmanager
-def _children(port: int, url: str, report: Report) -> Iterator[list[_Child]]:
-    children = [
-        _Child("web server", "web", str(port), url=url, report=report),
-        _Child("worker", "worker", url=url, report=report),
-    ]
+def _children(site: Site) -> Iterator[list[_Child]]:
+    children = [_Child(site, "web server", "web", str(site.port)), _Child(site, "worker", "worker")]
     try:
         for child in children:
             child.try_start()
@@ -295,7 +244,7 @@ def _children(port: int, url: str, report: Report) -> Iterator[list[_Child]]:
             child.kill()
 
 
-def _wait_until_ready(programs: Sequence[SupervisedProgram], port: int, report: Report) -> None:
+def _wait_until_ready(programs: Sequence[SupervisedProgram], port: int) -> None:
     slow = time.monotonic() + _READY_TIMEOUT_SECONDS
     while not _is_ready(port):
         for program in programs:
@@ -303,7 +252,7 @@ def _wait_until_ready(programs: Sequence[SupervisedProgram], port: int, report: 
         if time.monotonic() > slow:
             slow = math.inf
             logs = " and ".join(str(program.log) for program in programs)
-            report(f"The site does not answer yet. See {logs}.")
+            _report(f"The site does not answer yet. See {logs}.")
         time.sleep(0.05)
 
 
@@ -316,3 +265,7 @@ def _is_ready(port: int) -> bool:
         return False
     finally:
         connection.close()
+
+
+if __name__ == "__main__":
+    main()

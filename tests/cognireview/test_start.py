@@ -9,13 +9,15 @@ import pytest
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from cognireview.postgres import migrations
+from cognireview.environment import variable_name
+from cognireview.postgres import embedded, migrations
 from tests.support.processes import environment
 
 SETUP = "import django; django.setup()"
 LOAD = "from django.core.management import load_command_class; load_command_class('reviews', {!r})"
 # What the process does, the number of modules that it may import, and packages that it does not need.
 BUDGETS = {
+    "the supervisor": ("import cognireview.processes.supervisor", 320, ("django", "pydantic", "reviews")),
     "a list": (
         f"{SETUP}; {LOAD.format('list_runs')}",
         1000,
@@ -51,6 +53,10 @@ def test_process_imports_no_more_modules_than_its_budget(process: str, tmp_path:
     modules = modules_after(code, tmp_path)
     assert not [name for name in modules if f"{name}.".startswith(tuple(f"{one}." for one in absent))]
     assert len(modules) <= budget
+
+
+def test_name_of_the_data_folder_in_its_error_is_the_setting() -> None:
+    assert variable_name("data_dir") in embedded.unwritable(PermissionError(13, "Permission denied", "var"))
 
 
 @pytest.mark.django_db

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from cognireview.processes import supervisor
+from cognireview.processes import up
 from reviews.demo import first_start
 from reviews.management.arguments import PORTS, whole_number
 
@@ -32,14 +32,9 @@ class Command(BaseCommand):
             return [*(first_start.create_demo() if demo else []), first_start.start_message(url)]
 
         try:
-            supervisor.up(port=port, greeting=greeting, say=self._say, report=self._report)
-        except supervisor.CannotRun as error:
+            up.up(port=port, greeting=greeting, report=self._report)
+        except up.CannotRun as error:
             raise CommandError(str(error), returncode=error.status) from error
-
-    def _say(self, line: str) -> None:
-        with suppress(OSError):  # the site keeps running after its reader has gone
-            self.stdout.write(line)
-            self.stdout.flush()
 
     def _report(self, line: str) -> None:
         with suppress(OSError):

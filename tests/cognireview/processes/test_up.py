@@ -19,6 +19,7 @@ from django.test import override_settings
 
 from cognireview.environment import BASE_DIR
 from cognireview.processes import supervisor
+from cognireview.processes import up as up_module
 from tests.support.waiting import PATIENCE, eventually, free_port
 
 
@@ -159,7 +160,7 @@ class TestUp:
 
     def test_up_prints_setup_link_first(self, up: Callable[..., Up]) -> None:
         first = up()
-        address = rf"{supervisor._public_url(first.port)}(/welcome/[0-9a-f]{{40}}/)"
+        address = rf"{up_module._public_url(first.port)}(/welcome/[0-9a-f]{{40}}/)"
         match = re.search(address, first.lines[0])
         assert match is not None
         assert [first.status(path) for path in ("/healthz", "/readyz", match[1])] == [200, 200, 200]
@@ -195,7 +196,7 @@ class TestUp:
         _, said = second.communicate(timeout=PATIENCE)
         assert second.returncode == 1
         assert said.count("\n") == 2
-        assert f"{supervisor._public_url(first.port)} (process {first.process.pid})" in said
+        assert f"{up_module._public_url(first.port)} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
     def test_up_restarts_killed_processes(self, up: Callable[..., Up], data_dir: Path) -> None:
@@ -299,7 +300,7 @@ def test_printed_url_uses_localhost_name_for_passkeys_if_it_resolves(
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 0)) for address in resolved]
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
-    assert supervisor._public_url(8000) == f"http://{host}:8000"
+    assert up_module._public_url(8000) == f"http://{host}:8000"
 
 
 @pytest.mark.slow
@@ -318,7 +319,7 @@ class TestUpStartFailure:
         with socket.create_server(("127.0.0.1", 0), reuse_port=True) as left_behind:
             port = left_behind.getsockname()[1]
             monkeypatch.setattr("time.sleep", lambda _seconds: left_behind.close())
-            supervisor._check_port(port, patient=True)
+            up_module._check_port(port, patient=True)
 
     def test_up_rejects_invalid_setting(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COGNIREVIEW_PUBLIC_URL", "gopher://")
@@ -332,7 +333,7 @@ class TestUpStartFailure:
         remedy = "uv sync --reinstall-package cognireview"
         with (
             override_settings(STATICFILES_DIRS=[tmp_path]),
-            pytest.raises(supervisor.CannotRun, match=remedy) as caught,
+            pytest.raises(up_module.CannotRun, match=remedy) as caught,
         ):
-            supervisor._check_front_end()
+            up_module._check_front_end()
         assert caught.value.status == 2
