@@ -269,6 +269,15 @@ pages = [
     path("webhooks/<int:pk>/", webhooks.webhook, name="webhook"),
     path("webhooks/<int:pk>/test/", webhooks.send_test, name="test-webhook"),
     path("webhooks/<int:pk>/remove/", webhooks.remove, name="remove-webhook"),
+    path("webhooks/<int:pk>/secrets/add/", webhooks.add_secret, name="add-webhook-secret"),
+    path(
+        "webhooks/<int:pk>/secrets/<int:secret_pk>/remove/",
+        webhooks.remove_secret,
+        name="remove-webhook-secret",
+    ),
+    path(
+        "webhooks/<int:pk>/messages/<int:delivery_pk>/resend/", webhooks.resend, name="resend-webhook-message"
+    ),
     path("account/reauthenticate/", second_factor.reauthenticate, name="reauthenticate"),
     path("account/reauthenticate/code/", second_factor.reauthenticate_by_code, name="reauthenticate-by-code"),
     path(

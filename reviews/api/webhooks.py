@@ -13,12 +13,14 @@ from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
-from reviews.models import Webhook, WebhookDelivery
+from reviews.models import Webhook, WebhookDelivery, WebhookSecret
 from reviews.notifications.event_types import WEBHOOK_EVENTS
-from reviews.webhooks import allowlist, deliveries
+from reviews.records.conflicts import Conflict
+from reviews.webhooks import allowlist, deliveries, signing_secrets
 
 router = Router(tags=["webhooks"])
 _WEBHOOK = "/webhooks/{int:webhook_id}"
+_SECRETS = f"{_WEBHOOK}/secrets"
 
 
 class WebhookOut(Schema):
@@ -36,6 +38,20 @@ class NewWebhookOut(WebhookOut):
     """A new webhook."""
 
     secret: str = Field(description="Signs the messages. It is shown once.")
+
+
+class SecretOut(Schema):
+    """A secret of a webhook, without its text."""
+
+    id: int
+    created_by: str
+    created_at: dt.datetime
+
+
+class NewSecretOut(SecretOut):
+    """A new secret."""
+
+    secret: str = Field(description="Signs the messages, too. It is shown once.")
 
 
 class DeliveryOut(Schema):
@@ -95,10 +111,7 @@ def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
     router, "GET", f"{_WEBHOOK}/deliveries", scope="manage", response=list[DeliveryOut], problems=(404,)
 )
 def list_webhook_deliveries(request: ApiRequest, webhook_id: int) -> list[dict[str, Any]]:
-    """List the latest messages to a webhook, the newest first.
-
-    `POST /jobs/delivery/{id}/retry` sends one that was given up again.
-    """
+    """List the latest messages to a webhook, the newest first."""
     return [_delivery(one) for one in deliveries.webhook_deliveries(_find(request, webhook_id))]
 
 
@@ -106,6 +119,52 @@ def list_webhook_deliveries(request: ApiRequest, webhook_id: int) -> list[dict[s
 def send_test_message(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     """Send a test message to a webhook."""
     return _delivery(deliveries.send_test(webhook=_find(request, webhook_id), actor=request.user))
+
+
+@operation(
+    router,
+    "POST",
+    f"{_WEBHOOK}/deliveries/{{int:delivery_id}}/resend",
+    scope="manage",
+    response=DeliveryOut,
+    problems=(404, 409),
+)
+def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: int) -> dict[str, Any]:
+    """Send a delivered or given up message again, with the same `webhook-id`."""
+    sent = _find(request, webhook_id).deliveries.select_related("run")
+    found = get_object_or_404(sent, pk=delivery_id)
+    if not deliveries.resend(delivery_id=found.pk, actor=request.user):
+        raise Conflict("This message is still being sent.")
+    found.refresh_from_db()
+    return _delivery(found)
+
+
+@operation(router, "GET", _SECRETS, scope="manage", response=list[SecretOut], problems=(404,))
+def list_webhook_secrets(request: ApiRequest, webhook_id: int) -> list[dict[str, Any]]:
+    """List the secrets of a webhook, the newest first. Each message is signed with all of them."""
+    return [_secret(row) for row in signing_secrets.secrets_of(_find(request, webhook_id))]
+
+
+@operation(router, "POST", _SECRETS, scope="manage", response=NewSecretOut, problems=(404, 409))
+def add_webhook_secret(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
+    """Add a secret to a webhook. Remove the old one when the receiver knows the new one."""
+    made = signing_secrets.add(webhook=_find(request, webhook_id), actor=request.user)
+    return {**_secret(made.row), "secret": made.text}
+
+
+@operation(
+    router,
+    "DELETE",
+    f"{_SECRETS}/{{int:secret_id}}",
+    scope="manage",
+    response={204: None},
+    problems=(404, 409),
+)
+def remove_webhook_secret(request: ApiRequest, webhook_id: int, secret_id: int) -> Status[None]:
+    """Remove a secret of a webhook. Its last one stays."""
+    found = get_object_or_404(signing_secrets.secrets_of(_find(request, webhook_id)), pk=secret_id)
+    signing_secrets.remove(secret=found, actor=request.user)
+    return Status(204, None)
 
 
 @operation(router, "DELETE", _WEBHOOK, scope="manage", response={204: None}, problems=(404,))
@@ -127,6 +186,10 @@ def _shape(webhook: Webhook) -> dict[str, Any]:
         "created_by": webhook.created_by.username,
         **{name: getattr(webhook, name) for name in ("url", "events", "created_at")},
     }
+
+
+def _secret(secret: WebhookSecret) -> dict[str, Any]:
+    return {"id": secret.pk, "created_by": secret.created_by.username, "created_at": secret.created_at}
 
 
 def _delivery(delivery: WebhookDelivery) -> dict[str, Any]:

@@ -114,6 +114,7 @@ PLACES = {
     "webhooks": Place("Webhooks", ADMIN),
     "webhook": Place(parent="webhooks", subject="webhook"),
     "add-webhook": Place("Webhook secret", "webhooks"),
+    "add-webhook-secret": Place("Webhook secret", "webhook"),
     "jobs": Place("Jobs", ADMIN),
     "system": Place("System", ADMIN),
     "gold-sets": Place("Gold sets", "dashboard"),

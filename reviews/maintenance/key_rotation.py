@@ -11,8 +11,8 @@ from django.db import DatabaseError, transaction
 from reviews.accounts import second_factors
 from reviews.accounts.encryption import cipher, is_encrypted_with_current_key
 from reviews.audit import events
-from reviews.models import Webhook
-from reviews.webhooks import deliveries
+from reviews.models import WebhookSecret
+from reviews.webhooks import signing_secrets
 
 OLD_KEYS = "COGNIREVIEW_OLD_SECRET_KEYS"
 _ENCRYPTED = (Authenticator.Type.TOTP, Authenticator.Type.RECOVERY_CODES)
@@ -115,12 +115,13 @@ def _second_factors(*, locked: bool = False) -> Iterator[_Secret]:
 
 
 def _webhooks(*, locked: bool = False) -> Iterator[_Secret]:
-    """Yield the secrets of webhooks that were not removed."""
-    rows = Webhook.objects.filter(removed_at=None).order_by("pk")
+    """Yield the secrets of webhooks."""
+    rows = WebhookSecret.objects.order_by("pk")
     for row in rows.select_for_update() if locked else rows:
 
-        def replace(texts: list[str], row: Webhook = row) -> None:
-            [row.secret] = texts
-            row.save(update_fields=["secret"])
+        def replace(texts: list[str], row: WebhookSecret = row) -> None:
+            [row.encrypted] = texts
+            row.save(update_fields=["encrypted"])
 
-        yield _Secret(f"the secret of webhook {row.pk}", deliveries.PURPOSE, [row.secret], replace)
+        name = f"secret {row.pk} of webhook {row.webhook_id}"
+        yield _Secret(name, signing_secrets.PURPOSE, [row.encrypted], replace)

@@ -2856,7 +2856,6 @@ class Migration(migrations.Migration):
                         size=None,
                     ),
                 ),
-                ("secret", models.TextField(help_text="Encrypted: see `accounts.encryption`.")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("removed_at", models.DateTimeField(null=True)),
                 (
@@ -2881,6 +2880,39 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "webhook",
+            },
+        ),
+        migrations.CreateModel(
+            name="WebhookSecret",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("encrypted", models.TextField(help_text="See `accounts.encryption`.")),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "webhook",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="secrets",
+                        to="reviews.webhook",
+                    ),
+                ),
+            ],
+            options={
+                "db_table": "webhook_secret",
             },
         ),
         migrations.CreateModel(

@@ -39,4 +39,4 @@ from reviews.models.search import EvaluationFacets, EvaluationWords, RunFacet, U
 from reviews.models.source_files import ImportSums, SourceChunk
 from reviews.models.task_context import ContextImport, TaskAnswer, TaskContext
 from reviews.models.uploads import Upload, UploadPart
-from reviews.models.webhooks import QueueFilled, Webhook, WebhookAttempt, WebhookDelivery
+from reviews.models.webhooks import QueueFilled, Webhook, WebhookAttempt, WebhookDelivery, WebhookSecret

@@ -42,13 +42,27 @@ class Webhook(models.Model):
         default=every_run_reviewed,
         help_text="Names of the events that it is called about: see `notifications.event_types`.",
     )
-    secret = models.TextField(help_text="Encrypted: see `accounts.encryption`.")
     created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
     created_at = models.DateTimeField(db_default=Now())
     removed_at = models.DateTimeField(null=True)
 
     class Meta:
         db_table = "webhook"
+
+
+class WebhookSecret(models.Model):
+    """One of the secrets of a webhook, which sign each message. Deleted with its webhook.
+
+    Several of them let a receiver change from one to another.
+    """
+
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="secrets")
+    encrypted = models.TextField(help_text="See `accounts.encryption`.")
+    created_by = models.ForeignKey(User, models.PROTECT, related_name="+", db_index=False)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "webhook_secret"
 
 
 class WebhookDelivery(models.Model):

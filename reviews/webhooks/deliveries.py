@@ -13,27 +13,23 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
-from cryptography.fernet import InvalidToken
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
-from reviews.accounts.encryption import cipher
 from reviews.audit import events as audit_events
 from reviews.models import AuditEvent, Run, User, Webhook, WebhookAttempt, WebhookDelivery
 from reviews.queue import progress
 from reviews.queue.progress import Progress
 from reviews.records.status import QUEUE_STATUSES
-from reviews.webhooks import allowlist, sender
+from reviews.webhooks import allowlist, sender, signing_secrets
 from reviews.webhooks.sender import DeliveryResult
 
 JOB = "reviews.tasks.deliver_message"
 REVIEWED, TEST = "run.reviewed", "test"
 SHOWN = 50
-# The arguments of `encryption.cipher` for the secrets of webhooks.
-PURPOSE = ("reviews.webhooks.deliveries", "secret")
 # The pauses after failed attempts: ten attempts in a day.
 PAUSES = (
     timedelta(seconds=5),
@@ -74,9 +70,8 @@ class NewWebhook(NamedTuple):
 def add_webhook(*, url: str, run: Run | None, actor: User, events: Sequence[str] = (REVIEWED,)) -> NewWebhook:
     """Add a webhook for events of a run, or of every run. Raises `TargetNotAllowed`."""
     target = allowlist.parse_target(url)
-    secret = sender.new_secret()
-    sealed = cipher(*PURPOSE).encrypt(secret.encode()).decode()
-    webhook = Webhook.objects.create(url=url, run=run, events=list(events), secret=sealed, created_by=actor)
+    webhook = Webhook.objects.create(url=url, run=run, events=list(events), created_by=actor)
+    secret = signing_secrets.create(webhook, actor).text
     # Not the whole URL: its path may be a secret.
     audit_events.record(
         "webhook added",
@@ -92,8 +87,9 @@ def add_webhook(*, url: str, run: Run | None, actor: User, events: Sequence[str]
 
 @transaction.atomic
 def remove_webhook(*, webhook: Webhook, actor: User) -> None:
-    """Remove a webhook and give up its waiting deliveries. Its past deliveries stay."""
+    """Remove a webhook and its secrets, and give up its waiting deliveries. Its past deliveries stay."""
     if active_webhooks().filter(pk=webhook.pk).update(removed_at=timezone.now()):
+        webhook.secrets.all().delete()
         waiting = webhook.deliveries.filter(state=State.WAITING)
         waiting.update(state=State.GIVEN_UP, next_attempt_at=None, dismissed_at=timezone.now())
         audit_events.record(
@@ -175,18 +171,18 @@ def attempt_delivery(delivery_id: int, attempt: int) -> None:
 
 
 def _attempt(delivery: WebhookDelivery) -> DeliveryResult:
-    try:
-        secret = cipher(*PURPOSE).decrypt(delivery.webhook.secret.encode()).decode()
-    except InvalidToken:
+    secrets = signing_secrets.readable(delivery.webhook)
+    if not secrets:
         return DeliveryResult(
-            None, "The secret cannot be decrypted: the site's secret key has changed. Add the webhook again."
+            None,
+            "No secret can be decrypted: the site's secret key has changed. Add a secret to the webhook.",
         )
     return sender.send_message(
         delivery.webhook.url,
         message_id=delivery.message_id,
         timestamp=int(timezone.now().timestamp()),
         body=delivery.body.encode(),
-        secret=secret,
+        signed_with=secrets,
     )
 
 
@@ -221,8 +217,21 @@ def _made(delivery: WebhookDelivery) -> int:
 @transaction.atomic
 def retry(*, delivery_id: int, actor: User) -> bool:
     """Attempt a delivery again that was given up. Return False for any other, and for a removed webhook."""
+    return _attempt_again(delivery_id, actor, (State.GIVEN_UP,))
+
+
+@transaction.atomic
+def resend(*, delivery_id: int, actor: User) -> bool:
+    """Send a finished message again, with the same id, also a delivered one.
+
+    Return False for a waiting one, and for a removed webhook.
+    """
+    return _attempt_again(delivery_id, actor, (State.GIVEN_UP, State.DELIVERED))
+
+
+def _attempt_again(delivery_id: int, actor: User, states: tuple[State, ...]) -> bool:
     delivery = _locked(delivery_id)
-    if delivery is None or delivery.state != State.GIVEN_UP or delivery.webhook.removed_at:
+    if delivery is None or delivery.state not in states or delivery.webhook.removed_at:
         return False
     delivery.state, delivery.next_attempt_at, delivery.dismissed_at = State.WAITING, timezone.now(), None
     delivery.save(update_fields=["state", "next_attempt_at", "dismissed_at"])

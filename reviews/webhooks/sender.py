@@ -57,15 +57,18 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.digest(key, text, hashlib.sha256)).decode()
 
 
-def send_message(url: str, *, message_id: str, timestamp: int, body: bytes, secret: str) -> DeliveryResult:
-    """POST a message. Redirects and proxies are not used, and the response body is not read."""
+def send_message(
+    url: str, *, message_id: str, timestamp: int, body: bytes, signed_with: Iterable[str]
+) -> DeliveryResult:
+    """POST a message, signed with each secret. Redirects and proxies are not used, and no body is read."""
+    signatures = (signature(secret, message_id, timestamp, body) for secret in signed_with)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "CogniReview",
         "Connection": "close",
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": signature(secret, message_id, timestamp, body),
+        "webhook-signature": " ".join(signatures),
     }
     try:
         target = allowlist.parse_target(url)

@@ -137,6 +137,10 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "POST /webhooks": ("manage", None, None, 422),  # nothing is sent
     "GET /webhooks/{webhook_id}/deliveries": ("manage", None, None, 404),
     "POST /webhooks/{webhook_id}/test": ("manage", None, None, 404),
+    "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/resend": ("manage", None, None, 404),
+    "GET /webhooks/{webhook_id}/secrets": ("manage", None, None, 404),
+    "POST /webhooks/{webhook_id}/secrets": ("manage", None, None, 404),
+    "DELETE /webhooks/{webhook_id}/secrets/{secret_id}": ("manage", None, None, 404),
     "DELETE /webhooks/{webhook_id}": ("manage", None, None, 404),
     "GET /jobs": ("manage", None, None, 200),
     "POST /jobs/{kind}/{job_id}/retry": ("manage", None, None, 409),
@@ -195,6 +199,7 @@ VERBS = {
     "rename",
     "renew",
     "reopen",
+    "resend",
     "resolve",
     "restore",
     "retry",
@@ -260,7 +265,9 @@ def path_values(record: Evaluation, path: str) -> dict[str, Any]:
         "username": "nobody",
         "kind": "export",
         "upload_id": UUID(int=0),
-        **dict.fromkeys(("link_id", "token_id", "webhook_id", "job_id"), _UNKNOWN),
+        **dict.fromkeys(
+            ("link_id", "token_id", "webhook_id", "delivery_id", "secret_id", "job_id"), _UNKNOWN
+        ),
         **{name: key or _UNKNOWN for name, key in found.items()},
     }
 

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
+from django.conf import LazySettings
 from django.test import Client
 from django.utils import timezone
 
@@ -116,6 +117,36 @@ class TestSite:
         assert [one["id"] for one in of_max.get(f"webhooks/{webhook.pk}/deliveries").json()] == [sent["id"]]
         assert of_max.ask("DELETE", f"webhooks/{webhook.pk}").status_code == 204
         assert of_max.get("webhooks").json() == []
+
+    def test_delivered_message_is_sent_again(self, of_max: Program, max: User) -> None:
+        webhook = Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
+        sent = of_max.ask("POST", f"webhooks/{webhook.pk}/test").json()
+        path = f"webhooks/{webhook.pk}/deliveries/{sent['id']}/resend"
+        assert of_max.ask("POST", path).status_code == 409
+        webhook.deliveries.update(state="delivered")
+        again = of_max.ask("POST", path).json()
+        assert (again["state"], again["message_id"]) == ("waiting", sent["message_id"])
+
+    def test_webhook_changes_its_secret(self, of_max: Program, settings: LazySettings) -> None:
+        settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+        made = of_max.ask("POST", "webhooks", {"url": "https://hooks.example.org/"}).json()
+        path = f"webhooks/{made['id']}/secrets"
+        (first,) = of_max.get(path).json()
+        refused = of_max.ask("DELETE", f"{path}/{first['id']}")
+        assert (refused.status_code, "only secret" in refused.json()["detail"]) == (409, True)
+        second = of_max.ask("POST", path).json()
+        assert second["secret"].startswith("whsec_")
+        assert second["secret"] != made["secret"]
+        assert [one["id"] for one in of_max.get(path).json()] == [second["id"], first["id"]]
+        assert all("secret" not in one for one in of_max.get(path).json())
+        assert of_max.ask("DELETE", f"{path}/{first['id']}").status_code == 204
+        assert of_max.ask("DELETE", f"{path}/{first['id']}").status_code == 404
+
+    def test_webhook_has_five_secrets_at_most(self, of_max: Program, settings: LazySettings) -> None:
+        settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+        webhook = of_max.ask("POST", "webhooks", {"url": "https://hooks.example.org/"}).json()["id"]
+        statuses = [of_max.ask("POST", f"webhooks/{webhook}/secrets").status_code for _ in range(5)]
+        assert statuses == [200] * 4 + [409]
 
     @pytest.mark.parametrize(
         ("sent", "field"),

@@ -12,6 +12,7 @@ from reviews.models import (
     Import,
     StratumCount,
     User,
+    WebhookDelivery,
 )
 from reviews.queue import claims
 from reviews.review import escalations
@@ -193,6 +194,18 @@ def _webhook(operation: str) -> Callable[[World], tuple[Any, ...]]:
     return added
 
 
+def _delivered(world: World) -> tuple[Any, ...]:
+    webhook = world.made("POST", "webhooks", {"url": "https://hooks.example.org/"})["id"]
+    sent = world.made("POST", f"webhooks/{webhook}/test")["id"]
+    WebhookDelivery.objects.update(state="delivered")
+    return (f"webhooks/{webhook}/deliveries/{sent}/resend",)
+
+
+def _second_secret(world: World) -> tuple[Any, ...]:
+    webhook = world.made("POST", "webhooks", {"url": "https://hooks.example.org/"})["id"]
+    return (f"webhooks/{webhook}/secrets/{world.made('POST', f'webhooks/{webhook}/secrets')['id']}",)
+
+
 def _gold(method: str) -> Callable[[World], tuple[Any, ...]]:
     def existing(world: World) -> tuple[Any, ...]:
         GoldSetFactory.create(run=world.run)
@@ -288,6 +301,9 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "POST /webhooks": _at("webhooks", {"url": "https://hooks.example.org/"}),
     "POST /webhooks/{webhook_id}/test": _webhook("/test"),
     "DELETE /webhooks/{webhook_id}": _webhook(""),
+    "POST /webhooks/{webhook_id}/deliveries/{delivery_id}/resend": _delivered,
+    "POST /webhooks/{webhook_id}/secrets": _webhook("/secrets"),
+    "DELETE /webhooks/{webhook_id}/secrets/{secret_id}": _second_secret,
     "POST /jobs/{kind}/{job_id}/retry": _export("failed", "jobs/export/{}/retry"),
     "POST /jobs/{kind}/{job_id}/cancel": _export("unfinished", "jobs/export/{}/cancel"),
     "POST /gold-sets": _gold_file,

@@ -50,6 +50,7 @@ from reviews.review import decisions, drafts, escalations, independent_reviews, 
 from reviews.runs.changes import archive_run
 from reviews.search import indexing, saved_views, strata
 from reviews.search.filters import Filters
+from reviews.webhooks import signing_secrets
 from tests.browser.screen import settle
 from tests.records.test_mapping import MT_BENCH
 from tests.support.factories import (
@@ -276,9 +277,12 @@ def submit_too_late(page: Page) -> None:
 
 
 def new_webhook() -> int:
-    """A webhook for a run, without deliveries."""
+    """A webhook for a run, with two secrets and without deliveries."""
     url = f"https://hooks.example.org/{LONG}"
-    return Webhook.objects.create(url=url, run=Run.objects.get(pk=run()), created_by=the_person("max")).pk
+    made = Webhook.objects.create(url=url, run=Run.objects.get(pk=run()), created_by=the_person("max"))
+    for _ in range(2):
+        signing_secrets.add(webhook=made, actor=made.created_by)
+    return made.pk
 
 
 def webhook() -> int:
@@ -1156,6 +1160,9 @@ NO_PAGES = {
     "read-answer",
     "retry-failure",
     "add-webhook",
+    "add-webhook-secret",
+    "remove-webhook-secret",
+    "resend-webhook-message",
     "dismiss-key-hint",
     "remove-webhook",
     "test-webhook",

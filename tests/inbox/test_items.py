@@ -50,7 +50,7 @@ def everything(run: Run, ana: User, bo: User, lea: User, max: User) -> Run:
     Notification.objects.create(
         person=ana, event="run.reviewed", due_at=timezone.now(), state="failed", error="Refused."
     )
-    webhook = Webhook.objects.create(url="https://example.org/hook", secret="", created_by=max)
+    webhook = Webhook.objects.create(url="https://example.org/hook", created_by=max)
     for number, dismissed_at in enumerate([None, None, timezone.now()]):
         webhook.deliveries.create(
             message_id=f"msg_{number}", event="test", body="", state="given up", dismissed_at=dismissed_at

@@ -31,7 +31,7 @@ def background(status: str = "failed", task: str = "reviews.tasks.draw_sample") 
 
 @pytest.fixture
 def delivery(max: User) -> WebhookDelivery:
-    webhook = Webhook.objects.create(url="https://hooks.example.org/", secret="", created_by=max)
+    webhook = Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
     return WebhookDelivery.objects.create(webhook=webhook, message_id="m", event="test", body="{}")
 
 

@@ -49,7 +49,7 @@ from reviews.sampling.draws import draw_sample
 from reviews.search import saved_views
 from reviews.search.filters import Filters
 from reviews.storage.errors import ImportRefused
-from reviews.webhooks import deliveries
+from reviews.webhooks import deliveries, signing_secrets
 from tests.api.conftest import program_of
 from tests.support.commands import manage
 from tests.support.contexts import bring, task
@@ -135,6 +135,7 @@ def full_run(name: str, ana: User, bo: User, lea: User, max: User) -> Run:
     configure_members(run_id=run.pk, actor=max, members=["ana", "bo"], seen=fingerprint(None))
     write_guideline(run_id=run.pk, actor=lea, text="Be fair.", seen=None)
     webhook = Webhook.objects.create(url="https://hooks.example.org/", run=run, created_by=max)
+    signing_secrets.add(webhook=webhook, actor=max)
     delivery = webhook.deliveries.create(message_id=uuid4().hex, event="test", run=run)
     delivery.attempts.create(number=1, reason="No answer.")
     Notification.objects.create(person=lea, event="disagreement", run=run, due_at=timezone.now())

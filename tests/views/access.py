@@ -242,6 +242,9 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "webhook": {"get": (302, 403, 403, 403, 200)},
     "test-webhook": {"post": (302, 403, 403, 403, 302)},
     "remove-webhook": {"post": (302, 403, 403, 403, 302)},
+    "add-webhook-secret": {"post": (302, 403, 403, 403, 302)},
+    "remove-webhook-secret": {"post": (302, 403, 403, 403, 404)},
+    "resend-webhook-message": {"post": (302, 403, 403, 403, 404)},
     # Logins. Nobody is waiting for a second factor, no passkey is sent, and there is no provider.
     "join": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},
     "new-password": {"get": (404, 404, 404, 404, 404), "post": (404, 404, 404, 404, 404)},

@@ -15,6 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.models import ProcrastinateJob
+from standardwebhooks import Webhook as StandardWebhook
+from standardwebhooks import WebhookVerificationError
 
 from cognireview.environment import BASE_DIR
 from reviews import tasks
@@ -29,11 +31,13 @@ from reviews.models import (
     Webhook,
     WebhookAttempt,
     WebhookDelivery,
+    WebhookSecret,
 )
 from reviews.queue import progress
+from reviews.records.conflicts import Conflict
 from reviews.review import decisions, escalations, undo
 from reviews.sampling import draws
-from reviews.webhooks import deliveries, sender
+from reviews.webhooks import deliveries, sender, signing_secrets
 from reviews.webhooks.deliveries import PAUSES, REVIEWED
 from tests.support import receiver
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -290,7 +294,7 @@ class TestWebhook:
     def test_webhook_secret_is_encrypted_and_not_in_the_audit_log(self, made: deliveries.NewWebhook) -> None:
         row = Webhook.objects.get()
         assert made.secret.startswith("whsec_")
-        assert made.secret not in row.secret
+        assert made.secret not in row.secrets.get().encrypted
         event = AuditEvent.objects.get(action="webhook added")
         values = {"before": None, "after": {"events": ["run.reviewed"]}}
         assert event.detail == {"webhook": row.pk, "host": "localhost", **values}
@@ -303,6 +307,57 @@ class TestWebhook:
         deliveries.attempt_delivery(sent.pk, 1)
         assert "secret key has changed" in sent.attempts.get().reason
         assert there.received == []
+
+    def test_message_is_signed_with_every_secret(
+        self, made: deliveries.NewWebhook, there: Receiver, max: User
+    ) -> None:
+        second = signing_secrets.add(webhook=made.webhook, actor=max)
+        sent = deliveries.send_test(webhook=made.webhook, actor=max)
+        deliveries.attempt_delivery(sent.pk, 1)
+        [received] = there.received
+        for secret in (made.secret, second.text):
+            payload = StandardWebhook(secret).verify(received.body, received.headers)
+            assert payload["type"] == "test"
+        with pytest.raises(WebhookVerificationError):
+            StandardWebhook(sender.new_secret()).verify(received.body, received.headers)
+
+    def test_removed_secret_signs_no_further_attempt(
+        self, made: deliveries.NewWebhook, there: Receiver, max: User
+    ) -> None:
+        second = signing_secrets.add(webhook=made.webhook, actor=max)
+        [first] = signing_secrets.secrets_of(made.webhook).exclude(pk=second.row.pk)
+        signing_secrets.remove(secret=first, actor=max)
+        deliveries.attempt_delivery(deliveries.send_test(webhook=made.webhook, actor=max).pk, 1)
+        [received] = there.received
+        assert StandardWebhook(second.text).verify(received.body, received.headers)
+        assert len(received.headers["webhook-signature"].split(" ")) == 1
+        with pytest.raises(Conflict):
+            signing_secrets.remove(secret=second.row, actor=max)
+
+    def test_changed_secrets_leave_events_without_their_text(
+        self, made: deliveries.NewWebhook, max: User
+    ) -> None:
+        second = signing_secrets.add(webhook=made.webhook, actor=max)
+        signing_secrets.remove(secret=second.row, actor=max)
+        events = AuditEvent.objects.filter(action__startswith="webhook secret").order_by("pk")
+        detail = {"webhook": made.webhook.pk, "secret": second.row.pk}
+        assert [(one.action, one.detail) for one in events] == [
+            ("webhook secret added", detail),
+            ("webhook secret removed", detail),
+        ]
+
+    def test_unreadable_secret_does_not_keep_the_others_from_signing(
+        self, made: deliveries.NewWebhook, there: Receiver, max: User, settings: LazySettings
+    ) -> None:
+        settings.SECRET_KEY = "x" * 50
+        second = signing_secrets.add(webhook=made.webhook, actor=max)
+        deliveries.attempt_delivery(deliveries.send_test(webhook=made.webhook, actor=max).pk, 1)
+        [received] = there.received
+        assert StandardWebhook(second.text).verify(received.body, received.headers)
+
+    def test_removed_webhook_has_no_secrets(self, made: deliveries.NewWebhook, max: User) -> None:
+        deliveries.remove_webhook(webhook=made.webhook, actor=max)
+        assert not WebhookSecret.objects.exists()
 
 
 class TestDelivery:
@@ -334,6 +389,20 @@ class TestDelivery:
         for attempt in (1, 1, 2):
             deliveries.attempt_delivery(sent.pk, attempt)
         assert len(there.received) == 1
+
+    def test_delivered_message_is_sent_again_on_request(
+        self, sent: WebhookDelivery, there: Receiver, max: User
+    ) -> None:
+        assert not deliveries.resend(delivery_id=sent.pk, actor=max)
+        deliveries.attempt_delivery(sent.pk, 1)
+        assert not deliveries.retry(delivery_id=sent.pk, actor=max)
+        assert deliveries.resend(delivery_id=sent.pk, actor=max)
+        deliveries.attempt_delivery(sent.pk, 2)
+        first, second = there.received
+        assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])
+        sent.refresh_from_db()
+        assert (sent.state, sent.attempts.count()) == ("delivered", 2)
+        assert AuditEvent.objects.filter(action="message retried").count() == 1
 
     def test_failed_delivery_is_retried_with_the_same_id(
         self, sent: WebhookDelivery, made: deliveries.NewWebhook, there: Receiver

@@ -32,7 +32,9 @@ def there(settings: LazySettings) -> Iterator[Receiver]:
 
 
 def send(url: str) -> DeliveryResult:
-    return sender.send_message(url, message_id="msg_1", timestamp=1614265330, body=b'{"a": 1}', secret=SECRET)
+    return sender.send_message(
+        url, message_id="msg_1", timestamp=1614265330, body=b'{"a": 1}', signed_with=[SECRET]
+    )
 
 
 def test_signature_follows_standard_webhooks() -> None:

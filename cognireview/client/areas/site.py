@@ -9,7 +9,16 @@ from cognireview.client import operations
 from cognireview.client.area import Area, B, call, stream
 from cognireview.client.received_file import Download
 from cognireview.client.types.audit import AuditEvent, Chain
-from cognireview.client.types.site import Delivery, Job, Kind, NewWebhook, State, Webhook
+from cognireview.client.types.site import (
+    Delivery,
+    Job,
+    Kind,
+    NewWebhook,
+    NewWebhookSecret,
+    State,
+    Webhook,
+    WebhookSecret,
+)
 
 
 class Audit(Area[B]):
@@ -89,6 +98,30 @@ class Webhooks(Area[B]):
     async def deliveries(self, webhook_id: int) -> list[Delivery]:
         """Return the latest messages to a webhook, newest first."""
         return await self._transport.send(operations.DELIVERIES, webhook_id=webhook_id)
+
+    @call
+    async def resend(self, webhook_id: int, delivery_id: int) -> Delivery:
+        """Send a delivered or given up message again, with the same id."""
+        return await self._transport.send(
+            operations.RESEND_MESSAGE, webhook_id=webhook_id, delivery_id=delivery_id
+        )
+
+    @call
+    async def secrets(self, webhook_id: int) -> list[WebhookSecret]:
+        """Return the secrets of a webhook, newest first. Each message is signed with all of them."""
+        return await self._transport.send(operations.WEBHOOK_SECRETS, webhook_id=webhook_id)
+
+    @call
+    async def add_secret(self, webhook_id: int) -> NewWebhookSecret:
+        """Add a secret to a webhook, and return it."""
+        return await self._transport.send(operations.ADD_WEBHOOK_SECRET, webhook_id=webhook_id)
+
+    @call
+    async def remove_secret(self, webhook_id: int, secret_id: int) -> None:
+        """Remove a secret of a webhook. Its last one stays."""
+        await self._transport.send(
+            operations.REMOVE_WEBHOOK_SECRET, webhook_id=webhook_id, secret_id=secret_id
+        )
 
 
 class Jobs(Area[B]):

@@ -82,6 +82,22 @@ class NewWebhook(Webhook):
 
 
 @dataclass(frozen=True)
+class WebhookSecret:
+    """A secret of a webhook, without its text."""
+
+    id: int
+    created_by: str
+    created_at: dt.datetime
+
+
+@dataclass(frozen=True)
+class NewWebhookSecret(WebhookSecret):
+    """A new secret of a webhook. `secret` signs its messages, too, and is returned once."""
+
+    secret: str
+
+
+@dataclass(frozen=True)
 class Delivery:
     """A message to a webhook."""
 

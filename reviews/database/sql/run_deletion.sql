@@ -67,6 +67,7 @@ BEGIN
           AND of_run IN (webhook_delivery.run_id, webhook.run_id);
     DELETE FROM webhook_delivery USING webhook
         WHERE webhook_id = webhook.id AND of_run IN (webhook_delivery.run_id, webhook.run_id);
+    DELETE FROM webhook_secret USING webhook WHERE webhook_id = webhook.id AND run_id = of_run;
     DELETE FROM webhook WHERE run_id = of_run;
     DELETE FROM notification WHERE run_id = of_run;
     DELETE FROM rating_cell USING stratum WHERE stratum_id = stratum.id AND run_id = of_run;

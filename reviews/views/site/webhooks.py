@@ -8,10 +8,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.http.request import Request
-from reviews.models import Run
+from reviews.models import Run, Webhook
 from reviews.notifications.event_types import WEBHOOK_EVENTS
+from reviews.records.conflicts import Conflict
 from reviews.views.access import requires
-from reviews.webhooks import allowlist, deliveries
+from reviews.webhooks import allowlist, deliveries, signing_secrets
 
 
 class WebhookForm(forms.Form):
@@ -72,7 +73,11 @@ def add(request: Request) -> HttpResponse:
     except allowlist.TargetNotAllowed as refused:
         form.add_error("url", str(refused))
         return _show(request, form)
-    return render(request, "site/webhooks/secret.html", {"made": made})
+    return _show_secret(request, made.webhook, made.secret)
+
+
+def _show_secret(request: Request, webhook: Webhook, text: str) -> HttpResponse:
+    return render(request, "site/webhooks/secret.html", {"webhook": webhook, "secret": text})
 
 
 @require_safe
@@ -85,6 +90,8 @@ def webhook(request: Request, pk: int) -> HttpResponse:
         "events": [WEBHOOK_EVENTS[name] for name in found.events if name in WEBHOOK_EVENTS],
         "deliveries": deliveries.webhook_deliveries(found),
         "shown": deliveries.SHOWN,
+        "secrets": signing_secrets.secrets_of(found),
+        "most_secrets": signing_secrets.MOST,
     }
     return render(request, "site/webhooks/webhook.html", context)
 
@@ -95,6 +102,51 @@ def send_test(request: Request, pk: int) -> HttpResponse:
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     deliveries.send_test(webhook=found, actor=request.user)
     messages.success(request, "Test message queued. Reload the page to see the result.")
+    return redirect("webhook", found.pk)
+
+
+@require_POST
+@requires("manage_webhooks")
+def add_secret(request: Request, pk: int) -> HttpResponse:
+    """Add a secret to a webhook and show it once."""
+    found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
+    response: HttpResponse = reauthentication_required(_add_secret)(request, found)
+    return response
+
+
+def _add_secret(request: Request, found: Webhook) -> HttpResponse:
+    try:
+        made = signing_secrets.add(webhook=found, actor=request.user)
+    except Conflict as conflict:
+        messages.error(request, conflict.reason)
+        return redirect("webhook", found.pk)
+    return _show_secret(request, found, made.text)
+
+
+@require_POST
+@requires("manage_webhooks")
+def remove_secret(request: Request, pk: int, secret_pk: int) -> HttpResponse:
+    found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
+    secret = get_object_or_404(signing_secrets.secrets_of(found), pk=secret_pk)
+    try:
+        signing_secrets.remove(secret=secret, actor=request.user)
+    except Conflict as conflict:
+        messages.error(request, conflict.reason)
+    else:
+        messages.success(request, "Secret removed.")
+    return redirect("webhook", found.pk)
+
+
+@require_POST
+@requires("manage_webhooks")
+def resend(request: Request, pk: int, delivery_pk: int) -> HttpResponse:
+    """Send a message again."""
+    found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
+    delivery = get_object_or_404(found.deliveries, pk=delivery_pk)
+    if deliveries.resend(delivery_id=delivery.pk, actor=request.user):
+        messages.success(request, "Message queued. Reload the page to see the result.")
+    else:
+        messages.error(request, "This message is still being sent.")
     return redirect("webhook", found.pk)
 
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from reviews.models import User, Webhook
-from reviews.webhooks import deliveries
+from reviews.webhooks import deliveries, signing_secrets
 from tests.support.factories import PASSWORD, RunFactory
 from tests.support.pages import text
 
@@ -135,6 +135,43 @@ class TestWebhookPage:
         assert as_max.get(reverse("webhook", args=[webhook.pk])).status_code == 404
         assert webhook.deliveries.get().state == "given up"
 
+    def test_secret_is_added_shown_once_and_removed(self, proven: Client, webhook: Webhook) -> None:
+        page = reverse("webhook", args=[webhook.pk])
+        [first] = webhook.secrets.all()
+        assert "Remove this secret?" not in text(proven.get(page))
+        shown = text(proven.post(reverse("add-webhook-secret", args=[webhook.pk])))
+        assert re.search(r'value="whsec_[A-Za-z0-9+/]{43}="', shown)
+        listed = text(proven.get(page))
+        assert (listed.count("Remove this secret?"), "whsec_" in listed) == (2, False)
+        answer = proven.post(reverse("remove-webhook-secret", args=[webhook.pk, first.pk]), follow=True)
+        assert "Secret removed" in text(answer)
+        [last] = webhook.secrets.all()
+        answer = proven.post(reverse("remove-webhook-secret", args=[webhook.pk, last.pk]), follow=True)
+        assert "This is the only secret of the webhook" in text(answer)
+
+    def test_adding_a_secret_reauthenticates(self, as_max: Client, webhook: Webhook) -> None:
+        answer = as_max.post(reverse("add-webhook-secret", args=[webhook.pk]))
+        assert answer["Location"].startswith(reverse("reauthenticate"))
+        assert webhook.secrets.count() == 1
+
+    def test_sixth_secret_is_refused(self, proven: Client, webhook: Webhook) -> None:
+        for _ in range(4):
+            proven.post(reverse("add-webhook-secret", args=[webhook.pk]))
+        assert "Add a secret" not in text(proven.get(reverse("webhook", args=[webhook.pk])))
+        answer = proven.post(reverse("add-webhook-secret", args=[webhook.pk]), follow=True)
+        assert "A webhook has at most 5 secrets" in text(answer)
+
+    def test_finished_message_is_sent_again(self, as_max: Client, webhook: Webhook, max: User) -> None:
+        sent = deliveries.send_test(webhook=webhook, actor=max)
+        page, again = reverse("webhook", args=[webhook.pk]), ("resend-webhook-message", webhook.pk, sent.pk)
+        assert "Send again" not in text(as_max.get(page))
+        path = reverse(again[0], args=again[1:])
+        assert "still being sent" in text(as_max.post(path, follow=True))
+        webhook.deliveries.update(state="delivered")
+        assert "Send again" in text(as_max.get(page))
+        assert "Message queued" in text(as_max.post(path, follow=True))
+        assert webhook.deliveries.get().state == "waiting"
+
     def test_webhook_page_has_a_constant_number_of_queries(
         self,
         as_max: Client,
@@ -147,5 +184,6 @@ class TestWebhookPage:
             as_max.get(page)
             sent = deliveries.send_test(webhook=webhook, actor=max)
             sent.attempts.create(number=1, reason="No response in time.")
-            with django_assert_num_queries(7):
+            signing_secrets.add(webhook=webhook, actor=max)
+            with django_assert_num_queries(8):
                 as_max.get(page)
