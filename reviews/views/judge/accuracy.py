@@ -7,7 +7,7 @@ from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, GroupField, Judge
 from reviews.judge.accuracy_figures import AccuracyFigures, Part
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.ratings import Basis
-from reviews.judge.scope import NO_MODEL
+from reviews.judge.scope import FILTERS, NO_MODEL
 from reviews.statistics.intervals import complement
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge import confusion, tables
@@ -183,7 +183,8 @@ def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot
                     field: name or NO_MODEL,
                 }
                 url = filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
-                yield Dot(name.rpartition("/")[2] or "no model", share(complement(estimate), url))
+                title = f"{FILTERS[field]}: {name.rpartition('/')[2] or 'no model'}"
+                yield Dot(title, share(complement(estimate), url))
 
 
 def _group_titles(groups: Sequence[JudgeGroup]) -> dict[JudgeGroup, str]:

@@ -258,7 +258,7 @@ class TestJudgeVsHuman:
             review(algebra, ana, "Yes", human, blind=human, **values)
         plot = sections(as_lea.get(url("judge-errors", algebra)))["by-group"].plot
         assert plot
-        assert [(dot.title, dot.cell.parts[2]) for dot in plot.dots] == [("1", 3), ("o1", 3)]
+        assert [(dot.title, dot.cell.parts[2]) for dot in plot.dots] == [("Prompt: 1", 3), ("Model: o1", 3)]
         assert [len(as_lea.get(dot.cell.url).context["table"].rows) for dot in plot.dots] == [1, 1]
 
     def test_judge_page_shows_the_groups_with_most_ratings(
