@@ -204,6 +204,7 @@ class JudgeVsHuman:
         """Return the figures of a criterion, or of the verdict (None), if there are ratings."""
         return next((one for one in self.figures_of(basis, part) if one.criterion == criterion), None)
 
+    @shares_loads
     def as_json(self) -> dict[str, Any]:
         # Counts what it loads.
         figures = members(self, "unsampled", "overall", "groups", "after_reveal", "unknown", "left_out")

@@ -23,9 +23,10 @@ class ScorePairs:
         self._size = len(scale.categories)
         #: The number of ratings that are not in the table, by the reason.
         self.left_out: Counter[str] = Counter()
-        for kind, count in zip(self._kinds, map(int, self._counts), strict=True):
-            if self._place(kind) is None:
-                self.left_out[_why_left_out(kind)] += count
+        # The place of each kind's pair, or -1.
+        self._places = np.array([self._place(kind) for kind in self._kinds], dtype=np.int64)
+        for number in np.flatnonzero(self._places < 0):
+            self.left_out[_why_left_out(self._kinds[number])] += int(self._counts[number])
 
     @property
     def ratings(self) -> int:
@@ -43,10 +44,8 @@ class ScorePairs:
     def one_hot(self) -> FloatArray:
         """A row for each kind of rating: 1 in the column of its pair, judge's category x K + human's."""
         found = np.zeros((len(self._kinds), self._size**2))
-        for number, kind in enumerate(self._kinds):
-            place = self._place(kind)
-            if place is not None:
-                found[number, place] = 1
+        paired = np.flatnonzero(self._places >= 0)
+        found[paired, self._places[paired]] = 1
         return found
 
     @property
@@ -59,9 +58,9 @@ class ScorePairs:
         """Return the matrix of totals of `one_hot`, from which all figures follow."""
         return Confusion(self._scale.categories, totals, domain * self._size**2)
 
-    def _place(self, kind: RatingKind) -> int | None:
+    def _place(self, kind: RatingKind) -> int:
         judge, human = self._scale.place(kind.judge), self._scale.place(kind.human)
-        return None if judge is None or human is None else judge * self._size + human
+        return -1 if judge is None or human is None else judge * self._size + human
 
 
 def _why_left_out(kind: RatingKind) -> str:
