@@ -378,6 +378,8 @@ def test_no_response_depends_on_hidden_values(
 ) -> None:
     asker = Asker(request.getfixturevalue(who), world)
     usual = asker.usual()
+    if who == "lea":  # a lead gets what a reviewer gets, and more
+        usual -= Asker(request.getfixturevalue("ana"), world).usual()
     answers = asker.answers({name for name, _ in asker.questions()} - usual if is_rest else usual)
     telling = {
         name: [word for word in MARKERS if word in answer.casefold() and word not in name]

@@ -74,7 +74,7 @@ def everybody(ana: User, bo: User, lea: User, max: User) -> dict[str, User]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["ana", "lea", "max"])
+@pytest.mark.parametrize("who", ["ana", pytest.param("lea", marks=pytest.mark.exhaustive), "max"])
 def test_every_page_is_reachable_by_links(who: str, client: Client, everybody: dict[str, User]) -> None:
     """The site has a row of everything, a run with figures and a conflict, and a claim and a spot check."""
     person = everybody[who]
