@@ -318,6 +318,7 @@ def test_operations_accept_tokens_with_scope_and_role(
         assert seen == {name: line[column] for name, line in ACCESS.items() if line[column] is not None}
 
 
+@pytest.mark.slow
 def test_operations_reject_other_scopes(record: Evaluation, max: User) -> None:
     for scope in sorted({str(line[0]) for line in ACCESS.values()}):
         program = program_of(max, *(other for other in ALL if other != scope))
@@ -375,6 +376,7 @@ def test_operations_reject_sessions(names: list[str], record: Evaluation, max: U
         rejects(send(program, name, record), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paths", [OF_EACH_METHODS, pytest.param([*TAKEN], marks=pytest.mark.exhaustive)])
 def test_operations_reject_other_methods(paths: list[str], record: Evaluation, of_max: Program) -> None:
     for path in paths:

@@ -90,6 +90,7 @@ def program(settings: LazySettings, max: User) -> Program:
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REQUESTS)
 def test_repeated_request_gets_the_same_response_and_has_no_effect(
     name: str, program: Program, max: User

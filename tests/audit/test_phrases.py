@@ -4,6 +4,8 @@ import ast
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from reviews.audit.phrases import PHRASES, phrase_parts
 from reviews.models import BulkChange
 
@@ -44,6 +46,7 @@ def recorded() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_recorded_action_has_a_phrase() -> None:
     actions = {action for _, action in recorded() if action}.union(*COMPUTED.values())
     assert len(actions) > 80

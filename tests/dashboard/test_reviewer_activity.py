@@ -358,6 +358,7 @@ class TestDailySums:
         assert Review.objects.filter(withdrawal__isnull=False).exists()
         assert AuditEvent.objects.filter(action="restore").exists()
 
+    @pytest.mark.slow
     def test_daily_sums_add_up_to_reviewer_figures(self, ana: User, bo: User, lea: User) -> None:
         work = Work(0, [ana, bo, lea])
         for _ in range(60):

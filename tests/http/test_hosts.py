@@ -80,6 +80,7 @@ class TestUnknownHost:
         assert client.get("/healthz", headers={"host": "10.0.0.7:8000"}).status_code == 200
 
 
+@pytest.mark.slow
 def test_rejected_form_logs_no_traceback(client: Client, max: User, log: StringIO) -> None:
     client.force_login(max)
     response = client.post(reverse("invite"), {f"f{number}": "" for number in range(3001)})

@@ -216,6 +216,7 @@ class TestJudges:
         assert compare_judges(first) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rated")
 class TestPages:
     def test_page_answers_and_lists_the_records_behind_each_count(

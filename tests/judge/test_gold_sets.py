@@ -230,6 +230,7 @@ class TestMeasurement:
         assert list_records(gold, JudgeScope(other), "blind", None, ("*", "*")) == []
 
 
+@pytest.mark.slow
 class TestHiddenRecords:
     @pytest.fixture
     def many(self, run: Run, ana: User) -> GoldSet:

@@ -130,6 +130,7 @@ def test_prompt_family_omits_version_and_file_type(path: str, family: str) -> No
     assert prompt_family(path) == family
 
 
+@pytest.mark.slow
 class TestPages:
     def test_page_leads_to_each_run_and_its_table_is_a_file(
         self, runs: list[Run], client: Client, lea: User

@@ -144,6 +144,7 @@ def queue_counts(run: Run) -> Counter[tuple[bool, int]]:
     return Counter(waiting.values_list("needs_human_review", "priority"))
 
 
+@pytest.mark.slow
 class TestServe:
     def test_served_plan_samples_and_defers_records(self, imported: Run, lea: User) -> None:
         plan = review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.15, aim="run")

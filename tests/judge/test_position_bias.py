@@ -170,6 +170,7 @@ def test_key_of_a_pair_differs_between_orders_in_the_last_bit_only() -> None:
     assert none == [None, None]
 
 
+@pytest.mark.slow
 def test_page_and_report_show_the_bias(
     client: Client, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -135,6 +135,7 @@ def test_uncounted_run_has_no_figures_about_all_records(
     assert found["data"]["verifications"] == found["data"]["families"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pending", [later_import, *(pytest.param(one, marks=pytest.mark.exhaustive) for one in PENDING)]
 )

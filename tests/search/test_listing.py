@@ -157,6 +157,7 @@ def test_slow_list_is_cancelled(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
     assert Evaluation.objects.count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["", "model=o1", "status=waiting&verdict=Fail", "q=clarity"])
 def test_list_query_count_is_constant(query: str, run: Run) -> None:
     def queries() -> int:

@@ -145,6 +145,7 @@ class TestFiltersAndOrders:
             answer = program.get(f"{path}/evaluations", {"sort": sort})
             assert answer.status_code == 422
 
+    @pytest.mark.slow
     def test_hostile_filters_are_harmless_in_bulk_changes_and_views(
         self, record: Evaluation, as_max: Client
     ) -> None:
@@ -275,6 +276,7 @@ class TestMethod:
         record.refresh_from_db()
         assert record.claimed_by is None
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("method", ["TRACE", "CONNECT", "FOO", "PROPFIND", "G" * 5000])
     def test_unknown_method_is_rejected(self, method: str, record: Evaluation, as_max: Client) -> None:
         for name in ("runs", "claim", "login", "upload", "change-role", "account"):
@@ -305,6 +307,7 @@ class TestOpenRedirect:
     def assert_here(self, place: str) -> None:
         assert re.match(r"/(?![/\\\t\r\n])", place), place
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("elsewhere", ELSEWHERE)
     def test_login_does_not_redirect_to_other_site(self, elsewhere: str, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD, "next": elsewhere}
@@ -426,6 +429,7 @@ class TestGuessing:
         assert "Too many failed attempts" in text(response)
         assert client.get(reverse("runs")).status_code == 302
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("name", "field"), [("reauthenticate", "password"), ("password", "old_password")]
     )

@@ -137,6 +137,7 @@ def test_page_on_full_disk_returns_507(as_max: Client, fill: Callable[[str], Non
     assert answer["Cache-Control"] == "no-store"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 class TestJob:
     @pytest.fixture

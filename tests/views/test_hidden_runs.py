@@ -139,6 +139,7 @@ def hidden_from(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> It
         yield Hidden(record, (of_bo, of_lea))
 
 
+@pytest.mark.slow
 class TestOperations:
     @pytest.mark.parametrize("name", [name for name in OPERATIONS if "{" in name])
     def test_hidden_run_answers_like_a_missing_one(self, name: str, hidden_from: Hidden) -> None:

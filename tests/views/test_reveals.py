@@ -37,6 +37,7 @@ def body(response: Any) -> bytes:
     return b"".join(response.streaming_content)
 
 
+@pytest.mark.slow
 class TestExports:
     @pytest.fixture
     def run(self) -> Run:
@@ -97,6 +98,7 @@ class TestExports:
         assert not blind_scoring.is_hidden(Evaluation.objects.get(pk=record.pk), lea)
 
 
+@pytest.mark.slow
 class TestDraft:
     """A former way to unblind a record without a reveal."""
 
@@ -121,6 +123,7 @@ class TestDraft:
         assert Reveal.objects.get().how == "locked in"
 
 
+@pytest.mark.slow
 class TestOpenIndependentReviews:
     @pytest.fixture
     def record(self) -> Evaluation:

@@ -162,6 +162,7 @@ def test_login_cookies_are_secure(ana: User) -> None:
     assert_safe(reverse("login"), response)
 
 
+@pytest.mark.slow
 def test_second_factor_pages_have_security_headers(ana: User) -> None:
     browser = Browser(ana)
     browser.post(reverse("reauthenticate"), {"password": PASSWORD})
@@ -180,6 +181,7 @@ def test_second_factor_pages_have_security_headers(ana: User) -> None:
     assert_safe(reverse("second-factor"), asked)
 
 
+@pytest.mark.slow
 def test_downloads_have_security_headers(max: User) -> None:
     run = import_data(file_of(line(), b"no record")).target_run
     export = jobs.enqueue(output.ExportOptions(run), max)
@@ -202,6 +204,7 @@ def test_downloads_have_security_headers(max: User) -> None:
         assert_safe(reverse(name, args=[key]), response)
 
 
+@pytest.mark.slow
 def test_api_has_security_headers(max: User) -> None:
     token = api_tokens.create(person=max, scopes=api_tokens.SCOPES, actor=None).text
     program = Browser(headers={"Authorization": f"Bearer {token}"})

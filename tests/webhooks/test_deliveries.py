@@ -548,6 +548,7 @@ class TestDocumentedSnippet:
         assert not verify()(message.headers, message.body, made.secret)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 class TestJobs:
     def work(self) -> None:

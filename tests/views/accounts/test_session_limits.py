@@ -75,6 +75,7 @@ class TestSessionLimits:
             clock.move(minutes=29)
             assert is_logged_in(as_ana)
 
+    @pytest.mark.slow
     def test_active_session_ends_at_absolute_limit(self, as_ana: Client, clock: Clock) -> None:
         for _ in range(19):
             clock.move(minutes=25)
@@ -82,6 +83,7 @@ class TestSessionLimits:
         clock.move(minutes=25)
         assert not is_logged_in(as_ana)
 
+    @pytest.mark.slow
     def test_open_page_does_not_extend_session(
         self, as_ana: Client, clock: Clock, record: Evaluation
     ) -> None:

@@ -98,6 +98,7 @@ class TestPage:
         assert " submitted " not in page
         assert "No events match these filters." in page
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("query", "sentence"),
         [

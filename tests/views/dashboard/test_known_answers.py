@@ -14,7 +14,7 @@ from tests.support.factories import RunFactory
 from tests.support.pages import text, url
 from tests.support.work import SCORES, decide, evaluations
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 OTHER = SCORES | {"Conclusion Accuracy": {"score": "Yes", "justification": "One half it is."}}
 
@@ -130,7 +130,6 @@ def _without_times(page: str) -> str:
     return re.sub(r"[\d-]*[T ]?\d\d:\d\d[\d:.+Z]*", "", page)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_reviewed", [False, True])
 def test_reviewer_sees_no_difference_to_other_records_that_wait(
     *, run: Run, is_reviewed: bool, ana: User, bo: User, lea: User

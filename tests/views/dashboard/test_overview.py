@@ -186,6 +186,7 @@ class TestDashboard:
             right = {round(one.bars[0].x + one.bars[0].width / 0.8) for one in drawn.charts}
             assert right == {240}
 
+    @pytest.mark.slow
     def test_dashboard_names_reviewers_who_may_need_help(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
@@ -206,6 +207,7 @@ class TestDashboard:
         client.force_login(ana)
         assert "the others" not in text(client.get(reverse("my-activity")))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("days", "shown"), [("1", 1), ("7", 2), ("30", 3), ("all", 4), ("90", 2)])
     def test_dashboard_counts_the_decisions_of_a_period(
         self, days: str, shown: int, as_lea: Client, ana: User, algebra: Run
@@ -239,6 +241,7 @@ class TestDashboard:
         assert table(as_lea.get(DESK, {"last": "2020-01-01"}), "reviewers") == []
         assert [row["done"] for row in table(as_lea.get(DESK, {"first": today()}), "reviewers")] == ["2"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "query",
         [{"run": "0"}, {"run": "9" * 40}, {"run": "\0"}, {"first": "yesterday"}, {"last": "9999-12-31"}],
@@ -336,6 +339,7 @@ def test_dashboard_shows_the_last_days_of_many(as_lea: Client, ana: User, algebr
     assert len(rows(response)) == 33
 
 
+@pytest.mark.slow
 class TestCsv:
     @pytest.mark.parametrize("name", ["now", "runs", "reviewers", "days", "overturned", "checks"])
     def test_dashboard_csv_has_the_rows_of_the_page(
@@ -413,6 +417,7 @@ class TestDecisions:
     def test_decision_list_with_unknown_signal_is_not_found(self, as_lea: Client) -> None:
         assert as_lea.get(reverse("decisions"), {"signal": "lazy"}).status_code == 404
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("criterion", ["Clarity", "1", "a__b", "'; --", "%s"])
     def test_decision_list_by_criterion_takes_any_name(
         self, criterion: str, as_lea: Client, ana: User, algebra: Run
@@ -474,6 +479,7 @@ class TestReviewerActivity:
         assert "How many" not in text(as_lea.get(url("reviewer-activity", lea)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3])
 def test_dashboard_query_count_is_constant(
     count: int, as_lea: Client, ana: User, lea: User, django_assert_max_num_queries: Any

@@ -11,7 +11,7 @@ from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import HTMX, filled_in, text, url
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 DRAWN = "/spot-checks/"
 

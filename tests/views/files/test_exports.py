@@ -173,6 +173,7 @@ class TestExportFile:
     def test_unfinished_export_file_does_not_exist(self, name: str, as_max: Client) -> None:
         assert as_max.get(reverse(name, args=[ExportFactory.create().pk])).status_code == 404
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("chosen", "name", "content_type"),
         [

@@ -80,6 +80,7 @@ class TestPreview:
         assert post(other, address).status_code == 404
 
 
+@pytest.mark.slow
 class TestConfirmation:
     def test_confirmed_upload_is_imported_with_the_mapping(self, as_max: Client, address: str) -> None:
         answer = post(as_max, address, run_name="bench")

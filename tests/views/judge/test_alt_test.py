@@ -13,7 +13,7 @@ from tests.support.factories import RunFactory
 from tests.support.joint import rate_together
 from tests.support.pages import text, url
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 ALIKE = ("Pass", ["Pass", "Pass", "Pass"])
 JUDGE_DIFFERS = ("Fail", ["Pass", "Pass", "Pass"])

@@ -17,7 +17,7 @@ from tests.support.gold import CLARITY, RATED, judged, rated_records
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

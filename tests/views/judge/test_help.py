@@ -45,6 +45,7 @@ def explained(context: Any) -> Iterator[tuple[str, str]]:
             yield from ((column.title, column.help) for column in table.columns)
 
 
+@pytest.mark.slow
 def test_help_is_two_plain_sentences_then_the_definition(as_lea: Client, run: Run) -> None:
     found = {text: f"error analysis, {name}" for name, text in error_analysis.DEFINITIONS.items()}
     for page in PAGES:

@@ -118,6 +118,7 @@ class TestJudgeCard:
 
 
 class TestJudgePages:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", PAGES)
     def test_judge_page_of_an_empty_run_shows_no_figure(
         self, name: str, as_lea: Client, algebra: Run
@@ -140,6 +141,7 @@ class TestJudgePages:
         assert ratings(since=f"{today + timedelta(days=1)}") == 0
         assert ratings(until=f"{today - timedelta(days=1)}") == 0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "query",
         [
@@ -162,6 +164,7 @@ class TestJudgePages:
 
 
 class TestPagesOfDecisions:
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", PAGES)
     def test_judge_page_keeps_filters_in_links(self, name: str, as_lea: Client, judged: Run) -> None:
         response = as_lea.get(place(name, judged, model="m1", reviewer="ana"))
@@ -169,11 +172,13 @@ class TestPagesOfDecisions:
             place(other, judged, model="m1", reviewer="ana") for other in PAGES
         ]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", PAGES)
     def test_judge_page_names_filters_that_do_not_apply(self, name: str, as_lea: Client, judged: Run) -> None:
         page = text(as_lea.get(place(name, judged, model="m1")))
         assert ("model m1 filters don't apply" in page) == ("model" not in PAGES[name].filters)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", PAGES)
     def test_judge_page_query_count_is_constant(
         self, name: str, as_lea: Client, judged: Run, django_assert_max_num_queries: Any
@@ -181,6 +186,7 @@ class TestPagesOfDecisions:
         with django_assert_max_num_queries(64):
             as_lea.get(url(name, judged))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("name", TABLES)
     def test_judge_csv_exists_for_every_table(self, name: str, as_lea: Client, judged: Run) -> None:
         response = as_lea.get(reverse("judge-table", args=[judged.pk, name]))

@@ -12,7 +12,7 @@ from tests.support.pages import text, url
 from tests.support.population import rated, stratum
 from tests.support.rubrics import rubric_data
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -139,6 +139,7 @@ class TestHiddenScores:
             tells_nothing(response)
             assert "4 criteria, scored before the judge's scores are shown." in text(response)
 
+    @pytest.mark.slow
     def test_responses_to_forms_of_a_blind_record_hide_scores(
         self, as_ana: Client, as_bo: Client, claimed: Evaluation, run: Run
     ) -> None:
@@ -195,6 +196,7 @@ class TestHiddenScores:
         posted = entered(response, "Yes", "Yes", "Yes", "Yes")
         assert "The judge scored" in text(as_lea.post(url("lock-in", claimed), posted, headers=HTMX))
 
+    @pytest.mark.slow
     def test_blind_draft_survives_a_reload(self, as_ana: Client, claimed: Evaluation) -> None:
         posted = entered(as_ana.get(url("evaluation", claimed)), "No", comments="Hm.") | {"revision": "1"}
         assert as_ana.post(url("draft", claimed), posted, headers=HTMX).status_code == 204
@@ -226,6 +228,7 @@ class TestHiddenScores:
         assert "Raw words of the judge" not in text(response)
         assert not Review.objects.exists()
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("version", "action"), [("1", ""), ("9", ""), ("1", "other")])
     def test_submit_on_blind_record_does_not_confirm_guesses(
         self, as_ana: Client, claimed: Evaluation, version: str, action: str
@@ -391,6 +394,7 @@ class TestAfterLockIn:
         assert url("record-history", claimed) in page
         assert "locked in blind scores" in text(as_ana.get(url("record-history", claimed)))
 
+    @pytest.mark.slow
     def test_undo_after_lock_in_shows_the_judges_scores(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation, run: Run
     ) -> None:
@@ -402,6 +406,7 @@ class TestAfterLockIn:
         assert [row.value for row in form.rows] == ["Yes", "Yes", "No", "No"]
         assert form.blind_result == "The judge scored 2 of 3 criteria differently."
 
+    @pytest.mark.slow
     def test_revision_shows_the_locked_in_scores(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:

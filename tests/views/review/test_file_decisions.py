@@ -284,6 +284,7 @@ def odd_records(**human: Any) -> tuple[bytes, dict[str, Evaluation]]:
     return file, {record.evaluation_id: record for record in Evaluation.objects.select_related("run")}
 
 
+@pytest.mark.slow
 class TestOddScores:
     def test_odd_file_scores_can_be_opened_submitted_and_exported(self, as_ana: Client, ana: User) -> None:
         comments = f" {LONG}\r\n"
@@ -309,7 +310,6 @@ class TestOddScores:
         compared = compare([partial(BytesIO, original)], BytesIO(export_data()), Limits())
         assert compared.problems == []
 
-    @pytest.mark.slow
     def test_odd_file_scores_survive_undo_revision_and_restore(
         self, as_ana: Client, as_lea: Client, ana: User, lea: User
     ) -> None:
@@ -335,6 +335,7 @@ class TestOddScores:
         assert len(export_data().splitlines()) == len(ODD)
 
 
+@pytest.mark.slow
 def test_file_criteria_beyond_the_form_limit_are_counted(as_ana: Client, ana: User) -> None:
     many = {f"criterion {number}": {"score": "No", "justification": ""} for number in range(1_000)}
     record = record_of(human_corrected_scores=many)

@@ -341,6 +341,7 @@ def test_unescaped_text_on_a_page_is_detected() -> None:
     assert Page(f'<p title="{PROBE}">&lt;{PROBE}&gt;</p>').taken == []
 
 
+@pytest.mark.slow
 def test_filters_views_and_previews_show_hostile_text_as_text(record: Evaluation, as_max: Client) -> None:
     run = record.run_id
     for path in (

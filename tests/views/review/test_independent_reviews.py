@@ -102,6 +102,7 @@ class TestSubmit:
 
 
 class TestHiddenReviews:
+    @pytest.mark.slow
     @pytest.mark.parametrize("who", ["bo", "lea"])
     def test_independent_reviews_of_others_are_hidden_on_every_page(
         self, request: pytest.FixtureRequest, record: Evaluation, first: Review, who: str
@@ -242,6 +243,7 @@ class TestAdjudication:
         assert "Answer and return to queue" not in page
 
 
+@pytest.mark.slow
 class TestLateReview:
     @pytest.fixture
     def decided(self, record: Evaluation, ana: User) -> Evaluation:

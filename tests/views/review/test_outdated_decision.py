@@ -43,6 +43,7 @@ def page(client: Client, evaluation: Evaluation) -> Any:
     return client.get(reverse("evaluation", args=[evaluation.pk]))
 
 
+@pytest.mark.slow
 def test_outdated_decision_shows_changes_of_the_record(as_ana: Client, stale: Evaluation) -> None:
     shown = text(page(as_ana, stale))
     assert "Changed since the decision by bo" in shown

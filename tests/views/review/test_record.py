@@ -291,6 +291,7 @@ class TestScreen:
         assert "<script>alert" not in page
         assert "{{ 7|add:7 }}" in page
 
+    @pytest.mark.slow
     def test_screen_shows_records_of_extreme_size(self, as_ana: Client, run: Run, ana: User) -> None:
         deep: Any = "bottom"
         for _ in range(100):
@@ -453,6 +454,7 @@ class TestSubmit:
         record.refresh_from_db()
         assert as_ana.post(url("submit", record), form | {"version": record.version}).status_code == 303
 
+    @pytest.mark.slow
     def test_conflict_marks_criteria_with_changed_judge_scores(self, as_ana: Client, ana: User) -> None:
         import_data(file_of(line("e-1", parsed_rubric_scores=SCORES)))
         record = Evaluation.objects.get()
@@ -481,6 +483,7 @@ class TestSubmit:
         assert 'data-revision="4"' in page
         assert 'id="restored" hidden' in page
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "changes",
         [
@@ -502,6 +505,7 @@ class TestSubmit:
         assert 'id="review-form"' in text(response)
         assert not Review.objects.exists()
 
+    @pytest.mark.slow
     def test_submit_with_thousands_of_fields_is_rejected(self, as_ana: Client, claimed: Evaluation) -> None:
         form = {f"criteria-{number}-name": "x" for number in range(5000)}
         assert as_ana.post(url("submit", claimed), form_of(claimed) | form).status_code == 400

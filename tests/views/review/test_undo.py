@@ -21,6 +21,7 @@ def act(client: Client, name: str, record: Evaluation, **more: Any) -> Any:
     return client.post(url(name, record), posted.get(name, {}) | more, headers=HTMX)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -66,6 +67,7 @@ def test_new_version_and_restored_version_can_be_undone_by_their_toasts(
     assert said in text(response)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["evaluation", "review", "recent", "record-history"])
 def test_pages_that_only_show_say_what_undo_undoes(
     as_ana: Client, claimed: Evaluation, ana: User, name: str

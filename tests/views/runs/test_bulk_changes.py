@@ -48,6 +48,7 @@ class TestBulkChange:
         evaluations(run, tasks=["1"])
         assert sentence in self.look(as_lea, run, **query)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "query",
         [

@@ -214,6 +214,7 @@ class TestOwnWork:
         as_lea.force_login(bo)
         assert address not in text(as_lea.get(RUNS))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("zone", ["Asia/Tokyo", "UTC", "", "../x", "America", "\0", "x" * 5000])
     def test_any_time_zone_of_the_browser_gives_a_page(self, as_ana: Client, zone: str) -> None:
         EvaluationFactory.create()

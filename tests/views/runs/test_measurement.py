@@ -82,6 +82,7 @@ class TestSave:
 
 
 class TestRejectedSettings:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("changes", "sentence"),
         [

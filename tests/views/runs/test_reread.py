@@ -12,7 +12,7 @@ from tests.runs.test_reread import FIRST, bring, how, record
 from tests.support.pages import text
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -106,6 +106,7 @@ def test_file_decision_is_marked(as_ana: Client, run: Run) -> None:
     assert "kim (imported)" in text(as_ana.get(address(run)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scores", [{}, {"a": None}, {"a": "Yes"}, {"a": {"score": ["odd"]}}, {"a": {"score": {}}}]
 )
@@ -222,6 +223,7 @@ class TestFilters:
         assert listed(response) == [wanted]
         assert response.context["finder"].text == entered
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "entered", ["\0", "q:\0", "\ud800", "task:\0", ":" * 500, '"', "model:" + "x" * 1_900, "(&|!"]
     )

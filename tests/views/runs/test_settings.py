@@ -156,6 +156,7 @@ class TestSettingsPage:
 
 
 class TestFields:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "scale",
         [
@@ -279,6 +280,7 @@ class TestFields:
         assert response.status_code == 422
         assert '<a href="#criteria-title">Criteria</a>: “depth” is listed twice.' in text(response)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("action", "names"),
         [
@@ -381,6 +383,7 @@ class TestToml:
         assert parse_rubric(response.content) == DEPTH
         assert response.headers["Content-Disposition"] == 'attachment; filename="rubric.toml"'
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("toml", "sentence"),
         [

@@ -84,6 +84,7 @@ class TestAddWebhook:
         for name, arguments in (("webhooks", []), ("webhook", [made.pk])):
             assert "whsec_" not in text(as_max.get(reverse(name, args=arguments)))
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("sent", "why"),
         [
