@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
+from mcp import Client, StdioServerParameters
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.assistants.reading import ReadingTools
@@ -58,8 +58,7 @@ class Assistant:
             async with Client(build(site, token.scopes)) as client:
                 tools = (await client.list_tools()).tools
                 results = [await client.call_tool(name, given) for name, given in calls]
-        only_reads = {one.name: bool(one.annotations and one.annotations.read_only_hint) for one in tools}
-        return only_reads, [*map(_answer, results)]
+        return _read_only(tools), [*map(_answer, results)]
 
     def request(self, path: str) -> Any:
         async def ask() -> Any:
@@ -67,6 +66,11 @@ class Assistant:
                 return await site.request("GET", path)
 
         return anyio.run(ask)
+
+
+def _read_only(tools: list[Any]) -> dict[str, bool]:
+    """Return whether each tool only reads."""
+    return {one.name: bool(one.annotations and one.annotations.read_only_hint) for one in tools}
 
 
 def _answer(result: Any) -> Any:
@@ -116,6 +120,68 @@ def test_assistant_with_the_scope_review_decides(live_server: LiveServer, ana: U
     refused, claimed, saved, rest = answers
     assert "corrected_scores.Clarity.score" in refused
     assert (claimed["evaluation_id"], saved["decision"]["comments"], rest) == ("a", "Unclear.", None)
+
+
+async def use_process(
+    url: str, token: str, *calls: tuple[str, dict[str, Any]]
+) -> tuple[str, dict[str, bool], list[Any]]:
+    """Start the server as assistants do, and return its name, its tools and the answer to each call."""
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "cognireview", "mcp"],
+        env={"COGNIREVIEW_URL": url, "COGNIREVIEW_TOKEN": token},
+        cwd=BASE_DIR,
+    )
+    async with Client(server) as client:
+        tools = (await client.list_tools()).tools
+        results = [await client.call_tool(name, given) for name, given in calls]
+        assert client.server_info
+        return client.server_info.name, _read_only(tools), [*map(_answer, results)]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_process_serves_the_tools_of_its_token_over_standard_input_and_output(
+    live_server: LiveServer, ana: User
+) -> None:
+    import_data(
+        file_of(line("a", raw_judge_output={"raw_content": "Ünïcode \u2028 and more"})), run="nightly"
+    )
+    decision = RECORD | {"scores": {"Clarity": "No"}}
+    claim: tuple[str, dict[str, Any]] = ("claim_next_record", {"run": "nightly"})
+    reader = api_tokens.create(person=ana, scopes=["read"], actor=None).text
+    name, tools, (listed, record, refused) = anyio.run(
+        use_process, live_server.url, reader, ("list_runs", {}), ("read_record", RECORD), claim
+    )
+    assert (name, [one["name"] for one in listed]) == ("cognireview", ["nightly"])
+    assert record["evaluation_id"] == "a"
+    # Without the scope review, there is no tool that changes something, and none can be called.
+    assert tools == dict.fromkeys(tools_of(ReadingTools), True)
+    assert "Unknown tool" in refused
+
+    reviewer = api_tokens.create(person=ana, scopes=["read", "review"], actor=None).text
+    _, tools, (claimed, saved, rest) = anyio.run(
+        use_process, live_server.url, reviewer, claim, ("submit_review", decision), claim
+    )
+    assert not tools["submit_review"]
+    assert (claimed["evaluation_id"], saved["outcome"], rest) == ("a", "current", None)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_process_ends_without_the_scope_read(live_server: LiveServer, max: User) -> None:
+    token = api_tokens.create(person=max, scopes=["export"], actor=None).text
+    done = subprocess.run(
+        [sys.executable, "-m", "cognireview", "mcp"],
+        cwd=BASE_DIR,
+        env={"COGNIREVIEW_URL": live_server.url, "COGNIREVIEW_TOKEN": token},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("403 Not allowed")
 
 
 @pytest.mark.slow
