@@ -11,9 +11,10 @@ import datetime as dt
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
+from django.db import connection
 from django.utils import timezone
 
 from reviews.dashboard import spot_checks
@@ -45,7 +46,7 @@ _COUNT, _SEED = 150, 8
 _MEASURES = MeasurementSettings(
     blind_share=0.4,
     sample_share=0.3,
-    overlap_share=0.15,
+    overlap_share=0.25,
     overlap=2,
     spot_check_share=0.05,
     accuracy_target=0.8,
@@ -56,8 +57,18 @@ _DECISIONS_A_DAY = 32
 _LEFT, _DISAGREEMENTS, _FILE_CONFLICTS = 12, 2, 2
 # Records of a check in each run, and known answers that the lead of the running one has not given.
 _KNOWN_ANSWERS, _ANSWERS_LEFT = 6, 2
-_SLIPS = 0.06
-_LEANS = 0.35  # how often a reviewer who sees the judge's score adopts it
+
+
+class _Habits(NamedTuple):
+    """How often a reviewer is mistaken about a criterion."""
+
+    slips: float
+    #: How often a reviewer who sees the judge's score adopts it.
+    leans: float
+
+
+# The last reviewer needs help, which spot checks show. A known answer is right.
+_CAREFUL, _HASTY, _EXPERT = _Habits(0.02, 0.15), _Habits(0.16, 0.5), _Habits(0, 0)
 _SENTENCES = {"Yes": "Checked against the reference: it holds.", "No": "The final answer does not follow."}
 # Reasons of escalations (`escalations.REASONS`) and notes.
 _QUESTIONS = (
@@ -69,7 +80,7 @@ _QUESTIONS = (
 _REPLY = "Yes, unless the task asks for the unit."
 # The lead's reasons in spot checks.
 _UNCLEAR, _CORRECTED = "Name the step that is missing.", "The reference settles this."
-_CHECKS = 15
+_CHECKS = 22
 _CAUSES = {"Yes": "too lenient", "No": "too strict"}
 
 
@@ -78,7 +89,9 @@ def import_reviewed_runs(*, reviewers: Sequence[User], lead: User) -> None:
 
     The decisions of the first run are frozen as a gold set.
     """
-    work = _Work(WorkingDays(days=_DAYS, now=timezone.now()), lead)
+    work = _Work(WorkingDays(days=_DAYS, now=timezone.now()), lead, hasty=reviewers[-1])
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setseed(0)")  # the draws of checks, too, come from a seed
     with work.clock.keep():
         run = _import(REVIEWED_RUN, "reviewed.jsonl", demo_lines(_COUNT, _SEED), lead)
         check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS)
@@ -125,9 +138,9 @@ def _import_second_opinions(run: Run) -> None:
 class _Work:
     """Simulate the reviewers' work from a seed."""
 
-    def __init__(self, clock: WorkingDays, lead: User) -> None:
+    def __init__(self, clock: WorkingDays, lead: User, *, hasty: User) -> None:
         self.clock = clock
-        self._lead = lead
+        self._lead, self._hasty = lead, hasty
         self._rng = Random(_SEED)  # noqa: S311 (no secret)
         self._decided = 0
         # By line number.
@@ -157,7 +170,8 @@ class _Work:
     def answer(self, check: KnownAnswerCheck, *, left: int = 0) -> None:
         """Give the known answers of a check as its lead, except for the last `left`."""
         for known in list(check.answers.order_by("pk"))[: -left or None]:
-            self.decide(claims.claim(evaluation_id=known.evaluation_id, reviewer=self._lead), self._lead)
+            evaluation = claims.claim(evaluation_id=known.evaluation_id, reviewer=self._lead)
+            self.decide(evaluation, self._lead, _EXPERT)
 
     def ask(self, run: Run, reviewers: Sequence[User]) -> None:
         """Send records to the lead, who answers the first question. The others stay open."""
@@ -211,11 +225,12 @@ class _Work:
             **_decision(load_sheet(evaluation), right),
         )
 
-    def decide(self, evaluation: Evaluation, reviewer: User) -> None:
+    def decide(self, evaluation: Evaluation, reviewer: User, habits: _Habits | None = None) -> None:
+        habits = habits or (_HASTY if reviewer == self._hasty else _CAREFUL)
         sheet = load_sheet(evaluation)
         words = count_words_to_read(evaluation, sheet.proposals)
         active_ms = int(words * MS_PER_WORD * self._rng.uniform(0.8, 2.5))
-        own = self._own_scores(evaluation, sheet.proposals)
+        own = self._own_scores(evaluation, sheet.proposals, habits)
         if blind_scoring.is_hidden(evaluation, reviewer):
             blind_scoring.lock_in(
                 evaluation_id=evaluation.pk,
@@ -225,7 +240,7 @@ class _Work:
                 fields=[],
                 active_ms=active_ms,
             )
-        final = self._leaning(own, sheet.proposals)
+        final = self._leaning(own, sheet.proposals, habits)
         decision = _decision(sheet, final)
         decision["active_ms"], decision["keys"] = active_ms, len(sheet.proposals) + 1
         self._pass_time(active_ms)
@@ -247,19 +262,23 @@ class _Work:
         if self._decided % _DECISIONS_A_DAY == 0:
             self.clock.next_day()
 
-    def _own_scores(self, evaluation: Evaluation, proposals: Sequence[Proposal]) -> dict[str, str]:
+    def _own_scores(
+        self, evaluation: Evaluation, proposals: Sequence[Proposal], habits: _Habits
+    ) -> dict[str, str]:
         """Return the scores of an unaided reviewer."""
         right = self._right[evaluation.first_line - 1]
         return {
-            proposal.criterion: "Partial" if self._rng.random() < _SLIPS else right[proposal.criterion]
+            proposal.criterion: "Partial" if self._rng.random() < habits.slips else right[proposal.criterion]
             for proposal in proposals
         }
 
-    def _leaning(self, own: Mapping[str, str], proposals: Sequence[Proposal]) -> dict[str, Any]:
+    def _leaning(
+        self, own: Mapping[str, str], proposals: Sequence[Proposal], habits: _Habits
+    ) -> dict[str, Any]:
         """Return the scores after seeing those of the judge."""
         return {
             proposal.criterion: proposal.score
-            if is_score(proposal.score) and self._rng.random() < _LEANS
+            if is_score(proposal.score) and self._rng.random() < habits.leans
             else own[proposal.criterion]
             for proposal in proposals
         }

@@ -10,7 +10,10 @@ from django.utils import timezone
 
 from reviews.accounts import people
 from reviews.accounts.permissions import role_of
+from reviews.dashboard.attention import who_needs_help
 from reviews.dashboard.known_answers import accuracies, compare
+from reviews.dashboard.reviewer_activity import team_figures
+from reviews.dashboard.selection import WorkSelection
 from reviews.demo import first_start
 from reviews.demo.reviews import REJUDGED_RUN, REVIEWED_RUN
 from reviews.demo.run import DEMO_RUN, demo_lines
@@ -115,6 +118,11 @@ class TestDemo:
         assert [one.records for one in accuracies(compare(ended))] == [6, 6]
         assert ended.started_at < ended.answers.earliest("pk").evaluation.reviews.earliest("pk").submitted_at
         assert answers_to_give(running.started_by).count() == 2
+
+    def test_demo_has_a_reviewer_who_needs_help(self) -> None:
+        team = team_figures(WorkSelection())
+        found = {one.reviewer.username: one.reasons for one in who_needs_help(team)}
+        assert "spot-checked" in found["bo"][-1].text
 
     def test_new_prompt_of_the_demo_judges_the_same_responses(self) -> None:
         before, after = (

@@ -4,6 +4,7 @@ from django.urls import reverse
 
 from reviews.dashboard.known_answers import (
     DEFINITION,
+    FEWEST_ANSWERS,
     Agreement,
     Comparison,
     accuracies,
@@ -113,4 +114,8 @@ def _differing(one: Comparison) -> str:
 
 
 def _agreement(of: Agreement | None) -> Cell:
-    return share(of.estimate) if of and of.answers else NOTHING
+    if not of or not of.answers:
+        return NOTHING
+    if of.answers < FEWEST_ANSWERS:
+        return Cell(f"{of.same} of {of.answers}")
+    return share(of.estimate)
