@@ -1,12 +1,14 @@
 """Reading a run again with another mapping: its records are replaced, and work on them follows the lines."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import transaction
 from django.http import QueryDict
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.database import locks
 from reviews.database.locks import Lock
@@ -36,6 +38,7 @@ from reviews.search.filters import Filters
 from reviews.storage.errors import ImportRefused
 from tests.support.commands import manage
 from tests.support.lines import export_data
+from tests.support.shared_world import shared_world
 from tests.support.threads import start_and_wait_for_lock
 
 Capture = pytest.CaptureFixture[bytes]
@@ -71,10 +74,16 @@ def bring(data: bytes, name: str, wanted: FieldMapping | None = None) -> Import:
         return importer.import_stream([data], run_name="tool", file_name=name, actor=None, mapping=wanted)
 
 
+@pytest.fixture(scope="class")
+def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with shared_world(django_db_blocker):
+        bring(FIRST, "first.jsonl", how())
+        bring(SECOND, "second.jsonl")
+        yield
+
+
 @pytest.fixture
-def run() -> Run:
-    bring(FIRST, "first.jsonl", how())
-    bring(SECOND, "second.jsonl")
+def run(_imported: None) -> Run:
     return Run.objects.get()
 
 
@@ -112,6 +121,33 @@ def query(score: str) -> Any:
 
 def faults(run: Run) -> list[Any]:
     return list(verify_run(run, VerificationCounts()))
+
+
+def refused(run: Run, wanted: FieldMapping) -> RereadRefused:
+    before = stored()
+    with pytest.raises(RereadRefused) as caught:
+        reread(run, wanted)
+    assert stored() == before
+    assert faults(run) == []
+    return caught.value
+
+
+def test_rejected_line_may_become_a_record() -> None:
+    bring(source("a") + b"\n" + source("b", judge=None) + b"\n", "one.jsonl", how())
+    run = Run.objects.get()
+    assert run.imports.get().rejected == 1
+    report = reread(run, how(judge_llm_model="'always'"))
+    assert report == RereadReport(records=2, new_records=1, new_ids=0, claims=0)
+    assert run.imports.get().rejected == 0
+    assert faults(run) == []
+
+
+def test_mapping_that_merges_records_of_two_files_is_refused() -> None:
+    bring(source("a") + b"\n", "first.jsonl", how())
+    bring(source("b", second="No") + b"\n", "second.jsonl")
+    refusal = refused(Run.objects.get(), how(evaluation_id="'same'"))
+    assert str(refusal) == "With this mapping, 1 record would be lost. Nothing was changed."
+    assert str(refusal.problems[0]).startswith("second.jsonl, line 1: evaluation_id is that of another")
 
 
 class TestRecords:
@@ -165,15 +201,6 @@ class TestRecords:
         reread(run, how(task_id="alt"))
         run.refresh_from_db()
         assert (run.is_rubric_declared, run_rubric(run)) == (True, declared)
-
-    def test_rejected_line_may_become_a_record(self) -> None:
-        bring(source("a") + b"\n" + source("b", judge=None) + b"\n", "one.jsonl", how())
-        run = Run.objects.get()
-        assert run.imports.get().rejected == 1
-        report = reread(run, how(judge_llm_model="'always'"))
-        assert report == RereadReport(records=2, new_records=1, new_ids=0, claims=0)
-        assert run.imports.get().rejected == 0
-        assert faults(run) == []
 
     def test_next_import_is_read_with_the_new_mapping(self, run: Run) -> None:
         reread(run, how(evaluation_id="alt"))
@@ -236,31 +263,16 @@ class TestWork:
 
 
 class TestRefused:
-    def refused(self, run: Run, wanted: FieldMapping) -> RereadRefused:
-        before = stored()
-        with pytest.raises(RereadRefused) as caught:
-            reread(run, wanted)
-        assert stored() == before
-        assert faults(run) == []
-        return caught.value
-
     def test_mapping_that_rejects_accepted_lines_is_refused(self, run: Run) -> None:
-        refusal = self.refused(run, how(evaluation_id="nothing"))
+        refusal = refused(run, how(evaluation_id="nothing"))
         assert str(refusal) == ("With this mapping, 6 accepted lines would be rejected. Nothing was changed.")
         first, *_, last = map(str, refusal.problems)
         assert first.startswith("first.jsonl, line 1: evaluation_id is missing (by the mapping: nothing)")
         assert last.startswith("second.jsonl, line 3: evaluation_id")
 
     def test_mapping_that_merges_lines_of_one_file_is_refused(self, run: Run) -> None:
-        refusal = self.refused(run, how(evaluation_id="key == 'd' && 'a' || key"))
+        refusal = refused(run, how(evaluation_id="key == 'd' && 'a' || key"))
         assert str(refusal).startswith("With this mapping, 1 accepted line would be rejected.")
-
-    def test_mapping_that_merges_records_of_two_files_is_refused(self) -> None:
-        bring(source("a") + b"\n", "first.jsonl", how())
-        bring(source("b", second="No") + b"\n", "second.jsonl")
-        refusal = self.refused(Run.objects.get(), how(evaluation_id="'same'"))
-        assert str(refusal) == "With this mapping, 1 record would be lost. Nothing was changed."
-        assert str(refusal.problems[0]).startswith("second.jsonl, line 1: evaluation_id is that of another")
 
     def test_decided_run_is_refused(self, run: Run, ana: User) -> None:
         one = record("a")
@@ -273,19 +285,19 @@ class TestRefused:
             comments="",
             origins={},
         )
-        assert "This run has decisions." in str(self.refused(run, how(evaluation_id="alt")))
+        assert "This run has decisions." in str(refused(run, how(evaluation_id="alt")))
         undo.undo(run=run, actor=ana)
-        assert "This run has decisions." in str(self.refused(run, how(evaluation_id="alt")))
+        assert "This run has decisions." in str(refused(run, how(evaluation_id="alt")))
 
     def test_run_with_an_escalation_is_refused(self, run: Run, ana: User) -> None:
         escalations.escalate(
             evaluation_id=record("a").pk, reviewer=ana, kind="question", reason="question", note="Why?"
         )
-        assert "This run has escalations." in str(self.refused(run, how(evaluation_id="alt")))
+        assert "This run has escalations." in str(refused(run, how(evaluation_id="alt")))
 
     def test_run_with_a_running_import_is_refused(self, run: Run, max: User) -> None:
         jobs.enqueue_import(run_name="tool", file_name="a.jsonl", blocks=[SECOND], strict=False, actor=max)
-        assert "A file is being imported" in str(self.refused(run, how(evaluation_id="alt")))
+        assert "A file is being imported" in str(refused(run, how(evaluation_id="alt")))
 
     def test_archived_run_is_refused(self, run: Run) -> None:
         archive_run(run_id=run.pk, actor=None)
