@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from reviews.models import Draft, Evaluation, Review, User
 from reviews.queue import claims
-from tests.browser.screen import draft_is, heading, label, press, record, saved, settle, verdict
+from tests.browser.screen import draft_is, heading, hurry, label, press, record, saved, settle, verdict
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,6 +80,7 @@ def test_draft_survives_lost_network(screen: Page) -> None:
     comment(screen, "Typed in a tunnel.")
     draft_is(screen, "offline")
     expect(screen.get_by_text("You're offline. Draft saved in this browser; reconnecting…")).to_be_visible()
+    hurry(screen)
     screen.keyboard.press("Control+Enter")
     expect(screen.get_by_role("alert")).to_contain_text("Couldn't submit")
     heading(screen, "a-model")
@@ -111,15 +112,20 @@ def test_unsent_draft_is_restored_after_closing_the_tab(screen: Page) -> None:
 
 
 def test_draft_is_retried_after_server_errors(screen: Page) -> None:
-    answers = iter([500, 503])
+    answers: list[int] = []
 
     def fail(route: Route) -> None:
-        status = next(answers, None)
-        route.fulfill(status=status) if status else route.continue_()
+        answers.append(503 if answers else 500)
+        route.fulfill(status=answers[-1])
 
+    hurry(screen)
     screen.route("**/draft/", fail)
     press(screen, "y")
     draft_is(screen, "failing")
+    while answers[-1] != 503:
+        screen.wait_for_timeout(50)
+    draft_is(screen, "failing")
+    screen.unroute("**/draft/")
     draft_is(screen, "saved")
     assert dict(Draft.objects.get().fields)["criteria-0-score"] == "Yes"
 
@@ -155,6 +161,7 @@ def test_expired_claim_is_renewed_with_a_notice(screen: Page) -> None:
 def test_expiring_claim_warns_and_can_be_renewed(screen: Page) -> None:
     soon = timezone.now() + timedelta(seconds=90)
     Evaluation.objects.filter(model_id="a-model").update(claimed_until=soon)
+    hurry(screen)
     screen.reload()
     warning = screen.get_by_role("alert").filter(has_text="This record will be released at")
     expect(warning).to_be_visible()
@@ -213,6 +220,7 @@ def test_two_tabs_keep_both_versions_of_a_draft(screen: Page) -> None:
 
 def test_full_storage_of_the_browser_asks_to_keep_the_tab(screen: Page) -> None:
     settle(screen)
+    hurry(screen)
     screen.evaluate("""() => {
         Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
     }""")

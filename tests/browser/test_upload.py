@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -12,19 +13,36 @@ from tests.browser.conftest import open_runs
 from tests.support import judge_files
 from tests.support.lines import file_of, line
 
-PIECE = 16 * 1024**2
+PIECE = 256 * 1024
+SCRIPT = settings.BASE_DIR / "static" / "upload.js"
+# Constants of the script, and those of these tests: a file of two chunks, and attempts that soon follow.
+CHANGES = {"16 * 1024 * 1024": str(PIECE), "[0, 1000, 3000,": "[0, 100, 300,"}
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _small_chunks(request: pytest.FixtureRequest, page: Page) -> None:
+    if request.node.get_closest_marker("exhaustive"):
+        return
+    script = SCRIPT.read_text()
+    for constant, changed in CHANGES.items():
+        assert constant in script
+        script = script.replace(constant, changed)
+    page.route("**/upload.js", lambda route: route.fulfill(body=script, content_type="text/javascript"))
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file slightly larger than one chunk."""
-    path = tmp_path_factory.mktemp("large") / "algebra.jsonl"
-    text = "word " * 20_000
-    lines = (line(f"eval_{number}", raw_judge_output=text) for number in range(1 + PIECE // len(text)))
+    return larger_than(PIECE, tmp_path_factory.mktemp("large"))
+
+
+def larger_than(size: int, folder: Path) -> Path:
+    path, text = folder / "algebra.jsonl", "word " * 1_000
+    lines = (line(f"eval_{number}", raw_judge_output=text) for number in range(1 + size // len(text)))
     path.write_bytes(file_of(*lines))
-    assert PIECE < path.stat().st_size < 2 * PIECE
+    assert size < path.stat().st_size < 2 * size
     return path
 
 
@@ -69,6 +87,18 @@ def test_upload_resumes_after_a_lost_connection(
     choose(page, live_server.url, large)
     expect_import_of(page, large)
     assert cable.offsets == [0, PIECE, PIECE, PIECE]
+
+
+@pytest.mark.exhaustive
+def test_upload_sends_chunks_of_16_mebibytes(
+    page: Page, live_server: LiveServer, max: User, tmp_path: Path
+) -> None:
+    file = larger_than(16 * 1024**2, tmp_path)
+    open_runs(page, live_server.url, max)
+    cable = Cable(page, cuts=0)
+    choose(page, live_server.url, file)
+    expect_import_of(page, file)
+    assert cable.offsets == [0, 16 * 1024**2]
 
 
 def test_upload_resumes_when_the_file_is_chosen_again(
