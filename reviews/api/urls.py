@@ -20,6 +20,7 @@ from reviews.api import (
     imports,
     inbox,
     members,
+    operation_links,
     operations,
     people,
     plans,
@@ -42,7 +43,7 @@ from reviews.api.examples import EXAMPLES
 
 
 class Api(NinjaAPI):
-    """Add the schema of problems and the examples to the components of the OpenAPI schema."""
+    """Add the schema of problems, the examples and the links to the OpenAPI schema."""
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         """Return the schema, which is the same for every request."""
@@ -56,6 +57,7 @@ class Api(NinjaAPI):
         components.update(rubric_shapes.body_components())
         for name, example in EXAMPLES.items():
             components[name]["examples"] = [example]
+        operation_links.add_links(schema)
         return schema
 
 

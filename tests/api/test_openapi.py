@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 
 from reviews.api.examples import EXAMPLES
+from reviews.api.operation_links import LINKS
 from reviews.api.urls import api
 
 SCHEMA: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema()))
@@ -108,3 +109,37 @@ def test_example_is_valid_and_has_no_unknown_member(name: str) -> None:
     schema = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": COMPONENTS}}
     jsonschema_rs.Draft202012Validator(schema, validate_formats=True).validate(EXAMPLES[name])
     assert set(EXAMPLES[name]) <= set(COMPONENTS[name]["properties"])
+
+
+def operations_by_id() -> dict[str, dict[str, Any]]:
+    return {
+        operation["operationId"]: operation
+        for methods in SCHEMA["paths"].values()
+        for operation in methods.values()
+    }
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_links_give_all_path_parameters_of_their_operations(name: str) -> None:
+    known = operations_by_id()
+    links = next(one["links"] for one in known[name]["responses"].values() if "links" in one)
+    for target, link in links.items():
+        assert link["operationId"] == target
+        in_path = {one["name"] for one in known[target]["parameters"] if one["in"] == "path"}
+        assert set(link["parameters"]) == in_path, target
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_values_of_links_are_members_of_the_response(name: str) -> None:
+    answer = next(one for one in operations_by_id()[name]["responses"].values() if "links" in one)
+    for link in answer["links"].values():
+        for expression in link["parameters"].values():
+            if expression.startswith("$response.body#/"):
+                schema = answer["content"]["application/json"]["schema"]
+                for member in expression.removeprefix("$response.body#/").split("/"):
+                    if "$ref" in schema:
+                        schema = COMPONENTS[schema["$ref"].rpartition("/")[2]]
+                    schema = schema["items"] if member == "0" else schema["properties"][member]
+            else:
+                parameter = expression.removeprefix("$request.path.")
+                assert parameter in {one["name"] for one in operations_by_id()[name]["parameters"]}
