@@ -1,11 +1,20 @@
 """Read a JSONL export with the standard library: records, table rows, and scores by criterion.
 
 Usage: python exported.py reviewed.jsonl
+
+Scores that the pipeline could not parse are extracted from the judge's raw output, if the package cognireview
+is installed: pip install --no-deps cognireview
 """
 
 import json
 import sys
+import warnings
 from pathlib import Path
+
+try:
+    from reviews.records.score_extraction import extract_scores
+except ImportError:
+    extract_scores = None
 
 IDS = ("evaluation_id", "task_id", "model_id", "response_id", "ideal_response_id")
 JUDGE = ("judge_llm_model", "judge_prompt_template_path", "raw_judge_output", "parsed_rubric_scores")
@@ -38,11 +47,23 @@ def row(record):
 
 def scores(record):
     """Yield a row for each criterion with the judge's and the human's score, as text or None."""
-    judge, human = record["parsed_rubric_scores"], record.get("human_corrected_scores") or {}
+    judge, human = judged(record), record.get("human_corrected_scores") or {}
     for criterion in {**judge, **human}:
         both = (_entry(judge, criterion), _entry(human, criterion))
         values = (criterion, *(_text(one.get(part)) for one in both for part in ("score", "justification")))
         yield {name: _text(record.get(name)) for name in KEYS} | dict(zip(PARTS, values, strict=True))
+
+
+def judged(record):
+    """Return the judge's scores by criterion: those of the line, or else those in the raw output."""
+    parsed, raw = record["parsed_rubric_scores"], record.get("raw_judge_output")
+    if parsed or not raw:
+        return parsed
+    if extract_scores is None:
+        warnings.warn("Scores in raw output are left out: install the package cognireview.", stacklevel=2)
+        return {}
+    found = extract_scores(raw).proposals
+    return {one.criterion: {"score": one.score, "justification": one.justification} for one in found}
 
 
 def _entry(scores_of_one, criterion):

@@ -228,6 +228,50 @@ def test_recipe_shows_scores_extracted_from_raw_output(library: str, load: Load,
     assert [name for name in CRITERIA if name[:20] not in printed] == []
 
 
+@pytest.fixture
+def sample(tmp_path: Path) -> Exports:
+    """The sample of generated records, whose scores the pipeline could not parse."""
+    paths = {name: tmp_path / f"sample.{name}" for name in ("jsonl", "parquet")}
+    for name, path in paths.items():
+        path.write_bytes(b"".join(formats.convert([generated()], name)))
+    return paths
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_scores_extracted_from_raw_output_are_the_same_in_jsonl_and_parquet(
+    library: str, load: Load, sample: Exports
+) -> None:
+    recipe, rows = load(f"with_{library}"), ROWS[library]
+    of_lines = rows(recipe.scores_from_jsonl(sample["jsonl"]))
+    assert of_lines == rows(recipe.scores(recipe.from_parquet(sample["parquet"])))
+    assert {row["criterion"] for row in of_lines if row["judge"]} >= {*CRITERIA}
+
+
+def test_extracted_scores_equal_those_of_parquet(load: Load, sample: Exports) -> None:
+    exported = load("exported")
+    rows = [tuple(one.values()) for one in all_scores(exported, sample["jsonl"])]
+    table = parquet.read_table(sample["parquet"], columns=[*KEYS, "scores"]).to_pylist()
+    expected = [
+        (*(row[key] for key in KEYS), *(one[part] for part in PARTS))
+        for row in table
+        for one in row["scores"]
+    ]
+    assert rows == expected
+
+
+def all_scores(exported: ModuleType, path: Path) -> list[dict[str, Any]]:
+    return [one for record in exported.records(path) for one in exported.scores(record)]
+
+
+def test_recipe_without_the_package_warns_of_missing_scores(
+    load: Load, sample: Exports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exported = load("exported")
+    monkeypatch.setattr(exported, "extract_scores", None)
+    with pytest.warns(UserWarning, match="install the package cognireview"):
+        assert [one for one in all_scores(exported, sample["jsonl"]) if one["judge"]] == []
+
+
 class TestPandas:
     def test_pandas_reads_jsonl_values_unchanged(self, load: Load, exports: Exports) -> None:
         table = load("with_pandas").from_jsonl(exports["jsonl"])
