@@ -205,7 +205,9 @@ def load_page(
         matching = matching_records(run, filters, reader).filter(order.only)
         if order.reveals:
             matching = matching.exclude(hidden_from(reader, run))
-        few = _few_matches(matching, order) if known is None or known <= MAX_COUNTED else None
+        # If there are many matches, or every record matches, the index has the page at its next entries.
+        is_dense = known is not None and (known > MAX_COUNTED or not filters)
+        few = None if is_dense else _few_matches(matching, order)
         rows = (
             _index_walk(matching, order, cursor)
             if few is None

@@ -144,6 +144,14 @@ class TestTotal:
         fill(run, *({"task_id": task} for task in "abc"))
         assert listing.load_page(run, Filters(), known=3).total == 3
 
+    def test_list_of_all_records_reads_only_its_page(self, run: Run) -> None:
+        fill(run, *({"task_id": task} for task in "abc"))
+        with CaptureQueriesContext(connection) as queries:
+            page = listing.load_page(run, Filters(), known=3, size=2)
+        assert (len(page.rows), page.total) == (2, 3)
+        limits = [query["sql"].partition(" LIMIT ")[2] for query in queries if " LIMIT " in query["sql"]]
+        assert limits == ["3"]
+
 
 def test_list_excludes_other_runs(run: Run) -> None:
     EvaluationFactory.create()
