@@ -102,6 +102,8 @@ def test_records_are_assigned_split_and_restored(of_max: Client, ana: User) -> N
     assert bulk.apply(due).due_on == dt.date(2030, 1, 31)
     assert [one.kind for one in bulk.all()] == ["due", "assign"]
     assert bulk.undo(applied.id).restored == 2
+    release = BulkChange(kind="release", filters={"claimed_by": "ana"})
+    assert bulk.preview(release).evaluations == 0
     split = BulkChange(kind="split", shares=[Share("ana", 1)], keeps_tasks=False)
     assert bulk.preview(split).given == {"ana": 1}
 

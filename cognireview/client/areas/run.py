@@ -1,5 +1,7 @@
 """A run with everything in it."""
 
+from typing import Any
+
 from cognireview.client import operations
 from cognireview.client.area import B, call
 from cognireview.client.areas.records import Records
@@ -7,6 +9,7 @@ from cognireview.client.areas.run_area import RunArea
 from cognireview.client.areas.run_files import Files
 from cognireview.client.areas.run_judge import Judge
 from cognireview.client.areas.run_settings import Settings
+from cognireview.client.requests import filters_of
 from cognireview.client.transport import Transport
 from cognireview.client.types.leading import AppliedBulkChange, BulkChange, BulkPreview, UndoneBulkChange
 
@@ -22,17 +25,21 @@ class BulkChanges(RunArea[B]):
     @call
     async def preview(self, change: BulkChange) -> BulkPreview:
         """Count the records that a change would change."""
-        return await self._send(operations.PREVIEW_BULK_CHANGE, body=vars(change))
+        return await self._send(operations.PREVIEW_BULK_CHANGE, body=_body(change))
 
     @call
     async def apply(self, change: BulkChange) -> AppliedBulkChange:
         """Assign, split, prioritise, escalate or release records, or set their due date."""
-        return await self._send(operations.APPLY_BULK_CHANGE, body=vars(change))
+        return await self._send(operations.APPLY_BULK_CHANGE, body=_body(change))
 
     @call
     async def undo(self, change_id: int) -> UndoneBulkChange:
         """Restore the records of a change, except those that have changed since."""
         return await self._transport.send(operations.UNDO_BULK_CHANGE, change_id=change_id)
+
+
+def _body(change: BulkChange) -> dict[str, Any]:
+    return vars(change) | {"filters": filters_of(change.filters)}
 
 
 class Run(Records[B], Settings[B], Files[B], Judge[B]):

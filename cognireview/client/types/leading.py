@@ -124,7 +124,7 @@ class BulkChange:
     """An action, and the records in the queue that it is for: those of the filters, or the selected ones."""
 
     kind: Literal["assign", "split", "prioritise", "due", "escalate", "release"]
-    #: Filters as on the page of the run.
+    #: The filters of `records`.
     filters: dict[str, str | list[str]] = field(default_factory=dict)
     #: Records instead of those of the filters.
     evaluation_ids: list[str] | None = None
