@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reviews.judge.cells import IntArray
+from reviews.judge.cells import unpack_clusters
 from reviews.judge.ratings import RatingBatch, read_score, read_verdict
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
@@ -49,8 +49,9 @@ class _Submitted:
     judge: Any
     human: Any
     final: Any
-    #: The cluster of each: see `records.clusters`.
-    cluster: IntArray
+    #: The cluster of each: see `cells.unpack_clusters`.
+    packed: bytes
+    ratings: int
 
     @property
     def is_changed(self) -> bool:
@@ -65,16 +66,17 @@ def measure_changes(ratings: Mapping[str | None, Sequence[RatingBatch]]) -> tupl
 
 def _submitted(criterion: str | None, batches: Iterable[RatingBatch]) -> Iterator[_Submitted]:
     read = read_verdict if criterion is None else read_score
-    for kind, cluster, _weight, final in batches:
-        if final is not None and is_score(kind.human):
-            yield _Submitted(kind.judge, kind.human, read(final), cluster)
+    for batch in batches:
+        judge, human = batch.kind.judge, batch.kind.human
+        if batch.final is not None and is_score(human):
+            yield _Submitted(judge, human, read(batch.final), batch.packed, batch.ratings)
 
 
 def _changes(criterion: str | None, rows: Sequence[_Submitted]) -> AfterReveal:
-    sizes = [len(row.cluster) for row in rows]
+    sizes = [row.ratings for row in rows]
     sample = Sample(
         np.zeros(sum(sizes), dtype=np.int32),
-        np.concatenate([row.cluster for row in rows]),
+        unpack_clusters(b"".join(row.packed for row in rows)),
         np.ones(sum(sizes)),
         np.repeat(np.arange(len(rows)), sizes),
     )

@@ -23,7 +23,8 @@ from reviews.statistics.clusters import Population
 
 # A figure over fewer records could reveal the judge's verdict on a record that is still scored blind.
 FEWEST = 10
-_NUMBERS = np.dtype(">i2")
+#: A cluster number as SQL packs it, less 32,768.
+PACKED_CLUSTER = np.dtype(">i2")
 
 IntArray = NDArray[np.int32]
 
@@ -165,7 +166,7 @@ def _path(cell: Cell) -> tuple[str, ...]:
 
 def unpack_clusters(packed: bytes) -> IntArray:
     """Return cluster numbers that SQL packed as big-endian 16-bit integers less 32,768."""
-    return np.frombuffer(packed, dtype=_NUMBERS).astype(np.int32) + CLUSTERS // 2
+    return np.frombuffer(packed, dtype=PACKED_CLUSTER).astype(np.int32) + CLUSTERS // 2
 
 
 def _hides_any(run: Run) -> bool:

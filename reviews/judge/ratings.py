@@ -15,16 +15,13 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from reviews.judge.cells import Cell, IntArray, unpack_clusters
+from reviews.judge.cells import PACKED_CLUSTER, Cell, IntArray, unpack_clusters
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
-from reviews.records.clusters import CLUSTERS
 
 Basis = Literal["blind", "assisted"]
 FloatArray = NDArray[np.float64]
 
-#: A rating of a gold set as SQL packs it: cluster less 32,768, weight.
-PACKED = np.dtype([("cluster", ">i2"), ("weight", ">f8")])
 # Most ratings of a cell have the same weight, so only their clusters are packed.
 _BATCHES = """
     SELECT cell.criterion, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human,
@@ -100,12 +97,17 @@ class RatingBatch(NamedTuple):
     """Ratings of one kind that have more in common."""
 
     kind: RatingKind
-    #: The cluster of each: see `records.clusters`.
-    cluster: IntArray
-    #: See `Ratings.weight`: that of each, or of all.
-    weight: FloatArray | float
+    #: The cluster of each: see `cells.unpack_clusters`.
+    packed: bytes
+    #: See `Ratings.weight`.
+    weight: float
     #: The score (JSON text) or the verdict that was submitted after the reveal; None if none was.
     final: str | None = None
+
+    @property
+    def ratings(self) -> int:
+        """The number of ratings."""
+        return len(self.packed) // PACKED_CLUSTER.itemsize
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +232,7 @@ def _batches(
             of_kind = [*same]
             kind = _with_families(of_kind[0][0], families)
             for _, (packed, weight, final, *_) in of_kind:
-                batches.append(RatingBatch(kind, unpack_clusters(bytes(packed)), weight, final))
+                batches.append(RatingBatch(kind, bytes(packed), weight, final))
     return found
 
 
@@ -262,24 +264,18 @@ def _rows(
 def rating_columns(batches: Sequence[RatingBatch]) -> Ratings:
     """Return the ratings of batches. Batches of the same kind have the same object and follow each other."""
     kinds: list[RatingKind] = []
-    places, sizes = [], []
+    places = []
     for batch in batches:
         if not kinds or kinds[-1] is not batch.kind:
             kinds.append(batch.kind)
         places.append(len(kinds) - 1)
-        sizes.append(len(batch.cluster))
+    sizes = [batch.ratings for batch in batches]
     return Ratings(
         tuple(kinds),
         np.repeat(np.array(places, dtype=np.int32), sizes),
-        np.concatenate([np.zeros(0, np.int32), *(batch.cluster for batch in batches)]),
-        np.concatenate([np.zeros(0), *map(np.broadcast_to, (batch.weight for batch in batches), sizes)]),
+        unpack_clusters(b"".join(batch.packed for batch in batches)),
+        np.repeat(np.array([batch.weight for batch in batches], dtype=np.float64), sizes),
     )
-
-
-def unpack_ratings(packed: bytes) -> tuple[IntArray, FloatArray]:
-    """Return the clusters and weights of ratings that SQL packed."""
-    columns = np.frombuffer(packed, dtype=PACKED)
-    return columns["cluster"].astype(np.int32) + CLUSTERS // 2, columns["weight"].astype(np.float64)
 
 
 def read_verdict(word: str | None) -> str | None:

@@ -6,23 +6,24 @@ A record has the same response as a rating of the set if task, model and answer 
 
 import datetime as dt
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from django.db import connection
 from django.db.models import Q
+from numpy.typing import NDArray
 
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured
-from reviews.judge.cells import FEWEST, Cell
+from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell
 from reviews.judge.data_summary import counted
 from reviews.judge.drilldown import is_said
 from reviews.judge.rated_run import totals_of_ratings
 from reviews.judge.ratings import (
-    PACKED,
     Basis,
     RatingBatch,
     RatingKind,
@@ -30,7 +31,6 @@ from reviews.judge.ratings import (
     rating_columns,
     read_score,
     read_verdict,
-    unpack_ratings,
 )
 from reviews.judge.scales import ScoreCategories
 from reviews.judge.scope import JudgeScope
@@ -58,6 +58,8 @@ DEFINITION = (
     "The share of the gold set's ratings whose verdict (or score of a criterion) this run's judge gave, too. "
     "It describes the responses that are in the gold set and in this run. The interval counts tasks."
 )
+# A rating as SQL packs it.
+_PACKED = np.dtype([("cluster", PACKED_CLUSTER), ("weight", ">f8")])
 _NO_CRITERIA = "Criteria take too long on a page. Run manage.py gold_sets measure instead."
 _NOT_INDEXED = "The records of the run are still being indexed. Try again in a few minutes."
 
@@ -285,8 +287,20 @@ class _Group(NamedTuple):
     packed: bytes
 
     @property
+    def columns(self) -> NDArray[np.void]:
+        """The cluster and the weight of each rating."""
+        return np.frombuffer(self.packed, dtype=_PACKED)
+
+    @property
     def ratings(self) -> int:
-        return len(self.packed) // PACKED.itemsize
+        return len(self.columns)
+
+    def batch(self) -> RatingBatch:
+        """Return the ratings, each with the weight 1."""
+        read = read_verdict if self.criterion is None else read_score
+        cell = Cell(self.is_flagged, "", "", "", "")
+        kind = RatingKind(cell, not self.is_flagged, read(self.judge), read(self.human))
+        return RatingBatch(kind, self.columns["cluster"].tobytes(), weight=1.0)
 
     @property
     def is_right(self) -> bool:
@@ -317,21 +331,8 @@ class _Found:
         return shown
 
     def _figures(self, basis: GoldBasis, criterion: str | None, groups: list[_Group]) -> AccuracyFigures:
-        read = read_verdict if criterion is None else read_score
-        ratings = rating_columns(
-            [
-                RatingBatch(
-                    RatingKind(
-                        Cell(one.is_flagged, "", "", "", ""),
-                        not one.is_flagged,
-                        read(one.judge),
-                        read(one.human),
-                    ),
-                    *unpack_ratings(bytes(one.packed)),
-                )
-                for one in groups
-            ]
-        )
+        ratings = rating_columns([one.batch() for one in groups])
+        ratings = replace(ratings, weight=np.concatenate([one.columns["weight"] for one in groups]))
         pairs = ScorePairs(self._scale(criterion, ratings), ratings)
         counted_as: Basis = "blind" if basis == "blind" else "assisted"
         return AccuracyFigures(criterion, counted_as, "run", pairs, partial(_measure, ratings, pairs))
