@@ -1,4 +1,7 @@
-"""Helpers for tests of the review screen."""
+"""Helpers for tests of the review screen.
+
+They wait for elements, because Playwright looks for elements more often than it repeats `expect`.
+"""
 
 import re
 from typing import Any
@@ -18,7 +21,7 @@ SCORES = {
 
 def heading(page: Page, model: str) -> None:
     """Expect the record of this model on the screen."""
-    expect(page.get_by_role("heading", level=1)).to_contain_text(f"Task 7 · {model}")
+    page.get_by_role("heading", level=1).filter(has_text=f"Task 7 · {model}").wait_for()
 
 
 def is_at(page: Page, model: str) -> None:
@@ -27,7 +30,7 @@ def is_at(page: Page, model: str) -> None:
 
 
 def label(page: Page, words: str) -> None:
-    expect(page.locator("#submit")).to_contain_text(words)
+    page.locator("#submit", has_text=words).wait_for(state="attached")
 
 
 def verdict(page: Page, words: str) -> None:
@@ -43,7 +46,7 @@ def settle(page: Page) -> None:
     if page.locator("#show-keys").count():
         # The script reveals this button when it starts with a screen.
         page.locator("#show-keys:not([hidden])").wait_for(state="attached")
-    expect(page.locator("#screen[data-fresh]")).to_have_count(0)
+    page.locator("#screen[data-fresh]").wait_for(state="detached")
 
 
 def hurry(page: Page) -> None:
@@ -68,7 +71,7 @@ def press(page: Page, *keys: str) -> int:
 
 def saved(page: Page, model: str) -> Review:
     """Wait until the page says that this model's record is saved, and return its current decision."""
-    expect(page.get_by_role("status")).to_contain_text(f"Task 7 · {model} submitted")
+    page.get_by_role("status").filter(has_text=f"Task 7 · {model} submitted").wait_for(state="attached")
     return Review.objects.get(evaluation=record(model))
 
 
@@ -103,4 +106,4 @@ def hold_submits(page: Page) -> list[Route]:
 
 
 def draft_is(page: Page, state: str) -> None:
-    expect(page.locator("#saved")).to_have_attribute("data-state", state)
+    page.locator(f"#saved[data-state='{state}']").wait_for(state="attached")

@@ -1,13 +1,14 @@
 """Compare each decision in an export with the audit log, and each decision in the log with the export."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import connection
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.audit import log
 from reviews.exports.output import ExportOptions, ExportOutput
@@ -21,6 +22,7 @@ from reviews.review import escalations, independent_reviews, undo
 from reviews.runs.changes import rename_run
 from tests.support.commands import manage
 from tests.support.lines import file_of, import_data, line
+from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -43,7 +45,6 @@ class Files:
         self.audit_log = folder / "audit.jsonl"
         self.receipt: dict[str, Any] = {}
         self.original.write_bytes(FILE)
-        import_data(FILE)
 
     def write(self, run: Run | None = None, **order: Any) -> None:
         """Write the current state of all files."""
@@ -69,8 +70,15 @@ class Files:
             return verify_with_log(audit_log, [self.original], self.exported, Limits(), receipt).problems
 
 
+@pytest.fixture(scope="module")
+def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with shared_world(django_db_blocker):
+        import_data(FILE)
+        yield
+
+
 @pytest.fixture
-def files(tmp_path: Path) -> Files:
+def files(tmp_path: Path, _imported: None) -> Files:
     return Files(tmp_path)
 
 
