@@ -51,7 +51,7 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
 @pytest.mark.slow
 class TestSixteenReviewers:
     @pytest.mark.parametrize(
-        ("then", "count"), [(hand_over, 480), pytest.param(decide, 240, marks=pytest.mark.exhaustive)]
+        ("then", "count"), [(hand_over, 240), pytest.param(decide, 240, marks=pytest.mark.exhaustive)]
     )
     def test_sixteen_reviewers_claim_each_record_once(
         self, then: Callable[[Evaluation, User], object], count: int
@@ -69,7 +69,7 @@ class TestSixteenReviewers:
     )
     def test_sixteen_reviewers_with_prefetch_and_filters_claim_each_record_once(self, condition: Q) -> None:
         run = RunFactory.create()
-        tasks = [str(number // 5) for number in range(120)]
+        tasks = [str(number // 5) for number in range(80)]
         made = evaluations(run, tasks=tasks, model_id="a") + evaluations(run, tasks=tasks, model_id="b")
         wanted = [one.pk for one in made if condition == claims.EVERYTHING or one.model_id == "b"]
         reviewers = UserFactory.create_batch(16, role="reviewer")
