@@ -41,6 +41,27 @@ from reviews.api import (
 from reviews.api.bodies import JsonParser, JsonRenderer
 from reviews.api.examples import EXAMPLES
 
+# Groups of operations, in the order of documents.
+_TAGS = {
+    "runs": "Runs with their settings, members, rubric, report and plan.",
+    "imports": "Files of records, and uploads that continue after an interruption.",
+    "task context": "Questions, reference answers and model responses.",
+    "evaluations": "Records of a run: lists with filters, and single records.",
+    "review": "Claims, decisions, drafts and independent reviews.",
+    "escalations": "Questions and disagreements, and the answers of leads.",
+    "inbox": "Everything that waits for a lead or an admin.",
+    "bulk changes": "Changes of many records at once.",
+    "spot checks": "Decisions that a lead checks.",
+    "conflicts": "Decisions in files that contradict those made here.",
+    "gold sets": "Frozen decisions, to measure judges.",
+    "exports": "Runs with their decisions, as files.",
+    "audit": "The audit log and its hash chain.",
+    "people": "Accounts, roles and invitations.",
+    "tokens": "Tokens of programs.",
+    "webhooks": "Messages to other programs about events.",
+    "site": "Jobs, and the state of the site.",
+}
+
 
 class Api(NinjaAPI):
     """Add the schema of problems, the examples and the links to the OpenAPI schema."""
@@ -70,7 +91,8 @@ api = Api(
         "info": {
             "contact": {"name": "The CogniReview founders"},
             "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
-        }
+        },
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
     },
     docs_url=None,
     parser=JsonParser(),

@@ -99,6 +99,12 @@ def test_schema_names_licence_contact_and_server() -> None:
     assert [one["url"] for one in SCHEMA["servers"]] == ["/"]
 
 
+def test_every_tag_is_described() -> None:
+    operations = [operation for methods in SCHEMA["paths"].values() for operation in methods.values()]
+    assert {tag for one in operations for tag in one["tags"]} == {one["name"] for one in SCHEMA["tags"]}
+    assert all(one["description"] for one in SCHEMA["tags"])
+
+
 def test_every_body_has_an_example() -> None:
     assert bodies() <= set(EXAMPLES)
     assert all(COMPONENTS[name]["examples"] == [example] for name, example in EXAMPLES.items())
