@@ -7,11 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from django.core.management import call_command
 from pytest_django.live_server_helper import LiveServer
 
-from cognireview.client import Client, Conflict, ExportFailed, Forbidden, ImportFailed, NotFound, Retries
+from cognireview.client import (
+    AsyncClient,
+    Client,
+    Conflict,
+    ExportFailed,
+    Forbidden,
+    ImportFailed,
+    NotFound,
+    Retries,
+)
+from cognireview.client.received_file import Download
 from cognireview.client.types.leading import BulkChange, Share
 from cognireview.client.types.people import Invitee
 from cognireview.client.types.records import DraftEntry
@@ -240,6 +251,33 @@ def test_export_is_built_in_another_format_with_a_receipt(
     assert [one.id for one in run.exports()] == [another.id, export.id]
     assert run.independent_reviews_to(tmp_path / "reviews.jsonl").size == 0
     assert run.few_shot_to(tmp_path / "examples.jsonl").size == 0
+
+
+def test_asynchronous_client_imports_reads_and_exports(
+    live_server: LiveServer, max: User, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cognireview.client.areas.run_files.RESUMABLE_BYTES", 100)
+    (tmp_path / "a.jsonl").write_bytes(file_of(line("a"), line("b"), b"{}"))
+    token = api_tokens.create(person=max, scopes=[*api_tokens.SCOPES], actor=None).text
+
+    async def send() -> int:
+        async with AsyncClient(live_server.url, token) as client:
+            return (await client.run("nightly").import_file(tmp_path / "a.jsonl")).id
+
+    async def read(import_id: int) -> tuple[int, list[int], list[str], Download]:
+        async with AsyncClient(live_server.url, token) as client:
+            imported = await client.get_import(import_id)
+            details = await imported.wait()
+            rejected = [rejected.line async for rejected in imported.rejects()]
+            run = client.run("nightly")
+            records = [record.evaluation_id async for record in run.records(status="waiting")]
+            return details.counts["new"], rejected, records, await run.export_to(tmp_path / "out.jsonl")
+
+    import_id = anyio.run(send)
+    work()
+    new, rejected, records, exported = anyio.run(read, import_id)
+    assert (new, rejected, sorted(records)) == (2, [3], ["a", "b"])
+    assert exported.path.read_bytes() == file_of(line("a"), line("b"))
 
 
 def test_import_is_cancelled_retried_and_moved_to_a_new_run(of_max: Client) -> None:
