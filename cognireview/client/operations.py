@@ -139,6 +139,9 @@ SPOT_CHECK = _json("GET", _CHECK, leading.SpotCheck)
 AGREE = _json("POST", f"{_CHECK}/agree", leading.SpotCheck)
 REOPEN_CHECKED = _json("POST", f"{_CHECK}/reopen", leading.SpotCheck)
 CORRECT = _json("POST", f"{_CHECK}/correct", leading.SpotCheck)
+KNOWN_ANSWERS = _json("GET", f"{_RUN}/known-answers", list[leading.KnownAnswerCheck])
+START_KNOWN_ANSWERS = _json("POST", f"{_RUN}/known-answers", leading.KnownAnswerCheck)
+END_KNOWN_ANSWERS = _json("POST", "/known-answers/{check_id}/end", leading.KnownAnswerCheck)
 WORKLOADS = _json("GET", "/workload", list[leading.Workload])
 
 # The judge

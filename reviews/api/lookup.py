@@ -5,7 +5,17 @@ from typing import Any
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
-from reviews.models import BulkChange, Escalation, Evaluation, Export, Import, Run, SpotCheck, User
+from reviews.models import (
+    BulkChange,
+    Escalation,
+    Evaluation,
+    Export,
+    Import,
+    KnownAnswerCheck,
+    Run,
+    SpotCheck,
+    User,
+)
 from reviews.models.runs import in_visible_runs
 
 
@@ -58,6 +68,11 @@ def load_escalation(escalation_id: int, reader: User) -> Escalation:
 def load_bulk_change(change_id: int, reader: User) -> BulkChange:
     rows = BulkChange.objects.filter(in_visible_runs(reader))
     return get_object_or_404(rows.select_related("run", "actor", "assigned_to"), pk=change_id)
+
+
+def load_known_answer_check(check_id: int, reader: User) -> KnownAnswerCheck:
+    rows = KnownAnswerCheck.objects.filter(in_visible_runs(reader)).select_related("run", "started_by")
+    return get_object_or_404(rows, pk=check_id)
 
 
 def load_spot_check(check_id: int, reader: User) -> SpotCheck:

@@ -10,6 +10,7 @@ from reviews.models.evaluations import Evaluation, Skip
 from reviews.models.exports import Export, ExportPart, ExportProgress
 from reviews.models.gold import GoldRating, GoldSet
 from reviews.models.guidelines import Guideline
+from reviews.models.import_lines import ImportLine, ImportProgress
 from reviews.models.judge import (
     BlindScores,
     CauseMention,
@@ -27,14 +28,7 @@ from reviews.models.lists import BulkChange, BulkChangeItem, SavedView
 from reviews.models.notifications import Notification, NotifiedEvents
 from reviews.models.operations import Backup, JobError
 from reviews.models.people import ApiToken, OneTimeLink, RepeatableRequest, User
-from reviews.models.runs import (
-    RUN_NAME_LENGTH,
-    Import,
-    ImportLine,
-    ImportProgress,
-    Run,
-    RunCount,
-)
+from reviews.models.runs import RUN_NAME_LENGTH, Import, Run, RunCount
 from reviews.models.search import EvaluationFacets, EvaluationWords, RunFacet, UnindexedImport
 from reviews.models.source_files import ImportSums, SourceChunk
 from reviews.models.task_context import ContextImport, TaskAnswer, TaskContext

@@ -96,6 +96,9 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "POST /spot-checks/{check_id}/agree": ("review", 403, 404, 404),
     "POST /spot-checks/{check_id}/reopen": ("review", 403, 404, 404),
     "POST /spot-checks/{check_id}/correct": ("review", 403, 404, 404),
+    "GET /runs/{run}/known-answers": ("read", 403, 200, 200),
+    "POST /runs/{run}/known-answers": ("review", 422, 422, 422),  # nothing is sent
+    "POST /known-answers/{check_id}/end": ("review", 403, 404, 404),
     "GET /runs/{run}/drafts/{evaluation_id}": ("review", 204, 204, 204),
     "PUT /runs/{run}/drafts/{evaluation_id}": ("review", 422, 422, 422),  # nothing is sent
     "DELETE /runs/{run}/drafts/{evaluation_id}": ("review", 204, 204, 204),
@@ -181,6 +184,7 @@ VERBS = {
     "dismiss",
     "download",
     "draw",
+    "end",
     "escalate",
     "export",
     "freeze",
@@ -210,6 +214,7 @@ VERBS = {
     "serve",
     "set",
     "skip",
+    "start",
     "stop",
     "submit",
     "undo",

@@ -9,7 +9,7 @@ from reviews.review import escalations
 from tests.api.conftest import Program, path_of
 from tests.support.factories import SCORES, EvaluationFactory, ImportFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.work import decide
+from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
 
@@ -140,6 +140,39 @@ class TestBulkChanges:
     ) -> None:
         answer = of_lea.ask("POST", f"runs/{record.run.name}/bulk-changes", sent)
         assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+class TestKnownAnswers:
+    @pytest.fixture
+    def run(self) -> Run:
+        made = RunFactory.create(name="Shared", overlap_share=1, overlap=2)
+        evaluations(made, tasks=["1", "2"])
+        return made
+
+    def test_check_is_started_read_and_ended(
+        self, run: Run, ana: User, lea: User, of_lea: Program, of_max: Program
+    ) -> None:
+        started = of_lea.ask("POST", "runs/Shared/known-answers", {"count": 2}).json()
+        assert (started["records"], started["started_by"], started["ended_at"]) == (2, "lea", None)
+        assert of_lea.ask("POST", "runs/Shared/known-answers", {"count": 2}).status_code == 409
+        for record in run.evaluations.order_by("pk"):
+            for person in (lea, ana):
+                decide(record, person)
+        [seen] = of_lea.get("runs/Shared/known-answers").json()
+        [answers] = seen["reviewers"]
+        assert (answers["reviewer"], answers["answers"], answers["same_verdict"]) == ("ana", 2, 2)
+        assert {(one["answers"], one["same"]) for one in answers["criteria"]} == {(2, 2)}
+        path = f"known-answers/{started['id']}/end"
+        assert of_max.get("runs/Shared/known-answers").json() == []
+        assert of_max.ask("POST", path).json()["ended_at"]
+        assert of_lea.ask("POST", path).status_code == 409
+        assert len(of_max.get("runs/Shared/known-answers").json()) == 1
+        assert run.evaluations.filter(review__isnull=False).count() == 2
+
+    @pytest.mark.parametrize("count", [0, 101, "x"])
+    def test_invalid_number_names_the_field(self, run: Run, count: Any, of_lea: Program) -> None:
+        answer = of_lea.ask("POST", "runs/Shared/known-answers", {"count": count})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "count")
 
 
 class TestSpotChecks:

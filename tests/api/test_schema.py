@@ -151,6 +151,8 @@ REACHED: dict[str, set[int]] = {
     "POST /inbox/failures/{place}/retry": {404},
     "DELETE /inbox/failures/{place}": {404},
     "POST /bulk-changes/{change_id}/undo": {404},
+    "POST /runs/{run}/known-answers": {422},  # no run has an overlap share
+    "POST /known-answers/{check_id}/end": {404},
     "GET /spot-checks/{check_id}": {404},
     "POST /spot-checks/{check_id}/agree": {404},
     "POST /spot-checks/{check_id}/correct": {404},

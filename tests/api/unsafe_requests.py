@@ -10,6 +10,7 @@ from reviews.models import (
     Evaluation,
     FileConflict,
     Import,
+    Run,
     StratumCount,
     User,
     WebhookDelivery,
@@ -143,6 +144,16 @@ def _check(operation: str, body: Any = None) -> Callable[[World], tuple[Any, ...
     return drawn
 
 
+def _overlapping(world: World) -> tuple[Any, ...]:
+    Run.objects.update(overlap_share=1, overlap=2)
+    return "runs/one/known-answers", {"count": 1}
+
+
+def _known_answers(world: World) -> tuple[Any, ...]:
+    path, body = _overlapping(world)
+    return (f"known-answers/{world.made('POST', path, body)['id']}/end",)
+
+
 def _settings(world: World) -> tuple[Any, ...]:
     before = world.made("GET", "runs/one/settings")
     return "runs/one/settings/sampling", before["sampling"] | {"seen": before["fingerprint"]}
@@ -272,6 +283,8 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     ),
     "POST /bulk-changes/{change_id}/undo": _changed,
     "POST /runs/{run}/conflicts/resolve": _conflict,
+    "POST /runs/{run}/known-answers": _overlapping,
+    "POST /known-answers/{check_id}/end": _known_answers,
     "POST /spot-checks": _at("spot-checks", {"reviewer": "ana", "count": 1}),
     "POST /spot-checks/{check_id}/agree": _check("agree", {}),
     "POST /spot-checks/{check_id}/reopen": _check("reopen", {"reason": "A typo."}),

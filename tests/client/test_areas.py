@@ -28,7 +28,7 @@ from cognireview.client.types.people import Invitee
 from cognireview.client.types.records import DraftEntry
 from cognireview.client.types.runs import QueueSettings
 from reviews.accounts import api_tokens
-from reviews.models import Export, Import, StratumCount, User
+from reviews.models import Export, Import, Run, StratumCount, User
 from tests.support.factories import ExportFactory, RunFactory
 from tests.support.gold import CLARITY, rated_records
 from tests.support.lines import file_of, import_data, line
@@ -150,6 +150,14 @@ def test_spot_checks_are_drawn_and_completed(of_max: Client, of_ana: Client) -> 
     decide(of_ana, "c")
     [third] = of_max.spot_checks.draw("ana", 5)
     assert of_max.spot_checks.reopen(third.id, reason="Look again.").outcome == "reopened"
+
+
+def test_check_with_known_answers_is_started_and_ended(of_max: Client, of_ana: Client) -> None:
+    Run.objects.update(overlap_share=1, overlap=2)
+    checks = of_max.run("nightly").known_answers
+    started = checks.start(1)
+    assert (started.records, [one.id for one in checks.all()]) == (1, [started.id])
+    assert checks.end(started.id).ended_at
 
 
 def test_settings_views_and_plan_of_a_run(of_max: Client, of_ana: Client) -> None:

@@ -11,7 +11,13 @@ from cognireview.client.areas.run_judge import Judge
 from cognireview.client.areas.run_settings import Settings
 from cognireview.client.requests import filters_of
 from cognireview.client.transport import Transport
-from cognireview.client.types.leading import AppliedBulkChange, BulkChange, BulkPreview, UndoneBulkChange
+from cognireview.client.types.leading import (
+    AppliedBulkChange,
+    BulkChange,
+    BulkPreview,
+    KnownAnswerCheck,
+    UndoneBulkChange,
+)
 
 
 class BulkChanges(RunArea[B]):
@@ -42,6 +48,25 @@ def _body(change: BulkChange) -> dict[str, Any]:
     return vars(change) | {"filters": filters_of(change.filters)}
 
 
+class KnownAnswers(RunArea[B]):
+    """Checks of reviewers against a lead's own reviews, for leads."""
+
+    @call
+    async def all(self) -> list[KnownAnswerCheck]:
+        """Return the checks with their figures, the newest first."""
+        return await self._send(operations.KNOWN_ANSWERS)
+
+    @call
+    async def start(self, count: int) -> KnownAnswerCheck:
+        """Start a check with so many records, whose known answers you give as your reviews."""
+        return await self._send(operations.START_KNOWN_ANSWERS, body={"count": count})
+
+    @call
+    async def end(self, check_id: int) -> KnownAnswerCheck:
+        """End a check. The known answers become decisions."""
+        return await self._transport.send(operations.END_KNOWN_ANSWERS, check_id=check_id)
+
+
 class Run(Records[B], Settings[B], Files[B], Judge[B]):
     """A run by its name. It need not exist: the first import creates it."""
 
@@ -49,3 +74,5 @@ class Run(Records[B], Settings[B], Files[B], Judge[B]):
         super().__init__(transport, name)
         #: Changes of many records at once.
         self.bulk = BulkChanges(transport, name)
+        #: Checks with known answers.
+        self.known_answers = KnownAnswers(transport, name)

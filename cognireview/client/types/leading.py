@@ -110,6 +110,40 @@ class SpotCheck:
 
 
 @dataclass(frozen=True)
+class SameScores:
+    """Answers with a score of a criterion, and those with the known one."""
+
+    criterion: str
+    answers: int
+    same: int
+
+
+@dataclass(frozen=True)
+class ReviewerAnswers:
+    """How the answers of a reviewer compare with the known ones."""
+
+    reviewer: str
+    answers: int
+    #: Answers to compare by verdict: both have one.
+    verdicts: int
+    same_verdict: int
+    criteria: list[SameScores]
+
+
+@dataclass(frozen=True)
+class KnownAnswerCheck:
+    """A check of the reviewers of a run against the reviews of a lead."""
+
+    id: int
+    run: str
+    started_by: str
+    started_at: dt.datetime
+    ended_at: dt.datetime | None
+    records: int
+    reviewers: list[ReviewerAnswers]
+
+
+@dataclass(frozen=True)
 class Share:
     """The part of one person in a split."""
 

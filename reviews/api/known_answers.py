@@ -1,0 +1,120 @@
+"""Checks with known answers: list them with their figures, start and end them."""
+
+import datetime as dt
+from typing import Any
+
+from ninja import Field, Router, Schema
+
+from reviews.accounts.permissions import check
+from reviews.api.auth import ApiRequest, operation
+from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.lookup import get_run, load_known_answer_check
+from reviews.dashboard.known_answers import ReviewerAccuracy, accuracies, compare, visible_checks
+from reviews.models import KnownAnswerCheck
+from reviews.review import known_answers
+
+router = Router(tags=["known answers"])
+_CHECKS = "/runs/{run}/known-answers"
+
+
+class SameScoresOut(Schema):
+    """Answers with a score of a criterion, and those with the known one."""
+
+    criterion: str
+    answers: int
+    same: int
+
+
+class ReviewerAnswersOut(Schema):
+    """How the answers of a reviewer compare with the known ones."""
+
+    reviewer: str
+    answers: int
+    verdicts: int = Field(description="Answers to compare by verdict: both have one.")
+    same_verdict: int
+    criteria: list[SameScoresOut]
+
+
+class KnownAnswerCheckOut(Schema):
+    """A check of the reviewers of a run against the reviews of a lead."""
+
+    id: int
+    run: str
+    started_by: str
+    started_at: dt.datetime
+    ended_at: dt.datetime | None
+    records: int
+    reviewers: list[ReviewerAnswersOut]
+
+
+class StartCheckIn(Body):
+    """The number of records to draw."""
+
+    count: int = Field(ge=1, le=known_answers.MOST_RECORDS)
+
+
+@operation(router, "GET", _CHECKS, scope="read", response=list[KnownAnswerCheckOut], problems=(404,))
+def list_known_answer_checks(request: ApiRequest, run: str) -> list[dict[str, Any]]:
+    """List the checks of a run, the newest first. Leads and admins only.
+
+    While a check runs, only the lead who started it sees it: other leads may be given its records.
+    """
+    check(request.user, "lead_review")
+    found = get_run(run, request.user)
+    return [_shape(one) for one in visible_checks(request.user).filter(run=found)]
+
+
+@operation(
+    router,
+    "POST",
+    _CHECKS,
+    scope="review",
+    response=KnownAnswerCheckOut,
+    problems=(*JSON_PROBLEMS, 404, 409),
+)
+def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> dict[str, Any]:
+    """Start a check. You give the known answers: claim and decide the records that the inbox lists."""
+    check(request.user, "lead_review")
+    found = get_run(run, request.user)
+    started = known_answers.start(run_id=found.pk, actor=request.user, count=sent.count)
+    return _shape(load_known_answer_check(started.pk, request.user))
+
+
+@operation(
+    router,
+    "POST",
+    "/known-answers/{int:check_id}/end",
+    scope="review",
+    response=KnownAnswerCheckOut,
+    problems=(404, 409),
+)
+def end_known_answers(request: ApiRequest, check_id: int) -> dict[str, Any]:
+    """End a check. The known answers become the decisions of its records."""
+    check(request.user, "lead_review")
+    found = load_known_answer_check(check_id, request.user)
+    known_answers.end(check_id=found.pk, actor=request.user)
+    return _shape(load_known_answer_check(check_id, request.user))
+
+
+def _shape(of: KnownAnswerCheck) -> dict[str, Any]:
+    return {
+        "id": of.pk,
+        "run": of.run.name,
+        "started_by": of.started_by.username,
+        "started_at": of.started_at,
+        "ended_at": of.ended_at,
+        "records": of.answers.count(),
+        "reviewers": [_reviewer(one) for one in accuracies(compare(of))],
+    }
+
+
+def _reviewer(of: ReviewerAccuracy) -> dict[str, Any]:
+    return {
+        "reviewer": of.reviewer.username,
+        "answers": of.records,
+        "verdicts": of.verdict.answers,
+        "same_verdict": of.verdict.same,
+        "criteria": [
+            {"criterion": name, "answers": one.answers, "same": one.same} for name, one in of.criteria.items()
+        ],
+    }
