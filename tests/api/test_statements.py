@@ -57,6 +57,19 @@ def test_repeated_claim_and_decision_are_prepared_statements(ana: User) -> None:
     assert not claim.parsed + decision.parsed
 
 
+def test_key_adds_five_statements_and_a_repeated_request_sends_four(ana: User) -> None:
+    import_data(file_of(line("a")))
+    program = program_of(ana)
+    program.ask("POST", "runs/evaluations/claims")
+    sent = []
+    for key in ({}, {"Idempotency_Key": "one"}, {"Idempotency_Key": "one"}):
+        with sent_statements() as statements:
+            program.ask("POST", "runs/evaluations/claims", **key)
+        sent.append(len(statements.sent))
+    without, first, repeated = sent
+    assert (first - without, repeated) == (5, 4)
+
+
 def test_use_of_a_token_is_written_once_a_minute(ana: User) -> None:
     program = program_of(ana)
     with sent_statements() as first:
