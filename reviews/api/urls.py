@@ -53,6 +53,7 @@ _TAGS = {
     "inbox": "Everything that waits for a lead or an admin.",
     "bulk changes": "Changes of many records at once.",
     "spot checks": "Decisions that a lead checks.",
+    "known answers": "Checks of reviewers against a lead's own reviews.",
     "conflicts": "Decisions in files that contradict those made here.",
     "gold sets": "Frozen decisions, to measure judges.",
     "exports": "Runs with their decisions, as files.",

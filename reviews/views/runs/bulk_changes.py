@@ -95,7 +95,7 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
 
 
 def _select_checks(request: Request, run: Run, filters: Filters) -> HttpResponse:
-    """Create spot checks of the selected records and open the first, or go back if there are none."""
+    """Create spot checks of the selected records and open the first one. Without any, go back."""
     made = spot_checks.select(run=run, records=_selected(request.POST) or (), actor=request.user)
     if made:
         messages.success(request, f"Selected {_records(len(made))} for spot checks.")
