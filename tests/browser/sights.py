@@ -1158,6 +1158,7 @@ NO_PAGES = {
     "dismiss-failure",
     "inbox-next",
     "read-answer",
+    "take-side",
     "retry-failure",
     "add-webhook",
     "add-webhook-secret",
