@@ -77,10 +77,10 @@ def count_open(run: Run) -> int:
     return _open(run).count()
 
 
-def load_page(run: Run, *, after: str = "", size: int = PAGE_SIZE) -> Page[ConflictComparison]:
+def load_page(run: Run, *, after: str = "", size: int | None = None) -> Page[ConflictComparison]:
     """Load a page of the open conflicts of a run, oldest first. An invalid cursor gives the first page."""
     rows = _open(run).select_related("evaluation", "source").defer(*_NOT_SHOWN)
-    page = page_by_key(rows, after=after, size=size)
+    page = page_by_key(rows, after=after, size=size or PAGE_SIZE)
     rubric = run_rubric(run)
     return Page([_compare(conflict, rubric) for conflict in page.rows], page.next_after)
 
