@@ -308,11 +308,11 @@ class TestCheck:
         files.change_receipt(changed=[*changed, changed[0] | {"line": 9}])
         assert files.check() == ["the receipt lists 1 changes that the export does not have"]
 
-    @pytest.mark.parametrize("text", ["", "[]", "{}", '{"receipt": 2}', "null", b"\xff"])
-    def test_other_file_is_not_a_receipt(self, text: str | bytes, files: Files) -> None:
-        files.receipt.write_bytes(text if isinstance(text, bytes) else text.encode())
-        with pytest.raises(verify_receipt.InvalidReceipt):
-            files.check()
+    def test_other_file_is_not_a_receipt(self, files: Files) -> None:
+        for content in (b"", b"[]", b"{}", b'{"receipt": 2}', b"null", b"\xff"):
+            files.receipt.write_bytes(content)
+            with pytest.raises(verify_receipt.InvalidReceipt):
+                files.check()
 
     @pytest.mark.parametrize("missing", ["output", "inputs", "filter", "changed"])
     def test_incomplete_receipt_is_refused(self, missing: str, files: Files) -> None:
