@@ -80,7 +80,7 @@ def test_keys_move_through_the_inbox_and_settle_an_item_beside_the_list(
     expect(page.get_by_placeholder("Your answer").first).to_be_visible()
 
 
-def test_digit_takes_the_side_of_a_reviewer_beside_the_inbox(
+def test_side_of_a_reviewer_is_taken_beside_the_inbox_by_a_key_or_a_click(
     page: Page, live_server: LiveServer, ana: User, bo: User, lea: User
 ) -> None:
     run = RunFactory.create(overlap_share=1, overlap=2)
@@ -89,17 +89,22 @@ def test_digit_takes_the_side_of_a_reviewer_beside_the_inbox(
     for record in records:
         decide(record, ana)
         decide(record, bo, scores=other)
+    clicks = Clicks()
     open_runs(page, live_server.url, lea)
-    page.goto(f"{live_server.url}/inbox/")
+    clicks.on(page.get_by_role("link", name="Inbox 2"))
     pane = page.locator("#inbox-pane")
     expect(pane).to_contain_text(records[0].title)
     expect(pane.get_by_role("button", name="Take bo's")).to_contain_text("2")
+    expect(page.locator("[data-row][aria-current]")).to_be_visible()  # keys work from now on
     page.keyboard.press("2")
     expect(page.get_by_role("status").first).to_contain_text(f"Settled: {records[0].title}.")
     expect(pane).to_contain_text(records[1].title)
-    records[0].refresh_from_db()
-    assert records[0].review
-    assert records[0].review.corrected_scores == other
+    clicks.on(page.get_by_role("link", name=records[1].title))
+    clicks.on(pane.get_by_role("button", name="Take bo's"))
+    expect(page.get_by_text("You're all caught up.")).to_be_visible()
+    decided = [record.review for record in Evaluation.objects.filter(pk__in=[one.pk for one in records])]
+    assert [review and review.corrected_scores for review in decided] == [other, other]
+    assert clicks.count == int(COUNTED["settle a disagreement with a reviewer's scores"])
 
 
 def test_records_of_a_run_are_split_among_three_people(
