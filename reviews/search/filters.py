@@ -103,8 +103,9 @@ def _parse_moment(text: str) -> str:
 def _updated_since(moment: str, run: Run) -> Q:
     """The condition for records that have changed since, or that came with a file since."""
     since = dt.datetime.fromisoformat(moment)
-    imported = Import.objects.filter(run=run.pk, finished_at__gte=since)
-    return Q(updated_at__gte=since) | Q(first_import__in=imported)
+    # Keys instead of a subquery: PostgreSQL then finds both kinds by their indexes.
+    imported = Import.objects.filter(run=run.pk, finished_at__gte=since).values_list("pk", flat=True)
+    return Q(updated_at__gte=since) | Q(first_import__in=list(imported))
 
 
 def _assigned_to(name: str) -> Q:

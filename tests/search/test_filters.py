@@ -5,6 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from django.db import connection
 from django.http import QueryDict
 from django.utils import timezone
 from hypothesis import given
@@ -16,11 +17,13 @@ from reviews.search import indexing
 from reviews.search.filters import FILTERS, MAX_VALUES, STATUSES, Filters
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.work import decide
+from tests.support.plans import rows_read
+from tests.support.work import decide, evaluations
 
 SOON = timezone.now() + dt.timedelta(hours=1)
 OPEN = Run(blind_share=0, sample_share=1)  # Without a query: it has no key.
 AGO = timezone.now() - dt.timedelta(hours=1)
+SECOND = dt.timedelta(seconds=1)
 
 
 def found(query: str) -> set[str | None]:
@@ -139,6 +142,17 @@ class TestCondition:
         decide(Evaluation.objects.get(evaluation_id="a"), ana)
         import_data(file_of(line("b", task_id="another"), line("c")))
         assert since(before) == {"a", "b"}
+
+    def test_updated_since_reads_the_changed_records_only(self) -> None:
+        run = RunFactory.create()
+        made = evaluations(run, tasks=[str(number) for number in range(2_000)])
+        Import.objects.update(finished_at=AGO)
+        Evaluation.objects.filter(pk__in=[one.pk for one in made[:3]]).update(version=2)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE evaluation")
+        filters = Filters.from_query_string(f"updated-since={quote((AGO + SECOND).isoformat())}")
+        found = Evaluation.objects.filter(filters.condition(run, None), run=run).values("pk")
+        assert rows_read(*found.query.sql_with_params())["evaluation"] == 3
 
     def test_filters_by_people_use_usernames(self, ana: User, bo: User) -> None:
         EvaluationFactory.create(task_id="held", claimed_by=ana, claimed_until=SOON)
