@@ -52,7 +52,7 @@ _MEASURES = MeasurementSettings(
     accuracy_target=0.8,
 )
 _DAYS = 7
-_DECISIONS_A_DAY = 32
+_DECISIONS_A_DAY = 44
 # Unfinished work of the second run: records for each reviewer, disagreements, and decisions of another file.
 _LEFT, _DISAGREEMENTS, _FILE_CONFLICTS = 12, 2, 2
 # Records of a check in each run, and known answers that the lead of the running one has not given.
