@@ -144,6 +144,8 @@ GROUPS: dict[str, dict[str, str]] = {
     "System": {
         "webhook added": "added a webhook for {host}",
         "webhook removed": "removed a webhook for {host}",
+        "webhook secret added": "added a secret of a webhook",
+        "webhook secret removed": "removed a secret of a webhook",
         "webhook tested": "tested a webhook",
         "run reviewed": "found every record reviewed",
         "message retried": "sent a message to a webhook again",
