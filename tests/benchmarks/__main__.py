@@ -12,14 +12,22 @@ from django.core.management import call_command
 from django.db import connection
 
 from cognireview.postgres import embedded
+from tests.benchmarks.beside import TOOLS, compare
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="GROUP", help="groups of docs/benchmarks.md")
     parser.add_argument("--scale", type=float, default=1.0, help="shrink all files (to try it out: 0.01)")
+    parser.add_argument(
+        "--beside", choices=TOOLS, help="install this tool, and compare the same work over HTTP"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="cognireview-benchmarks-") as folder:
+        if options.beside:
+            for line in compare(Path(folder), options.beside, options.scale):
+                print(line, flush=True)  # noqa: T201
+            return
         met = _measure(Path(folder), options.scale, options.only)
     sys.exit(0 if met else 1)
 

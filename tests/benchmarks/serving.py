@@ -1,0 +1,195 @@
+"""The work that both tools of a comparison do over HTTP, and our site as one of them."""
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import psutil
+
+from tests.support.processes import Process, environment, running_manage_py
+from tests.support.waiting import free_port
+
+HOST = "127.0.0.1"
+REVIEWERS = 8
+PAGE = 50
+RUN = "benchmark"
+_TIMEOUT, _START_SECONDS = 600, 600
+_NDJSON = "application/x-ndjson"
+
+
+class Unavailable(Exception):
+    """The server answered with an error of its own."""
+
+
+class Connection:
+    """One user's connection, which is kept open."""
+
+    def __init__(self, port: int, authorization: str) -> None:
+        self._connection = http.client.HTTPConnection(HOST, port, timeout=_TIMEOUT)
+        self._headers = {"Authorization": authorization}
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """Send a request and return its JSON. Raises `Unavailable`, and `AssertionError` for other errors."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None and not hasattr(body, "read"):
+            body, given["Content-Type"] = json.dumps(body), "application/json"
+        response = self._send(method, path, body, self._headers | given)
+        text = response.read()
+        if response.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise Unavailable(path)
+        assert response.status < http.HTTPStatus.BAD_REQUEST, (path, response.status, text[:500])
+        return json.loads(text) if text else None
+
+    def read(self, path: str) -> int:
+        """Download a file and return its length."""
+        response = self._send("GET", path, None, self._headers)
+        assert response.status == http.HTTPStatus.OK, (path, response.status)
+        return sum(map(len, iter(lambda: response.read(1024**2), b"")))
+
+    def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> http.client.HTTPResponse:
+        """Send a request, on a new connection if the server has closed the idle one."""
+        try:
+            self._connection.request(method, path, body, headers)
+            return self._connection.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+            self._connection.close()
+            self._connection.request(method, path, body, headers)
+            return self._connection.getresponse()
+
+
+class Tool(ABC):
+    """A running tool with records to review."""
+
+    name: str
+
+    @abstractmethod
+    def import_file(self, file: Path) -> None:
+        """Import a file of records, and return when lists and searches are complete."""
+
+    @abstractmethod
+    def review(self, user: int) -> None:
+        """Get the next record of a user and decide it."""
+
+    @abstractmethod
+    def read_list(self) -> None:
+        """Read a page of the list of records."""
+
+    @abstractmethod
+    def export(self) -> int:
+        """Read all records with their decisions. Return the number of bytes."""
+
+    @abstractmethod
+    def processes(self) -> Iterator[psutil.Process]:
+        """Yield all processes of the tool, its database included."""
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of the processes that run."""
+        total = 0.0
+        for process in self.processes():
+            with suppress(psutil.NoSuchProcess):
+                times = process.cpu_times()
+                total += times.user + times.system + times.children_user + times.children_system
+        return total
+
+    def memory(self) -> float:
+        """Return the proportional set size of all processes in MiB."""
+        return sum(process.memory_full_info().pss for process in self.processes()) / 2**20
+
+
+class Site(Tool):
+    """Our own site, as `manage.py up` starts it."""
+
+    name = "CogniReview"
+
+    def __init__(self, process: Process, folder: Path, port: int) -> None:
+        self._process, self._folder = process, folder
+        self._manage("add_user", "max", "--role", "admin", "--password-stdin", text="a long password of max")
+        self._admin = Connection(port, self._token("max", "import,read,export"))
+        names = [f"reviewer{number}" for number in range(REVIEWERS)]
+        for name in names:
+            self._manage(
+                "add_user", name, "--role", "reviewer", "--password-stdin", text=f"a password of {name}"
+            )
+        self._reviewers = [Connection(port, self._token(name, "review,read")) for name in names]
+
+    def import_file(self, file: Path) -> None:
+        size = {"Content_Length": str(file.stat().st_size), "Content_Type": _NDJSON}
+        with file.open("rb") as body:
+            job = self._admin.ask("POST", f"/api/v1/runs/{RUN}/imports", body, **size)
+        self._wait_for(f"/api/v1/imports/{job['id']}")
+        last = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])["evaluation_id"]
+        found = self._admin.ask("GET", f"/api/v1/runs/{RUN}/evaluations?q={quote(last)}")
+        assert [one["evaluation_id"] for one in found["evaluations"]] == [last], found
+
+    def review(self, user: int) -> None:
+        connection = self._reviewers[user]
+        record = connection.ask("POST", f"/api/v1/runs/{RUN}/claims")
+        scores = {one["criterion"]: {"score": one["score"]} for one in record["criteria"]}
+        path = f"/api/v1/runs/{RUN}/evaluations/{quote(record['evaluation_id'], safe='')}/review"
+        decision = {"corrected_scores": scores, "comments": "", "version": record["version"]}
+        connection.ask("PUT", path, decision, Idempotency_Key=record["evaluation_id"])
+
+    def read_list(self) -> None:
+        assert self._admin.ask("GET", f"/api/v1/runs/{RUN}/evaluations?limit={PAGE}")["evaluations"]
+
+    def export(self) -> int:
+        job = self._admin.ask("POST", f"/api/v1/runs/{RUN}/exports")
+        self._wait_for(f"/api/v1/exports/{job['id']}")
+        return self._admin.read(f"/api/v1/exports/{job['id']}/file")
+
+    def processes(self) -> Iterator[psutil.Process]:
+        database = self._folder / "var" / "postgres" / "postmaster.pid"
+        for pid in (self._process.pid, int(database.read_text().split()[0])):
+            yield psutil.Process(pid)
+            yield from psutil.Process(pid).children(recursive=True)
+
+    def _wait_for(self, job: str) -> None:
+        while (state := self._admin.ask("GET", job)["state"]) in {"queued", "running", "unfinished"}:
+            time.sleep(0.05)
+        assert state == "done", state
+
+    def _token(self, name: str, scopes: str) -> str:
+        return f"Bearer {self._manage('create_token', name, '--scope', scopes).split()[-1].decode()}"
+
+    def _manage(self, *arguments: str, text: str = "") -> bytes:
+        command = [sys.executable, "manage.py", *arguments]
+        settings, given = _settings(self._folder), text.encode()
+        done = subprocess.run(command, env=settings, input=given, capture_output=True, check=True)
+        return done.stdout
+
+
+def _settings(folder: Path) -> dict[str, str]:
+    # A blind record takes a request more, as the other tool has no such records.
+    settings = {"COGNIREVIEW_BLIND_SHARE": "0", "COGNIREVIEW_LOG_LEVEL": "WARNING"}
+    return environment(COGNIREVIEW_DATA_DIR=str(folder / "var"), **settings)
+
+
+@contextmanager
+def our_site(folder: Path) -> Iterator[Site]:
+    """Run `manage.py up` with its default settings."""
+    folder.mkdir()
+    port = free_port()
+    with running_manage_py(["up", f"--port={port}"], folder / "up.log", _settings(folder)) as process:
+        process.wait_until(lambda: "http" in process.output(), seconds=_START_SECONDS)
+        yield Site(process, folder, port)
+
+
+def wait_until_answers(process: Process, port: int, path: str) -> None:
+    """Wait until a server answers a path with 200."""
+
+    def answers() -> bool:
+        connection = http.client.HTTPConnection(HOST, port, timeout=_TIMEOUT)
+        with suppress(OSError, http.client.HTTPException):
+            connection.request("GET", path)
+            return connection.getresponse().status == http.HTTPStatus.OK
+        return False
+
+    process.wait_until(answers, seconds=_START_SECONDS)
