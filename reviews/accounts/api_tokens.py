@@ -12,10 +12,10 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from cognireview.postgres.backend.base import prepared_statements
 from reviews.accounts.encryption import hash_token
 from reviews.accounts.permissions import can, permissions_of, set_permissions
 from reviews.audit import events
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import ApiToken, User
 
 # Scope -> the permission (see `permissions`) that the owner's role needs for it.

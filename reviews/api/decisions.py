@@ -12,7 +12,6 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Field, Router, Status
 
-from cognireview.postgres.backend.base import prepared_statements
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -23,6 +22,7 @@ from reviews.api.paths import RECORD
 from reviews.api.preconditions import IF_MATCH, only_if_match, set_etag
 from reviews.api.problems import Problem
 from reviews.api.readings import register_readings
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, User
 from reviews.models.evaluations import draws_samples
 from reviews.queue import claims

@@ -5,18 +5,15 @@ declare a cursor WITH HOLD. Behind a transaction pooler, the next query may use 
 """
 
 import select
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.backends.postgresql import base
 from psycopg_pool import ConnectionPool
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Fetch all rows at once outside of a transaction. Prepare statements in `prepared_statements` blocks."""
+    """Fetch all rows at once outside of a transaction. Prepare statements while `prepares` is set."""
 
     #: Whether cursors send parameters apart from their statement, which PostgreSQL can prepare.
     prepares = False
@@ -35,22 +32,6 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if pool:
             pool._check = check_connection  # noqa: SLF001 Django allows only the check that sends a query
         return pool
-
-
-@contextmanager
-def prepared_statements() -> Iterator[None]:
-    """Let PostgreSQL keep the plans of the statements in this block that a connection has sent before.
-
-    For statements whose best plan does not depend on their parameters. They must name their columns:
-    `table.*` fails after a migration has added one. Also a decorator. Without effect behind a transaction
-    pooler, where the pool sets no `prepare_threshold`.
-    """
-    connection: Any = connections[DEFAULT_DB_ALIAS]
-    before, connection.prepares = connection.prepares, True
-    try:
-        yield
-    finally:
-        connection.prepares = before
 
 
 def check_connection(connection: "psycopg.Connection[Any]") -> None:

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
-from cognireview.postgres.backend.base import prepared_statements
 from reviews.accounts.permissions import Denied, check_revise
+from reviews.database.prepared_statements import prepared_statements
 from reviews.http.request import Request
 from reviews.inbox.place import place_of
 from reviews.models import Evaluation

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from django.http import HttpResponse
 from django.views.decorators.http import require_POST, require_safe
 
-from cognireview.postgres.backend.base import prepared_statements
+from reviews.database.prepared_statements import prepared_statements
 from reviews.http.request import Request
 from reviews.queue import claims
 from reviews.views.access import load_run

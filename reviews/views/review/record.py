@@ -12,8 +12,8 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from cognireview.postgres.backend.base import prepared_statements
 from reviews.accounts.permissions import Denied, check
+from reviews.database.prepared_statements import prepared_statements
 from reviews.evidence import rendering
 from reviews.http.request import Request
 from reviews.http.streaming import download

@@ -4,7 +4,8 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from cognireview.postgres.backend.base import check_connection, prepared_statements
+from cognireview.postgres.backend.base import check_connection
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import User
 from tests.support.factories import UserFactory
 from tests.support.statements import sent_statements
