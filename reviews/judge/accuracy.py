@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from reviews.judge import after_reveal
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part, figure_title
 from reviews.judge.after_reveal import AfterReveal
-from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures, of_cell
+from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures
 from reviews.judge.cells import Cell, CellRecords, load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.kept import keeps_figures
@@ -153,7 +153,7 @@ class JudgeVsHuman:
 
     @cached_property
     def _blind_figures(self) -> tuple[AccuracyFigures, ...]:
-        return tuple(figures for one in self.blind for figures in one.parts())
+        return tuple(figures for one in self.blind for figures in one.parts)
 
     @cached_property
     def _assisted_figures(self) -> tuple[AccuracyFigures, ...]:
@@ -248,7 +248,7 @@ def estimate_accuracy(scope: JudgeScope) -> Estimate:
     unknown = strata.why_not_counted(scope.run)
     records = None if unknown else load_cells(scope)
     rated = _rate(None, ScoreCategories.of_verdicts(), load_ratings(scope), records, unknown)
-    return next((part.accuracy for part in rated.parts()), undefined(_NO_BLIND))
+    return next((part.accuracy for part in rated.parts), undefined(_NO_BLIND))
 
 
 def _in_order(rubric: Rubric, found: Iterable[str | None]) -> list[str | None]:
@@ -265,7 +265,7 @@ def _size(records: CellRecords, is_in: Callable[[Cell], bool]) -> int:
 
 def _verdict_parts(blind: Iterable["_Blind"]) -> Iterator[AccuracyFigures]:
     """Yield the blind figures of the verdict, by part."""
-    return (one for of in blind if of.criterion is None for one in of.parts())
+    return (one for of in blind if of.criterion is None for one in of.parts)
 
 
 def _numbers(blind: Iterable["_Blind"], assisted: RatingCounts) -> dict[tuple[Basis, Part], int]:
@@ -273,10 +273,11 @@ def _numbers(blind: Iterable["_Blind"], assisted: RatingCounts) -> dict[tuple[Ba
     numbers: dict[tuple[Basis, Part], int] = {
         ("blind", one.part): one.ratings for one in _verdict_parts(blind)
     }
+    pairs = ScorePairs(ScoreCategories.of_verdicts(), assisted)
     for part, is_in in IS_IN.items():
-        chosen = assisted.only(partial(of_cell, is_in))
+        chosen = pairs.only(is_in)
         if chosen.kinds:
-            numbers["assisted", part] = ScorePairs(ScoreCategories.of_verdicts(), chosen).ratings
+            numbers["assisted", part] = chosen.ratings
     return numbers
 
 
@@ -317,17 +318,19 @@ class _Blind:
     rated: RatedRun | None
     unknown: str
 
-    def parts(self) -> Iterator[AccuracyFigures]:
-        """Yield the figures of the whole run, and of its parts, if they have ratings."""
-        source = self.rated.ratings if self.rated else self.ratings
-        counts = RatingCounts(source.kinds, source.counts)
-        for part, is_in in IS_IN.items():
-            pairs = ScorePairs(self.scale, counts.only(partial(of_cell, is_in)))
-            figures = AccuracyFigures(
-                self.criterion, "blind", part, pairs, partial(self._measure, part, pairs)
-            )
-            if figures.ratings:
-                yield figures
+    @cached_property
+    def parts(self) -> tuple[AccuracyFigures, ...]:
+        """The figures of the whole run, and of its parts, if they have ratings."""
+        of_parts = {part: self._pairs.only(is_in) for part, is_in in IS_IN.items()}
+        return tuple(
+            AccuracyFigures(self.criterion, "blind", part, pairs, partial(self._measure, part, pairs))
+            for part, pairs in of_parts.items()
+            if pairs.ratings
+        )
+
+    @cached_property
+    def _pairs(self) -> ScorePairs:
+        return ScorePairs(self.scale, self.rated.ratings if self.rated else self.ratings)
 
     def _measure(self, part: Part, pairs: ScorePairs) -> Measured:
         if self.rated is None:
@@ -342,8 +345,7 @@ class _Blind:
     def _totals_by_flag(self) -> ClusterTotals:
         """The pairs of scores of the parts `BY_FLAG`. Ratings of one never represent records of another."""
         assert self.rated
-        pairs = ScorePairs(self.scale, self.rated.ratings)
-        return self.rated.totals_of(pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
+        return self.rated.totals_of(self._pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
 
     @cached_property
     def groups(self) -> tuple[GroupAccuracy, ...]:
@@ -359,7 +361,7 @@ class _Blind:
         names = sorted({group_of(cell) for cell in self.rated.records.cells})
         place_of = {name: place for place, name in enumerate(names)}
         totals = self.rated.totals_of(
-            ScorePairs(self.scale, self.rated.ratings).right_and_all,
+            self._pairs.right_and_all,
             domain=lambda cell: place_of[group_of(cell)],
         )
         part = _covered_part(totals, self.rated.ratings)

@@ -52,10 +52,7 @@ class _Submitted:
     #: The cluster of each: see `cells.unpack_clusters`.
     packed: bytes
     ratings: int
-
-    @property
-    def is_changed(self) -> bool:
-        return not is_same_score(self.human, self.final)
+    is_changed: bool
 
 
 def measure_changes(ratings: Mapping[str | None, Sequence[RatingBatch]]) -> tuple[AfterReveal, ...]:
@@ -69,7 +66,9 @@ def _submitted(criterion: str | None, batches: Iterable[RatingBatch]) -> Iterato
     for batch in batches:
         judge, human = batch.kind.judge, batch.kind.human
         if batch.final is not None and is_score(human):
-            yield _Submitted(judge, human, read(batch.final), batch.packed, batch.ratings)
+            final = read(batch.final)
+            is_changed = not is_same_score(human, final)
+            yield _Submitted(judge, human, final, batch.packed, batch.ratings, is_changed)
 
 
 def _changes(criterion: str | None, rows: Sequence[_Submitted]) -> AfterReveal:

@@ -1,10 +1,13 @@
 """Arrange ratings as pairs of scores: the confusion matrix."""
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from reviews.judge.cells import Cell
 from reviews.judge.ratings import FloatArray, RatingCounts, RatingKind, Ratings
 from reviews.judge.scales import ScoreCategories
 from reviews.records.scores import is_score
@@ -19,14 +22,29 @@ class ScorePairs:
     """The scores of the judge and of people on a scale of K categories."""
 
     def __init__(self, scale: ScoreCategories, ratings: Ratings | RatingCounts) -> None:
-        self._scale, self._kinds, self._counts = scale, ratings.kinds, ratings.counts
+        self._scale, self.kinds, self._counts = scale, ratings.kinds, ratings.counts
         self._size = len(scale.categories)
-        #: The number of ratings that are not in the table, by the reason.
-        self.left_out: Counter[str] = Counter()
-        # The place of each kind's pair, or -1.
-        self._places = np.array([self._place(kind) for kind in self._kinds], dtype=np.int64)
+
+    @cached_property
+    def _places(self) -> NDArray[np.int64]:
+        """The place of each kind's pair, or -1."""
+        return np.array([self._place(kind) for kind in self.kinds], dtype=np.int64)
+
+    def only(self, condition: Callable[[Cell], bool]) -> "ScorePairs":
+        """Return the pairs of cells that meet a condition, without looking their scores up again."""
+        kept = [number for number, kind in enumerate(self.kinds) if condition(kind.cell)]
+        kinds = tuple(self.kinds[number] for number in kept)
+        chosen = ScorePairs(self._scale, RatingCounts(kinds, self._counts[kept]))
+        chosen._places = self._places[kept]
+        return chosen
+
+    @cached_property
+    def left_out(self) -> Counter[str]:
+        """The number of ratings that are not in the table, by the reason."""
+        found: Counter[str] = Counter()
         for number in np.flatnonzero(self._places < 0):
-            self.left_out[_why_left_out(self._kinds[number])] += int(self._counts[number])
+            found[_why_left_out(self.kinds[number])] += int(self._counts[number])
+        return found
 
     @property
     def ratings(self) -> int:
@@ -36,14 +54,14 @@ class ScorePairs:
     @cached_property
     def table(self) -> ConfusionMatrix:
         """The number of ratings with each pair of scores."""
-        counts = (self._counts @ self.one_hot if len(self._kinds) else np.zeros(self._size**2)).astype(int)
+        counts = (self._counts @ self.one_hot if len(self.kinds) else np.zeros(self._size**2)).astype(int)
         rows = counts.reshape(self._size, self._size).tolist()
         return ConfusionMatrix(self._scale.categories, tuple(map(tuple, rows)))
 
     @cached_property
     def one_hot(self) -> FloatArray:
         """A row for each kind of rating: 1 in the column of its pair, judge's category x K + human's."""
-        found = np.zeros((len(self._kinds), self._size**2))
+        found = np.zeros((len(self.kinds), self._size**2))
         paired = np.flatnonzero(self._places >= 0)
         found[paired, self._places[paired]] = 1
         return found
