@@ -14,6 +14,7 @@ from reviews.records.extracted_scores import TOO_LONG, encode_extracted
 from reviews.records.json_text import MOST_INDENTED, indented
 from reviews.records.reading_budget import WORK_AT_LEAST, WORK_PER_CHARACTER
 from reviews.records.score_extraction import VERSION, raw_text
+from reviews.search.verdicts import with_judged_scores
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db
@@ -115,7 +116,7 @@ class TestReaders:
             file_of(*(unparsed(json.dumps(READABLE), f"eval_{n}", model_id=f"m{n}") for n in range(21)))
         )
         assert len(counted) == 21
-        record = Evaluation.objects.order_by("pk").last()
+        record = with_judged_scores(Evaluation.objects.order_by("pk")).last()
         assert record
         client = Client()
         client.force_login(ana)

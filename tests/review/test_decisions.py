@@ -91,7 +91,7 @@ class TestSubmit:
     def test_submit_changes_no_value_of_the_file(self, evaluation: Evaluation, ana: User) -> None:
         decided = {"human_review_status", "human_reviewer_id", "human_review_timestamp"}
         decided |= {"human_corrected_scores", "human_review_comments"}
-        ours = {"review_id", "version", "claimed_by_id", "claimed_until", "was_shown"}
+        ours = {"review_id", "version", "updated_at", "claimed_by_id", "claimed_until", "was_shown"}
         before = columns(evaluation)
         decide(evaluation, ana, comments="Checked.")
         after = columns(evaluation)
@@ -314,6 +314,7 @@ class TestUndo:
         after = columns(evaluation)
         assert {name for name in before if before[name] != after[name]} == {
             "version",
+            "updated_at",
             "claimed_until",
             "was_shown",
         }
