@@ -1,6 +1,6 @@
 """The whole loop with the client: from an empty site, which runs as real processes, to a verified webhook.
 
-`LOOP_MEGABYTES=100 uv run --group dev pytest tests/client/test_loop.py` imports a file of 100 MB.
+`LOOP_MEGABYTES=100 uv run --group dev pytest -m exhaustive tests/client/test_loop.py` imports 100 MB.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ from tests.support.receiver import Receiver
 from tests.support.waiting import eventually, free_port
 from tests.webhooks.test_deliveries import verify
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 MEGABYTES = int(os.environ.get("LOOP_MEGABYTES", "9"))
 LINE_BYTES = 100_000
