@@ -300,7 +300,7 @@ class TestStoppedWorker:
         assert events == ["upload", "import", "infer rubric"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_export_of_a_killed_worker_is_built_once_by_the_next(
     lea: User,
 ) -> None:
@@ -320,7 +320,7 @@ def test_export_of_a_killed_worker_is_built_once_by_the_next(
     assert AuditEvent.objects.filter(action="export").count() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_killed_worker_loses_no_message(max: User, ana: User, settings: LazySettings) -> None:
     """A sent message may be repeated with the same id, but the run causes one message only."""
     with receiver.running() as there:

@@ -167,6 +167,7 @@ def run(db: None) -> Run:
     return run
 
 
+@pytest.mark.exhaustive
 def test_long_session_makes_no_decision_that_was_not_meant(
     page: Page, live_server: LiveServer, ana: User, run: Run
 ) -> None:

@@ -28,7 +28,7 @@ from tests.judge.world import Size, World
 from tests.judge.world_reviews import import_world, review_world
 
 # The audit log is sealed at each commit, and only sealed events are exported.
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.exhaustive]
 
 # For a larger world, or another one. In others, one in 20 intervals of `ALWAYS` misses the truth.
 SIZE = Size(int(os.environ.get("WORLD_TASKS", "60")), int(os.environ.get("WORLD_MODELS", "3")), judges=2)

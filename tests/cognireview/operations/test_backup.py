@@ -233,6 +233,7 @@ class TestInvalidBackup:
             (tmp_path / "it").write_bytes(content)
         assert why in refused("restore", "--replace", str(tmp_path / "it"))
 
+    @pytest.mark.exhaustive
     def test_restore_rejects_backup_of_newer_version(
         self, source: Path, on_source: Commands, refused: Callable[..., str], tmp_path: Path
     ) -> None:
@@ -244,6 +245,7 @@ class TestInvalidBackup:
         reason = refused("restore", "--replace", str(tmp_path / "newer"))
         assert "by a newer version, which has the migration 9999_later" in reason
 
+    @pytest.mark.exhaustive
     def test_restore_rejects_truncated_backup(
         self, refused: Callable[..., str], file: Path, tmp_path: Path
     ) -> None:
@@ -293,6 +295,7 @@ class TestExternalServer:
             opened.execute("DROP ROLE owner_of_it")
             opened.execute("DROP ROLE web_of_it")
 
+    @pytest.mark.exhaustive
     def test_restore_to_server_grants_web_role_rights(
         self, source: Path, target: Path, file: Path, url: str, before: list[str]
     ) -> None:
@@ -307,6 +310,7 @@ class TestExternalServer:
             allowed = {right: opened.execute(query, [right]).fetchone() for right in ("SELECT", "DELETE")}
         assert allowed == {"SELECT": (True,), "DELETE": (False,)}
 
+    @pytest.mark.exhaustive
     def test_restore_does_not_empty_database_of_another_program(
         self, target: Path, file: Path, url: str
     ) -> None:

@@ -170,6 +170,7 @@ class TestUp:
         steps = ("Creating the database", "Applying migrations...", "Collecting static files...")
         assert all(step in first.reported for step in steps)
 
+    @pytest.mark.exhaustive
     def test_up_rejects_malformed_requests_and_continues(self, up: Callable[..., Up]) -> None:
         """Duplicate, invalid and endless headers get one error response or a closed connection."""
         first = up()
@@ -199,6 +200,7 @@ class TestUp:
         assert f"{up_module._public_url(first.port)} (process {first.process.pid})" in said
         assert first.status("/readyz") == 200
 
+    @pytest.mark.exhaustive
     def test_up_restarts_killed_processes(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         killed = [*first.children("web"), *first.children("worker")]
@@ -211,6 +213,7 @@ class TestUp:
         assert eventually(lambda: bool(first.children("worker")))
         assert not set(killed) & {*first.children("web"), *first.children("worker")}
 
+    @pytest.mark.exhaustive
     def test_up_restarts_database_once_possible(self, up: Callable[..., Up], data_dir: Path) -> None:
         first = up()
         control = data_dir / "postgres" / "global" / "pg_control"
