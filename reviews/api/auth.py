@@ -82,11 +82,7 @@ def operation(
     """
     is_keyed = takes_key and method not in _SAFE
     always = (*_ALWAYS, HTTPStatus.CONFLICT) if is_keyed else _ALWAYS
-    answers: dict[int, Any] = {int(status): openapi_problem(status) for status in (*always, *problems)}
-    if files:
-        binary = {"schema": {"type": "string", "format": "binary"}}
-        answers[200] = {"content": dict.fromkeys(files, binary)}
-    schema: dict[str, Any] = {"x-scope": scope, "responses": answers, **extra}
+    schema: dict[str, Any] = {"x-scope": scope, "responses": _responses((*always, *problems), files), **extra}
     if parameters or is_keyed:
         schema["parameters"] = [*(parameters or ()), *([idempotency.PARAMETER] if is_keyed else ())]
     in_query = {parameter["name"] for parameter in parameters or () if parameter["in"] == "query"}
@@ -110,6 +106,15 @@ def operation(
         return decorate(checked)
 
     return register
+
+
+def _responses(problems: Iterable[int], files: Iterable[str]) -> dict[int, Any]:
+    """Return the responses of an operation in OpenAPI, without those that have a schema of ninja."""
+    found: dict[int, Any] = {int(status): openapi_problem(status) for status in problems}
+    if files:
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        found[200] = {"content": dict.fromkeys(files, binary)}
+    return found
 
 
 def _answer_repeated(view: View, *, takes_file: bool) -> View:
