@@ -105,7 +105,7 @@ class Client(Site[Blocking]):
         retries: Retries | None = None,
         http: httpx2.Client | None = None,
     ) -> None:
-        """Read what is not given from COGNIREVIEW_URL and COGNIREVIEW_TOKEN. Raises `InvalidSettings`.
+        """Read missing values from COGNIREVIEW_URL and COGNIREVIEW_TOKEN. Raises `InvalidSettings`.
 
         `timeout` is the longest wait, in seconds, for a connection and for each part of a response. `http` is
         a client of httpx2 with settings of your own, such as a proxy or certificates.

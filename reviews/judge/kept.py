@@ -23,7 +23,7 @@ _P = ParamSpec("_P")
 
 # The ratings and records that kept figures may hold, about 35 bytes each. The last figures always stay.
 _MOST_HELD = 3_000_000
-# What figures hold that do not say it.
+# The number assumed for figures without `held`.
 _USUAL = 2_000
 # After more events, figures count as changed without a search for events of their run.
 _MOST_EVENTS = 10_000
@@ -119,7 +119,7 @@ def forget_figures() -> None:
 
 @loads
 def _version(run: Run) -> Hashable:
-    """Return a value that differs between states of the run; None if there is none.
+    """Return a value that differs between states of the run; None before the first sealed event.
 
     Read before the figures: a later change then makes another version.
     """

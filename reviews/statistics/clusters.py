@@ -255,7 +255,7 @@ class _Extrapolation:
         """Return how much less the ratings of each group vary than those within all groups, from 0 to 1."""
         expected = float(np.trace(within))
         if expected < _NEGLIGIBLE:
-            # No ratings vary within a group, and what is left of their variance is rounding.
+            # No ratings vary within a group: their variance is a rounding error.
             return np.ones(self.groups)
         key = self.rating_group - UNCOVERED
         squares = self.values.sums(key, self.weight, self.groups + 1, power=2)[1:].sum(axis=1)

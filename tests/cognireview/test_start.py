@@ -15,7 +15,7 @@ from tests.support.processes import environment
 
 SETUP = "import django; django.setup()"
 LOAD = "from django.core.management import load_command_class; load_command_class('reviews', {!r})"
-# What the process does, the number of modules that it may import, and packages that it does not need.
+# The code of the process, the number of modules that it may import, and packages that it does not need.
 BUDGETS = {
     "the supervisor": ("import cognireview.processes.supervisor", 320, ("django", "pydantic", "reviews")),
     "a list": (
