@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 from reviews.accounts.permissions import check, people_in
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
-from reviews.api.evaluations import FilterValues, read_filters
+from reviews.api.evaluations import FilterValues, read_filters, record_keys
 from reviews.api.lookup import get_run, load_bulk_change
 from reviews.api.problems import invalid_field
 from reviews.dashboard import bulk_changes
@@ -173,7 +173,7 @@ def _order(run: Run, sent: BulkChangeIn) -> BulkOrder:
         run,
         read_filters(sent.filters),
         kind,
-        selected=_selected(run, sent.evaluation_ids),
+        selected=None if sent.evaluation_ids is None else record_keys(run, sent.evaluation_ids),
         assigned_to=assigned_to,
         priority=sent.priority,
         due_on=sent.due_on if kind == Kind.DUE else None,
@@ -186,17 +186,6 @@ def _person(people: dict[str, User], name: str, field: str) -> User:
     if name not in people:
         raise invalid_field(field, f"No person with the username {name!r} can see this run.")
     return people[name]
-
-
-def _selected(run: Run, ids: list[str] | None) -> tuple[int, ...] | None:
-    """Return the keys of the records with these ids; None without a selection."""
-    if ids is None:
-        return None
-    wanted = [one for one in ids if "\0" not in one]
-    found = dict(run.evaluations.filter(evaluation_id__in=wanted).values_list("evaluation_id", "pk"))
-    if unknown := [one for one in ids if one not in found]:
-        raise invalid_field("evaluation_ids", f"The run has no record {unknown[0][:200]!r}.")
-    return tuple(found.values())
 
 
 def _shape(change: BulkChange) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Lists of records by filters, and single records."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD, RECORDS
 from reviews.api.preconditions import set_etag
-from reviews.api.problems import Problem
+from reviews.api.problems import Problem, invalid_field
 from reviews.models import Run
 from reviews.queue import progress
 from reviews.search import indexing, listing
@@ -119,6 +119,15 @@ def read_filters(values: Mapping[str, str | list[str]]) -> Filters:
     if filters.problems:
         raise filter_problem(filters.problems)
     return filters
+
+
+def record_keys(run: Run, ids: Sequence[str]) -> tuple[int, ...]:
+    """Return the keys of the records with these ids. Raises `Problem` for unknown ones."""
+    wanted = [one for one in ids if "\0" not in one]
+    found = dict(run.evaluations.filter(evaluation_id__in=wanted).values_list("evaluation_id", "pk"))
+    if unknown := [one for one in ids if one not in found]:
+        raise invalid_field("evaluation_ids", f"The run has no record {unknown[0][:200]!r}.")
+    return tuple(found.values())
 
 
 def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:

@@ -9,8 +9,7 @@ from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.lookup import get_run, load_known_answer_check
-from reviews.dashboard.known_answers import ReviewerAccuracy, accuracies, compare, visible_checks
-from reviews.models import KnownAnswerCheck
+from reviews.dashboard.known_answers import as_json, visible_checks
 from reviews.review import known_answers
 
 router = Router(tags=["known answers"])
@@ -61,7 +60,7 @@ def list_known_answer_checks(request: ApiRequest, run: str) -> list[dict[str, An
     """
     check(request.user, "lead_review")
     found = get_run(run, request.user)
-    return [_shape(one) for one in visible_checks(request.user).filter(run=found)]
+    return [as_json(one) for one in visible_checks(request.user).filter(run=found)]
 
 
 @operation(
@@ -77,7 +76,7 @@ def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> di
     check(request.user, "lead_review")
     found = get_run(run, request.user)
     started = known_answers.start(run_id=found.pk, actor=request.user, count=sent.count)
-    return _shape(load_known_answer_check(started.pk, request.user))
+    return as_json(load_known_answer_check(started.pk, request.user))
 
 
 @operation(
@@ -93,28 +92,4 @@ def end_known_answers(request: ApiRequest, check_id: int) -> dict[str, Any]:
     check(request.user, "lead_review")
     found = load_known_answer_check(check_id, request.user)
     known_answers.end(check_id=found.pk, actor=request.user)
-    return _shape(load_known_answer_check(check_id, request.user))
-
-
-def _shape(of: KnownAnswerCheck) -> dict[str, Any]:
-    return {
-        "id": of.pk,
-        "run": of.run.name,
-        "started_by": of.started_by.username,
-        "started_at": of.started_at,
-        "ended_at": of.ended_at,
-        "records": of.answers.count(),
-        "reviewers": [_reviewer(one) for one in accuracies(compare(of))],
-    }
-
-
-def _reviewer(of: ReviewerAccuracy) -> dict[str, Any]:
-    return {
-        "reviewer": of.reviewer.username,
-        "answers": of.records,
-        "verdicts": of.verdict.answers,
-        "same_verdict": of.verdict.same,
-        "criteria": [
-            {"criterion": name, "answers": one.answers, "same": one.same} for name, one in of.criteria.items()
-        ],
-    }
+    return as_json(load_known_answer_check(check_id, request.user))

@@ -76,6 +76,7 @@ LINKS: dict[str, tuple[_Link, ...]] = {
     ),
     "apply_bulk_change": (_Link(_body(change_id="id"), ("undo_bulk_change",)),),
     "draw_spot_checks": (_Link(_body(check_id="0/id"), _CHECK),),
+    "select_spot_checks": (_Link(_body(check_id="0/id"), _CHECK),),
     "list_spot_checks": (_Link(_body(check_id="0/id"), _CHECK),),
     "save_view": (_Link(_SAME_RUN | _body(view_id="id"), ("remove_view",)),),
     "freeze_gold_set": (

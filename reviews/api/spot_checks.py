@@ -1,4 +1,4 @@
-"""Spot checks: draw decisions, agree with them, correct them, or reopen their records."""
+"""Spot checks: draw or select decisions, agree with them, correct them, or reopen their records."""
 
 import datetime as dt
 from typing import Annotated, Any, Literal
@@ -12,6 +12,7 @@ from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.entries import DecisionIn
+from reviews.api.evaluations import record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_spot_check
 from reviews.api.problems import invalid_field
@@ -48,6 +49,12 @@ class DrawIn(Body):
     run: str | None = None
     first: dt.date | None = None
     last: dt.date | None = None
+
+
+class SelectIn(Body):
+    """The records whose current decisions are to be checked."""
+
+    evaluation_ids: list[str] = Field(min_length=1, max_length=spot_checks.MOST_DRAWN)
 
 
 class AgreeIn(Body):
@@ -99,6 +106,25 @@ def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     )
     drawn = spot_checks.draw(selection=selection, count=sent.count, actor=request.user)
     return [_shape(one) for one in drawn]
+
+
+@operation(
+    router,
+    "POST",
+    "/runs/{run}/spot-checks",
+    scope="review",
+    response=list[SpotCheckOut],
+    problems=(*JSON_PROBLEMS, 404),
+)
+def select_spot_checks(request: ApiRequest, run: str, sent: SelectIn) -> list[dict[str, Any]]:
+    """Check the current decisions of records that you select. No share of agreement counts these checks.
+
+    Your own decisions and those that were checked before are left out.
+    """
+    check(request.user, "lead_review")
+    found = get_run(run, request.user)
+    keys = record_keys(found, sent.evaluation_ids)
+    return [_shape(one) for one in spot_checks.select(run=found, records=keys, actor=request.user)]
 
 
 def _reviewer(name: str) -> User:

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -124,6 +125,31 @@ def accuracies(comparisons: Iterable[Comparison]) -> list[ReviewerAccuracy]:
         for criterion, is_same in one.criteria.items():
             of.criteria[criterion].add(is_same=is_same)
     return [found[name] for name in sorted(found)]
+
+
+def as_json(check: KnownAnswerCheck) -> dict[str, Any]:
+    """Return a check with its figures, for the API and the command."""
+    return {
+        "id": check.pk,
+        "run": check.run.name,
+        "started_by": check.started_by.username,
+        "started_at": check.started_at,
+        "ended_at": check.ended_at,
+        "records": check.answers.count(),
+        "reviewers": [_reviewer_as_json(one) for one in accuracies(compare(check))],
+    }
+
+
+def _reviewer_as_json(of: ReviewerAccuracy) -> dict[str, Any]:
+    return {
+        "reviewer": of.reviewer.username,
+        "answers": of.records,
+        "verdicts": of.verdict.answers,
+        "same_verdict": of.verdict.same,
+        "criteria": [
+            {"criterion": name, "answers": one.answers, "same": one.same} for name, one in of.criteria.items()
+        ],
+    }
 
 
 def _place(review: Review) -> tuple[int, int | None, int | None]:

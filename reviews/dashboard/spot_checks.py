@@ -53,7 +53,7 @@ def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck
         reviewer=selection.reviewer.username,
         reviews=[one.review_id for one in checks],
     )
-    return list(_loaded(SpotCheck.objects.filter(pk__in=[one.pk for one in checks]).order_by("pk")))
+    return checks
 
 
 @transaction.atomic
@@ -82,7 +82,7 @@ def _unchecked() -> QuerySet[Review]:
 
 
 def _create(reviews: QuerySet[Review], actor: User, *, is_selected: bool = False) -> list[SpotCheck]:
-    return SpotCheck.objects.bulk_create(
+    made = SpotCheck.objects.bulk_create(
         SpotCheck(
             review=review,
             run_id=review.run_id,
@@ -92,6 +92,7 @@ def _create(reviews: QuerySet[Review], actor: User, *, is_selected: bool = False
         )
         for review in reviews.only("pk", "run", "reviewer")
     )
+    return list(_loaded(SpotCheck.objects.filter(pk__in=[one.pk for one in made]).order_by("pk")))
 
 
 @transaction.atomic

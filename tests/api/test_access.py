@@ -92,6 +92,7 @@ ACCESS: dict[str, tuple[str, int | None, int | None, int]] = {
     "POST /bulk-changes/{change_id}/undo": ("configure", None, 404, 404),
     "GET /spot-checks": ("read", 403, 200, 200),
     "POST /spot-checks": ("review", 422, 422, 422),  # nothing is sent
+    "POST /runs/{run}/spot-checks": ("review", 422, 422, 422),  # nothing is sent
     "GET /spot-checks/{check_id}": ("read", 403, 404, 404),
     "POST /spot-checks/{check_id}/agree": ("review", 403, 404, 404),
     "POST /spot-checks/{check_id}/reopen": ("review", 403, 404, 404),
@@ -210,6 +211,7 @@ VERBS = {
     "revise",
     "revoke",
     "save",
+    "select",
     "send",
     "serve",
     "set",

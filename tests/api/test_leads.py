@@ -201,6 +201,23 @@ class TestSpotChecks:
         assert first["outcome"] == "corrected"
         assert SpotCheck.objects.get().correction
 
+    def test_lead_selects_decisions_once(self, record: Evaluation, ana: User, of_lea: Program) -> None:
+        decide(record, ana)
+        path = f"runs/{record.run.name}/spot-checks"
+        sent = {"evaluation_ids": [record.evaluation_id]}
+        (found,) = of_lea.ask("POST", path, sent).json()
+        assert (found["evaluation_id"], found["outcome"]) == (record.evaluation_id, "open")
+        assert SpotCheck.objects.get().is_selected
+        assert of_lea.ask("POST", path, sent).json() == []
+
+    @pytest.mark.parametrize("ids", [[], ["nosuch"], ["a"] * 101])
+    def test_invalid_selection_names_the_field(
+        self, ids: list[str], record: Evaluation, of_lea: Program
+    ) -> None:
+        answer = of_lea.ask("POST", f"runs/{record.run.name}/spot-checks", {"evaluation_ids": ids})
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "evaluation_ids")
+        assert not SpotCheck.objects.exists()
+
     def test_unknown_reviewer_is_refused(self, of_lea: Program) -> None:
         answer = of_lea.ask("POST", "spot-checks", {"reviewer": "nobody", "count": 5})
         assert answer.json()["errors"][0]["field"] == "reviewer"

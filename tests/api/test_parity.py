@@ -23,6 +23,7 @@ PAGES: dict[str, tuple[str, ...] | str] = {
         "GET /runs/{run}/bulk-changes",
         "POST /runs/{run}/bulk-changes",
         "POST /runs/{run}/bulk-changes/preview",
+        "POST /runs/{run}/spot-checks",
     ),
     "undo-bulk-change": ("POST /bulk-changes/{change_id}/undo",),
     "run-settings": ("GET /runs/{run}/rubric", "PUT /runs/{run}/rubric"),

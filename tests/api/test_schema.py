@@ -101,6 +101,7 @@ BODIES: dict[str, list[Any]] = {
     "POST /runs/{run}/bulk-changes": [{"kind": "assign", "assigned_to": "ana"}, {"kind": "split"}],
     "POST /runs/{run}/bulk-changes/preview": [{"kind": "split", "shares": [{"person": "ana"}]}],
     "POST /spot-checks": [{"reviewer": "ana", "count": 1}],
+    "POST /runs/{run}/spot-checks": [{"evaluation_ids": ["waiting"]}],
     "POST /spot-checks/{check_id}/agree": [{}, {"note": "Fine."}],
     "POST /spot-checks/{check_id}/correct": [DECISION | {"reason": "A typo."}],
     "POST /spot-checks/{check_id}/reopen": [{"reason": "A typo."}],

@@ -144,6 +144,10 @@ def _check(operation: str, body: Any = None) -> Callable[[World], tuple[Any, ...
     return drawn
 
 
+def _select(world: World) -> tuple[Any, ...]:
+    return "runs/one/spot-checks", {"evaluation_ids": [world.decided.evaluation_id]}
+
+
 def _overlapping(world: World) -> tuple[Any, ...]:
     Run.objects.update(overlap_share=1, overlap=2)
     return "runs/one/known-answers", {"count": 1}
@@ -286,6 +290,7 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "POST /runs/{run}/known-answers": _overlapping,
     "POST /known-answers/{check_id}/end": _known_answers,
     "POST /spot-checks": _at("spot-checks", {"reviewer": "ana", "count": 1}),
+    "POST /runs/{run}/spot-checks": _select,
     "POST /spot-checks/{check_id}/agree": _check("agree", {}),
     "POST /spot-checks/{check_id}/reopen": _check("reopen", {"reason": "A typo."}),
     "PUT /runs/{run}/settings/queue": _at("runs/one/settings/queue", {"claim_minutes": 5, "due_on": None}),

@@ -148,7 +148,7 @@ def test_spot_checks_are_drawn_and_completed(of_max: Client, of_ana: Client) -> 
     assert of_max.spot_checks.get(first.id).note == "Well done."
     import_data(file_of(line("c")), run="nightly")
     decide(of_ana, "c")
-    [third] = of_max.spot_checks.draw("ana", 5)
+    [third] = of_max.spot_checks.select("nightly", ["a", "c"])
     assert of_max.spot_checks.reopen(third.id, reason="Look again.").outcome == "reopened"
 
 

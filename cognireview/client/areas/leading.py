@@ -1,7 +1,7 @@
 """Escalations, the inbox and spot checks."""
 
 import datetime as dt
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
 from cognireview.client import operations
@@ -97,6 +97,12 @@ class SpotChecks(Area[B]):
         """Draw decisions of a reviewer, perhaps of some days in UTC, which are inclusive."""
         body = {"reviewer": reviewer, "count": count, "run": run, "first": first, "last": last}
         return await self._transport.send(operations.DRAW_SPOT_CHECKS, body=body)
+
+    @call
+    async def select(self, run: str, evaluation_ids: Sequence[str]) -> list[SpotCheck]:
+        """Check the decisions of these records of a run, without yours and those checked before."""
+        body = {"evaluation_ids": list(evaluation_ids)}
+        return await self._transport.send(operations.SELECT_SPOT_CHECKS, body=body, run=run)
 
     @call
     async def get(self, check_id: int) -> SpotCheck:
