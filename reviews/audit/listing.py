@@ -56,13 +56,13 @@ class _Place(NamedTuple):
 
 
 def list_events(
-    wanted: EventFilter, reader: User, *, after: str = "", size: int = PAGE_SIZE
+    wanted: EventFilter, reader: User, *, after: str = "", size: int | None = None
 ) -> Page[AuditEvent]:
     """Load a page of events that the reader may see, with their actors, runs, imports and records.
 
     An invalid cursor in `after` gives the first page.
     """
-    place = _read_cursor(after)
+    place, size = _read_cursor(after), size or PAGE_SIZE
     found = chain.from_iterable(
         _before(rows, place)[: size + 1] for rows in _matching(wanted, visible_events(_rows(), reader))
     )
