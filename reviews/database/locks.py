@@ -26,10 +26,27 @@ class Lock(StrEnum):
     CHAIN_CHECK = "cognireview.chain_check"
 
 
+class RunLock(StrEnum):
+    """Work on one run that must not run at once with other work on it."""
+
+    #: A review saved during a change of the rubric would keep a verdict by the earlier one. Reviews share it.
+    RUBRIC = "cognireview.rubric"
+
+
 def acquire(lock: Lock) -> None:
     """Wait for the lock, and hold it until the current transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [lock])
+
+
+def acquire_for_run(lock: RunLock, run_id: int, *, is_shared: bool = False) -> None:
+    """Wait for the lock of a run, and hold it until the current transaction ends.
+
+    Transactions that share it do not wait for each other.
+    """
+    function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [f"{lock} {run_id}"])
 
 
 def try_acquire(lock: Lock) -> bool:

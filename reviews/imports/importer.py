@@ -235,8 +235,8 @@ def _finish(done: Import, totals: ContentTotals, index: ImportIndex, *, document
     before = run_rubric(done.target_run)
     inference.infer_rubric(done.target_run)
     index.finish()
-    follow_rubric(done.target_run, before, except_for=done)
     draws.draw_after_import(done)
+    follow_rubric(done.target_run, before, except_for=done)
 
 
 def _check_written(done: Import) -> None:

@@ -7,7 +7,7 @@ from reviews.models import BlindScores, Evaluation, Run, User
 from reviews.records.reason_families import reason_family
 from reviews.records.scores import is_score
 from reviews.rubric.proposals import read_proposals
-from reviews.rubric.run_rubric import run_rubric
+from reviews.rubric.run_rubric import hold_rubric, run_rubric
 from reviews.search import strata
 
 
@@ -18,6 +18,7 @@ def add(
 
     A trigger adds the ratings (`ratings.sql`).
     """
+    hold_rubric(evaluation.run)
     rubric = run_rubric(evaluation.run)
     judged = {one.criterion: one.score for one in read_proposals(evaluation, rubric) if is_score(one.score)}
     return BlindScores.objects.create(

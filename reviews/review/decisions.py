@@ -23,6 +23,7 @@ from reviews.review.current_decision import human_changes, make_current, save_de
 from reviews.review.decision import Decision
 from reviews.review.escalation_rows import decide_escalation, reopen_escalation
 from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
+from reviews.review.rated_verdicts import rate_earlier_decision
 from reviews.review.versions import Basis
 
 
@@ -219,6 +220,7 @@ def undo(*, review: Review) -> Evaluation:
     _restore(evaluation, review)
     _reopen_spot_check(review)
     save_decision(evaluation, claimed_by=reviewer if evaluation.in_queue else None)
+    rate_earlier_decision(evaluation)
     drafts.restore(review)
     events.record(
         "undo",

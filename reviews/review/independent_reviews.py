@@ -25,6 +25,7 @@ from reviews.review.decision import Decision
 from reviews.review.escalation_rows import end_escalation, open_escalation
 from reviews.review.known_answer_rows import is_collecting
 from reviews.review.preconditions import check_decidable
+from reviews.review.rated_verdicts import rate_earlier_decision
 
 
 class ReviewProgress(NamedTuple):
@@ -129,6 +130,7 @@ def settle(evaluation: Evaluation, actor: User) -> None:
     submitted = open_reviews(evaluation)
     if submitted and _is_complete(evaluation, submitted):
         _settle(evaluation, submitted, actor)
+        rate_earlier_decision(evaluation)
 
 
 def _is_complete(evaluation: Evaluation, submitted: Sequence[IndependentReview]) -> bool:

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 
-from reviews.models import Run
+from reviews.models import Evaluation, Run
 from reviews.records.rubric import Rubric
 from reviews.records.verdict import VERDICT_OF_LEVEL
-from reviews.rubric.run_rubric import run_rubric
+from reviews.rubric.run_rubric import hold_rubric, run_rubric
 
 # The ratings of verdicts, with the scores of the judge and of the person, and those after the reveal.
 _LOAD = """
@@ -36,6 +36,7 @@ _LOAD = """
     ) AS final ON true
     WHERE stratum.run_id = %(run)s AND cell.criterion IS NULL
 """
+_OF_RECORD = "AND rating.evaluation_id = %(record)s"
 _CHANGED = """
     unnest(%(records)s::bigint[], %(blind)s::bigint[], %(reviews)s::bigint[], %(judges)s::text[],
            %(humans)s::text[], %(finals)s::text[])
@@ -99,9 +100,21 @@ class _Verdicts(NamedTuple):
     final: str | None
 
 
-def rate_again(run: Run) -> int:
-    """Compute the verdicts of a run's ratings by its rubric. Returns the number of ratings that changed."""
-    changed = [*_changed(run, run_rubric(run))]
+def rate_earlier_decision(evaluation: Evaluation) -> None:
+    """Compute the verdicts of a locked record's ratings after an earlier decision became current.
+
+    Its rating has the verdicts that were saved with the decision. The rubric may have changed since.
+    """
+    hold_rubric(evaluation.run)
+    rate_again(evaluation.run, record=evaluation.pk)
+
+
+def rate_again(run: Run, *, record: int | None = None) -> int:
+    """Compute the verdicts of ratings by the rubric of their run. Returns the number of ratings that changed.
+
+    With `record`, the key of a record, only its ratings change.
+    """
+    changed = [*_changed(run, run_rubric(run), record)]
     if changed:
         values: dict[str, Any] = {
             "records": [rated.record for rated, _ in changed],
@@ -117,7 +130,7 @@ def rate_again(run: Run) -> int:
     return len(changed)
 
 
-def _changed(run: Run, rubric: Rubric) -> Iterator[tuple[_Rated, _Verdicts]]:
+def _changed(run: Run, rubric: Rubric, record: int | None) -> Iterator[tuple[_Rated, _Verdicts]]:
     """Yield the ratings whose verdicts differ by the rubric."""
 
     @lru_cache(maxsize=10_000)
@@ -125,7 +138,8 @@ def _changed(run: Run, rubric: Rubric) -> Iterator[tuple[_Rated, _Verdicts]]:
         return rubric.aggregate(orjson.loads(scores or "{}")) or ""
 
     with connection.cursor() as cursor:
-        cursor.execute(_LOAD, {"run": run.pk, "verdicts": [*VERDICT_OF_LEVEL.values()]})
+        values: dict[str, Any] = {"run": run.pk, "verdicts": [*VERDICT_OF_LEVEL.values()], "record": record}
+        cursor.execute(_LOAD if record is None else f"{_LOAD} {_OF_RECORD}", values)
         for row in cursor:
             rated = _Rated(*row)
             decided = rubric.verdict(orjson.loads(rated.decided or "{}")) or ""

@@ -2,6 +2,8 @@
 
 from django.db import transaction
 
+from reviews.database import locks
+from reviews.database.locks import RunLock
 from reviews.models import Import, Run, User
 from reviews.records.rubric import Rubric
 from reviews.review.rated_verdicts import rate_again
@@ -27,8 +29,10 @@ def follow_rubric(run: Run, before: Rubric, *, except_for: Import | None = None)
     """Compute the verdicts of records and ratings again if the rubric of the run gives others than before.
 
     The records of a large run are indexed by a job; those of `except_for` are indexed already. The caller has
-    acquired the lock by `indexing.lock_before_run`.
+    acquired the lock by `indexing.lock_before_run`, and locks no record afterwards. Reviews that are being
+    saved are waited for, and later ones wait.
     """
     if not run_rubric(run).judges_like(before):
         index_again(run, except_for=except_for)
+        locks.acquire_for_run(RunLock.RUBRIC, run.pk)
         rate_again(run)

@@ -16,7 +16,7 @@ from reviews.review import blind_score_rows
 from reviews.review.decision import Decision
 from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
-from reviews.rubric.run_rubric import run_rubric
+from reviews.rubric.run_rubric import hold_rubric, run_rubric
 from reviews.search import strata
 
 # One query, because a reviewer waits for it.
@@ -89,6 +89,7 @@ def add(
     `basis` is loaded unless the caller has it.
     """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
+    hold_rubric(evaluation.run)
     rubric = run_rubric(evaluation.run)
     compared = compare_with_judge(judged, scores, causes, rubric, evaluation.aggregated_score)
     basis = basis or load_basis(evaluation, reviewer, submission)

@@ -11,6 +11,8 @@ from django.db import transaction
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
+from reviews.database import locks
+from reviews.database.locks import RunLock
 from reviews.models import Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.records.rubric import Rubric
@@ -26,6 +28,16 @@ def run_rubric(run: Run) -> Rubric:
 @lru_cache(maxsize=256)
 def _read(stored: bytes) -> Rubric:
     return rubric_from_json(orjson.loads(stored))
+
+
+def hold_rubric(run: Run) -> None:
+    """Keep the verdicts of a run from changing until the transaction ends, and load its rubric.
+
+    Verdicts that are saved afterwards follow the same rubric as all others. A transaction that locks records
+    must do so before, because an import with another rubric locks records first.
+    """
+    locks.acquire_for_run(RunLock.RUBRIC, run.pk, is_shared=True)
+    run.refresh_from_db(fields=["rubric"])
 
 
 @transaction.atomic

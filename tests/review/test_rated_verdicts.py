@@ -2,6 +2,7 @@
 
 import orjson
 import pytest
+from django.db import transaction
 
 from reviews.judge import accuracy
 from reviews.judge.judge_data import JudgeDataOptions, export_judge_data
@@ -10,9 +11,10 @@ from reviews.models import Rating, Run, User
 from reviews.queue import claims
 from reviews.records.rubric import Rubric
 from reviews.records.scales import ValueScale
-from reviews.review import blind_scoring
+from reviews.review import blind_scoring, decisions
 from reviews.review.rubric_changes import change_rubric
 from tests.support.lines import file_of, import_data, line
+from tests.support.threads import start_and_wait_for_lock
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -106,3 +108,58 @@ def test_change_of_the_rule_changes_the_verdicts_of_earlier_ratings(
     assert {one["evaluation_id"]: [one["judge_verdict"], one["verdict"]] for one in exported} == {
         name: given[:2] for name, given in after.items()
     }
+
+
+class TestConcurrentReviews:
+    pytestmark = pytest.mark.django_db(transaction=True)
+
+    def test_change_of_the_rubric_reaches_reviews_that_are_being_saved(
+        self, run: Run, ana: User, bo: User, lea: User
+    ) -> None:
+        with transaction.atomic():
+            lock_in(run, "same", ana, "Partial")
+            submit(run, "assisted", bo, "Partial")
+            change = start_and_wait_for_lock(lambda: change_rubric(run_id=run.pk, actor=lea, rubric=LENIENT))
+        change.result()
+        assert verdicts(run) == {"same": ["Pass", "Pass", None], "assisted": ["Pass", "Pass", None]}
+
+    def test_reviews_wait_for_a_change_of_the_rubric_and_follow_it(
+        self, run: Run, ana: User, bo: User, lea: User
+    ) -> None:
+        lock_in(run, "other", ana, "No")
+        with transaction.atomic():
+            change_rubric(run_id=run.pk, actor=lea, rubric=LENIENT)
+            saved = [
+                start_and_wait_for_lock(save)
+                for save in (
+                    lambda: lock_in(run, "same", ana, "Partial"),
+                    lambda: submit(run, "other", ana, "Partial"),
+                    lambda: submit(run, "assisted", bo, "Partial"),
+                )
+            ]
+        for one in saved:
+            one.result()
+        assert verdicts(run) == {
+            "same": ["Pass", "Pass", None],
+            "other": ["Pass", "Fail", "Pass"],
+            "assisted": ["Pass", "Pass", None],
+        }
+
+
+def test_earlier_decision_that_becomes_current_again_follows_the_rubric(
+    run: Run, bo: User, lea: User
+) -> None:
+    submit(run, "assisted", bo, "Partial")
+    change_rubric(run_id=run.pk, actor=lea, rubric=LENIENT)
+    record = run.evaluations.select_related("run").get(evaluation_id="assisted")
+    revised = decide(
+        record,
+        bo,
+        by=decisions.revise,
+        scores={CLARITY: {"score": "No", "justification": ""}},
+        origins={},
+        judged={CLARITY: "Partial"},
+    )
+    assert verdicts(run) == {"assisted": ["Pass", "Fail", None]}
+    decisions.undo(review=revised)
+    assert verdicts(run) == {"assisted": ["Pass", "Pass", None]}

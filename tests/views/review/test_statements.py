@@ -13,7 +13,7 @@ from tests.support.statements import sent_statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-SUBMIT, PAGE = 14, 14
+SUBMIT, PAGE = 16, 14
 
 
 def test_submit_and_next_page_send_few_statements_and_do_not_read_the_file(client: Client) -> None:
