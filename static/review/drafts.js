@@ -146,7 +146,9 @@ class Draft {
   copy(lifetime) {
     const until = lifetime && Date.now() + lifetime;
     if (this.isBehind) this.setAside(fieldsOf(this.form));
-    const copy = { revision: this.revision + 1, fields: fieldsOf(this.form), until };
+    // 0 is never news: the newer draft stays the one that is opened.
+    const revision = this.isBehind ? 0 : this.revision + 1;
+    const copy = { revision, fields: fieldsOf(this.form), until };
     try {
       localStorage.setItem(this.key, JSON.stringify(copy));
       this.isCopied = true;
