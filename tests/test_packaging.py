@@ -121,7 +121,7 @@ def files_below(folder: str) -> set[str]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 class TestWheel:
     def test_wheel_contains_templates_and_static_files_including_npm_packages(self, installed: Path) -> None:
         package = installed / "cognireview"

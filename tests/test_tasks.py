@@ -268,6 +268,7 @@ class TestStoppedWorker:
 
     LINES = 4_000
 
+    @pytest.mark.exhaustive
     def test_stopped_worker_returns_its_import(self, max: User) -> None:
         waiting = upload(max, blocks(self.LINES))
         with worker("--shutdown-graceful-timeout=0") as stopped:

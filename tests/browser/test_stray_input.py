@@ -42,6 +42,7 @@ def guard_for(page: Page, milliseconds: int) -> None:
     page.evaluate(f"{_SPARE}.dataset.guard = {milliseconds}")
 
 
+@pytest.mark.exhaustive
 def test_text_typed_as_commands_decides_at_most_one_record(screen: Page) -> None:
     guard_for(screen, 900)
     press(screen, "1", "y")

@@ -71,6 +71,7 @@ class TestPush:
         assert done.stdout == f"Import {source.pk}: 3 lines, 3 new\n"
         assert export_data(run="a? b & c%2F") == data
 
+    @pytest.mark.exhaustive
     def test_push_lists_each_rejected_line(self, recipe: Recipe, tmp_path: Path) -> None:
         packed = gzip.compress(file_of(line("a"), line("b", task_id=True), rb'{"backslash": "\\n"}'))
         (tmp_path / "mixed.jsonl.gz").write_bytes(packed)
@@ -83,6 +84,7 @@ class TestPush:
         ]
         assert (done.returncode, done.stderr) == (1, "")
 
+    @pytest.mark.exhaustive
     def test_push_of_refused_or_missing_file_ends_with_2(self, recipe: Recipe, tmp_path: Path) -> None:
         (tmp_path / "utf16.jsonl").write_bytes("{}".encode("utf-16"))
         for file in ("utf16.jsonl", "none.jsonl"):
@@ -91,12 +93,14 @@ class TestPush:
             assert done.stderr != ""
         assert not Import.objects.exists()
 
+    @pytest.mark.exhaustive
     def test_push_that_times_out_ends_with_2(self, recipe: Recipe, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_bytes(file_of(line()))
         done = recipe("push_run", tmp_path / "a.jsonl", "slow", 0, is_worked=False)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith(f"Import {Import.objects.get().pk} is queued.")
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize("lines", [1, 5000])
     def test_push_reports_an_invalid_token(self, lines: int, recipe: Recipe, tmp_path: Path) -> None:
         (tmp_path / "a.jsonl").write_bytes(file_of(*[line()] * lines))
@@ -127,6 +131,7 @@ class TestGate:
             assert (done.returncode, done.stdout, done.stderr) == (command.status, command.out.decode(), "")
             assert (done.returncode, done.stdout.partition(":")[0]) == says
 
+    @pytest.mark.exhaustive
     def test_gate_ends_with_2_without_an_answer(self, recipe: Recipe) -> None:
         for arguments, variables, sentence in (
             ((RUN, "blind kappa >= 0.6"), {}, "names an unknown metric"),

@@ -237,7 +237,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "statement", ["INSERT INTO part VALUES (%b)", "SELECT pg_logical_emit_message(true, '', %b)"]
 )

@@ -121,6 +121,7 @@ class TestEmbeddedServer:
         assert not Server(data_dir, server_account()).is_alive()
 
 
+@pytest.mark.exhaustive
 class TestAfterKill:
     def test_server_of_killed_user_is_taken_over_and_stopped(self, data_dir: Path) -> None:
         run_and_be_killed(data_dir)

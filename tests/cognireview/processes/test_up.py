@@ -227,11 +227,8 @@ class TestUp:
         aside.rename(control)
         assert eventually(lambda: first.status("/readyz") == 200)
 
-    @pytest.mark.parametrize(
-        "with_it",
-        [[], pytest.param(["web", "worker", "postgres"], marks=pytest.mark.exhaustive)],
-        ids=["alone", "with everything"],
-    )
+    @pytest.mark.exhaustive
+    @pytest.mark.parametrize("with_it", [[], ["web", "worker", "postgres"]], ids=["alone", "with everything"])
     def test_up_starts_at_once_after_a_kill(
         self, up: Callable[..., Up], data_dir: Path, with_it: list[str]
     ) -> None:
