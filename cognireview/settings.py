@@ -107,9 +107,21 @@ TEMPLATES: list[dict[str, Any]] = [
 ]
 
 
-def _server(url: str) -> dict[str, Any]:
+# If a host is lost, time out early: another one is tried, or the replica is avoided.
+_TIMEOUTS = {
+    "connect_timeout": "2",
+    "tcp_user_timeout": "10000",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+}
+
+
+def _server(url: str, *, has_another: bool = False) -> dict[str, Any]:
     """Convert a PostgreSQL URL to Django's settings. Parameters after `?` become connection options."""
     parts = conninfo_to_dict(url)
+    if has_another or "," in str(parts.get("host")):
+        parts = {**_TIMEOUTS, **parts}
     return {
         "NAME": parts.pop("dbname", ""),
         "USER": parts.pop("user", ""),
@@ -136,16 +148,7 @@ if ENVIRONMENT.database_replica_url:
         "ENGINE": "cognireview.postgres.backend",
         # Tests use the same database.
         "TEST": {"MIRROR": "default"},
-        **_server(ENVIRONMENT.database_replica_url),
-    }
-    # If the replica is down, time out early and read the primary.
-    DATABASES["replica"]["OPTIONS"] = {
-        "connect_timeout": "3",
-        "tcp_user_timeout": "10000",
-        "keepalives_idle": "10",
-        "keepalives_interval": "5",
-        "keepalives_count": "3",
-        **DATABASES["replica"]["OPTIONS"],
+        **_server(ENVIRONMENT.database_replica_url, has_another=True),
     }
 WEB_ROLE = ENVIRONMENT.web_role
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

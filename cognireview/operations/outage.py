@@ -14,14 +14,16 @@ from django.db import DEFAULT_DB_ALIAS, InterfaceError, OperationalError, connec
 from django.db.backends.postgresql.base import DatabaseWrapper
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
+from psycopg.errors import ReadOnlySqlTransaction
 
 from cognireview.operations.disk_full import error_chain
+from cognireview.postgres.backend.base import check_is_primary
 
 RETRY_AFTER = 5
 MESSAGE = "The database does not answer. Nothing was changed; try again in a moment."
-# SQLSTATE prefixes: connection exceptions (08), a server that shuts down, crashes or starts, and too many
-# connections. Without any answer there is no state.
-_OUTAGE_STATES = ("08", "57P01", "57P02", "57P03", "53300")
+# SQLSTATE prefixes: connection exceptions (08), a server that shuts down, crashes or starts, too many
+# connections, and a standby, or another server that takes no writes. Without any answer there is no state.
+_OUTAGE_STATES = ("08", "57P01", "57P02", "57P03", "53300", "25006")
 _POLL_SECONDS = 0.5
 _CONNECT_TIMEOUT_SECONDS = 3
 log = logging.getLogger(__name__)
@@ -30,7 +32,7 @@ log = logging.getLogger(__name__)
 def is_outage(error: BaseException | None) -> bool:
     """Return whether the error or one of its causes means that the database could not be reached."""
     for one in error_chain(error):
-        if isinstance(one, psycopg.OperationalError | psycopg.InterfaceError):
+        if isinstance(one, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction):
             return _is_outage_state(one.sqlstate)
         if isinstance(one, OperationalError | InterfaceError) and one.__cause__ is None:
             return True
@@ -44,7 +46,8 @@ def _is_outage_state(state: str | None) -> bool:
 def database_answers() -> bool:
     """Return whether the database answers on a new connection, outside of the pool.
 
-    A database that refuses the connection (wrong password, too many connections) still answers others.
+    A database that refuses the connection (wrong password, too many connections) still answers others. Of
+    several hosts, a standby would answer as well, so only a connection to the primary counts.
     """
     parameters = connections[DEFAULT_DB_ALIAS].get_connection_params()
     # One query needs none of Django's cursors and adapters.
@@ -54,9 +57,10 @@ def database_answers() -> bool:
     try:
         with psycopg.connect(place) as connection:
             connection.execute("SELECT 1")
+            check_is_primary(connection)
     except psycopg.Error:
-        # A refused connection has no SQLSTATE.
-        return pq.PGconn.ping(place.encode()) == pq.Ping.OK
+        # A refused connection has no SQLSTATE. A standby answers pings, too.
+        return "target_session_attrs" not in parameters and pq.PGconn.ping(place.encode()) == pq.Ping.OK
     return True
 
 

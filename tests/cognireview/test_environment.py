@@ -67,6 +67,14 @@ class TestServers:
         monkeypatch.setenv("DATABASE_URL", self.URL)
         assert read().transaction_pooler or read().database_replica_url == self.URL
 
+    def test_one_of_several_hosts_is_given_up_early(self) -> None:
+        several = "postgresql://db1:5432,db2:5433/x?target_session_attrs=read-write&connect_timeout=9"
+        given = cognireview_settings._server(several)
+        assert (given["HOST"], given["PORT"]) == ("db1,db2", "5432,5433")
+        assert given["OPTIONS"]["target_session_attrs"] == "read-write"
+        assert (given["OPTIONS"]["connect_timeout"], given["OPTIONS"]["tcp_user_timeout"]) == ("9", "10000")
+        assert cognireview_settings._server(self.URL)["OPTIONS"] == {}
+
     def test_password_may_be_apart_from_the_url(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:

@@ -16,6 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from cognireview.postgres.backend.base import check_connection
 from cognireview.postgres.embedded import Server
 from cognireview.postgres.server_account import server_account
 from reviews.database import replica
@@ -262,6 +263,14 @@ def test_export_command_reads_the_replica_in_its_settings(
     assert sha256([file.read_bytes()]) == by_the_primary(run)
     # A connection reports its counts when it ends.
     assert eventually(lambda: standby.place.ask(SCANS) > before)
+
+
+def test_pool_drops_connection_to_a_standby(standby: Standby) -> None:
+    with (
+        psycopg.connect(standby.place.url) as opened,
+        pytest.raises(psycopg.OperationalError, match="a standby"),
+    ):
+        check_connection(opened)
 
 
 class TestUnfitReplica:

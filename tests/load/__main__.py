@@ -2,12 +2,9 @@
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 import time
-import traceback
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -15,10 +12,10 @@ import django
 from django.db import connection
 
 from cognireview.postgres import embedded
+from tests.load.problems import found, report
 
 # The module of each test and its default number of records, reviewers and kills per target.
 _TESTS = {"reviewers": ("tests.load.reviewers", 100_000, 25, 0), "kill": ("tests.load.kill", 60_000, 12, 20)}
-SHOWN = 20
 
 
 def main() -> None:
@@ -38,16 +35,7 @@ def main() -> None:
     folder = (options.folder or Path(tempfile.mkdtemp(prefix="cognireview-load-"))).absolute()
     folder.mkdir(parents=True, exist_ok=True)
     # The folder is also kept after an error, as evidence.
-    problems = _run(options, folder)
-    for problem in problems[:SHOWN]:
-        print(problem, file=sys.stderr)  # noqa: T201
-    if problems:
-        (folder / "problems.txt").write_text("\n".join(problems) + "\n")
-        print(f"The database, the logs, the files and problems.txt are kept in {folder}", file=sys.stderr)  # noqa: T201
-    elif not options.folder:
-        shutil.rmtree(folder)
-    print(f"Does not hold: {len(problems):,}" if problems else "Everything holds.")  # noqa: T201
-    sys.exit(1 if problems else 0)
+    sys.exit(1 if report(_run(options, folder), folder, keep=bool(options.folder)) else 0)
 
 
 def _run(options: argparse.Namespace, folder: Path) -> list[str]:
@@ -69,21 +57,11 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
     with embedded.running(data_dir):
         with site.running(data_dir) as running:
             load = test.Load(running, folder, test.Options(*numbers, options.pause, options.seed))
-            problems = _found(load.work())
-        problems += _found(load.check())
+            problems = found(load.work())
+        problems += found(load.check())
         connection.close()
     print(f"{time.monotonic() - begin:.0f} seconds, seed {options.seed}")  # noqa: T201
     return problems
-
-
-def _found(problems: Iterator[str]) -> list[str]:
-    """Return all problems. An error of the check itself is one of them."""
-    found: list[str] = []
-    try:
-        found.extend(problems)
-    except Exception as error:  # noqa: BLE001 show the figures and problems so far after any error
-        found.append("".join(traceback.format_exception(error)))
-    return found
 
 
 main()

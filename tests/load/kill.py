@@ -3,7 +3,7 @@
 import random
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, count
 from pathlib import Path
@@ -51,7 +51,9 @@ _RAISED = re.compile(r"^(?:[a-z_]\w*\.)+([A-Z]\w*)\b.*", re.MULTILINE)
 class Load:
     """A run of the test on a site that is ready."""
 
-    def __init__(self, site: Site, folder: Path, options: Options) -> None:
+    def __init__(
+        self, site: Site, folder: Path, options: Options, killer: Callable[..., Killer] = Killer
+    ) -> None:
         self._site, self._folder = site, folder
         self._times = Times()
         self._chance = random.Random(options.seed)
@@ -62,7 +64,7 @@ class Load:
         self._bringing = Bringing(admin, RUN)
         self._exporting = Exporting(admin, RUN, random.Random(options.seed))
         self._reviewers = team(site.port, RUN, options.reviewers, self._times, self._chance)
-        self._killer = Killer(site, options.kills, options.pause, random.Random(options.seed), self._look)
+        self._killer = killer(site, options.kills, options.pause, random.Random(options.seed), self._look)
         self._wrong: list[str] = []
 
     def _files(self, records: int, seed: int) -> list[Path]:

@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from statistics import median
+from typing import ClassVar
 
 import psutil
 
 from tests.load.client import Times
 from tests.load.site import Broken, Site
 
-WEB, WORKER, DATABASE = TARGETS = ("web", "worker", "database")
+WEB, WORKER, DATABASE = "web", "worker", "database"
 # The shortest pause as a share of the longest: shorter than some restarts take, longer than others.
 LEAST_PAUSE = 0.25
 SECONDS_TO_BE_THERE = 120
-# Requests may fail for this long after a kill of web server or database.
-SECONDS_TO_RECOVER = 30
 
 
 @dataclass(frozen=True)
@@ -33,6 +32,10 @@ class Kill:
 @dataclass
 class Killer:
     """Kills each target `times` times, in random order, at most `pause` seconds apart."""
+
+    targets: ClassVar[tuple[str, ...]] = (WEB, WORKER, DATABASE)
+    # Requests may fail for this long after a kill of any target except the worker.
+    seconds_to_recover: ClassVar[float] = 30
 
     site: Site
     times: int
@@ -51,16 +54,17 @@ class Killer:
 
     def _targets(self) -> Iterator[str]:
         for _ in range(self.times):
-            yield from self.chance.sample(TARGETS, len(TARGETS))
+            yield from self.chance.sample(self.targets, len(self.targets))
 
     def _kill(self, target: str) -> None:
         end = time.monotonic() + SECONDS_TO_BE_THERE
         while time.monotonic() < end:
             self.site.check_runs()
             with suppress(psutil.NoSuchProcess):
+                at = time.monotonic()
                 what = self._killed(target)
                 if what:
-                    self.kills.append(Kill(time.monotonic(), target, what))
+                    self.kills.append(Kill(at, target, what))
                     return
             time.sleep(0.05)
         raise Broken(f"the {target} does not come back within {SECONDS_TO_BE_THERE} seconds")
@@ -85,15 +89,15 @@ class Killer:
     def report(self, times: Times) -> Iterator[str]:
         """Yield a row for each target: number of kills, and how long requests failed afterwards."""
         yield f"{'killed':10} {'times':>6} {'requests failed for (median, longest)':>40}"
-        for target in TARGETS:
+        for target in self.targets:
             spans = [span for kill, span in self._spans(times) if kill.target == target]
             yield f"{target:10} {len(spans):6} {median(spans or [0]):34.1f} {max(spans, default=0):5.1f} s"
 
     def unexplained(self, times: Times) -> Iterator[str]:
-        """Yield requests that failed without a recent kill of web server or database."""
+        """Yield requests that failed without a recent kill of another target than the worker."""
         harmful = [kill.at for kill in self.kills if kill.target != WORKER]
         for at, why in times.interrupted:
-            if not any(0 <= at - killed <= SECONDS_TO_RECOVER for killed in harmful):
+            if not any(0 <= at - killed <= self.seconds_to_recover for killed in harmful):
                 yield f"without a kill before: {why}"
 
     def _spans(self, times: Times) -> Iterator[tuple[Kill, float]]:

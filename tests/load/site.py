@@ -80,10 +80,10 @@ class Site:
 
 
 @contextmanager
-def running(data_dir: Path) -> Iterator[Site]:
-    """Run `manage.py up` on a data folder for the length of the block."""
+def running(data_dir: Path, **variables: str) -> Iterator[Site]:
+    """Run `manage.py up` on a data folder for the length of the block; `variables` are further settings."""
     port, log = free_port(), data_dir.parent / "up.log"
-    settings = environment(**_VARIABLES, COGNIREVIEW_DATA_DIR=str(data_dir))
+    settings = environment(**_VARIABLES, **variables, COGNIREVIEW_DATA_DIR=str(data_dir))
     with running_manage_py(["up", f"--port={port}"], log, settings) as process:
         site = Site(process, data_dir, port)
         site.wait_until_ready()

@@ -43,3 +43,10 @@ def check_connection(connection: "psycopg.Connection[Any]") -> None:
     poll.register(connection.fileno(), select.POLLIN)
     if poll.poll(0):
         ConnectionPool.check_connection(connection)
+    check_is_primary(connection)
+
+
+def check_is_primary(connection: "psycopg.Connection[Any]") -> None:
+    """Raise an error if the server was a standby when it last reported, as it does after a promotion."""
+    if connection.info.parameter_status("in_hot_standby") == "on":
+        raise psycopg.OperationalError("The server is a standby, which takes no writes.")

@@ -37,6 +37,7 @@ class TestOutageDetection:
             errors.CannotConnectNow("the database system is starting up"),
             errors.ConnectionFailure("pgbouncer cannot connect"),
             errors.TooManyConnections("sorry, too many clients already"),
+            errors.ReadOnlySqlTransaction("cannot execute UPDATE in a read-only transaction"),
         ],
         ids=lambda cause: type(cause).__name__,
     )
@@ -112,11 +113,13 @@ def test_outage_during_a_page_responds_503_and_starts_watch(
         raise wrapped(errors.AdminShutdown("terminating connection"))
 
     begun: list[object] = []
+    # Imports all pages, which would otherwise keep the replaced function.
+    address = reverse("runs")
     monkeypatch.setattr("reviews.queue.progress.all_progress", fail)
     monkeypatch.setattr(outage._watch, "start", lambda: begun.append(True))
     client.force_login(ana)
     client.raise_request_exception = False
-    response = client.get(reverse("runs"), headers=headers)
+    response = client.get(address, headers=headers)
     assert (response.status_code, response["Retry-After"]) == (503, "5")
     assert begun
 
@@ -170,5 +173,9 @@ class TestOutageWatch:
             with monkeypatch.context() as patch:
                 patch.setitem(connection.settings_dict, "NAME", "no such database")
                 assert outage.database_answers()
+            with monkeypatch.context() as patch:
+                # As for the only server that is left of a cluster, which has not become the primary yet.
+                patch.setitem(connection.settings_dict["OPTIONS"], "target_session_attrs", "standby")
+                assert not outage.database_answers()
             monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
             assert not outage.database_answers()
