@@ -3535,18 +3535,21 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="auditevent",
-            index=django.contrib.postgres.indexes.HashIndex(
-                condition=models.Q(("record", ""), _negated=True),
-                fields=["record"],
-                name="audit_event_of_record",
+            index=models.Index(
+                django.db.models.fields.json.KT("detail__username"),
+                models.F("action"),
+                models.F("at"),
+                models.F("id"),
+                condition=models.Q(("detail__has_key", "username")),
+                name="audit_event_about_action",
             ),
         ),
         migrations.AddIndex(
             model_name="auditevent",
-            index=models.Index(
-                condition=models.Q(("action__in", ("skip", "release"))),
-                fields=["at"],
-                name="audit_event_put_off",
+            index=django.contrib.postgres.indexes.HashIndex(
+                condition=models.Q(("record", ""), _negated=True),
+                fields=["record"],
+                name="audit_event_of_record",
             ),
         ),
         migrations.AddIndex(

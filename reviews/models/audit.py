@@ -66,10 +66,15 @@ class AuditEvent(models.Model):
                 name="audit_event_about_person",
                 condition=models.Q(detail__has_key="username"),
             ),
-            HashIndex(fields=["record"], name="audit_event_of_record", condition=~models.Q(record="")),
             models.Index(
-                fields=["at"], name="audit_event_put_off", condition=models.Q(action__in=("skip", "release"))
+                KT("detail__username"),
+                "action",
+                "at",
+                "id",
+                name="audit_event_about_action",
+                condition=models.Q(detail__has_key="username"),
             ),
+            HashIndex(fields=["record"], name="audit_event_of_record", condition=~models.Q(record="")),
         ]
 
     def __str__(self) -> str:
