@@ -127,6 +127,7 @@ class Draft {
   }
 
   resume() {
+    if (this.isBehind) return;
     this.isStopped = this.isPaused = false;
     if (!this.isSaved) this.change(0);
   }

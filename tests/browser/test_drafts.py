@@ -206,6 +206,13 @@ def test_two_tabs_keep_both_versions_of_a_draft(screen: Page) -> None:
     draft_is(other, "failing")
     assert comment_in(Draft.objects.get()) == "From the first tab."
     other.keyboard.type(" Typed on.")
+    # As after a new login, when drafts are saved again.
+    other.evaluate("""async () => {
+        const { screenEvents } = await import("/static/review/form.js");
+        screenEvents.dispatchEvent(new Event("continued"));
+    }""")
+    settle(other)
+    assert comment_in(Draft.objects.get()) == "From the first tab."
     strip.get_by_role("link", name="Load that version").click()
     expect(other.get_by_label("Comment")).to_have_value("From the first tab.")
     expect(strip).to_contain_text("Another version of this draft is kept in this tab.")
