@@ -30,6 +30,7 @@ from reviews.queue import allocation, progress
 from reviews.records.status import NOT_REQUIRED
 from reviews.review import status_changes
 from reviews.sampling import planned_shares, reduced_shares
+from reviews.sampling.reduced_shares import Difference
 
 JOB = "reviews.tasks.draw_sample"
 # Larger runs are sampled by a job, others in the transaction of the caller.
@@ -37,6 +38,8 @@ MAX_RECORDS_WITHOUT_JOB = 20_000
 # Smaller batches are sorted whole.
 _FEWEST_TO_PRESELECT = 1_000
 
+# The position from 0 to 1.
+_POSITION = "('x' || left(encode(position, 'hex'), 12))::bit(48)::bigint / (2 ^ 48)::float8"
 # The differences between the sample and the wanted one: records to add, to remove, and with another
 # probability. Records above the bound `candidate` are not sorted: sorting a large run takes most of the time.
 _DIFFERING = f"""
@@ -62,22 +65,14 @@ _DIFFERING = f"""
     ), drawn AS (
         SELECT id, is_sampled, sample_probability,
                CASE WHEN is_first THEN place <= wanted ELSE position < bound END AS is_wanted,
-               CASE WHEN is_first THEN wanted / records ELSE share END::float8 AS probability
+               CASE WHEN is_first THEN wanted / records ELSE share END::float8 AS probability,
+               cell, first_import_id,
+               CASE WHEN is_first THEN (place - 1)::float8 / records ELSE {_POSITION} END AS outside
         FROM placed
     )
-    SELECT id, is_sampled, is_wanted, probability FROM drawn
+    SELECT id, is_sampled, is_wanted, probability, cell, first_import_id, outside FROM drawn
     WHERE is_wanted <> is_sampled OR (is_wanted AND sample_probability IS DISTINCT FROM probability)
 """  # noqa: S608 (a constant)
-
-
-class _Change(NamedTuple):
-    """A difference between the sample as it is and as it is wanted."""
-
-    record: int
-    is_sampled: bool
-    is_wanted: bool
-    #: The probability of being drawn now, in (0, 1] if it is wanted.
-    probability: float
 
 
 class DrawResult(NamedTuple):
@@ -107,17 +102,17 @@ def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
     if run is None:
         return DrawResult(0, 0)
     planned_shares.order_flagged(run)
-    changes = _differing(run)
-    removed = {change.record: change.probability for change in changes if not change.is_wanted}
-    kept = {change.record: change.probability for change in changes if change.is_wanted and change.is_sampled}
-    added = {change.record: change.probability for change in changes if not change.is_sampled}
+    differences = _differing(run)
+    removed = [one.record for one in differences if not one.is_wanted]
+    kept = {one.record: one.probability for one in differences if one.is_wanted and one.is_sampled}
+    added = {one.record: one.probability for one in differences if not one.is_sampled}
     if removed:
-        reduced_shares.correct_probabilities(run, removed)
+        reduced_shares.correct_probabilities(run, differences)
     if kept:
         status_changes.change_probabilities(kept)
     result = DrawResult(
         status_changes.sample_records(added) if added else 0,
-        status_changes.unsample_records([*removed]) if removed else 0,
+        status_changes.unsample_records(removed) if removed else 0,
     )
     if any(result):
         share = run.sample_share
@@ -125,7 +120,7 @@ def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
     return result
 
 
-def _differing(run: Run) -> list[_Change]:
+def _differing(run: Run) -> list[Difference]:
     if not _has_sample(run):
         return []
     values = {
@@ -139,7 +134,7 @@ def _differing(run: Run) -> list[_Change]:
     }
     with connection.cursor() as cursor:
         cursor.execute(_DIFFERING, values)
-        return [_Change(*row) for row in cursor.fetchall()]
+        return [Difference(*row) for row in cursor]
 
 
 def _preselected(share: float) -> float:

@@ -1,10 +1,11 @@
 """Random samples of unflagged records: draws, decisions, exports and re-imports."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from math import ceil, sqrt
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -249,6 +250,47 @@ class TestProbabilities:
         assert sum(weights.values()) == pytest.approx(1_000, rel=0.05)
         # The number of sampled records of a task is a matter of chance.
         assert weights == pytest.approx({"0": 500, "1": 500}, abs=3 * sqrt(500 * 9))
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        "is_later_import",
+        [False, pytest.param(True, marks=pytest.mark.exhaustive)],
+        ids=["first import", "later import"],
+    )
+    @pytest.mark.parametrize(
+        "seed", [3, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (2, 4, 8, 10))]
+    )
+    def test_weights_are_those_of_the_largest_share_that_people_reviewed(
+        self, seed: int, ana: User, *, is_later_import: bool
+    ) -> None:
+        """The share changes at random, and each time people review the sample of a random part of the tasks.
+
+        All records of a task that was reviewed at a share had the chance of that share.
+        """
+        random = Random(seed)
+        tasks, size, shares = 20, 24, (0.1, 0.25, 0.4, 0.6)
+        changes = [(random.choice(shares), random.choice((0, 5, 10, 15))) for _ in range(5)]
+        changes.append((random.choice(shares[:2]), tasks))
+        run = Run.objects.create(name="evaluations", sample_share=changes[0][0], blind_share=1)
+        if is_later_import:
+            import_data(file_of(unflagged("first", task_id="99", aggregated_score="Pass")))
+        numbers = range(tasks * size)
+        import_data(file_of(*(unflagged(f"u{number}", task_id=f"{number % tasks}") for number in numbers)))
+        reviewed = dict.fromkeys(range(tasks), 0.0)
+        for share, until in changes:
+            set_share(run, share)
+            for task in range(until):
+                reviewed[task] = max(reviewed[task], share)
+                rate(run, ana, 1, task_id=f"{task}")
+        found, expected = defaultdict[float, float](float), defaultdict[float, float](float)
+        ratings = Rating.objects.filter(cell__criterion=None).exclude(evaluation__task_id="99")
+        for task_id, probability in ratings.values_list("evaluation__task_id", "probability"):
+            share = reviewed[int(task_id or "")]
+            found[share] += 1 / probability
+            expected[share] += 1 / share
+        # A rated record at the border of the reviewed tasks has neighbours on both sides of it.
+        assert found == pytest.approx(expected, rel=0.1)
+        assert sum(found.values()) == pytest.approx(sum(expected.values()), rel=0.03)
 
     def test_smaller_share_keeps_the_probability_of_records_that_somebody_has_worked_on(
         self, ana: User, bo: User
