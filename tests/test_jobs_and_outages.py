@@ -2,11 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import transaction
+from django.utils import timezone
+from procrastinate.contrib.django import app
+from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import JobAborted
 from psycopg import errors
 
@@ -16,6 +22,7 @@ from reviews import tasks
 from reviews.exports import jobs
 from reviews.imports import jobs as import_jobs
 from reviews.search import indexing
+from reviews.webhooks import deliveries
 from tests.cognireview.operations.test_outage import wrapped
 
 CONTEXT: Any = SimpleNamespace(should_abort=lambda: False)
@@ -125,6 +132,28 @@ class TestWorker:
     @pytest.mark.parametrize("error", [None, TimeoutError(), wrapped(errors.AdminShutdown())], ids=repr)
     def test_worker_continues_after_an_outage(self, error: BaseException | None) -> None:
         job_worker._raise_unexpected(self.ended_with(error))
+
+    @pytest.mark.django_db(transaction=True)
+    def test_job_that_fails_enqueues_no_other_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        @transaction.atomic
+        def enqueue_and_fail() -> None:
+            later = timezone.now() + timedelta(days=1)
+            app.configure_task(deliveries.JOB, schedule_at=later).defer(delivery_id=1, attempt=1)
+            raise ZeroDivisionError
+
+        async def work() -> None:
+            connector = job_worker.WorkerConnector(kwargs=connector_params())
+            with app.replace_connector(connector) as ours:
+                async with ours.open_async():
+                    await ours.run_worker_async(wait=False, install_signal_handlers=False)
+
+        monkeypatch.setattr(deliveries, "notify_reviewed_runs", enqueue_and_fail)
+        app.configure_task(tasks.notify_reviewed_runs.name).defer(timestamp=0)
+        asyncio.run(work())
+        assert ProcrastinateJob.objects.filter(
+            task_name=tasks.notify_reviewed_runs.name, status="failed"
+        ).exists()
+        assert not ProcrastinateJob.objects.filter(task_name=deliveries.JOB).exists()
 
     def test_worker_ends_after_any_other_error(self) -> None:
         with pytest.raises(LookupError):

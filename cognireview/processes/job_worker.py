@@ -5,7 +5,9 @@ import logging
 import signal
 from pathlib import Path
 
+from django.db import DEFAULT_DB_ALIAS
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.psycopg_connector import PsycopgConnector
 
@@ -15,6 +17,18 @@ _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
 _HEARTBEAT_SECONDS = 5
 log = logging.getLogger(__name__)
+
+
+class WorkerConnector(PsycopgConnector):
+    """The worker's own connections, for the worker. Jobs enqueue other jobs in their transaction.
+
+    Otherwise a job would be enqueued at once: it could run before the rows that it needs are committed, and
+    remain after a rollback.
+    """
+
+    def get_sync_connector(self) -> DjangoConnector:
+        """Return the connector of the calling thread, which runs a job."""
+        return DjangoConnector(alias=DEFAULT_DB_ALIAS)
 
 
 def work(finish_seconds: int, heartbeat_file: Path | None = None) -> None:
@@ -66,7 +80,7 @@ async def _work_until_stopped(finish_seconds: int) -> None:
 
 async def _run_worker(finish_seconds: int) -> None:
     # The pool gives up early. By default, it retries with growing pauses.
-    connector = PsycopgConnector(kwargs=connector_params(), timeout=5, reconnect_timeout=1)
+    connector = WorkerConnector(kwargs=connector_params(), timeout=5, reconnect_timeout=1)
     with app.replace_connector(connector) as ours:
         try:
             # The pool would keep waiting for connections that it has given up.
