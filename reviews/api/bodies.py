@@ -24,6 +24,11 @@ JSONL = "application/x-ndjson"
 ZIP = "application/zip"
 CSV = "text/csv"
 PARQUET = "application/vnd.apache.parquet"
+TOML = "application/toml"
+TEXT = "text/plain"
+BYTES = "application/octet-stream"
+# TOML may be sent as any of these.
+TOMLS = (TOML, TEXT, BYTES)
 FILES = (
     JSONL,
     "application/jsonl",
@@ -31,16 +36,18 @@ FILES = (
     "application/gzip",
     "application/zstd",
     ZIP,
-    "application/octet-stream",
-    "text/plain",
+    BYTES,
+    TEXT,
 )
 ENCODINGS = ("gzip", "zstd")
 # The statuses of problems of every operation with a JSON body.
 JSON_PROBLEMS = (400, 413, 415)
-# The OpenAPI schema of a body that is a file.
+# The OpenAPI schema of a body that is a file. It has few of the accepted types, because generated clients
+# offer each of them, and encode a file of the type JSON as JSON.
 FILE_BODY = {
     "required": True,
-    "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in FILES},
+    "description": "A file, plain or compressed by gzip or zstd. Its content decides, not its Content-Type.",
+    "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in (JSONL, BYTES)},
 }
 
 

@@ -16,6 +16,7 @@ from reviews.api.problems import Problem, invalid_field
 from reviews.exports import downloads, formats, independent_reviews, jobs
 from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.output import ExportOptions
+from reviews.exports.receipt import LineSource, ReceiptFilter, ReceiptInput, ReceiptOutput
 from reviews.http.streaming import download
 from reviews.judge import few_shot
 from reviews.judge.scope import JudgeScope
@@ -62,6 +63,48 @@ class ExportOut(Schema):
     lines: int
     lines_changed: int
     lines_left_out: int
+
+
+class ChangedLineOut(Schema):
+    """A line of the file that differs from its input."""
+
+    line: int
+    evaluation_id: str
+    keys: list[str]
+    source: LineSource | None = Field(default=None, description="If a later file replaced the line.")
+
+
+class LeftOutLinesOut(Schema):
+    """Lines of an input that the file does not have."""
+
+    import_id: int
+    first_line: int
+    last_line: int
+
+
+class SignatureOut(Schema):
+    """The site's signature of everything before it."""
+
+    public_key: str
+    ed25519: str
+
+
+class ReceiptOut(Schema):
+    """A receipt. docs/exports.md explains it."""
+
+    receipt: int = Field(description="The version of this format.")
+    program: str
+    created_at: str
+    run: str
+    audit_head: str
+    filter: ReceiptFilter
+    inputs: list[ReceiptInput]
+    output: ReceiptOutput
+    lines_changed: int
+    lines_left_out: int
+    changed: list[ChangedLineOut]
+    left_out: list[LeftOutLinesOut]
+    signature: SignatureOut
 
 
 @operation(
@@ -128,7 +171,7 @@ def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     f"{_EXPORT}/file",
     scope="export",
     response={200: None},
-    files=[JSONL, JSON, ZIP, CSV, PARQUET, "application/gzip", "application/zstd"],
+    files=[JSONL, ZIP, CSV, PARQUET, "application/gzip", "application/zstd", JSON],
     problems=(404, 503),
 )
 def download_export(request: ApiRequest, export_id: int) -> HttpResponseBase:
@@ -141,12 +184,14 @@ def download_export(request: ApiRequest, export_id: int) -> HttpResponseBase:
     "GET",
     f"{_EXPORT}/receipt",
     scope="export",
-    response={200: None},
-    files=[JSON],
+    response=ReceiptOut,
     problems=(404, 503),
 )
 def download_receipt(request: ApiRequest, export_id: int) -> StreamingHttpResponse:
-    """Download the receipt of a finished export, for `manage.py verify_export`."""
+    """Download the receipt of a finished export, for `manage.py verify_export`.
+
+    Its signature covers its bytes: store them as they are.
+    """
     return downloads.receipt_response(_finished(export_id, request))
 
 

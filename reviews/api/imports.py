@@ -9,7 +9,7 @@ from ninja import Router, Status
 
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILE_BODY, JSON, JSON_PROBLEMS, JSONL, Body, check_type, read_file
+from reviews.api.bodies import FILE_BODY, JSON, JSON_PROBLEMS, JSONL, TOML, TOMLS, Body, check_type, read_file
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_import
 from reviews.api.problems import PREFIX, Problem
@@ -24,8 +24,6 @@ from reviews.records.conflicts import Conflict
 from reviews.runs.reread import RereadRefused, reread_in_request
 
 router = Router(tags=["imports"])
-_TEXT = {"schema": {"type": "string"}}
-MAPPINGS = ("application/toml", "text/plain", "application/octet-stream")
 _INVALID = "The mapping is invalid. Nothing was saved."
 _NAME = {
     "type": "object",
@@ -33,7 +31,7 @@ _NAME = {
     "required": ["name"],
     "additionalProperties": False,
 }
-_MAPPING = {"required": True, "content": dict.fromkeys(MAPPINGS, _TEXT) | {JSON: {"schema": _NAME}}}
+_MAPPING = {"required": True, "content": {TOML: {"schema": {"type": "string"}}, JSON: {"schema": _NAME}}}
 
 
 @operation(
@@ -93,7 +91,7 @@ def set_mapping(request: ApiRequest, run: str, *, dry_run: bool = False) -> dict
     The records of a run without decisions are read again from its stored files. With `dry_run`, nothing
     changes and the response says what would.
     """
-    check_type(request, (*MAPPINGS, JSON))
+    check_type(request, (*TOMLS, JSON))
     body = request.read(mapping.MOST_BYTES + 1)
     wanted = _shipped_mapping(body) if request.content_type == JSON else _own_mapping(body)
     found, report = runs.find_run(run), None

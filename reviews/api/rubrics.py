@@ -7,7 +7,7 @@ import orjson
 from ninja import Field, Router, Schema
 
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON, Body, check_type
+from reviews.api.bodies import JSON, TOML, TOMLS, Body, check_type
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.api.rubric_shapes import RubricMembersOut
@@ -19,11 +19,12 @@ from reviews.rubric.guidelines import current_guideline, write_guideline
 from reviews.rubric.run_rubric import run_rubric
 
 router = Router(tags=["runs"])
-_TOML = ("application/toml", "text/plain", "application/octet-stream")
-_TEXT = {"schema": {"type": "string"}}
 _BODY = {
     "required": True,
-    "content": {JSON: {"schema": {"$ref": "#/components/schemas/RubricIn"}}} | dict.fromkeys(_TOML, _TEXT),
+    "content": {
+        JSON: {"schema": {"$ref": "#/components/schemas/RubricIn"}},
+        TOML: {"schema": {"type": "string"}},
+    },
 }
 
 
@@ -58,7 +59,7 @@ def set_rubric(request: ApiRequest, run: str, seen: str = "") -> dict[str, Any]:
     With `seen`, the fingerprint of the rubric that you read, a rubric that has changed since is not replaced.
     """
     found = get_run(run, request.user)
-    check_type(request, (*_TOML, JSON))
+    check_type(request, (*TOMLS, JSON))
     body = request.read(MAX_BYTES + 1)
     try:
         wanted = _from_json(body) if request.content_type == JSON else parse_rubric(body)

@@ -76,7 +76,7 @@ def list_runs(
     "/runs/{run}/export",
     scope="export",
     response={200: None},
-    files=[JSONL, JSON, ZIP],
+    files=[JSONL, ZIP, JSON],
     problems=(404, 503),
 )
 def export_run(

@@ -41,7 +41,7 @@ def _header(name: str, description: str, **schema: Any) -> dict[str, Any]:
     }
 
 
-_VERSION = _header("Tus-Resumable", "The version of the protocol.", const=tus.VERSION)
+_VERSION = _header("Tus-Resumable", "The version of the protocol.", type="string", enum=[tus.VERSION])
 _LENGTH = _header("Upload-Length", "The size of the file in bytes.", type="integer", minimum=0)
 _OFFSET = _header("Upload-Offset", "The bytes received so far.", type="integer", minimum=0)
 _METADATA = _header("Upload-Metadata", "`filename`, `run` and `strict`, their values encoded in base64.")

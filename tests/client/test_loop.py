@@ -6,43 +6,37 @@
 import dataclasses
 import json
 import os
-import random
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
-import httpx2
 import pytest
 
 from cognireview.client import Client, Retries, Run
 from cognireview.client.types.people import Invitee, Role
 from cognireview.client.types.records import Record, Saved
 from cognireview.client.uploads import RESUMABLE_BYTES
-from cognireview.environment import BASE_DIR
 from reviews.accounts.api_tokens import SCOPES
-from reviews.records.status import NEEDS_REVIEW, NOT_REQUIRED
-from tests.support import receiver
 from tests.support.cut_connection import cutting_proxy
-from tests.support.lines import file_of, line
-from tests.support.processes import environment, running_manage_py
 from tests.support.receiver import Receiver
-from tests.support.waiting import eventually, free_port
+from tests.support.waiting import eventually
+from tests.support.whole_loop import (
+    DISPUTED,
+    FLAGGED,
+    LINE_BYTES,
+    REVIEWERS,
+    empty_site,
+    verify_offline,
+    visiting,
+    write_large_file,
+)
 from tests.webhooks.test_deliveries import verify
 
 pytestmark = pytest.mark.exhaustive
 
 MEGABYTES = int(os.environ.get("LOOP_MEGABYTES", "9"))
-LINE_BYTES = 100_000
 LINES = MEGABYTES * 1_000_000 // LINE_BYTES
-#: The records in the queue; two people review each. The other lines of the file make it large.
-FLAGGED = 20
-REVIEWERS = [f"reviewer{number}" for number in range(8)]
-DISPUTED = "r0"
-PASSWORD = "a long secret of everybody"
 RUBRIC = """
 [[criteria]]
 name = "Clarity"
@@ -50,67 +44,11 @@ scale = { kind = "values", values = ["Yes", "Partial", "No"], pass_from = "Yes",
 """
 
 
-class Visitor:
-    """A person with a browser, who has accepted the invitation behind a link."""
-
-    def __init__(self, http: httpx2.Client, link: str, username: str) -> None:
-        self._http = http
-        self.submit(link, username=username, password=PASSWORD, password_again=PASSWORD)
-
-    def submit(self, address: str, **fields: object) -> str:
-        """Open a page, submit its form, and return the page that follows."""
-        page = self._http.get(address)
-        [csrf_token] = {*re.findall(r'name="csrfmiddlewaretoken" value="(\w+)"', page.text)}
-        chosen = dict(re.findall(r'<select name="(\w+)".*?<option value="(\d+)"', page.text, re.DOTALL))
-        answer = self._http.post(str(page.url), data={"csrfmiddlewaretoken": csrf_token, **chosen, **fields})
-        assert answer.is_success, answer.text
-        return answer.text
-
-    def token(self, site: str, *scopes: str) -> str:
-        """Confirm the password, and create a token."""
-        self.submit(f"{site}/tokens/new/", password=PASSWORD)
-        page = self.submit(f"{site}/tokens/new/", name="Loop", scopes=[*scopes], days=1)
-        [text] = {*re.findall(r"\bcr_[\w-]+", page)}
-        return text
-
-
-@contextmanager
-def visiting(link: str, username: str) -> Iterator[Visitor]:
-    """Open a browser for the length of the block."""
-    with httpx2.Client(follow_redirects=True, timeout=60) as http:
-        yield Visitor(http, link, username)
-
-
 @pytest.fixture
-def hooks() -> Iterator[Receiver]:
-    """A receiver of webhooks."""
-    with receiver.running() as running:
+def running_site(tmp_path: Path) -> Iterator[tuple[str, Receiver]]:
+    """The link for the first admin of an empty site, and its receiver of webhooks."""
+    with empty_site(tmp_path) as running:
         yield running
-
-
-@pytest.fixture
-def site(tmp_path: Path, hooks: Receiver) -> Iterator[str]:
-    """The link for the first admin of an empty site."""
-    settings = environment(COGNIREVIEW_DATA_DIR=str(tmp_path / "var"), COGNIREVIEW_WEBHOOK_HOSTS=hooks.host)
-    command = ["up", f"--port={free_port()}"]
-    with running_manage_py(command, tmp_path / "up.log", settings) as process:
-        process.wait_until(lambda: "/welcome/" in process.output(), seconds=300)
-        [link] = re.findall(r"http\S+/welcome/\S+", process.output())
-        yield link
-        assert process.stop() == 0, process.output()
-
-
-def write_large_file(path: Path) -> None:
-    """Write a file whose first records wait for people."""
-    chance = random.Random(1)
-    with path.open("wb") as file:
-        for number in range(LINES):
-            raw = {"raw_content": chance.randbytes(LINE_BYTES // 2).hex()}
-            is_flagged = number < FLAGGED
-            status = NEEDS_REVIEW if is_flagged else NOT_REQUIRED
-            values = {"needs_human_review": is_flagged, "human_review_status": status}
-            values |= {"task_id": f"t{number}"}
-            file.write(file_of(line(f"r{number}", raw_judge_output=raw, **values)))
 
 
 def invite(admin: Client, site: str, name: str, role: Role) -> str:
@@ -185,25 +123,17 @@ def export(run: Run, original: Path) -> None:
     details = exported.wait()
     assert exported.download_to(target).sha256 == details.sha256
     exported.receipt_to(receipt)
-    done = subprocess.run(
-        [sys.executable, "manage.py", "verify_export", original, target, "--receipt", receipt],
-        cwd=BASE_DIR,
-        env=environment(COGNIREVIEW_DATA_DIR=str(original.with_name("elsewhere"))),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    with target.open("rb") as lines:
-        decided = [json.loads(next(lines))["human_review_status"] for _ in range(FLAGGED)]
-    assert {*decided} == {"Completed"}
+    verify_offline(original, target, receipt)
 
 
-def test_client_does_the_whole_loop_from_an_empty_site(site: str, hooks: Receiver, tmp_path: Path) -> None:
+def test_client_does_the_whole_loop_from_an_empty_site(
+    running_site: tuple[str, Receiver], tmp_path: Path
+) -> None:
+    site, hooks = running_site
     address = site.partition("/welcome/")[0]
     with visiting(site, "max") as visitor:
         token = visitor.token(address, *SCOPES)
-    write_large_file(tmp_path / "evaluations.jsonl")
+    write_large_file(tmp_path / "evaluations.jsonl", LINES)
     with ExitStack() as opened:
         admin = opened.enter_context(Client(address, token))
         tokens = [invite(admin, address, "lea", "lead")]
@@ -230,7 +160,7 @@ def test_client_does_the_whole_loop_from_an_empty_site(site: str, hooks: Receive
         last = admin.audit.chain().last
         assert last
         assert (last.differences, last.error) == (0, "")
-        assert eventually(lambda: hooks.received), admin.webhooks.deliveries(webhook.id)
+        assert eventually(lambda: hooks.received), [*admin.webhooks.deliveries(webhook.id)]
         message = hooks.received[0]
         assert verify()(message.headers, message.body, webhook.secret)
         assert json.loads(message.body)["data"]["counts"]["done"] == FLAGGED

@@ -113,7 +113,8 @@ def test_response_has_the_type_of_the_schema(name: str) -> None:
     ]
     schemas = [one for one in schemas if one.get("format") != "binary"]
     if operation.returns is None:
-        assert schemas == []
+        # The client downloads a receipt as a file, because its signature covers its bytes.
+        assert schemas == [] or name == "RECEIPT"
     else:
         [schema] = schemas
         assert shape_of_type(operation.returns) == shape_of_schema(schema)

@@ -74,8 +74,20 @@ def write_files(package: str, version: str, command: list[str], folder: Path) ->
     run([*_uv(wanted), *command], folder)
 
 
-def run(command: list[str], folder: Path, **variables: str) -> None:
-    """Run a command in the folder, without a network."""
+def install(package: str, version: str, folder: Path) -> None:
+    """Install a Python package with all that it needs into a folder. Skip if it cannot be installed."""
+    options = ["--quiet", "--no-config", "--python", sys.executable, "--exclude-newer", RELEASED_BEFORE]
+    command = ["uv", "pip", "install", *options, "--target", str(folder), f"{package}=={version}"]
+    try:
+        subprocess.run(command, capture_output=True, text=True, check=True, timeout=_INSTALL)
+    except subprocess.TimeoutExpired:
+        pytest.skip(f"uv installed {package} for longer than {_INSTALL} s")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"uv could not install {package}: {error.stderr[-1000:]}")
+
+
+def run(command: list[str], folder: Path, **variables: str) -> str:
+    """Run a command in the folder, without a network, and return its output."""
     environment: dict[str, Any] = os.environ | _OFFLINE | {"HF_HOME": str(folder / "cache")} | variables
     done = subprocess.run(
         command,
@@ -88,6 +100,7 @@ def run(command: list[str], folder: Path, **variables: str) -> None:
         timeout=_WRITE,
     )
     assert done.returncode == 0, done.stdout[-3000:]
+    return done.stdout
 
 
 def _uv(package: str) -> list[str]:

@@ -8,6 +8,8 @@ VERSIONS = {
     "lm-eval": ("0.4.12", "0.4.13"),
     "deepeval": ("4.2.9", "4.3.1"),
 }
+# Generates Python clients from OpenAPI documents.
+GENERATOR = "0.29.1"
 # Packages that the tools need have no newer releases, so that a test fails for our changes alone.
 RELEASED_BEFORE = "2026-11-23"
 # promptfoo runs on Node, which comes as a wheel, and loads its database as a native package of npm.
