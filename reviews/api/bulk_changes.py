@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import Annotated, Any, Literal
 
+from django.http import HttpResponse
 from ninja import Field, Router, Schema
 from pydantic import StringConstraints
 
@@ -10,6 +11,7 @@ from reviews.accounts.permissions import check, people_in
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.evaluations import FilterValues, read_filters, record_keys
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_bulk_change
 from reviews.api.problems import invalid_field
 from reviews.dashboard import bulk_changes
@@ -85,10 +87,13 @@ class UndoneChangeOut(Schema):
 @operation(
     router, "GET", "/runs/{run}/bulk-changes", scope="read", response=list[BulkChangeOut], problems=(404,)
 )
-def list_bulk_changes(request: ApiRequest, run: str) -> list[dict[str, Any]]:
-    """List the latest 20 bulk changes of a run, the newest first. Leads and admins only."""
+def list_bulk_changes(
+    request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
+    """List the bulk changes of a run, the newest first. Leads and admins only."""
     check(request.user, "lead_review")
-    return [_shape(change) for change in bulk_changes.latest_changes(get_run(run, request.user))]
+    found = bulk_changes.changes_of(get_run(run, request.user))
+    return [_shape(change) for change in list_by_key(request, response, found, after=after, limit=limit)]
 
 
 @operation(

@@ -3,13 +3,14 @@
 from http import HTTPStatus
 from typing import Any
 
-from django.http import Http404, StreamingHttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from ninja import Field, Router, Schema, Status
 
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
 from reviews.api.estimates import MetricsOut, ScopeOut
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.http.streaming import download
@@ -85,10 +86,13 @@ class NameIn(Body):
 
 
 @operation(router, "GET", "/gold-sets", scope="read", response=list[GoldSetOut])
-def list_gold_sets(request: ApiRequest) -> list[dict[str, Any]]:
+def list_gold_sets(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
     """List the gold sets that you may see, newest first. Leads and admins only."""
     check(request.user, "lead_review")
-    return [described(one) for one in GoldSet.objects.visible_to(request.user).order_by("-pk")]
+    found = GoldSet.objects.visible_to(request.user)
+    return [described(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
 @operation(

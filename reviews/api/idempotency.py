@@ -26,6 +26,8 @@ from reviews.imports import uploads
 Run = TypeVar("Run", bound=Callable[..., HttpResponseBase])
 HEADER = "Idempotency-Key"
 _LONGEST = 255
+# Seconds. Most requests take less.
+_RETRY_AFTER = 1
 # Headers that belong to the request, like its body: those of `POST /uploads`.
 _SENT_IN_HEADERS = ("Upload-Length", "Upload-Metadata")
 # The OpenAPI schema of the header.
@@ -85,7 +87,7 @@ def find_response(request: Any, options: Mapping[str, Any], *, takes_file: bool)
     attempt.stack.enter_context(transaction.atomic())
     if not repeatable_requests.lock_key(request.user, attempt.key):
         sentence = "The first request with this Idempotency-Key is still running."
-        raise Problem(HTTPStatus.CONFLICT, sentence, slug="idempotency-key-in-use")
+        raise Problem(HTTPStatus.CONFLICT, sentence, slug="idempotency-key-in-use", retry_after=_RETRY_AFTER)
     before = repeatable_requests.find(request.user, attempt.key)
     if before is None:
         attempt.fingerprint = fingerprint

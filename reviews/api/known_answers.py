@@ -3,11 +3,13 @@
 import datetime as dt
 from typing import Any
 
+from django.http import HttpResponse
 from ninja import Field, Router, Schema
 
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_known_answer_check
 from reviews.dashboard.known_answers import as_json, visible_checks
 from reviews.review import known_answers
@@ -53,14 +55,16 @@ class StartCheckIn(Body):
 
 
 @operation(router, "GET", _CHECKS, scope="read", response=list[KnownAnswerCheckOut], problems=(404,))
-def list_known_answer_checks(request: ApiRequest, run: str) -> list[dict[str, Any]]:
+def list_known_answer_checks(
+    request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
     """List the checks of a run, the newest first. Leads and admins only.
 
     While a check runs, only the lead who started it sees it: other leads may be given its records.
     """
     check(request.user, "lead_review")
-    found = get_run(run, request.user)
-    return [as_json(one) for one in visible_checks(request.user).filter(run=found)]
+    found = visible_checks(request.user).filter(run=get_run(run, request.user))
+    return [as_json(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
 @operation(

@@ -18,7 +18,7 @@ OptionalLimit = QueryEx[
 # The cursor of lists without one in their body.
 After = QueryEx[
     int,
-    P(ge=0, lt=2**63, description="The id of the last row of the previous page."),
+    P(ge=0, lt=2**63, description="The beginning of a page. The `Link` header of the previous page has it."),
 ]
 PAGE_SIZE = 50
 # The size of a page without a cursor in the body.

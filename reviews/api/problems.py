@@ -71,8 +71,9 @@ def openapi_problem(status: int) -> dict[str, Any]:
 class Problem(Exception):
     """The request failed.
 
-    `errors` are (field, reason) pairs, `slug` names a type other than that of the status, and `more` are
-    further members of the response.
+    `errors` are (field, reason) pairs, `slug` names a type other than that of the status, `retry_after` is
+    the number of seconds after which a repeated request may succeed, and `more` are further members of the
+    response.
     """
 
     def __init__(
@@ -82,12 +83,14 @@ class Problem(Exception):
         errors: Iterable[tuple[str, str]] = (),
         *,
         slug: str = "",
+        retry_after: int | None = None,
         **more: Any,
     ) -> None:
         super().__init__(detail)
         self.status = status
         self.detail = detail
         self.slug = slug
+        self.retry_after = retry_after
         self.more = more
         if errors := list(errors):
             self.more["errors"] = [{"field": field, "reason": reason} for field, reason in errors]
@@ -135,7 +138,10 @@ def register_handlers(api: NinjaAPI) -> None:
 
 
 def _problem(_request: HttpRequest, problem: Any) -> HttpResponse:
-    return problem_response(problem.status, problem.detail, slug=problem.slug, **problem.more)
+    response = problem_response(problem.status, problem.detail, slug=problem.slug, **problem.more)
+    if problem.retry_after is not None:
+        response["Retry-After"] = str(problem.retry_after)
+    return response
 
 
 def _unauthenticated(_request: HttpRequest, _error: Any) -> HttpResponse:

@@ -4,6 +4,7 @@ import datetime as dt
 from typing import Any
 
 from django.db import transaction
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
@@ -11,6 +12,7 @@ from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.evaluations import FilterValues, read_filters
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
 from reviews.judge import measurement_settings
@@ -117,9 +119,13 @@ def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> di
 
 
 @operation(router, "GET", "/runs/{run}/views", scope="read", response=list[ViewOut], problems=(404,))
-def list_views(request: ApiRequest, run: str) -> list[dict[str, Any]]:
-    """List the saved views of a run that you can use: your own and the shared ones."""
-    return [_view(view) for view in saved_views.visible_to(get_run(run, request.user), request.user)]
+def list_views(
+    request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
+    """List the saved views of a run that you can use, the oldest first: your own and the shared ones."""
+    found = saved_views.visible_to(get_run(run, request.user), request.user)
+    shown = list_by_key(request, response, found, after=after, limit=limit, newest_first=False)
+    return [_view(view) for view in shown]
 
 
 @operation(router, "POST", "/runs/{run}/views", scope="review", response=ViewOut, problems=_PROBLEMS)

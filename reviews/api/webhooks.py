@@ -110,9 +110,12 @@ def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
 @operation(
     router, "GET", f"{_WEBHOOK}/deliveries", scope="manage", response=list[DeliveryOut], problems=(404,)
 )
-def list_webhook_deliveries(request: ApiRequest, webhook_id: int) -> list[dict[str, Any]]:
-    """List the latest messages to a webhook, the newest first."""
-    return [_delivery(one) for one in deliveries.webhook_deliveries(_find(request, webhook_id))]
+def list_webhook_deliveries(
+    request: ApiRequest, webhook_id: int, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
+    """List the messages to a webhook, the newest first."""
+    found = deliveries.webhook_deliveries(_find(request, webhook_id))
+    return [_delivery(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
 @operation(router, "POST", f"{_WEBHOOK}/test", scope="manage", response=DeliveryOut, problems=(404,))

@@ -3,10 +3,12 @@
 import datetime as dt
 from typing import Any
 
+from django.http import HttpResponse
 from ninja import Field, Router, Schema
 
 from reviews.accounts.permissions import check, people_with_role
 from reviews.api.auth import ApiRequest, operation
+from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.dashboard.workload import PACE_DAYS, Workload, workloads
 
 router = Router(tags=["people"])
@@ -34,10 +36,16 @@ class WorkloadOut(Schema):
 
 
 @operation(router, "GET", "/workload", scope="read", response=list[WorkloadOut])
-def list_workloads(request: ApiRequest) -> list[dict[str, Any]]:
-    """List the work of everybody with a role, in runs that you may see. Leads and admins only."""
+def list_workloads(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
+    """List the work of everybody with a role, the oldest account first, in runs that you may see.
+
+    Leads and admins only.
+    """
     check(request.user, "lead_review")
-    return [_shape(work) for work in workloads(people_with_role(), reader=request.user)]
+    people = list_by_key(request, response, people_with_role(), after=after, limit=limit, newest_first=False)
+    return [_shape(work) for work in workloads(people, reader=request.user)]
 
 
 def _shape(work: Workload) -> dict[str, Any]:

@@ -226,9 +226,9 @@ def _lock_people(run: Run, people: QuerySet[User]) -> set[int]:
     return set(allowed.values_list("pk", flat=True))
 
 
-def latest_changes(run: Run) -> QuerySet[BulkChange]:
-    """Return the latest changes of a run, newest first."""
-    return run.bulk_changes.select_related("actor", "assigned_to").order_by("-pk")[:20]
+def changes_of(run: Run) -> QuerySet[BulkChange]:
+    """Return the changes of a run, newest first."""
+    return run.bulk_changes.select_related("actor", "assigned_to").order_by("-pk")
 
 
 def _changing(order: BulkOrder) -> QuerySet[Evaluation]:

@@ -29,7 +29,6 @@ from reviews.webhooks.sender import DeliveryResult
 
 JOB = "reviews.tasks.deliver_message"
 REVIEWED, TEST = "run.reviewed", "test"
-SHOWN = 50
 # The pauses after failed attempts: ten attempts in a day.
 PAUSES = (
     timedelta(seconds=5),
@@ -294,9 +293,9 @@ def latest_deliveries(webhooks: Iterable[Webhook]) -> dict[int, WebhookDelivery]
 
 
 def webhook_deliveries(webhook: Webhook) -> QuerySet[WebhookDelivery]:
-    """Return the last `SHOWN` deliveries of a webhook, newest first, each with its attempts in order."""
+    """Return the deliveries of a webhook, newest first, each with its attempts in order."""
     attempts = Prefetch("attempts", WebhookAttempt.objects.order_by("number"))
-    return webhook.deliveries.select_related("run").prefetch_related(attempts).order_by("-pk")[:SHOWN]
+    return webhook.deliveries.select_related("run").prefetch_related(attempts).order_by("-pk")
 
 
 def _stamp(at: datetime) -> str:

@@ -220,5 +220,6 @@ def test_repeated_request_is_refused_while_the_first_one_runs() -> None:
     with patch.object(api_tokens, "create", create_slowly):
         first = program.ask("POST", "tokens", body, idempotency_key="one")
     assert [one.json()["type"] for one in answers] == ["/api/problems/idempotency-key-in-use/"]
+    assert [one["Retry-After"] for one in answers] == ["1"]
     assert program.ask("POST", "tokens", body, idempotency_key="one").json() == first.json()
     assert ApiToken.objects.filter(name="Nightly").count() == 1

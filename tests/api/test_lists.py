@@ -3,11 +3,20 @@
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
-from reviews.models import Evaluation, User, Webhook
+from reviews.models import BulkChange, Evaluation, KnownAnswerCheck, SavedView, User, Webhook
 from reviews.review import escalations
+from reviews.webhooks import deliveries
 from tests.api.conftest import Program
-from tests.support.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory
+from tests.support.factories import (
+    EvaluationFactory,
+    ExportFactory,
+    GoldSetFactory,
+    ImportFactory,
+    RunFactory,
+    UserFactory,
+)
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 
@@ -33,14 +42,23 @@ def test_lists_are_followed_page_by_page(of_max: Program, max: User) -> None:
         EvaluationFactory.create(run=run)
         ExportFactory.create(run=run)
         ImportFactory.create(run=run)
-        Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
+        webhook = Webhook.objects.create(url="https://hooks.example.org/", created_by=max)
         of_max.ask("POST", "tokens", {"name": "more", "scopes": ["read"]})
-    for path in ("webhooks", "runs/one/exports", "runs/one/imports", "jobs?kind=export", "tokens"):
+        BulkChange.objects.create(run=run, actor=max, kind="release", evaluations=1)
+        KnownAnswerCheck.objects.create(run=run, started_by=max, ended_at=timezone.now())
+    for name in "cab":
+        UserFactory.create(username=name, role="reviewer")
+        deliveries.send_test(webhook=webhook, actor=max)
+        GoldSetFactory.create(name=name)
+        SavedView.objects.create(run=run, owner=max, name=name)
+    of_the_run = ("exports", "imports", "bulk-changes", "known-answers", "views")
+    of_the_site = ("webhooks", f"webhooks/{webhook.pk}/deliveries", "tokens", "gold-sets", "workload")
+    for path in (*(f"runs/one/{name}" for name in of_the_run), *of_the_site, "jobs?kind=export"):
         whole = of_max.get(path).json()
         assert len(whole) >= 3
         listed = pages(of_max, f"{path}{'&' if '?' in path else '?'}limit=2")
         assert [len(page) for page in listed[:-1]] == [2] * (len(listed) - 1)
-        assert [row["id"] for page in listed for row in page] == [row["id"] for row in whole]
+        assert [row for page in listed for row in page] == whole
     listed = pages(of_max, "runs/one/evaluations?limit=2&sort=newest")
     assert [len(page["evaluations"]) for page in listed] == [2, 1]
 

@@ -173,7 +173,7 @@ def test_settings_views_and_plan_of_a_run(of_max: Client, of_ana: Client) -> Non
     assert view.query == "status=waiting&claimed-by=ana"
     assert [one.name for one in of_ana.run("nightly").views()] == ["Unclear"]
     run.remove_view(view.id)
-    assert run.views() == []
+    assert [*run.views()] == []
     stratum(RunFactory.create(name="planned"), {"Pass": 1_000})
     StratumCount.objects.update(answered=1_000)
     planned = of_max.run("planned")

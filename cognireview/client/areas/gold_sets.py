@@ -1,9 +1,10 @@
 """Gold sets: frozen human decisions, to measure judges with."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call
+from cognireview.client.area import Area, B, call, stream
 from cognireview.client.received_file import Download
 from cognireview.client.requests import Source, opened
 from cognireview.client.types.judge import GoldSet
@@ -12,10 +13,11 @@ from cognireview.client.types.judge import GoldSet
 class GoldSets(Area[B]):
     """The gold sets of the site. `freeze_gold_set` and `measure_gold_set` are methods of a run."""
 
-    @call
-    async def all(self) -> list[GoldSet]:
-        """Return the gold sets that you may see, newest first."""
-        return await self._transport.send(operations.GOLD_SETS)
+    @stream
+    async def all(self) -> AsyncIterator[GoldSet]:
+        """Yield the gold sets that you may see, newest first."""
+        async for gold_set in self._rows(operations.GOLD_SETS):
+            yield gold_set
 
     @call
     async def import_file(self, source: Source, *, name: str | None = None) -> GoldSet:

@@ -51,10 +51,11 @@ class People(Area[B]):
         """Reactivate an account."""
         return await self._transport.send(operations.REACTIVATE, username=username)
 
-    @call
-    async def workloads(self) -> list[Workload]:
-        """Return the assigned records and the pace of everybody, for leads."""
-        return await self._transport.send(operations.WORKLOADS)
+    @stream
+    async def workloads(self) -> AsyncIterator[Workload]:
+        """Yield the assigned records and the pace of everybody, for leads."""
+        async for work in self._rows(operations.WORKLOADS):
+            yield work
 
 
 class Invitations(Area[B]):

@@ -1,9 +1,10 @@
 """A run with everything in it."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 from cognireview.client import operations
-from cognireview.client.area import B, call
+from cognireview.client.area import B, call, stream
 from cognireview.client.areas.records import Records
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.areas.run_files import Files
@@ -23,10 +24,11 @@ from cognireview.client.types.leading import (
 class BulkChanges(RunArea[B]):
     """Changes of many records of a run at once, for leads."""
 
-    @call
-    async def all(self) -> list[AppliedBulkChange]:
-        """Return the latest changes, the newest first."""
-        return await self._send(operations.BULK_CHANGES)
+    @stream
+    async def all(self) -> AsyncIterator[AppliedBulkChange]:
+        """Yield the changes, the newest first."""
+        async for change in self._rows(operations.BULK_CHANGES, run=self.name):
+            yield change
 
     @call
     async def preview(self, change: BulkChange) -> BulkPreview:
@@ -51,10 +53,11 @@ def _body(change: BulkChange) -> dict[str, Any]:
 class KnownAnswers(RunArea[B]):
     """Checks of reviewers against a lead's own reviews, for leads."""
 
-    @call
-    async def all(self) -> list[KnownAnswerCheck]:
-        """Return the checks with their figures, the newest first."""
-        return await self._send(operations.KNOWN_ANSWERS)
+    @stream
+    async def all(self) -> AsyncIterator[KnownAnswerCheck]:
+        """Yield the checks with their figures, the newest first."""
+        async for check in self._rows(operations.KNOWN_ANSWERS, run=self.name):
+            yield check
 
     @call
     async def start(self, count: int) -> KnownAnswerCheck:

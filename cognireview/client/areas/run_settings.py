@@ -1,12 +1,12 @@
 """The settings of a run."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from cognireview.client import operations
-from cognireview.client.area import B, call
+from cognireview.client.area import B, call, stream
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.requests import Filter, definition, filters_of
 from cognireview.client.types.runs import (
@@ -122,10 +122,11 @@ class Settings(RunArea[B]):
         """Stop serving a plan."""
         return await self._send(operations.STOP_PLAN)
 
-    @call
-    async def views(self) -> list[View]:
-        """Return your saved lists of records, and those that are shared."""
-        return await self._send(operations.VIEWS)
+    @stream
+    async def views(self) -> AsyncIterator[View]:
+        """Yield your saved lists of records and those that are shared, the oldest first."""
+        async for view in self._rows(operations.VIEWS, run=self.name):
+            yield view
 
     @call
     async def save_view(self, name: str, /, *, is_shared: bool = False, **filters: Filter) -> View:

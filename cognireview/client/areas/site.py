@@ -94,10 +94,11 @@ class Webhooks(Area[B]):
         """Send a test message to a webhook."""
         return await self._transport.send(operations.TEST_WEBHOOK, webhook_id=webhook_id)
 
-    @call
-    async def deliveries(self, webhook_id: int) -> list[Delivery]:
-        """Return the latest messages to a webhook, newest first."""
-        return await self._transport.send(operations.DELIVERIES, webhook_id=webhook_id)
+    @stream
+    async def deliveries(self, webhook_id: int) -> AsyncIterator[Delivery]:
+        """Yield the messages to a webhook, newest first."""
+        async for delivery in self._rows(operations.DELIVERIES, webhook_id=webhook_id):
+            yield delivery
 
     @call
     async def resend(self, webhook_id: int, delivery_id: int) -> Delivery:

@@ -27,6 +27,8 @@ from reviews.views.access import load_in_run, load_run
 # Records that can be selected one by one.
 MAX_SELECTED = 1_000
 MAX_NOTE = 2_000
+# The latest changes on the page.
+_SHOWN = 20
 # Parameter prefixes of a split: a person's number of records.
 NUMBER = "number:"
 # The actions of the page: a kind, the end of assignments, or spot checks of selected records.
@@ -247,7 +249,7 @@ def _context(
         "keeps_tasks": sent.get("tasks") != "divided",
         "sent": {name: sent.get(name, "") for name in ("to", "priority", "due", "note")},
         "due_none": sent.get("due-none") == "yes",
-        "changes": bulk_changes.latest_changes(run),
+        "changes": bulk_changes.changes_of(run)[:_SHOWN],
         "announcement": announcement,
         "is_problem": bool(announcement and not plan),
         "can_apply": can_apply,

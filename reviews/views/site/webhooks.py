@@ -14,6 +14,9 @@ from reviews.records.conflicts import Conflict
 from reviews.views.access import requires
 from reviews.webhooks import allowlist, deliveries, signing_secrets
 
+# The latest messages on the page of a webhook.
+_SHOWN = 50
+
 
 class WebhookForm(forms.Form):
     """The URL of a webhook, its run and its events."""
@@ -88,8 +91,8 @@ def webhook(request: Request, pk: int) -> HttpResponse:
     context = {
         "webhook": found,
         "events": [WEBHOOK_EVENTS[name] for name in found.events if name in WEBHOOK_EVENTS],
-        "deliveries": deliveries.webhook_deliveries(found),
-        "shown": deliveries.SHOWN,
+        "deliveries": deliveries.webhook_deliveries(found)[:_SHOWN],
+        "shown": _SHOWN,
         "secrets": signing_secrets.secrets_of(found),
         "most_secrets": signing_secrets.MOST,
     }
