@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -68,8 +69,9 @@ def not_found(kind: str, name: str, known: Iterable[str]) -> CommandError:
         return CommandError(f"No {kind} {name!r}. There are no {kind}s yet.", returncode=2)
     near = difflib.get_close_matches(name, names, n=3)
     shown = [*near, *(each for each in names if each not in near)][:_MOST_NAMES]
+    listed = ", ".join(map(shlex.quote, shown))
     more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
-    return CommandError(f"No {kind} {name!r}. {kind.capitalize()}s: {', '.join(shown)}{more}.", returncode=2)
+    return CommandError(f"No {kind} {name!r}. {kind.capitalize()}s: {listed}{more}.", returncode=2)
 
 
 def clean_name(name: str) -> str:

@@ -138,7 +138,7 @@ def test_unknown_name_is_compared_with_many(run_command: Run) -> None:
     for number in range(30):
         RunFactory.create(name=f"run {number}")
     err = run_command("export_run", "runn 17").err
-    assert err.startswith("No run 'runn 17'. Runs: run 17, ")
+    assert err.startswith("No run 'runn 17'. Runs: 'run 17', ")
     assert err.endswith(" and 20 more.\n")
 
 
