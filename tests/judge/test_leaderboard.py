@@ -6,6 +6,8 @@ from reviews.judge import leaderboard
 from reviews.judge.leaderboard import Leaderboard, RankedModel
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.judge.leaderboard import model_sections
 from tests.support.factories import RunFactory
 from tests.support.population import rated, stratum
 
@@ -55,6 +57,8 @@ class TestRankedModel:
         assert only(run).estimate.value is None
         assert "represents 400 records" in only(run).estimate.why
         assert board(run).sentences[0].startswith("No model has an estimate yet.")
+        [section] = model_sections(JudgeFilters(JudgeScope(run), (), {}))
+        assert (section.answer, section.plot) == ("", None)
 
     def test_estimate_counts_human_verdicts_on_records_without_judge_verdict(
         self, run: Run, ana: User

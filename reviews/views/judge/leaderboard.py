@@ -109,7 +109,7 @@ def model_sections(filters: JudgeFilters) -> Iterator[Section]:
     yield Section(
         "models",
         "Pass rate by model",
-        answer="" if dots else found.unknown or table.empty,
+        answer="" if table.rows else table.empty,
         help=leaderboard.DEFINITIONS["estimate"],
         plot=plot if dots else None,
         notes=[] if found.unknown else found.sentences,
