@@ -119,32 +119,35 @@ class Reconciled(NamedTuple):
 # The rows are locked: a concurrent submit comes first and is seen here, or waits and then finds that the
 # record has changed. After waiting for a lock, PostgreSQL re-reads the locked row only.
 # NO KEY: other transactions may insert rows that refer to these, such as the indexing job.
-# No join, and `+ 0`: after autovacuum has analyzed the half-filled table, PostgreSQL would otherwise read all
-# records of the run through another index.
+# One id after the other, and `+ 0`: while the statistics are those of an emptier table, PostgreSQL would
+# otherwise read all records for each batch, from the table or through an index of the run.
 _KNOWN = """
-    SELECT e.evaluation_id, e.id, e.content_hash, e.source_import_id, e.source_line,
-           e.review_id IS NOT NULL, e.is_sampled, e.first_import_id, e.first_line,
-           CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE coalesce((
-               SELECT min(seen.line) FROM import_line seen
-               WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
-           ), (
-               SELECT CASE WHEN e.first_line < seen.first_line + seen.lines
-                      THEN seen.line + e.first_line - seen.first_line END
-               FROM import_line seen
-               WHERE seen.source_id = %(import)s AND seen.first_import_id = e.first_import_id
-                     AND seen.first_line <= e.first_line
-               ORDER BY seen.first_line DESC LIMIT 1
-           )) END,
-           {human}
-    FROM evaluation e
-    WHERE e.evaluation_id = ANY(%(ids)s) AND e.run_id + 0 = %(run)s
-    FOR NO KEY UPDATE OF e
+    SELECT known.* FROM unnest(%(ids)s::text[]) AS wanted (id) CROSS JOIN LATERAL (
+        SELECT e.evaluation_id, e.id, e.content_hash, e.source_import_id, e.source_line,
+               e.review_id IS NOT NULL, e.is_sampled, e.first_import_id, e.first_line,
+               CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE coalesce((
+                   SELECT min(seen.line) FROM import_line seen
+                   WHERE seen.evaluation_id = e.id AND seen.source_id = %(import)s
+               ), (
+                   SELECT CASE WHEN e.first_line < seen.first_line + seen.lines
+                          THEN seen.line + e.first_line - seen.first_line END
+                   FROM import_line seen
+                   WHERE seen.source_id = %(import)s AND seen.first_import_id = e.first_import_id
+                         AND seen.first_line <= e.first_line
+                   ORDER BY seen.first_line DESC LIMIT 1
+               )) END,
+               {human}
+        FROM evaluation e
+        WHERE e.evaluation_id = wanted.id AND e.run_id + 0 = %(run)s LIMIT 1
+        FOR NO KEY UPDATE OF e
+    ) AS known
 """.format(human=", ".join(f"e.{name}" for name in HUMAN_FIELDS))  # noqa: S608 (our own column names)
 
 
 def find_known_records(target: Import, incoming: Iterable[IncomingRecord]) -> dict[str, KnownRecord]:
     """Return the incoming records that the run already has, by id."""
-    ids = [one.evaluation_id for one in incoming]
+    # In one order, as two transactions that lock the same records.
+    ids = sorted({one.evaluation_id for one in incoming})
     with connection.cursor() as cursor:
         cursor.execute(_KNOWN, {"import": target.pk, "run": target.run_id, "ids": ids})
         known = {row[0]: _known(*row[1:]) for row in cursor.fetchall()}

@@ -11,6 +11,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from reviews.imports import reconcile
 from reviews.models import Evaluation, Import, Run, User
 from reviews.queue import claims
 from reviews.records.schema import Limits
@@ -386,3 +387,14 @@ def test_concurrent_imports_of_one_file_run_one_after_the_other() -> None:
     assert (second.result().new, second.result().unchanged) == (0, 3)
     assert export_data() == file_of(*THREE, b"")
     assert Run.objects.count() == 1
+
+
+def test_known_records_are_found_by_an_index_in_a_table_that_has_grown() -> None:
+    # Not analysed, as in the transaction of an import.
+    done = import_data(file_of(*(line(f"eval_{number}") for number in range(1_500))))
+    ids = [f"new_{number}" for number in range(300)]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {reconcile._KNOWN}", {"import": done.pk, "run": done.run_id, "ids": ids})
+        plan = "\n".join(row for (row,) in cursor.fetchall())
+    assert "evaluation_id_is_unique_in_run" in plan
+    assert "Seq Scan on evaluation" not in plan
