@@ -30,7 +30,7 @@ from reviews.storage.copy_encoding import EncodedLine, RowKeys, content_hash, en
 from reviews.storage.errors import ImportRefused
 
 # A file of fewer chunks is imported before a process has started.
-CHUNKS_WITHOUT_POOL = 4
+CHUNKS_WITHOUT_POOL = 2
 MAX_PROCESSES = 4
 # Larger chunks consist of very long lines. They are parsed one at a time, to save memory.
 MAX_POOLED_BYTES = 4 * 1024**2

@@ -67,7 +67,7 @@ def find_contradictions(
 
 
 def _read(criterion: str, entry: Any, rubric: Rubric) -> _Score:
-    score = score_of(entry) if isinstance(entry, Mapping) else None
+    score = score_of(entry) if isinstance(entry, dict) else None
     return _Score(rubric.title(criterion), score, rubric.level(criterion, score))
 
 
@@ -117,6 +117,8 @@ def _missing(scores: Mapping[str, Any], siblings_criteria: Collection[str]) -> I
 
     Records without any score are skipped.
     """
+    if not siblings_criteria:
+        return
     scored = {criterion for criterion, entry in scores.items() if is_score(score_of(entry))}
     missing = [f"“{criterion_title(name)}”" for name in siblings_criteria if name not in scored]
     if not scored or not missing:
@@ -152,10 +154,11 @@ _FAULTS = (
     r"(?:in|im|un|il|ir|mis|non)(?:support|necess|sound|prov|stat|logical|relevant|interpret|calculat)\w*",
     r"(?:mis|un)(?:appl|us|identif)\w*",
 )
-_PRAISE = re.compile("|".join(_PRAISES), re.IGNORECASE)
+# For text in lower case: ignoring the case takes twice as long.
+_PRAISE = re.compile("|".join(_PRAISES))
 # "no errors" contains a word of fault, but denies it.
-_ABSENT = re.compile(_FAULTLESS, re.IGNORECASE)
-_FAULT = re.compile(rf"\b(?:{'|'.join(' '.join(_FAULTS).split())})\b", re.IGNORECASE)
+_ABSENT = re.compile(_FAULTLESS)
+_FAULT = re.compile(rf"\b(?:{'|'.join(' '.join(_FAULTS).split())})\b")
 
 
 def is_praise(justification: str) -> bool:
@@ -164,5 +167,5 @@ def is_praise(justification: str) -> bool:
     A judge that praises and scores No made one of two mistakes. Precision comes first: a single word of
     fault, doubt or comparison means that the text is not praise. English only.
     """
-    text = justification.replace("\u2019", "'")
+    text = justification.replace("\u2019", "'").lower()
     return bool(_PRAISE.search(text)) and not _FAULT.search(_ABSENT.sub("", text))

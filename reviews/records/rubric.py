@@ -20,6 +20,8 @@ CIRCUMSTANCES: tuple[Circumstance, ...] = get_args(Circumstance)
 #: A mean is rounded to so many decimals.
 MEAN_DIGITS = 9
 _WORST = VerdictRule()
+# Levels that are remembered, and the longest criterion and score of one.
+_MOST_KNOWN, _LONGEST_KNOWN = 200, 200
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,11 @@ class Rubric:
 
     def title(self, name: str) -> str:
         """Return the title of a criterion."""
-        listed = self._by_name.get(name)
-        return (listed and listed.title) or criterion_title(name)
+        return self._titles.get(name) or criterion_title(name)
+
+    @cached_property
+    def _titles(self) -> dict[str, str]:
+        return {one.name: one.title or criterion_title(one.name) for one in self.criteria}
 
     def scale_of(self, name: str) -> Scale:
         """Return the scale of a criterion."""
@@ -122,6 +127,21 @@ class Rubric:
 
     def level(self, name: str, score: Any) -> Level | None:
         """Return the level of a criterion's score, or None if it has none."""
+        if not isinstance(score, str) or len(name) + len(score) > _LONGEST_KNOWN:
+            return self._level(name, score)
+        known, key = self._known_levels, (name, score)
+        if key not in known:
+            if len(known) >= _MOST_KNOWN:
+                return self._level(name, score)
+            known[key] = self._level(name, score)
+        return known[key]
+
+    @cached_property
+    def _known_levels(self) -> dict[tuple[str, str], Level | None]:
+        """The levels of some scores: imports ask for the same ones with each record."""
+        return {}
+
+    def _level(self, name: str, score: Any) -> Level | None:
         scale = self.scale_of(name)
         if scale.has_levels or not self.rule.is_mean:
             return scale.level(score)

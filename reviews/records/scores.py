@@ -4,7 +4,6 @@
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 Score = str | int | float | bool
@@ -58,12 +57,12 @@ def _is_plain(text: str) -> bool:
 
 def score_of(entry: Any) -> Any:
     """Return the score of an entry of `parsed_rubric_scores`, or the entry itself if it is not an object."""
-    return entry.get("score") if isinstance(entry, Mapping) else entry
+    return entry.get("score") if isinstance(entry, dict) else entry
 
 
 def justification_of(entry: Any) -> str:
     """Return the justification of an entry of `parsed_rubric_scores`; empty without a text."""
-    text = entry.get("justification") if isinstance(entry, Mapping) else None
+    text = entry.get("justification") if isinstance(entry, dict) else None
     return text if isinstance(text, str) else ""
 
 

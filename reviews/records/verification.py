@@ -1,6 +1,7 @@
 """Parse the result of the verifier of final answers."""
 
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 VerificationOutcome = Literal["match", "mismatch", "no reference", "skipped", "none"]
@@ -39,6 +40,8 @@ _SKIPPED_SENTENCES = {
 _NO_REFERENCE = "Correct answer was None."
 
 
+# An import asks several times about the same record.
+@lru_cache(maxsize=16)
 def read_verification(verified: bool | None, message: str | None) -> Verification:  # noqa: FBT001 (a value)
     """Parse the fields `final_answer_verified` and `verification_message`.
 

@@ -22,7 +22,7 @@ from reviews.search.facets import (
     record_facets,
     texts_of,
 )
-from reviews.search.terms import distinct_words, name_words
+from reviews.search.terms import distinct_words, mark_names
 
 
 class IndexEntry(NamedTuple):
@@ -77,7 +77,7 @@ _JSON = [
 _SCORES = Record._fields.index("parsed_rubric_scores")
 # PostgreSQL writes 1e2 as 100, and -0.0 as 0.0.
 _RESPELLED = re.compile(rb"[:\[,]\s*(?:-0|-?[0-9.]+[eE])")
-_words_row = struct.Struct("!hiqi").pack
+_words_row, _count = struct.Struct("!hiqi").pack, struct.Struct("!i").pack
 
 
 def index_entry(key: int, record: SearchableRecord, rubric: Rubric) -> IndexEntry:
@@ -106,8 +106,10 @@ def entry_of_values(key: int, values: Sequence[Any], rubric: Rubric) -> IndexEnt
 
 
 def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], rubric: Rubric) -> IndexEntry:
-    words = [*name_words(names_of(record)), *distinct_words(texts_of(record, judged))]
-    return IndexEntry(key, record_facets(record, judged, rubric), words)
+    names = distinct_words(names_of(record))
+    # The texts begin with the names, whose words are indexed once.
+    texts = distinct_words(texts_of(record, judged))[len(names) :]
+    return IndexEntry(key, record_facets(record, judged, rubric), [*mark_names(names), *texts])
 
 
 def encode_entries(entries: Sequence[IndexEntry]) -> EncodedEntries:
@@ -129,8 +131,7 @@ def facets_as_json(entries: Iterable[IndexEntry]) -> bytes:
 def _encode_words(entry: IndexEntry) -> bytes:
     """Encode a row with the key and the words as a tsvector, whose words are sorted by their bytes.
 
-    A word ends with a zero byte, and has no positions.
+    A word ends with a zero byte, and has no positions. Code points have the order of their bytes in UTF-8.
     """
-    words = sorted(word.encode() for word in entry.words)
-    text = b"\0\0\0".join([*words, b""])
-    return b"".join((_words_row(2, 8, entry.key, 4 + len(text)), struct.pack("!i", len(words)), text))
+    text = "\0\0\0".join([*sorted(entry.words), ""]).encode()
+    return b"".join((_words_row(2, 8, entry.key, 4 + len(text)), _count(len(entry.words)), text))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from itertools import islice
 
-# Prefix of words in names. No other word starts with it.
+# Prefix of words in names, which are indexed with it only. No other word starts with it.
 _NAME_MARK = "_"
 # A tsvector is limited to 1 MiB. Only the beginning of a longer text is searchable.
 MAX_WORDS = 3000
@@ -32,23 +32,26 @@ def distinct_words(texts: Iterable[str]) -> list[str]:
         parts = dict.fromkeys(
             word for part in parts for word in ((part,) if part.isascii() else _WORD.findall(part.casefold()))
         )
-    distinct = dict.fromkeys(part[:MAX_WORD_LENGTH] for part in parts)
-    return list(islice(distinct, MAX_WORDS))
+    if max(map(len, parts), default=0) > MAX_WORD_LENGTH:
+        parts = dict.fromkeys(part[:MAX_WORD_LENGTH] for part in parts)
+    return list(islice(parts, MAX_WORDS))
 
 
-def name_words(texts: Iterable[str]) -> list[str]:
-    """Return the words of names with the mark that `tsquery` searches for with `in_names`."""
-    return [f"{_NAME_MARK}{word}" for word in distinct_words(texts)]
+def mark_names(words: Iterable[str]) -> list[str]:
+    """Mark the words of names, which have index entries of their own."""
+    return [f"{_NAME_MARK}{word}" for word in words]
 
 
 def tsquery(text: str, *, in_names: bool = False) -> str:
     """Return a tsquery for records with all words of the text, or with words that start with them.
 
-    Empty if the text has no words.
+    The words are sought in names and other texts, or only in names. Empty if the text has no words.
     """
-    mark = _NAME_MARK if in_names else ""
-    return " & ".join(_term(word, mark) for word in distinct_words([text])[:MAX_TERMS])
+    terms = [_term(word, in_names=in_names) for word in distinct_words([text])[:MAX_TERMS]]
+    return " & ".join(terms)
 
 
-def _term(word: str, mark: str) -> str:
-    return f"'{mark}{word}':*" if len(word) >= MIN_PREFIX_LENGTH else f"'{mark}{word}'"
+def _term(word: str, *, in_names: bool) -> str:
+    prefix = ":*" if len(word) >= MIN_PREFIX_LENGTH else ""
+    in_name = f"'{_NAME_MARK}{word}'{prefix}"
+    return in_name if in_names else f"('{word}'{prefix} | {in_name})"

@@ -35,6 +35,14 @@ def test_entry_of_a_line_equals_that_of_its_record(text: bytes) -> None:
     assert entries() == written
 
 
+def test_words_of_names_are_indexed_once() -> None:
+    import_data(file_of(line("eval_17", parsing_error="The eval stopped.")))
+    words = EvaluationWords.objects.values_list("words", flat=True).get()
+    assert "'_eval'" in words
+    assert "'eval'" not in words
+    assert "'stopped'" in words
+
+
 def test_new_records_need_no_stored_record(monkeypatch: pytest.MonkeyPatch) -> None:
     import_data(file_of(line("first")))
     monkeypatch.setattr(indexing, "_new_records", None)

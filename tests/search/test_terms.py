@@ -7,7 +7,7 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.search.terms import MAX_WORD_LENGTH, MAX_WORDS, distinct_words, tsquery
+from reviews.search.terms import MAX_WORD_LENGTH, MAX_WORDS, distinct_words, mark_names, tsquery
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,11 @@ def test_words_of_long_text_are_limited() -> None:
 
 
 def test_query_matches_prefixes_except_short_ones() -> None:
-    assert tsquery("Induction on n") == "'induction':* & 'on' & 'n'"
+    assert tsquery("Induction on", in_names=True) == "'_induction':* & '_on'"
+
+
+def test_query_matches_names_and_other_texts() -> None:
+    assert tsquery("Induction on") == "('induction':* | '_induction':*) & ('on' | '_on')"
 
 
 @pytest.mark.parametrize("text", ["", "  ", "!!! &|", "\0"])
@@ -55,5 +59,6 @@ def test_postgresql_finds_text_by_every_query(text: str) -> None:
     found = tsquery(text)
     if found:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT array_to_tsvector(%s) @@ %s::tsquery", [distinct_words([text]), found])
-            assert cursor.fetchone() == (True,)
+            for words in (distinct_words([text]), mark_names(distinct_words([text]))):
+                cursor.execute("SELECT array_to_tsvector(%s) @@ %s::tsquery", [words, found])
+                assert cursor.fetchone() == (True,)
