@@ -116,7 +116,7 @@ class Node:
                 "listen": f"{HOST}:{self.port}",
                 "connect_address": f"{HOST}:{self.port}",
                 "data_dir": str(self._data),
-                "bin_dir": str(_bin_dir()),
+                "bin_dir": str(bin_dir()),
                 "pgpass": str(self.folder / "pgpass"),
                 "authentication": {"superuser": account, "replication": account},
                 "pg_hba": [
@@ -233,6 +233,6 @@ def _folder(path: Path, account: ServerAccount) -> Path:
     return path
 
 
-def _bin_dir() -> Path:
+def bin_dir() -> Path:
     """Return the folder of Debian's newest PostgreSQL."""
     return max(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))

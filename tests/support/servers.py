@@ -25,7 +25,9 @@ from cognireview.postgres.server_account import server_account
 from tests.support.processes import Process, environment, running, running_manage_py
 from tests.support.waiting import PATIENCE, free_port
 
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin")
+_PATH = f"{os.environ.get('PATH', '')}{os.pathsep}/usr/sbin"
+PGBOUNCER = shutil.which("pgbouncer", path=_PATH)
+HAPROXY = shutil.which("haproxy", path=_PATH)
 # Web servers that start at the same time share the folder of static files.
 _COLLECTING = threading.Lock()
 
@@ -129,11 +131,13 @@ def pgbouncer(primary: Place, folder: Path, *, pool_size: int) -> Iterator[Place
 
 
 @contextmanager
-def web(database: str, folder: Path, name: str = "web", **variables: str) -> Iterator[Server]:
+def web(
+    database: str, folder: Path, name: str = "web", host: str = "127.0.0.1", **variables: str
+) -> Iterator[Server]:
     """Run a web server on the database with that URL; `variables` are further settings."""
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    settings = _settings(database, COGNIREVIEW_PUBLIC_URL=url, **variables)
+    url = f"http://{host}:{port}"
+    settings = _settings(database, **{"COGNIREVIEW_PUBLIC_URL": url, **variables})
     _collect_static_files(settings)
 
     def is_ready() -> bool:
@@ -141,7 +145,9 @@ def web(database: str, folder: Path, name: str = "web", **variables: str) -> Ite
             return int(response.status) == 200
         return False
 
-    with running_manage_py(["serve", f"--port={port}"], folder / f"{name}.log", settings) as process:
+    with running_manage_py(
+        ["serve", f"--host={host}", f"--port={port}"], folder / f"{name}.log", settings
+    ) as process:
         process.wait_until(is_ready)
         yield Server(process, url)
 
