@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
-from tests.browser.conftest import checked, open_runs
+from tests.browser.conftest import checked, open_runs, start_session
 from tests.browser.screen import heading, settle
+from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -52,6 +54,19 @@ def test_review_on_a_phone_has_large_targets_and_no_keys(phone: Page) -> None:
     assert phone.evaluate(_SMALL) == []
     phone.get_by_role("link", name="Can't judge").click()
     assert phone.evaluate(_SMALL) == []
+
+
+def test_sentences_in_tables_on_a_phone_are_no_columns_of_syllables(
+    browser: Browser, live_server: LiveServer, ana: User, max: User
+) -> None:
+    source = import_data(file_of(line("a"), b"no record"), run="files").target_run.imports.get()
+    page = browser.new_page(viewport={"width": 320, "height": 640})
+    with checked(page):
+        start_session(page, live_server.url, max)
+        for path, cell in ((reverse("import", args=[source.pk]), ".reason"), (reverse("workload"), ".words")):
+            page.goto(live_server.url + path)
+            assert page.locator(cell).first.evaluate("it => it.clientWidth") >= 190, path
+    page.close()
 
 
 def test_review_on_a_phone_goes_between_evidence_and_scores(phone: Page) -> None:
