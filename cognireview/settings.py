@@ -79,7 +79,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "cognireview.web.authentication.PersonMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "reviews.http.activity.ActivityMiddleware",
     "reviews.http.login.LoginMiddleware",

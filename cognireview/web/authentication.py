@@ -1,17 +1,21 @@
 """Authenticate people whose permissions come from their role only."""
 
-from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from allauth.account.auth_backends import AuthenticationBackend
-from django.contrib.auth.models import Permission
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.auth.models import AnonymousUser, Permission
 from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.crypto import constant_time_compare
+from django.utils.functional import SimpleLazyObject
 
 from reviews.accounts import permissions
+from reviews.accounts.session_store import SessionStore
 from reviews.models import User
-
-# It stands for the key in the compiled statement.
-_KEY = -1
 
 
 class RoleBackend(AuthenticationBackend):
@@ -22,9 +26,7 @@ class RoleBackend(AuthenticationBackend):
     """
 
     def get_user(self, user_id: Any) -> User | None:
-        statement, values = _statement()
-        keyed = [user_id if one == _KEY else one for one in values]
-        user = next(iter(User.objects.raw(statement, keyed)), None)
+        user = permissions.with_permissions(User.objects).filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 
     def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
@@ -37,12 +39,23 @@ class RoleBackend(AuthenticationBackend):
         return Permission.objects.none()
 
 
-@cache
-def _statement() -> tuple[str, list[Any]]:
-    """Return the statement that loads a person, and its parameters.
+class PersonMiddleware(AuthenticationMiddleware):
+    """Django's middleware, with the person that the query for the session has loaded."""
 
-    Every request sends it, and compiling it takes longer than all other work on it.
-    """
-    people = permissions.with_permissions(User.objects).filter(pk=_KEY)
-    statement, values = people.query.sql_with_params()
-    return statement, list(values)
+    def process_request(self, request: HttpRequest) -> None:
+        super().process_request(request)
+        request.user = cast("User", SimpleLazyObject(lambda: _signed_in(request)))
+
+
+def _signed_in(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:
+    """Return the person of the session if it passes Django's checks. Otherwise Django decides."""
+    session: SessionStore = request.session  # type: ignore[assignment]
+    key, person = session.get(SESSION_KEY), session.person
+    is_valid = (
+        person is not None
+        and person.is_active
+        and key == str(person.pk)
+        and session.get(BACKEND_SESSION_KEY) in settings.AUTHENTICATION_BACKENDS
+        and constant_time_compare(session.get(HASH_SESSION_KEY, ""), person.get_session_auth_hash())
+    )
+    return person if person is not None and is_valid else get_user(request)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from reviews.audit import events
-from reviews.models import Review, User
+from reviews.models import User
 
 
 class Command(NamedTuple):
@@ -52,7 +52,7 @@ COMMANDS = (
     Command("keys", "?", "Keyboard shortcuts"),
 )
 # After so many decisions a person knows the keys.
-_FIRST_DECISIONS = 3
+FIRST_DECISIONS = 3
 _PUNCTUATION = set("/?.,;:-=+*#")
 # These keys enter scores in every run with the default scores.
 _RESERVED = {"y": "Y scores Yes", "p": "P scores Partial", "n": "N scores No"}
@@ -92,11 +92,12 @@ def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]
     events.record("preferences", actor=user, before=before, after=_audited(user))
 
 
-def shows_key_hint(user: User) -> bool:
-    """Return whether to show the hint of three keys: until the first decisions, or until it is dismissed."""
-    if not (user.has_shortcuts and user.wants_key_hint):
-        return False
-    return Review.objects.filter(reviewer=user)[:_FIRST_DECISIONS].count() < _FIRST_DECISIONS
+def shows_key_hint(user: User, decisions: int) -> bool:
+    """Return whether to show the hint of three keys: until the first decisions, or until it is dismissed.
+
+    `decisions` is the number of decisions that the person has made, up to `FIRST_DECISIONS` or more.
+    """
+    return user.has_shortcuts and user.wants_key_hint and decisions < FIRST_DECISIONS
 
 
 @transaction.atomic

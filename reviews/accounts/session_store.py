@@ -1,10 +1,12 @@
 """Database sessions with an idle limit and an absolute limit.
 
-The row has the time at which the session ends, so the query that loads it enforces both limits.
+The row has the time at which the session ends, so the query that loads it enforces both limits. It also loads
+the person who logged in, with their permissions.
 """
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, cast
 
 from allauth.usersessions.models import UserSession
@@ -12,11 +14,24 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
+
+from reviews.accounts import permissions
+from reviews.database.prepared_statements import prepared_statements
+from reviews.models import User
 
 # Key of the login's time, in seconds since 1970.
 _BEGAN = "began"
 _EXTENDED_EVERY = timedelta(minutes=1)
+# A session that no login has listed has no person here.
+_LOAD = """
+    SELECT person.*, session.session_data AS stored, session.expire_date AS ends_at
+    FROM django_session session
+    LEFT JOIN usersessions_usersession login ON login.session_key = session.session_key
+    LEFT JOIN LATERAL ({people}) person ON true
+    WHERE session.session_key = %s AND session.expire_date > %s
+"""
 
 
 class SessionStore(db.SessionStore):
@@ -24,6 +39,8 @@ class SessionStore(db.SessionStore):
 
     #: When the session ends, as far as this request knows.
     ends_at: datetime | None = None
+    #: The person of the session, if it was loaded. Nobody has checked yet whether the session is still valid.
+    person: User | None = None
     #: Whether this request was made by the person. Open pages send requests by themselves.
     is_activity = True
 
@@ -32,14 +49,25 @@ class SessionStore(db.SessionStore):
         return Session
 
     def load(self) -> dict[str, Any]:
-        row = self._get_session_from_db()  # type: ignore[attr-defined]  # not in the stubs
-        data: dict[str, Any] = self.decode(row.session_data) if row else {}
-        # The limit may have been reduced since the row was written.
-        if row and self._last_moment(data, row.expire_date) <= timezone.now():
+        row = self._load_row()
+        if row is None:
             self._session_key = None
             return {}
-        self.ends_at = row.expire_date if row else None
+        stored, ends_at = vars(row)["stored"], vars(row)["ends_at"]
+        data: dict[str, Any] = self.decode(stored)
+        # The limit may have been reduced since the row was written.
+        if self._last_moment(data, ends_at) <= timezone.now():
+            self._session_key = None
+            return {}
+        self.ends_at = ends_at
+        self.person = row if row.pk else None
         return data
+
+    @prepared_statements()
+    def _load_row(self) -> User | None:
+        """Return the person of a session that has not ended, without attributes if nobody is known."""
+        statement, values = _load_statement()
+        return next(iter(User.objects.raw(statement, [*values, self.session_key, timezone.now()])), None)
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         if SESSION_KEY in data:
@@ -79,3 +107,14 @@ class SessionStore(db.SessionStore):
         if _BEGAN not in data:
             return unknown
         return datetime.fromtimestamp(data[_BEGAN], UTC) + settings.SESSION_MAX_LENGTH
+
+
+@cache
+def _load_statement() -> tuple[str, list[Any]]:
+    """Return the statement that loads a session with its person, and its first parameters.
+
+    Every request sends it, and compiling it takes longer than all other work on it.
+    """
+    people = permissions.with_permissions(User.objects).filter(pk=RawSQL("login.user_id", ()))
+    statement, values = people.query.sql_with_params()
+    return _LOAD.format(people=statement), list(values)

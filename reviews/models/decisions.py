@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
 
+from reviews.models.audit import AuditEvent
 from reviews.models.evaluations import Evaluation
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
@@ -130,6 +131,9 @@ class Review(models.Model):
         related_name="review",
         help_text="The conflict that the reviewer resolved by taking this decision of a file.",
     )
+
+    #: The audit event of the decision, in the request that made it.
+    event: AuditEvent | None = None
 
     objects = ReviewQuerySet.as_manager()
 

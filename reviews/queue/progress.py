@@ -48,10 +48,11 @@ class Progress(NamedTuple):
 
 # The order of runs in lists.
 NEWEST_RUNS = ("-created_at", "-pk")
-_PROGRESS = """
-    SELECT run.id, counted.total, counted.queue - claimed.count - escalated.count, claimed.count,
-           escalated.count,
-           counted.done, counted.not_required, sampled.count
+# The keys and the progress of runs: parameters are those of `progress_values`.
+PROGRESS = """
+    SELECT run.id, counted.total, counted.queue - claimed.count - escalated.count AS waiting,
+           claimed.count AS claimed, escalated.count AS escalated, counted.done, counted.not_required,
+           sampled.count AS sampled
     FROM run
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(evaluations), 0)::bigint AS total,
@@ -88,15 +89,19 @@ def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
     return [(run, progress[run.pk]) for run in found]
 
 
-def _progress(runs: list[int]) -> dict[int, Progress]:
-    values: dict[str, Any] = {
+def progress_values(runs: list[int]) -> dict[str, Any]:
+    """Return the parameters of `PROGRESS` for some runs."""
+    return {
         "queue": list(QUEUE_STATUSES),
         "done": list(COUNTED_AS_DONE),
         "not_required": NOT_REQUIRED,
         "runs": runs,
     }
+
+
+def _progress(runs: list[int]) -> dict[int, Progress]:
     with connection.cursor() as cursor:
-        cursor.execute(_PROGRESS, values)
+        cursor.execute(PROGRESS, progress_values(runs))
         return {pk: Progress(*numbers) for pk, *numbers in cursor.fetchall()}
 
 

@@ -41,7 +41,7 @@ def make_current(
     save_decision(evaluation)
     if has_draft:
         drafts.discard(evaluation_id=evaluation.pk, reviewer=reviewer)
-    events.record(
+    review.event = events.record(
         action,
         actor=reviewer,
         evaluation=evaluation,

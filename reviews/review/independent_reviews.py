@@ -82,9 +82,13 @@ def readable_for_adjudication(evaluation: Evaluation, reader: User) -> list[Inde
     return readable_by(evaluation, reader) if may_adjudicate else []
 
 
-def review_progress(evaluation: Evaluation, user: User) -> ReviewProgress:
-    """Count the independent reviews of a record that waits for its first decision; 0 for other records."""
-    given = open_reviews(evaluation) if evaluation.in_queue and evaluation.review_id is None else []
+def review_progress(evaluation: Evaluation, user: User, *, has_open: bool = True) -> ReviewProgress:
+    """Count the independent reviews of a record that waits for its first decision; 0 for other records.
+
+    `has_open` is false if the caller knows that none is open.
+    """
+    waits = has_open and evaluation.in_queue and evaluation.review_id is None
+    given = open_reviews(evaluation) if waits else []
     required = allocation.required_independent_reviews(evaluation.run, evaluation.evaluation_id)
     own = next((one for one in given if one.reviewer_id == user.pk), None)
     count = len(given)
@@ -291,7 +295,7 @@ def _create(evaluation: Evaluation, review: Review) -> IndependentReview:
     independent_review = IndependentReview.objects.create(
         review=review, evaluation=evaluation, reviewer=review.reviewer
     )
-    events.record(
+    review.event = events.record(
         "independent review",
         actor=review.reviewer,
         evaluation=evaluation,

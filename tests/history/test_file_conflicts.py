@@ -346,7 +346,7 @@ class TestPage:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         run = disputed(ana, *(f"eval_{n}" for n in range(count)))
-        with django_assert_num_queries(7):
+        with django_assert_num_queries(6):
             as_lea.get(reverse("conflicts", args=[run.pk]))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import TypeVar
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -23,6 +24,7 @@ from reviews.review.forms.review import ReviewForm
 from reviews.views.review import screen, toasts
 
 _LONGEST_REASON = 5_000
+Saved = TypeVar("Saved")
 
 
 @require_POST
@@ -34,15 +36,15 @@ def submit(request: Request, pk: int) -> HttpResponse:
         # Before the form is validated: its errors depend on the judge's scores.
         return screen.conflict(request, record, Conflict(blind_scoring.LOCK_IN_FIRST))
     form = _posted_form(request, record)
-    unsaved = _save(request, record, form, decisions.submit)
-    if unsaved:
-        return unsaved
-    record.refresh_from_db(fields=["review", "is_escalated"])
-    if record.review_id is None:
+    review = _save(request, record, form, decisions.submit)
+    if isinstance(review, HttpResponse):
+        return review
+    decided = review.evaluation
+    if decided.review_id is None:
         outcome = "Waiting for the other reviewers."
-        if record.is_escalated:
+        if decided.is_escalated:
             outcome = "Reviewers disagree; a lead will decide."
-        toasts.offer_undo(request, record, f"{record.title} submitted. {outcome}")
+        toasts.offer_undo(request, record, f"{record.title} submitted. {outcome}", event=review.event)
         return _show_next(request, record)
     before, after = form.judged_verdict, form.verdict or "no verdict"
     saved = format_html(
@@ -51,7 +53,7 @@ def submit(request: Request, pk: int) -> HttpResponse:
         record.title,
         after if after == before or not before else f"{before} → {after}",
     )
-    toasts.offer_undo(request, record, saved)
+    toasts.offer_undo(request, record, saved, event=review.event)
     return _show_next(request, record)
 
 
@@ -60,9 +62,9 @@ def lock_in(request: Request, pk: int) -> HttpResponse:
     """Lock in blind scores and show the judge's. `action` as for `submit`."""
     record = screen.load(request, pk)
     form = BlindForm(record, request.POST, added=_added_rows(request))
-    unsaved = _save(request, record, form, blind_scoring.lock_in)
-    if unsaved:
-        return unsaved
+    saved = _save(request, record, form, blind_scoring.lock_in)
+    if isinstance(saved, HttpResponse):
+        return saved
     revealed = _revealed_form(request, record, form)
     messages.success(request, f"Your scores are locked in. {revealed.blind_result}")
     if not request.htmx:
@@ -77,10 +79,10 @@ def revise(request: Request, pk: int) -> HttpResponse:
     if request.method != "POST":
         check_revise(request.user, record)
         return screen.record_screen(request, record, is_revision=True)
-    unsaved = _save(request, record, _posted_form(request, record), decisions.revise, is_revision=True)
-    if unsaved:
-        return unsaved
-    toasts.offer_undo(request, record, f"New version of {record.title} saved.")
+    review = _save(request, record, _posted_form(request, record), decisions.revise, is_revision=True)
+    if isinstance(review, HttpResponse):
+        return review
+    toasts.offer_undo(request, record, f"New version of {record.title} saved.", event=review.event)
     return screen.show_settled(request, record)
 
 
@@ -95,7 +97,9 @@ def _revealed_form(request: Request, record: Evaluation, form: BlindForm) -> Rev
 
 
 def _posted_form(request: Request, record: Evaluation) -> ReviewForm:
-    blind_scores = blind_scoring.find_locked_in(record, request.user)
+    """Return the posted form of a record of `screen.load`."""
+    has_locked_in = vars(record)["has_locked_in"]
+    blind_scores = blind_scoring.find_locked_in(record, request.user) if has_locked_in else None
     return ReviewForm(
         record,
         request.POST,
@@ -113,11 +117,11 @@ def _save(
     request: Request,
     record: Evaluation,
     form: ReviewForm,
-    write: Callable[..., object],
+    write: Callable[..., Saved],
     *,
     is_revision: bool = False,
-) -> HttpResponse | None:
-    """Save the posted decision with `write`. Return a response only if nothing was saved."""
+) -> Saved | HttpResponse:
+    """Save the posted decision with `write`, and return its result, or a response if nothing was saved."""
     action = request.POST.get("action")
     if action == "discard":
         drafts.discard(evaluation_id=record.pk, reviewer=request.user)
@@ -126,11 +130,10 @@ def _save(
         status = HTTPStatus.OK if action == "add" else HTTPStatus.UNPROCESSABLE_ENTITY
         return screen.record_screen(request, record, form=form, status=status, is_revision=is_revision)
     try:
-        write(evaluation_id=record.pk, reviewer=request.user, **form.arguments)
+        return write(evaluation_id=record.pk, reviewer=request.user, **form.arguments)
     except (Conflict, Denied) as refusal:
         # The permission depends on whose decision it is, which can change while the form is open.
         return screen.conflict(request, record, refusal, is_revision=is_revision)
-    return None
 
 
 def _show_next(request: Request, record: Evaluation) -> HttpResponse:
@@ -142,7 +145,7 @@ def _show_next(request: Request, record: Evaluation) -> HttpResponse:
         claimed = claims.claim(evaluation_id=shown, reviewer=request.user)
     except (RecordUnavailable, Evaluation.DoesNotExist):
         return screen.go_on(request, record.run)
-    context = {"run": record.run, **screen.progress_of(request, record.run)}
+    context = {"run": record.run, "basis": screen.load_basis(request, claimed)}
     context["query"] = screen.working_filters(request).query_string
     response = render(request, "review/record/out_of_band.html", context)
     response.headers["HX-Reswap"] = "none"

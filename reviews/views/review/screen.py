@@ -18,7 +18,6 @@ from django.utils.cache import add_never_cache_headers
 
 from reviews.accounts import preferences
 from reviews.accounts.permissions import Denied, can, can_revise, check
-from reviews.dashboard import own_work
 from reviews.evidence import record as evidence_record
 from reviews.history import versions
 from reviews.history.change_summary import summarise_changes
@@ -36,6 +35,7 @@ from reviews.review import adjudication, blind_scoring, drafts, escalations, ind
 from reviews.review.forms.blind import BlindForm
 from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
+from reviews.review.screen_basis import ScreenBasis, load_screen_basis
 from reviews.rubric.guidelines import current_guideline
 from reviews.search import listing
 from reviews.search.filters import Filters
@@ -48,9 +48,13 @@ GUARD_MS = 300
 
 
 def load(request: Request, pk: int) -> Evaluation:
-    """Return a record, for a person who may review. Raises `Denied`, `Http404` and `Gone`."""
+    """Return a record, for a person who may review. Raises `Denied`, `Http404` and `Gone`.
+
+    Its annotation `has_locked_in` says whether the person has locked in blind scores.
+    """
     check(request.user, "review_evaluation")
     rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
+    rows = rows.annotate(has_locked_in=blind_scoring.has_locked_in(request.user))
     try:
         return load_in_run(request, rows, pk)
     except Http404:
@@ -123,15 +127,20 @@ def go_on(request: Request, run: Run) -> HttpResponse:
         return settled.go_on(request, place)
     condition = working_condition(request, run)
     claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
-    return show(request, claimed) if claimed else show_queue(request, run)
+    return _show(request, claimed) if claimed else show_queue(request, run)
 
 
 def show(request: Request, record: Evaluation) -> HttpResponse:
     """Respond to a POST with the screen of a record: directly for htmx, otherwise by a redirect."""
-    place = address("evaluation", record.pk, position(request))
+    return _show(request, load(request, record.pk) if request.htmx else record)
+
+
+def _show(request: Request, current: Evaluation) -> HttpResponse:
+    """Respond as `show`, with a record that was just loaded."""
+    place = address("evaluation", current.pk, position(request))
     if not request.htmx:
         return SeeOther(place)
-    response = record_screen(request, load(request, record.pk))
+    response = record_screen(request, current)
     response.headers["HX-Replace-Url"] = place
     return response
 
@@ -169,11 +178,12 @@ def queue_screen(request: Request, run: Run) -> HttpResponse:
     return _screen(request, "review/queue/page.html", context)
 
 
-def progress_of(request: Request, run: Run) -> dict[str, Any]:
-    """Return the variables of `review/queue/progress.html`."""
-    now = timezone.now().astimezone(reader_zone(request))
-    done = own_work.done_counts(request.user, now)
-    return {"progress": progress.run_progress(run), "done_today": done.today}
+def load_basis(request: Request, record: Evaluation) -> ScreenBasis:
+    """Load the counts of a screen, which `review/queue/progress.html` shows. One query."""
+    basis = load_screen_basis(record, request.user, timezone.now().astimezone(reader_zone(request)))
+    if not basis.progress.sampled:
+        vars(record.run)["draws_samples"] = record.run.sample_share > 0  # without its query
+    return basis
 
 
 def record_screen(
@@ -192,8 +202,9 @@ def record_screen(
     If the judge's scores are hidden from the reviewer, a posted `form` that shows them is replaced. A spot
     check of a current decision is a revision that its page saves.
     """
+    basis = load_basis(request, record)
     context = {
-        **_surroundings(request, record),
+        **_surroundings(request, record, basis),
         "problem": problem,
         "is_revision": is_revision,
         "is_prefetched": is_prefetched,
@@ -204,10 +215,10 @@ def record_screen(
     is_open = context["own"] or is_revision
     if is_revision:
         context["can_submit"] = context["can_revise"]
-    kept = drafts.find_draft(record, request.user) if is_open or form else None
+    kept = drafts.find_draft(record, request.user) if basis.has_draft and (is_open or form) else None
     draft = None if form else kept
     readable = independent_reviews.readable_for_adjudication(record, request.user)
-    shown = _form(request, record, form, draft, readable)
+    shown = _form(request, record, form, draft, basis=basis, readable=readable)
     if kept:
         shown.revision = kept.revision  # the next save continues the saved draft
     if shown.is_blind:
@@ -218,21 +229,21 @@ def record_screen(
         "draft": draft,
         "form": shown,
         "undoable": None if is_open else undoable_action(request, record.run),
-        "shows_key_hint": is_open and preferences.shows_key_hint(request.user),
-        **_read(request, record, shown, readable),
+        "shows_key_hint": is_open and preferences.shows_key_hint(request.user, basis.decisions),
+        **_read(request, record, basis, shown, readable),
     }
     evidence = context["evidence"]
     shown.note_evidence(has_evidence=evidence.has_evidence, has_reference=bool(evidence.ideal.parts))
     return _screen(request, "review/record/page.html", context, status)
 
 
-def _surroundings(request: Request, record: Evaluation) -> dict[str, Any]:
+def _surroundings(request: Request, record: Evaluation, basis: ScreenBasis) -> dict[str, Any]:
     """Return the variables of the screen that do not depend on the form."""
     query = position(request)
     return {
-        **access(request, record),
+        **access(request, record, has_open_reviews=basis.has_independent_reviews),
         "url": address("evaluation", record.pk, query),
-        **progress_of(request, record.run),
+        "basis": basis,
         "query": query,
         "in_inbox": bool(place_of(request)),
         "renew_every": round(renewal_interval(record.run).total_seconds()),
@@ -244,6 +255,8 @@ def _form(
     record: Evaluation,
     posted: ReviewForm | None,
     draft: Draft | None,
+    *,
+    basis: ScreenBasis,
     readable: list[IndependentReview],
 ) -> ReviewForm:
     """Return the form with the posted entries, if any, but never with hidden judge scores."""
@@ -253,7 +266,7 @@ def _form(
     data = posted.data if posted is not None else None
     if is_hidden:
         return BlindForm(record, data, draft=draft)
-    blind_scores = blind_scoring.find_locked_in(record, request.user)
+    blind_scores = blind_scoring.find_locked_in(record, request.user) if basis.has_blind_scores else None
     return ReviewForm(record, data, draft=draft, blind_scores=blind_scores, independent_reviews=readable)
 
 
@@ -262,14 +275,17 @@ def undoable_action(request: Request, run: Run) -> undo.Action | None:
     return None if run.archived_at else undo.last_action(run=run, actor=request.user)
 
 
-def access(request: Request, record: Evaluation) -> dict[str, Any]:
-    """Return the context about the claim of a record and about the person's permissions."""
+def access(request: Request, record: Evaluation, *, has_open_reviews: bool = True) -> dict[str, Any]:
+    """Return the context about the claim of a record and about the person's permissions.
+
+    `has_open_reviews` is false if the caller knows that no independent review is open.
+    """
     user = request.user
     is_lead = can(user, "lead_review")
     is_claimed = record.in_queue and record.is_claimed
     own = is_claimed and record.claimed_by_id == user.pk
     claimed_by_other = is_claimed and not own
-    review_progress = independent_reviews.review_progress(record, user)
+    review_progress = independent_reviews.review_progress(record, user, has_open=has_open_reviews)
     # After an independent review the reviewer waits for the others. Disagreements are for leads.
     is_theirs = is_lead if record.is_escalated else review_progress.own is None
     return {
@@ -294,7 +310,11 @@ def _can_add_review(request: Request, record: Evaluation) -> bool:
 
 
 def _read(
-    request: Request, record: Evaluation, form: ReviewForm, readable: list[IndependentReview]
+    request: Request,
+    record: Evaluation,
+    basis: ScreenBasis,
+    form: ReviewForm,
+    readable: list[IndependentReview],
 ) -> dict[str, Any]:
     """Return the context to read: guideline, evidence, decision, versions, other reviews and escalations."""
     changes = changes_since_review(record) if record.is_outdated else []
@@ -312,7 +332,9 @@ def _read(
         "change_summary": summarise_changes(record, form.proposals, changes) if record.is_outdated else "",
         "versions": _versions(request, record, form),
         "open_escalation": escalations.find_open(record) if record.is_escalated else None,
-        "answered_escalation": escalations.find_answer(record) if record.in_queue else None,
+        "answered_escalation": escalations.find_answer(record)
+        if record.in_queue and basis.was_escalated
+        else None,
         "escalation": EscalationForm(),
     }
 

@@ -188,7 +188,7 @@ class TestFinishedImport:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         source = imported(max, *[b"no record"] * count)
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(5):
             as_max.get(address(source))
 
 

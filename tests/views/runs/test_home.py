@@ -72,7 +72,7 @@ class TestRunList:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         EvaluationFactory.create_batch(count)
-        with django_assert_num_queries(19):
+        with django_assert_num_queries(18):
             as_max.get(RUNS)
 
     def test_long_list_of_runs_has_pages(self, as_ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,58 @@
+"""Load the counts of a review screen, and whether it has to load further rows, with one query."""
+
+import datetime as dt
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from reviews.accounts.preferences import FIRST_DECISIONS
+from reviews.models import Evaluation, User
+from reviews.queue.progress import PROGRESS, Progress, progress_values
+
+# Rows that most records do not have are looked for here, and loaded only if there are some.
+_SCREEN = f"""
+    SELECT counted.*,
+           (SELECT count(DISTINCT evaluation_id) FROM review
+            WHERE reviewer_id = %(reviewer)s AND origin = 'reviewer' AND submitted_at >= %(midnight)s
+              AND NOT EXISTS (SELECT FROM withdrawal WHERE review_id = review.id)),
+           (SELECT count(*) FROM (SELECT FROM review WHERE reviewer_id = %(reviewer)s LIMIT %(most)s) made),
+           EXISTS (SELECT FROM draft WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s),
+           EXISTS (SELECT FROM blind_scores
+                   WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s),
+           EXISTS (SELECT FROM independent_review WHERE evaluation_id = %(evaluation)s AND is_open),
+           EXISTS (SELECT FROM escalation WHERE evaluation_id = %(evaluation)s)
+    FROM ({PROGRESS}) counted
+"""  # noqa: S608 (a constant)
+
+
+class ScreenBasis(NamedTuple):
+    """The counts of a screen, and which rows of its record and its reviewer exist."""
+
+    progress: Progress
+    #: Number of records that the reviewer has decided today.
+    done_today: int
+    #: Number of the reviewer's decisions, up to `FIRST_DECISIONS`.
+    decisions: int
+    has_draft: bool
+    #: Whether the reviewer has locked in scores, perhaps on earlier evidence.
+    has_blind_scores: bool
+    #: Whether independent reviews are open.
+    has_independent_reviews: bool
+    #: Whether the record was ever escalated.
+    was_escalated: bool
+
+
+def load_screen_basis(evaluation: Evaluation, reviewer: User, now: dt.datetime) -> ScreenBasis:
+    """Load the basis of a screen. "Today" begins at midnight in the time zone of `now`."""
+    values: dict[str, Any] = {
+        **progress_values([evaluation.run_id]),
+        "reviewer": reviewer.pk,
+        "evaluation": evaluation.pk,
+        "most": FIRST_DECISIONS,
+        "midnight": now.replace(hour=0, minute=0, second=0, microsecond=0),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_SCREEN, values)
+        [(_run, *found)] = cursor.fetchall()
+    size = len(Progress._fields)
+    return ScreenBasis(Progress(*found[:size]), *found[size:])
