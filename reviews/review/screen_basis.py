@@ -20,7 +20,9 @@ _SCREEN = f"""
            EXISTS (SELECT FROM blind_scores
                    WHERE evaluation_id = %(evaluation)s AND reviewer_id = %(reviewer)s),
            EXISTS (SELECT FROM independent_review WHERE evaluation_id = %(evaluation)s AND is_open),
-           EXISTS (SELECT FROM escalation WHERE evaluation_id = %(evaluation)s)
+           EXISTS (SELECT FROM escalation WHERE evaluation_id = %(evaluation)s),
+           EXISTS (SELECT FROM escalation WHERE raised_by_id = %(reviewer)s AND answer_read_at IS NULL
+                   AND outcome IN ('returned', 'decided', 'closed', 'upheld'))
     FROM ({PROGRESS}) counted
 """  # noqa: S608 (a constant)
 
@@ -40,6 +42,8 @@ class ScreenBasis(NamedTuple):
     has_independent_reviews: bool
     #: Whether the record was ever escalated.
     was_escalated: bool
+    #: Whether the reviewer has an unread answer, perhaps in a run that they may no longer see.
+    may_have_answers: bool
 
 
 def load_screen_basis(evaluation: Evaluation, reviewer: User, now: dt.datetime) -> ScreenBasis:

@@ -16,7 +16,7 @@ from reviews.review import blind_score_rows
 from reviews.review.decision import Decision
 from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
-from reviews.rubric.run_rubric import hold_rubric, run_rubric
+from reviews.rubric.run_rubric import lock_rubric, run_rubric
 from reviews.search import strata
 
 # One query, because a reviewer waits for it.
@@ -31,7 +31,8 @@ _BASIS = """
               AND source_import_id = %(import)s AND source_line = %(line)s),
            (SELECT id FROM stratum
             WHERE run_id = %(run)s AND judge_llm_model = %(judge)s AND model_id = %(model)s
-              AND judge_prompt_template_path = %(template)s AND is_flagged = %(is_flagged)s)
+              AND judge_prompt_template_path = %(template)s AND is_flagged = %(is_flagged)s),
+           (SELECT rubric::text FROM run WHERE id = %(run)s)
 """
 
 
@@ -53,7 +54,8 @@ class Basis(NamedTuple):
 
 
 def load_basis(evaluation: Evaluation, reviewer: User, submission: UUID) -> Basis:
-    """Load the basis of a new version of a locked record. One query."""
+    """Load the basis of a new version of a locked record, and its rubric as `hold_rubric` does. One query."""
+    lock_rubric(evaluation.run)
     values: dict[str, Any] = {
         "submission": submission,
         "evaluation": evaluation.pk,
@@ -68,7 +70,8 @@ def load_basis(evaluation: Evaluation, reviewer: User, submission: UUID) -> Basi
     }
     with connection.cursor() as cursor:
         cursor.execute(_BASIS, values)
-        [(is_repeated, has_draft, open_reviews, versions, blind_scores, stratum)] = cursor.fetchall()
+        [(is_repeated, has_draft, open_reviews, versions, blind_scores, stratum, rubric)] = cursor.fetchall()
+    evaluation.run.rubric = json.loads(rubric)
     locked_in = None if blind_scores is None else json.loads(blind_scores)
     return Basis(is_repeated, has_draft, open_reviews, versions, locked_in, stratum)
 
@@ -89,10 +92,9 @@ def add(
     `basis` is loaded unless the caller has it.
     """
     judged, scores, causes = decision.get("judged"), decision["scores"], decision.get("causes", {})
-    hold_rubric(evaluation.run)
+    basis = basis or load_basis(evaluation, reviewer, submission)
     rubric = run_rubric(evaluation.run)
     compared = compare_with_judge(judged, scores, causes, rubric, evaluation.aggregated_score)
-    basis = basis or load_basis(evaluation, reviewer, submission)
     before = _state_to_restore(evaluation, escalation, independent_reviews)
     return Review.objects.create(
         evaluation=evaluation,

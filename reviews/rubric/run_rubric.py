@@ -36,8 +36,13 @@ def hold_rubric(run: Run) -> None:
     Verdicts that are saved afterwards follow the same rubric as all others. A transaction that locks records
     must do so before, because an import with another rubric locks records first.
     """
-    locks.acquire_for_run(RunLock.RUBRIC, run.pk, is_shared=True)
+    lock_rubric(run)
     run.refresh_from_db(fields=["rubric"])
+
+
+def lock_rubric(run: Run) -> None:
+    """Take the lock of `hold_rubric`, for callers that load the rubric afterwards."""
+    locks.acquire_for_run(RunLock.RUBRIC, run.pk, is_shared=True)
 
 
 @transaction.atomic

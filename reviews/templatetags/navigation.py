@@ -88,8 +88,14 @@ def inbox_strip(context: RequestContext) -> dict[str, Any]:
 
 @register.inclusion_tag("includes/answers.html", takes_context=True)
 def unread_answers(context: RequestContext) -> dict[str, Any]:
-    """Show the answers of leads that the reader has not read yet (one query, or two)."""
-    return {"answers": answers.unread_answers(context["request"].user), "csrf_token": context["csrf_token"]}
+    """Show the answers of leads that the reader has not read yet (one query, or two).
+
+    No query on a review screen that has found none (`basis`).
+    """
+    basis = context.get("basis")
+    has_none = basis is not None and not basis.may_have_answers
+    found = [] if has_none else answers.unread_answers(context["request"].user)
+    return {"answers": found, "csrf_token": context["csrf_token"]}
 
 
 @register.inclusion_tag("includes/own_questions.html", takes_context=True)

@@ -12,7 +12,7 @@ from tests.support.statements import Statements, sent_statements
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CLAIM, DECISION = 6, 7
+CLAIM, DECISION = 6, 8
 
 
 @pytest.fixture
