@@ -8,7 +8,7 @@ from reviews.statistics.students_t import t_quantile, t_tail
 from tests.support.statistics_packages import stats
 
 
-@pytest.mark.parametrize("df", [0.7, 1, 1.5, 2, 5.5, 30, 1e3, 1e5, inf])
+@pytest.mark.parametrize("df", [0.7, 1, 1.5, 2, 5.5, 30, 99.9, 100, 1e3, 1e5, inf])
 def test_t_distribution_equals_that_of_scipy(df: float) -> None:
     assert t_quantile(df) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
     assert t_quantile(df, 0.9) == pytest.approx(stats.t.ppf(0.95, df), rel=1e-9)
