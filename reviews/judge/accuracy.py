@@ -4,7 +4,7 @@ Figures from blind ratings estimate what an unaided reviewer would say about all
 describe the decisions of reviewers who saw the judge's scores, and nothing else.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
@@ -22,14 +22,11 @@ from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import (
     Basis,
-    RatingBatch,
-    RatingCounts,
     Ratings,
-    count_ratings,
-    list_kinds,
+    RatingTable,
     load_all_ratings,
-    load_batches,
     load_ratings,
+    load_tables,
 )
 from reviews.judge.scales import ScoreCategories
 from reviews.judge.scope import JudgeScope
@@ -107,7 +104,7 @@ class JudgeVsHuman:
     #: The blind ratings, by criterion.
     blind: "tuple[_Blind, ...]"
     #: The same as they were loaded, with the scores after the reveal.
-    submitted: Mapping[str | None, Sequence[RatingBatch]]
+    submitted: Mapping[str | None, RatingTable]
     #: The number of records, by part; empty while they are being counted.
     records: Mapping[Part, int]
     #: Blind ratings of unflagged records that were not sampled. No figure about the run counts them.
@@ -119,21 +116,21 @@ class JudgeVsHuman:
 
     @property
     def held(self) -> int:
-        """The number of ratings and records in memory."""
-        return sum(len(one.ratings) for one in self.blind) + self.records.get("run", 0)
+        """The number of ratings in memory."""
+        return sum(len(one.ratings) for one in self.blind)
 
     @cached_property
     def rated(self) -> tuple[tuple[Basis, Part], ...]:
         """The bases and the parts that have ratings of the verdict: blind before assisted."""
         blind: list[tuple[Basis, Part]] = [("blind", one.part) for one in _verdict_parts(self.blind)]
-        assisted = list_kinds(self.scope, basis="assisted")
+        assisted = load_ratings(self.scope, basis="assisted").kinds
         found = [part for part, is_in in IS_IN.items() if any(is_in(kind.cell) for kind in assisted)]
         return (*blind, *(("assisted", part) for part in found))
 
     @cached_property
     def ratings(self) -> Mapping[tuple[Basis, Part], int]:
         """The number of ratings of the verdict, by basis and part."""
-        return _numbers(self.blind, count_ratings(self.scope, basis="assisted"))
+        return _numbers(self.blind, load_ratings(self.scope, basis="assisted"))
 
     @cached_property
     def overall(self) -> tuple[AccuracyFigures, ...]:
@@ -192,7 +189,9 @@ class JudgeVsHuman:
     def after_reveal(self) -> tuple[AfterReveal, ...]:
         """Changes of the verdict, then of the criteria, in the order of the figures."""
         order = [one.criterion for one in self.blind]
-        found = after_reveal.measure_changes(self.submitted)
+        found = after_reveal.measure_changes(
+            {criterion: table.batches for criterion, table in self.submitted.items()}
+        )
         return tuple(sorted(found, key=lambda one: order.index(one.criterion)))
 
     @property
@@ -234,7 +233,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     return JudgeVsHuman(
         scope=scope,
         blind=rated,
-        submitted=load_batches(scope),
+        submitted=load_tables(scope),
         records={part: _size(records, is_in) for part, is_in in IS_IN.items()} if records else {},
         unsampled=_unsampled(blind.get(None)),
         unknown=unknown,
@@ -268,7 +267,7 @@ def _verdict_parts(blind: Iterable["_Blind"]) -> Iterator[AccuracyFigures]:
     return (one for of in blind if of.criterion is None for one in of.parts)
 
 
-def _numbers(blind: Iterable["_Blind"], assisted: RatingCounts) -> dict[tuple[Basis, Part], int]:
+def _numbers(blind: Iterable["_Blind"], assisted: Ratings) -> dict[tuple[Basis, Part], int]:
     """Return the numbers of ratings of the verdict."""
     numbers: dict[tuple[Basis, Part], int] = {
         ("blind", one.part): one.ratings for one in _verdict_parts(blind)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from reviews.judge.cells import unpack_clusters
+from reviews.judge.cells import IntArray
 from reviews.judge.ratings import RatingBatch, read_score, read_verdict
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
@@ -49,9 +49,8 @@ class _Submitted:
     judge: Any
     human: Any
     final: Any
-    #: The cluster of each: see `cells.unpack_clusters`.
-    packed: bytes
-    ratings: int
+    #: The cluster of each: see `records.clusters`.
+    cluster: IntArray
     is_changed: bool
 
 
@@ -68,14 +67,14 @@ def _submitted(criterion: str | None, batches: Iterable[RatingBatch]) -> Iterato
         if batch.final is not None and is_score(human):
             final = read(batch.final)
             is_changed = not is_same_score(human, final)
-            yield _Submitted(judge, human, final, batch.packed, batch.ratings, is_changed)
+            yield _Submitted(judge, human, final, batch.cluster, is_changed)
 
 
 def _changes(criterion: str | None, rows: Sequence[_Submitted]) -> AfterReveal:
-    sizes = [row.ratings for row in rows]
+    sizes = [len(row.cluster) for row in rows]
     sample = Sample(
         np.zeros(sum(sizes), dtype=np.int32),
-        unpack_clusters(b"".join(row.packed for row in rows)),
+        np.concatenate([row.cluster for row in rows]),
         np.ones(sum(sizes)),
         np.repeat(np.arange(len(rows)), sizes),
     )

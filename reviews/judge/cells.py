@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reviews.judge.data_summary import counted
+from reviews.judge.kept import keeps_counts
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Rating, Run, StratumCount
@@ -57,6 +58,11 @@ class CellRecords:
     def population(self) -> Population:
         """The records as a population of `statistics.clusters`."""
         return Population([_path(cell) for cell in self.cells], self.sizes, self.clusters)
+
+    @property
+    def held(self) -> int:
+        """The number of records in memory."""
+        return int(self.sizes.sum())
 
     @cached_property
     def sizes(self) -> IntArray:
@@ -124,6 +130,7 @@ def load_cells(scope: JudgeScope) -> CellRecords:
     return found.keep(shown, sum(sizes[model] for model in withheld))
 
 
+@keeps_counts
 def _of_run(scope: JudgeScope) -> CellRecords:
     columns = ("is_flagged", "judge_llm_model", "judge_prompt_template_path", "model_id")
     rows = StratumCount.objects.filter(scope.condition(), evaluations__gt=0)

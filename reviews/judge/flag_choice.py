@@ -20,7 +20,7 @@ from reviews.judge.flag_precision import (
 from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun
-from reviews.judge.ratings import RatingKind, count_ratings_by_families
+from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.search import strata
 from reviews.statistics import clusters
@@ -128,7 +128,7 @@ def _in_order(scope: JudgeScope, sizes: Mapping[str, int]) -> list[str]:
 
     Families with as many errors per decision come by their number of records, the largest first.
     """
-    assisted = count_ratings_by_families(scope, basis="assisted")
+    assisted = load_ratings_by_families(scope, basis="assisted")
     rated, wrong = Counter[str](), Counter[str]()
     for kind, count in zip(assisted.kinds, map(int, assisted.counts), strict=True):
         for family in {*kind.families} if kind.is_rated else ():

@@ -1,10 +1,11 @@
 """Follow the records that are to be scored blind: assigned, locked in, changed, escalated, closed."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet
@@ -15,6 +16,7 @@ from reviews.judge.accuracy_figures import Part
 from reviews.judge.data_summary import counted, percent
 from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
+from reviews.judge.ratings import RatingBatch, load_verdicts
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, Rating
 from reviews.models.evaluations import EvaluationQuerySet
@@ -45,20 +47,6 @@ PAGE_SIZE = 50
 #: The numbers of the funnel whose records `list_records` lists. The others count ratings: see `drilldown`.
 ListedState = Literal["assigned", "closed"]
 
-_LOCKED_IN = """
-    FROM rating_cell AS cell JOIN rating ON rating.cell_id = cell.id
-    JOIN stratum ON stratum.id = cell.stratum_id
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind AND cell.criterion IS NULL
-      AND (stratum.is_flagged OR cell.is_sampled) AND {conditions}
-"""
-_RATED = f"""
-    SELECT stratum.is_flagged, {{records}}, count(*) {_LOCKED_IN} GROUP BY 1
-"""
-# The number of records of ratings. All ratings of a record weigh one together, which is faster to count.
-_RECORDS = {True: "round(sum(1 / raters::float8))::int", False: "count(DISTINCT evaluation_id)"}
-_CHANGED = f"""
-    SELECT count(DISTINCT evaluation_id) {_LOCKED_IN} AND final <> coalesce(human, '')
-"""
 _SCORED = """
     SELECT count(*) FROM blind_scores JOIN stratum ON stratum.id = stratum_id
     WHERE stratum_id = ANY(%(strata)s) AND (stratum.is_flagged OR is_sampled)
@@ -169,12 +157,13 @@ def follow_records(scope: JudgeScope, compared: JudgeVsHuman) -> Funnel:
 
 @keeps_figures
 def _count_records(scope: JudgeScope) -> _Counted:
-    locked_in = _locked_in(scope)
+    ratings = [one for one in load_verdicts(scope).batches if one.kind.is_representative]
+    locked_in = _locked_in(ratings)
     missing = _missing(scope)
     funnel = Funnel(
         assigned=sum(one.records for one in locked_in.values()) + sum(missing.values()),
         locked_in=sum(one.records for one in locked_in.values()),
-        changed=_changed(scope),
+        changed=_changed(ratings),
         escalated=_escalated(scope),
         closed=_closed(scope).count(),
         ratings=sum(one.ratings for one in locked_in.values()),
@@ -184,25 +173,22 @@ def _count_records(scope: JudgeScope) -> _Counted:
     return _Counted(funnel, locked_in, missing)
 
 
-def _locked_in(scope: JudgeScope) -> dict[bool, _LockedIn]:
+def _locked_in(ratings: Sequence[RatingBatch]) -> dict[bool, _LockedIn]:
     """Return the locked-in records by flag."""
-    has_all_ratings = (scope.reviewer, scope.since, scope.until) == (None, None, None)
-    rated = _RATED.replace("{records}", _RECORDS[has_all_ratings])
-    return {is_flagged: _LockedIn(*counts) for is_flagged, *counts in _of_locked_in(scope, rated)}
-
-
-def _changed(scope: JudgeScope) -> int:
-    [[records]] = _of_locked_in(scope, _CHANGED)
-    return int(records)
-
-
-def _of_locked_in(scope: JudgeScope, statement: str) -> list[tuple[Any, ...]]:
-    conditions, values = scope.rating_conditions
-    values |= {"strata": [stratum.pk for stratum in scope.strata()]}
-    with connection.cursor() as cursor:
-        cursor.execute(statement.replace("{conditions}", conditions), values)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
+    found = {}
+    for is_flagged in (True, False):
+        if chosen := [batch for batch in ratings if batch.kind.cell.is_flagged == is_flagged]:
+            found[is_flagged] = _LockedIn(_records(chosen), sum(batch.ratings for batch in chosen))
     return found
+
+
+def _changed(ratings: Iterable[RatingBatch]) -> int:
+    """Count the locked-in records with another verdict after the reveal."""
+    return _records([one for one in ratings if one.final not in {None, one.kind.human or ""}])
+
+
+def _records(ratings: Sequence[RatingBatch]) -> int:
+    return len(np.unique(np.concatenate([batch.record for batch in ratings]))) if ratings else 0
 
 
 def _blind_ratings(scope: JudgeScope) -> QuerySet[Rating]:

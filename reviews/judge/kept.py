@@ -3,11 +3,15 @@
 Each transaction that changes a run writes an audit event, and events are sealed in the order of their
 commits. So figures stay right as long as no event of their run has been sealed since they were computed. A
 job counts records without an event, so the counts have a number of their own.
+
+An event of a record is that of a transaction which changes no ratings but those of the record, unless it
+seals an event without a record, too. So rows of ratings are updated with those of the records that changed.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from functools import wraps
+from itertools import count
 from threading import Lock
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
@@ -21,26 +25,40 @@ from reviews.search import strata
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
-# The ratings and records that kept figures may hold, about 35 bytes each. The last figures always stay.
-_MOST_HELD = 3_000_000
+# The ratings and records that kept figures may hold, about 25 bytes each. The last figures always stay.
+_MOST_HELD = 4_000_000
 # The number assumed for figures without `held`.
 _USUAL = 2_000
 # After more events, figures count as changed without a search for events of their run.
 _MOST_EVENTS = 10_000
-# The head of the chain, the last count of the records, and whether no event of the run was sealed since a
-# position. After a restored backup, the position may have another seal.
+# After changes of more records, ratings are loaded again.
+_MOST_RECORDS = 2_000
+# The head of the chain, the last count of the records, and whether the chain continues from a position, with
+# the records of the run's later events (null for an event without one). After a restored backup, the position
+# may have another seal.
 _LOOK = """
     SELECT head.position, head.hash, (
         SELECT max(stratum_count.id) FROM stratum_count JOIN stratum ON stratum.id = stratum_id
         WHERE run_id = %(run)s
     ), head.position - %(position)s <= %(most)s
-    AND EXISTS (SELECT FROM audit_seal WHERE position = %(position)s AND hash = %(hash)s)
-    AND NOT EXISTS (
-        SELECT FROM audit_seal JOIN audit_event ON audit_event.id = event_id
-        WHERE position > %(position)s AND audit_event.run_id = %(run)s
+    AND EXISTS (SELECT FROM audit_seal WHERE position = %(position)s AND hash = %(hash)s), (
+        SELECT array_agg(DISTINCT evaluation_id)
+        FROM audit_seal JOIN audit_event ON audit_event.id = event_id
+        WHERE %(position)s > 0 AND head.position - %(position)s <= %(most)s
+          AND position > %(position)s AND audit_event.run_id = %(run)s
     )
     FROM (SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1) AS head
 """
+_epochs = count(1)
+
+
+class _Change(NamedTuple):
+    """A change of a run."""
+
+    #: The end of the audit log when it was noticed.
+    position: int
+    #: The keys of the changed records; None if others may have changed.
+    records: frozenset[int] | None
 
 
 class _Seen(NamedTuple):
@@ -48,12 +66,45 @@ class _Seen(NamedTuple):
 
     position: int
     hash: bytes
-    #: The hash when this process last noticed a change of the run.
-    changed: bytes
+    #: A number for each continuous stretch of the log that this process has followed.
+    epoch: int
+    #: The changes of the run in it. None comes first.
+    changes: tuple[_Change, ...]
 
 
-class _Figures(NamedTuple):
-    version: Hashable
+class _State(NamedTuple):
+    """The state of a run."""
+
+    seen: _Seen
+    #: The last count of the records, and why counts are unknown.
+    counts: Hashable
+
+    @property
+    def whole(self) -> Hashable:
+        """A value that differs between all states."""
+        changes = self.seen.changes
+        return self.seen.epoch, changes[-1].position if changes else 0, self.counts
+
+    @property
+    def of_counts(self) -> Hashable:
+        """A value that differs between counts of the records."""
+        return self.seen.epoch, self.counts
+
+    def changed_since(self, earlier: "_State") -> frozenset[int] | None:
+        """Return the records that changed since an earlier state; None if others may have changed."""
+        if earlier.seen.epoch != self.seen.epoch:
+            return None
+        found: set[int] = set()
+        for change in self.seen.changes:
+            if change.position > earlier.seen.position:
+                if change.records is None:
+                    return None
+                found |= change.records
+        return frozenset(found)
+
+
+class _Kept(NamedTuple):
+    state: _State
     held: int
     value: Any
 
@@ -64,23 +115,21 @@ class _Memory:
     def __init__(self) -> None:
         self.lock = Lock()
         self.seen: dict[int, _Seen] = {}
-        self.figures: OrderedDict[Hashable, _Figures] = OrderedDict()
+        self.kept: OrderedDict[Hashable, _Kept] = OrderedDict()
 
-    def find(self, key: Hashable, version: Hashable) -> _Figures | None:
+    def find(self, key: Hashable) -> _Kept | None:
         with self.lock:
-            found = self.figures.get(key)
-            if found is None or found.version != version:
-                return None
-            self.figures.move_to_end(key)
+            if found := self.kept.get(key):
+                self.kept.move_to_end(key)
             return found
 
-    def keep(self, key: Hashable, figures: _Figures) -> None:
+    def keep(self, key: Hashable, state: _State, value: Any) -> None:
         with self.lock:
-            self.figures[key] = figures
-            self.figures.move_to_end(key)
-            held = sum(one.held for one in self.figures.values())
-            while held > _MOST_HELD and len(self.figures) > 1:
-                held -= self.figures.popitem(last=False)[1].held
+            self.kept[key] = _Kept(state, getattr(value, "held", _USUAL), value)
+            self.kept.move_to_end(key)
+            held = sum(one.held for one in self.kept.values())
+            while held > _MOST_HELD and len(self.kept) > 1:
+                held -= self.kept.popitem(last=False)[1].held
 
 
 _memory = _Memory()
@@ -95,16 +144,59 @@ def keeps_figures(
     Within a transaction, which may have changed the run itself, it always computes.
     """
 
+    def renew(
+        kept: _Kept, state: _State, _scope: JudgeScope, /, *_args: _P.args, **_options: _P.kwargs
+    ) -> _T | None:
+        return kept.value if kept.state.whole == state.whole else None
+
+    return _keeps(compute, renew)
+
+
+def keeps_counts(
+    compute: Callable[Concatenate[JudgeScope, _P], _T],
+) -> Callable[Concatenate[JudgeScope, _P], _T]:
+    """Do the same for a function that reads the counts of a run's records alone."""
+
+    def renew(
+        kept: _Kept, state: _State, _scope: JudgeScope, /, *_args: _P.args, **_options: _P.kwargs
+    ) -> _T | None:
+        return kept.value if kept.state.of_counts == state.of_counts else None
+
+    return _keeps(compute, renew)
+
+
+def keeps_ratings(
+    update: Callable[Concatenate[_T, frozenset[int], JudgeScope, _P], _T],
+) -> Callable[[Callable[Concatenate[JudgeScope, _P], _T]], Callable[Concatenate[JudgeScope, _P], _T]]:
+    """Do the same for a function that loads ratings. `update` loads those of some records again."""
+
+    def renew(
+        kept: _Kept, state: _State, scope: JudgeScope, /, *args: _P.args, **options: _P.kwargs
+    ) -> _T | None:
+        records = state.changed_since(kept.state)
+        if records is None:
+            return None
+        return update(kept.value, records, scope, *args, **options) if records else kept.value
+
+    return lambda compute: _keeps(compute, renew)
+
+
+def _keeps(
+    compute: Callable[Concatenate[JudgeScope, _P], _T],
+    renew: Callable[Concatenate[_Kept, _State, JudgeScope, _P], _T | None],
+) -> Callable[Concatenate[JudgeScope, _P], _T]:
     @wraps(compute)
     def keeping(scope: JudgeScope, /, *args: _P.args, **options: _P.kwargs) -> _T:
-        version = None if connection.in_atomic_block else _version(scope.run)
-        if version is None:
+        # Read before the figures: a later change then makes another state.
+        state = None if connection.in_atomic_block else _look(scope.run)
+        if state is None:
             return compute(scope, *args, **options)
         key = compute, scope, args, tuple(options.items())
-        if known := _memory.find(key, version):
-            return cast(_T, known.value)
-        value = compute(scope, *args, **options)
-        _memory.keep(key, _Figures(version, getattr(value, "held", _USUAL), value))
+        known = _memory.find(key)
+        value = renew(known, state, scope, *args, **options) if known else None
+        if value is None:
+            value = compute(scope, *args, **options)
+        _memory.keep(key, state, value)
         return value
 
     return keeping
@@ -113,17 +205,14 @@ def keeps_figures(
 def forget_figures() -> None:
     """Forget all figures."""
     with _memory.lock:
-        _memory.figures.clear()
+        _memory.kept.clear()
         _memory.seen.clear()
 
 
 @loads
-def _version(run: Run) -> Hashable:
-    """Return a value that differs between states of the run; None before the first sealed event.
-
-    Read before the figures: a later change then makes another version.
-    """
-    before = _memory.seen.get(run.pk, _Seen(0, b"", b""))
+def _look(run: Run) -> _State | None:
+    """Return the state of the run; None before the first sealed event."""
+    before = _memory.seen.get(run.pk, _Seen(0, b"", 0, ()))
     unknown = strata.why_not_counted(run)
     values: dict[str, Any] = {
         "run": run.pk,
@@ -136,7 +225,22 @@ def _version(run: Run) -> Hashable:
         found = cursor.fetchone()
     if found is None:
         return None
-    position, sealed, counted, is_unchanged = found
-    changed = before.changed if is_unchanged else bytes(sealed)
-    _memory.seen[run.pk] = _Seen(position, bytes(sealed), changed)
-    return changed, counted, unknown
+    position, sealed, counted, is_continued, records = found
+    if is_continued:
+        epoch, changes = before.epoch, _with(before.changes, position, records or ())
+    else:
+        epoch, changes = next(_epochs), ()
+    seen = _memory.seen[run.pk] = _Seen(position, bytes(sealed), epoch, changes)
+    return _State(seen, (counted, unknown))
+
+
+def _with(
+    changes: tuple[_Change, ...], position: int, records: Collection[int | None]
+) -> tuple[_Change, ...]:
+    """Add the records of later events, if there are any."""
+    if not records:
+        return changes
+    known = sum(len(change.records or ()) for change in changes)
+    if None in records or known + len(records) > _MOST_RECORDS:
+        return (_Change(position, None),)
+    return (*changes, _Change(position, frozenset(cast("Collection[int]", records))))

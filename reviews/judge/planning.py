@@ -14,7 +14,7 @@ from reviews.judge.cells import Cell, load_cells
 from reviews.judge.data_summary import counted
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
-from reviews.judge.ratings import RatingKind, Ratings, count_ratings, load_ratings
+from reviews.judge.ratings import RatingKind, Ratings, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.sampling.planned_shares import Aim, current_plan
@@ -254,7 +254,7 @@ def _spent(scope: JudgeScope, found: RatedRun, blind: Ratings) -> FloatArray:
     """Count the records of each cell that were reviewed with the judge's scores, or without being drawn."""
     place = {cell: at for at, cell in enumerate(found.records.cells)}
     spent = np.zeros(len(place))
-    assisted = count_ratings(scope, basis="assisted")
+    assisted = load_ratings(scope, basis="assisted")
     for kind, count in zip(assisted.kinds, assisted.counts, strict=True):
         if kind.cell in place:
             spent[place[kind.cell]] += count

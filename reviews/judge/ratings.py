@@ -5,63 +5,59 @@ record. Assisted ratings are those of current decisions whose reviewers saw them
 """
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import chain, groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from reviews.judge.cells import PACKED_CLUSTER, Cell, IntArray, unpack_clusters
+from reviews.judge.cells import Cell, IntArray, unpack_clusters
+from reviews.judge.kept import keeps_ratings
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
+from reviews.models import Stratum
 
 Basis = Literal["blind", "assisted"]
+# The verdict, the verdict with flag reasons, or all criteria.
+_Of = Literal["verdicts", "families", "criteria"]
+_Place = tuple[int, tuple[str, ...], bool, str, float]
 FloatArray = NDArray[np.float64]
+Keys = NDArray[np.int64]
 
-# Most ratings of a cell have the same weight, so only their clusters are packed.
-_BATCHES = """
-    SELECT cell.criterion, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human,
-           packed, weight, final, cell.id{families}
-    FROM rating_cell AS cell CROSS JOIN LATERAL (
-        SELECT 1 / (probability * raters) AS weight, final{families},
-               string_agg(int2send((cluster - 32768)::int2), '') AS packed
-        FROM rating WHERE rating.cell_id = cell.id AND {conditions}
-        GROUP BY probability, raters, final{families}
-    ) AS found
+# Most ratings of a cell have the same weight, so only their clusters and records are packed.
+_LOAD = """
+    SELECT cell.criterion, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, {families},
+           clusters, records, weight, final, cell.id
+    FROM {cells}
     WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND {criteria}
-    ORDER BY cell.id{families}, final, weight
 """
-_COUNT_BY_FAMILIES = """
-    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, ratings, families
-    FROM (
-        SELECT cell_id, rating.families, count(*) AS ratings
-        FROM rating_cell AS cell JOIN rating ON rating.cell_id = cell.id
-        WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
-          AND {conditions}
-        GROUP BY cell_id, rating.families
-    ) AS found JOIN rating_cell AS cell ON cell.id = cell_id
-    ORDER BY cell.id, families
-"""
-_COUNT = """
-    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, ratings
-    FROM rating_cell AS cell CROSS JOIN LATERAL (
-        SELECT count(*) AS ratings FROM rating WHERE rating.cell_id = cell.id AND {conditions}
+_ALL = """
+    rating_cell AS cell CROSS JOIN LATERAL (
+        SELECT {packed} FROM rating WHERE rating.cell_id = cell.id AND {conditions}
+        GROUP BY probability, raters, final, {families}
     ) AS found
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
-      AND found.ratings > 0
-    ORDER BY cell.id
 """
-_KINDS = """
-    SELECT NULL, cell.stratum_id, cell.verdict, cell.is_sampled, cell.judge, cell.human, 1
-    FROM rating_cell AS cell
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind = %(is_blind)s AND cell.criterion IS NULL
-      AND EXISTS (SELECT FROM rating WHERE rating.cell_id = cell.id AND {conditions})
-    ORDER BY cell.id
+_OF_RECORDS = """
+    (
+        SELECT cell_id, {packed} FROM rating WHERE rating.evaluation_id = ANY(%(records)s) AND {conditions}
+        GROUP BY cell_id, probability, raters, final, {families}
+    ) AS found JOIN rating_cell AS cell ON cell.id = cell_id
 """
+_PACKED = """
+    1 / (probability * raters) AS weight, final, {families},
+    string_agg(int2send((cluster - 32768)::int2), '') AS clusters,
+    string_agg(int8send(evaluation_id), '') AS records
+"""
+# The parts of the statement that differ between loads.
+_PARTS: dict[_Of, dict[str, str]] = {
+    "verdicts": {"criteria": "cell.criterion IS NULL", "families": "NULL::text[]"},
+    "families": {"criteria": "cell.criterion IS NULL", "families": "families"},
+    "criteria": {"criteria": "cell.criterion IS NOT NULL", "families": "NULL::text[]"},
+}
+_NONE, _NO_KEYS = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int64)
 
 
 class RatingKind(NamedTuple):
@@ -93,21 +89,36 @@ class RatingKind(NamedTuple):
         return self.cell.is_flagged or self.is_sampled
 
 
-class RatingBatch(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RatingBatch:
     """Ratings of one kind that have more in common."""
 
     kind: RatingKind
-    #: The cluster of each: see `cells.unpack_clusters`.
-    packed: bytes
+    #: See `records.clusters`. Sorted, so that figures do not depend on the order of rows in the database.
+    cluster: IntArray
     #: See `Ratings.weight`.
     weight: float
     #: The score (JSON text) or the verdict that was submitted after the reveal; None if none was.
     final: str | None = None
+    #: The key of each rating's record, where it was loaded.
+    record: Keys = field(default_factory=lambda: _NO_KEYS)
+    #: The key of the cell, where it was loaded.
+    cell_id: int = 0
+
+    @property
+    def place(self) -> _Place:
+        """The place of the batch among those of a criterion, which differs from that of all others."""
+        return self.cell_id, self.kind.families, self.final is not None, self.final or "", self.weight
 
     @property
     def ratings(self) -> int:
         """The number of ratings."""
-        return len(self.packed) // PACKED_CLUSTER.itemsize
+        return len(self.cluster)
+
+    def without(self, records: Keys) -> "RatingBatch":
+        """Return the batch without the ratings of some records."""
+        kept = np.isin(self.record, records, invert=True)
+        return replace(self, cluster=self.cluster[kept], record=self.record[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,106 +170,178 @@ class Ratings:
         )
 
 
-@loads
+@dataclass(frozen=True, eq=False)
+class RatingTable:
+    """The ratings of a criterion, or of the verdict, with what was submitted after the reveal."""
+
+    #: Sorted by their places.
+    batches: tuple[RatingBatch, ...]
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """The ratings as columns."""
+        return rating_columns(self.batches)
+
+    @cached_property
+    def record(self) -> Keys:
+        """The key of each rating's record."""
+        return np.concatenate([batch.record for batch in self.batches] or [_NO_KEYS])
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[RatingBatch]) -> Self:
+        """Build a table of batches in different places."""
+        given = {batch.place: batch for batch in batches}
+        return cls(_merged((), given, given, _NO_KEYS))
+
+    def replaced(self, records: Keys, loaded: Iterable[RatingBatch]) -> "RatingTable":
+        """Replace the ratings of some records. Returns the table itself if none of them has changed."""
+        known = {batch.place: batch for batch in self._with_ratings_of(records)}
+        given = {batch.place: batch for batch in loaded}
+        changed = [
+            place
+            for place in {**known, **given}
+            if _rows(known.get(place), records) != _rows(given.get(place), records)
+        ]
+        return RatingTable(_merged(self.batches, changed, given, records)) if changed else self
+
+    def _with_ratings_of(self, records: Keys) -> list[RatingBatch]:
+        """Return the batches with ratings of some records."""
+        rows = np.flatnonzero(np.isin(self.record, records))
+        ends = np.cumsum([batch.ratings for batch in self.batches])
+        return [self.batches[number] for number in np.unique(np.searchsorted(ends, rows, side="right"))]
+
+
+def _rows(batch: RatingBatch | None, records: Keys) -> list[tuple[int, int]]:
+    """Return the record and the cluster of each rating of some records, sorted."""
+    if batch is None:
+        return []
+    chosen = np.isin(batch.record, records)
+    return sorted(zip(batch.record[chosen].tolist(), batch.cluster[chosen].tolist(), strict=True))
+
+
+def _merged(
+    batches: Iterable[RatingBatch],
+    places: Iterable[_Place],
+    given: Mapping[_Place, RatingBatch],
+    records: Keys,
+) -> tuple[RatingBatch, ...]:
+    """Replace the ratings of some records in some places."""
+    known = {batch.place: batch for batch in batches}
+    kinds = {(batch.cell_id, batch.kind.families): batch.kind for batch in known.values()}
+    for place in places:
+        parts = [known[place].without(records)] if place in known else []
+        if new := given.get(place):
+            parts.append(replace(new, kind=kinds.setdefault((new.cell_id, new.kind.families), new.kind)))
+        known[place] = _joined(parts)
+    return tuple(known[place] for place in sorted(known) if known[place].ratings)
+
+
+def _joined(batches: Sequence[RatingBatch]) -> RatingBatch:
+    """Join batches of the same place."""
+    cluster = np.concatenate([batch.cluster for batch in batches])
+    # Numbers of 16 bits are sorted fastest.
+    order = np.argsort(cluster.astype(np.uint16), kind="stable")
+    record = np.concatenate([batch.record for batch in batches])
+    return replace(batches[0], cluster=cluster[order], record=record[order])
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """The tables of some criteria."""
+
+    by_criterion: Mapping[str | None, RatingTable]
+
+    @cached_property
+    def held(self) -> int:
+        """The number of ratings in memory."""
+        return sum(len(table.record) for table in self.by_criterion.values())
+
+
 def load_ratings(scope: JudgeScope, criterion: str | None = None, *, basis: Basis = "blind") -> Ratings:
-    """Load the ratings of a criterion, or of the verdict (None). Takes two queries."""
-    if (known := load_all_ratings.known(scope, basis=basis)) is not None:
-        return known.get(criterion) or NO_RATINGS
-    condition = "cell.criterion IS NULL" if criterion is None else "cell.criterion = %(criterion)s"
-    found = _batches(scope, basis, _statement(condition), {"criterion": criterion})
-    return rating_columns(found.get(criterion, []))
+    """Load the ratings of a criterion, or of the verdict (None)."""
+    found = _tables(scope, basis, "verdicts" if criterion is None else "criteria").by_criterion
+    return found[criterion].ratings if criterion in found else NO_RATINGS
 
 
-@loads
 def load_ratings_by_families(scope: JudgeScope, *, basis: Basis = "blind") -> Ratings:
-    """Load the ratings of the verdict, with kinds that differ by flag reasons. Takes two queries."""
-    found = _batches(scope, basis, _statement("cell.criterion IS NULL", families=", families"), {})
-    return rating_columns(found.get(None, []))
+    """Load the ratings of the verdict, with kinds that differ by flag reasons."""
+    found = _tables(scope, basis, "families").by_criterion
+    return found[None].ratings if found else NO_RATINGS
 
 
-@loads
 def load_all_ratings(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, Ratings]:
-    """Load the ratings of the verdict (None) and of all criteria that have any. Takes two queries."""
-    batches = load_batches(scope, basis=basis)
-    return {criterion: rating_columns(found) for criterion, found in batches.items()}
+    """Load the ratings of the verdict (None) and of all criteria that have any."""
+    return {criterion: table.ratings for criterion, table in load_tables(scope, basis=basis).items()}
+
+
+def load_verdicts(scope: JudgeScope, *, basis: Basis = "blind") -> RatingTable:
+    """Load the ratings of the verdict with what their reviewers submitted after the reveal."""
+    return _tables(scope, basis, "verdicts").by_criterion.get(None, _NO_TABLE)
+
+
+def load_tables(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, RatingTable]:
+    """Load the same ratings with what their reviewers submitted after the reveal."""
+    verdicts, criteria = (_tables(scope, basis, of) for of in ("verdicts", "criteria"))
+    return {**verdicts.by_criterion, **criteria.by_criterion}
+
+
+def _update(found: _Tables, records: frozenset[int], scope: JudgeScope, basis: Basis, of: _Of) -> _Tables:
+    """Load the ratings of some records again."""
+    keys = np.array(sorted(records), dtype=np.int64)
+    loaded = _batches(scope, basis, of, keys.tolist())
+    tables = {
+        criterion: found.by_criterion.get(criterion, _NO_TABLE).replaced(keys, loaded.get(criterion, ()))
+        for criterion in {**found.by_criterion, **loaded}
+    }
+    is_same = all(table is found.by_criterion.get(criterion) for criterion, table in tables.items())
+    return found if is_same else _in_order(tables)
 
 
 @loads
-def load_batches(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, list[RatingBatch]]:
-    """Load the same ratings with what their reviewers submitted after the reveal. Takes two queries."""
-    return _batches(scope, basis, _statement("true"), {})
+@keeps_ratings(_update)
+def _tables(scope: JudgeScope, basis: Basis, of: _Of) -> _Tables:
+    loaded = _batches(scope, basis, of, None)
+    return _in_order({criterion: RatingTable.from_batches(found) for criterion, found in loaded.items()})
 
 
-def _statement(criteria: str, *, families: str = "") -> str:
-    return _BATCHES.replace("{criteria}", criteria).replace("{families}", families)
-
-
-@loads
-def count_ratings(scope: JudgeScope, *, basis: Basis) -> RatingCounts:
-    """Count the ratings of the verdict. Takes two queries."""
-    if (known := load_all_ratings.known(scope, basis=basis)) is not None:
-        ratings = known.get(None) or NO_RATINGS
-        return RatingCounts(ratings.kinds, ratings.counts)
-    return _count(scope, basis, _COUNT)
-
-
-@loads
-def count_ratings_by_families(scope: JudgeScope, *, basis: Basis) -> RatingCounts:
-    """Count the ratings of the verdict, with kinds that differ by flag reasons. Takes two queries."""
-    return _count(scope, basis, _COUNT_BY_FAMILIES)
-
-
-def _count(scope: JudgeScope, basis: Basis, statement: str) -> RatingCounts:
-    rows = _rows(scope, basis, statement, {}).get(None, [])
-    return RatingCounts(
-        tuple(_with_families(kind, families) for kind, (_, *families) in rows),
-        np.array([count for _, (count, *_) in rows], dtype=np.int32),
-    )
-
-
-@loads
-def list_kinds(scope: JudgeScope, *, basis: Basis) -> tuple[RatingKind, ...]:
-    """List the kinds of the ratings of the verdict, without counting them. Takes two queries."""
-    return tuple(kind for kind, _ in _rows(scope, basis, _KINDS, {}).get(None, []))
+def _in_order(tables: Mapping[str | None, RatingTable]) -> _Tables:
+    """Order tables by their first cells, and leave out those without ratings."""
+    rated = [(criterion, table) for criterion, table in tables.items() if table.batches]
+    return _Tables(dict(sorted(rated, key=lambda one: one[1].batches[0].place)))
 
 
 def _batches(
-    scope: JudgeScope, basis: Basis, statement: str, values: dict[str, Any]
+    scope: JudgeScope, basis: Basis, of: _Of, records: list[int] | None
 ) -> dict[str | None, list[RatingBatch]]:
-    found: dict[str | None, list[RatingBatch]] = {}
-    for criterion, rows in _rows(scope, basis, statement, values).items():
-        batches = found[criterion] = []
-        for (_cell, *families), same in groupby(rows, key=lambda row: row[1][3:]):
-            of_kind = [*same]
-            kind = _with_families(of_kind[0][0], families)
-            for _, (packed, weight, final, *_) in of_kind:
-                batches.append(RatingBatch(kind, bytes(packed), weight, final))
-    return found
-
-
-def _with_families(kind: RatingKind, families: list[list[str]]) -> RatingKind:
-    return RatingKind(*kind[:-1], tuple(chain.from_iterable(families)))
-
-
-def _rows(
-    scope: JudgeScope, basis: Basis, statement: str, values: dict[str, Any]
-) -> dict[str | None, list[tuple[RatingKind, list[Any]]]]:
-    """Return each kind of rating with its further columns, by criterion."""
+    """Load the ratings of some records, or of all (None). Takes two queries."""
     strata = {stratum.pk: stratum for stratum in scope.strata()}
     conditions, parameters = scope.rating_conditions
-    parameters |= values | {"strata": [*strata], "is_blind": basis == "blind"}
-    found: dict[str | None, list[tuple[RatingKind, list[Any]]]] = {}
+    parameters |= {"strata": [*strata], "is_blind": basis == "blind", "records": records}
+    cells = _ALL if records is None else _OF_RECORDS
+    found: dict[str | None, list[RatingBatch]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(statement.replace("{conditions}", conditions), parameters)
-        for criterion, key, verdict, is_sampled, judge_text, human_text, *columns in cursor:
-            of = strata[key]
-            cell = Cell(
-                of.is_flagged, verdict, of.judge_llm_model, of.judge_prompt_template_path, of.model_id
-            )
+        cursor.execute(_statement(cells, conditions, of), parameters)
+        for criterion, stratum, verdict, is_sampled, judge, human, families, *columns in cursor:
             read = read_verdict if criterion is None else read_score
-            kind = RatingKind(cell, is_sampled, read(judge_text), read(human_text))
-            found.setdefault(criterion, []).append((kind, columns))
+            cell = _cell(strata[stratum], verdict)
+            kind = RatingKind(cell, is_sampled, read(judge), read(human), tuple(families or ()))
+            clusters, packed, weight, final, cell_id = columns
+            record = np.frombuffer(packed, dtype=">i8").astype(np.int64)
+            batch = RatingBatch(kind, unpack_clusters(bytes(clusters)), weight, final, record, cell_id)
+            found.setdefault(criterion, []).append(batch)
     return found
+
+
+def _statement(cells: str, conditions: str, of: _Of) -> str:
+    families = _PARTS[of]["families"]
+    packed = _PACKED.format(families=families)
+    return _LOAD.format(
+        cells=cells.format(packed=packed, conditions=conditions, families=families), **_PARTS[of]
+    )
+
+
+def _cell(of: Stratum, verdict: str) -> Cell:
+    return Cell(of.is_flagged, verdict, of.judge_llm_model, of.judge_prompt_template_path, of.model_id)
 
 
 def rating_columns(batches: Sequence[RatingBatch]) -> Ratings:
@@ -273,7 +356,7 @@ def rating_columns(batches: Sequence[RatingBatch]) -> Ratings:
     return Ratings(
         tuple(kinds),
         np.repeat(np.array(places, dtype=np.int32), sizes),
-        unpack_clusters(b"".join(batch.packed for batch in batches)),
+        np.concatenate([batch.cluster for batch in batches] or [_NONE]),
         np.repeat(np.array([batch.weight for batch in batches], dtype=np.float64), sizes),
     )
 
@@ -295,3 +378,4 @@ def read_score(text: str | None) -> Any:
 
 
 NO_RATINGS = rating_columns([])
+_NO_TABLE = RatingTable(())

@@ -84,16 +84,15 @@ _REVIEWS = """
            CASE number %% 3 WHEN 0 THEN CASE number %% 12 WHEN 0 THEN 'Pass' ELSE 'Fail' END END,
            source_import_id, source_line
     FROM (
-        SELECT evaluation.*, number, CASE number %% 11 WHEN 0 THEN 'Yes' ELSE 'No' END AS score,
-               number / 40 %% 10 = 0 AS sampled
-        FROM evaluation JOIN (SELECT id, row_number() OVER (ORDER BY id) AS number FROM evaluation) numbered
-            USING (id)
-        ORDER BY number LIMIT %(count)s
+        SELECT evaluation.*, first_line AS number,
+               CASE first_line %% 11 WHEN 0 THEN 'Yes' ELSE 'No' END AS score,
+               first_line / 40 %% 10 = 0 AS sampled
+        FROM evaluation WHERE first_line > %(after)s ORDER BY first_line LIMIT %(count)s
     ) evaluation
 """
 _IN_FORCE = """
     UPDATE evaluation SET review_id = review.id, human_review_status = 'Completed'
-    FROM review WHERE review.evaluation_id = evaluation.id
+    FROM review WHERE review.evaluation_id = evaluation.id AND evaluation.review_id IS NULL
 """
 # The rows that the triggers write, in a few statements. A third of the reviews were blind.
 _BLIND = """
@@ -102,7 +101,12 @@ _BLIND = """
     SELECT evaluation_id, reviewer_id, source_import_id, source_line, blind_scores, submitted_at, stratum_id,
            blind_verdict, judged, judged_verdict, is_sampled, CASE WHEN is_sampled THEN 0.05 ELSE 0.5 END,
            families
-    FROM review WHERE blind_scores IS NOT NULL
+    FROM review
+    WHERE blind_scores IS NOT NULL AND evaluation_id NOT IN (SELECT evaluation_id FROM blind_scores)
+"""
+_FINAL = """
+    UPDATE rating SET final = human FROM rating_cell AS cell
+    WHERE cell.id = cell_id AND evaluation_id = ANY(%(records)s) AND is_blind
 """
 _PAIRS = """
     CREATE TEMPORARY TABLE pair AS
@@ -188,16 +192,9 @@ def _filled(scale: float) -> Run:
         person.groups.add(Group.objects.get(name="reviewer"))
     database.execute(_STRATA, {"run": run.pk})
     database.execute(_COUNTS, {"run": run.pk, "count": records})
-    values = {
-        "people": [person.pk for person in people],
-        "reviewers": REVIEWERS,
-        "flagged": list(run.strata.filter(is_flagged=True).values_list("pk", flat=True)),
-        "others": list(run.strata.filter(is_flagged=False).values_list("pk", flat=True)),
-        "count": max(int(REVIEWS * scale), 300),
-    }
     # Skip the triggers, which would count the reviews one by one.
     database.execute("SET session_replication_role = replica")
-    database.execute(_REVIEWS, values)
+    database.execute(_REVIEWS, _values(run, 0, max(int(REVIEWS * scale), 300)))
     for statement in (_IN_FORCE, _BLIND, _PAIRS, _CELLS, _RATINGS, _REASONS, _CAUSES):
         database.execute(statement)
     database.execute("RESET session_replication_role")
@@ -206,10 +203,30 @@ def _filled(scale: float) -> Run:
     return run
 
 
+def _values(run: Run, after: int, count: int) -> dict[str, object]:
+    people = User.objects.filter(groups__name="reviewer").order_by("pk")
+    strata = {flag: run.strata.filter(is_flagged=flag).order_by("pk") for flag in (True, False)}
+    return {
+        "people": list(people.values_list("pk", flat=True)),
+        "reviewers": REVIEWERS,
+        "flagged": list(strata[True].values_list("pk", flat=True)),
+        "others": list(strata[False].values_list("pk", flat=True)),
+        "after": after,
+        "count": count,
+    }
+
+
 @transaction.atomic
 def _change(run: Run) -> None:
-    """Leave an event, after which figures are computed again."""
-    events.record("rename", actor=None, run=run)
+    """Decide the next three records, one of them after blind scores."""
+    last = run.evaluations.exclude(review=None).order_by("-first_line").first()
+    assert last
+    decided = run.evaluations.filter(first_line__gt=last.first_line).order_by("first_line")[:3]
+    database.execute(_REVIEWS, _values(run, last.first_line, len(decided)))
+    for statement in (_IN_FORCE, _BLIND, _FINAL):
+        database.execute(statement, {"records": [record.pk for record in decided]})
+    for record in decided:
+        events.record("submit", actor=None, evaluation=record)
 
 
 def _figure(name: str, figure: Callable[[], object], *, before: Callable[[], None] = lambda: None) -> Figure:

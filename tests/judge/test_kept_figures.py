@@ -1,7 +1,10 @@
 """Figures stay in memory until their run changes."""
 
 import gc
+import random
 import weakref
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -10,15 +13,26 @@ from django.test.utils import CaptureQueriesContext
 from reviews.audit import events
 from reviews.judge import kept
 from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
+from reviews.judge.flag_precision import measure_flag_precision
 from reviews.judge.funnel import follow_records
+from reviews.judge.leaderboard import rank_models
 from reviews.judge.missed_errors import estimate_missed_errors
+from reviews.judge.planning import plan_reviews
+from reviews.judge.ratings import load_all_ratings
 from reviews.judge.scope import JudgeScope
-from reviews.models import Run, RunCount, StratumCount, User
+from reviews.models import BlindScores, Evaluation, Run, RunCount, StratumCount, User
+from reviews.records.conflicts import Conflict
+from reviews.review.decisions import revise, undo
+from reviews.search import strata
 from tests.support.factories import RunFactory
 from tests.support.population import count_records, rated, stratum
+from tests.support.rubrics import rubric_data
 from tests.support.threads import together
+from tests.support.work import decide, evaluations, lock_in_scores
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+CLARITY, DEPTH = "Clarity", "Depth"
 
 _FORGET_SEALS = """
     SET session_replication_role = replica;
@@ -41,9 +55,32 @@ def run(ana: User) -> Run:
 
 
 @transaction.atomic
-def touch(run: Run) -> None:
+def touch(run: Run, record: Evaluation | None = None) -> None:
     """Leave an event of the run, as each change does."""
-    events.record("rename", actor=None, run=run)
+    events.record("claim" if record else "rename", actor=None, run=run, evaluation=record)
+
+
+def rated_records(run: Run, *tasks: str) -> list[Evaluation]:
+    """Create records with scores by the judge."""
+    scores = {CLARITY: {"score": "No", "justification": ""}, DEPTH: {"score": 4, "justification": ""}}
+    return evaluations(run, tasks=tasks, model_id="o1", aggregated_score="Fail", parsed_rubric_scores=scores)
+
+
+@transaction.atomic
+def lock_in(record: Evaluation, person: User, score: str) -> None:
+    """Lock in blind scores, once for each version of the record."""
+    place = {"source_import": record.source_import, "source_line": record.source_line}
+    if not BlindScores.objects.filter(evaluation=record, reviewer=person, **place).exists():
+        lock_in_scores(record, person, {CLARITY: score})
+    touch(record.run, record)
+
+
+def loads(run: Run) -> list[str]:
+    """Compute figures, and return the ratings that each statement loaded: all, or those of records."""
+    with CaptureQueriesContext(connection) as queries:
+        compare(run)
+    statements = [query["sql"] for query in queries.captured_queries if "string_agg" in query["sql"]]
+    return ["all" if "LATERAL" in sql else "records" for sql in statements]
 
 
 def add_rating(run: Run, ana: User) -> None:
@@ -145,16 +182,120 @@ def test_figures_without_an_event_are_not_kept(ana: User) -> None:
 
 
 def test_least_recently_used_figures_leave_a_full_memory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_MOST_HELD", 2_300)
+    monkeypatch.setattr(kept, "_MOST_HELD", 2_200)
     first, missed = compare(run), estimate_missed_errors(JudgeScope(run))
-    assert first.held == 120
+    assert first.held == 20
     assert compare(run) is first
     other = compare_with_humans(JudgeScope(run, judge="judge-1"))
     assert compare(run) is first
     assert compare_with_humans(JudgeScope(run, judge="judge-1")) is other
     assert estimate_missed_errors(JudgeScope(run)) is missed
-    compare_with_humans(JudgeScope(run, model="o1"))
+    for scope in (JudgeScope(run, model="o1"), JudgeScope(run, template="prompts/judge.txt")):
+        compare_with_humans(scope)
     assert compare(run) is not first
+
+
+def test_ratings_of_changed_records_alone_are_loaded_again(run: Run, ana: User) -> None:
+    [record] = rated_records(run, "1")
+    assert ratings(run) == 20
+    lock_in(record, ana, "Yes")
+    assert loads(run) == ["records", "records"]
+    assert ratings(run) == 21
+    touch(run)
+    assert loads(run) == ["all", "all"]
+
+
+def test_figures_survive_an_event_of_a_record_whose_ratings_stay(run: Run, ana: User) -> None:
+    [record] = rated_records(run, "1")
+    lock_in(record, ana, "Yes")
+    first = load_all_ratings(JudgeScope(run))
+    touch(run, record)
+    assert all(one is first[name] for name, one in load_all_ratings(JudgeScope(run)).items())
+    lock_in(record, User.objects.create(username="cy"), "No")
+    assert load_all_ratings(JudgeScope(run))[None] is not first[None]
+
+
+def test_ratings_of_changed_records_are_loaded_with_the_filters_of_a_scope(
+    run: Run, ana: User, bo: User
+) -> None:
+    records = rated_records(run, "1", "2")
+    scopes = [JudgeScope(run, reviewer=ana), JudgeScope(run, task="2"), JudgeScope(run, judge="judge-2")]
+    assert [len(load_all_ratings(scope)) for scope in scopes] == [1, 0, 0]
+    for record, person in zip(records, (ana, bo), strict=True):
+        lock_in(record, person, "Yes")
+    assert [len(load_all_ratings(scope).get(CLARITY, ())) for scope in scopes] == [1, 1, 0]
+
+
+def test_all_ratings_are_loaded_after_changes_of_many_records(
+    run: Run, ana: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "_MOST_RECORDS", 2)
+    records = rated_records(run, "1", "2", "3")
+    assert ratings(run) == 20
+    for record in records:
+        lock_in(record, ana, "Yes")
+    assert loads(run) == ["all", "all"]
+    assert ratings(run) == 23
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(2, 10))]
+)
+def test_kept_figures_equal_fresh_ones_after_any_history(seed: int, ana: User, bo: User, lea: User) -> None:
+    chance = random.Random(seed)
+    run = RunFactory.create(rubric=rubric_data(CLARITY, DEPTH), blind_share=0.5)
+    records = rated_records(run, *"111223344")
+    strata.recount(run, {})
+    touch(run)
+    scopes = [JudgeScope(run), JudgeScope(run, reviewer=bo), JudgeScope(run, task="1")]
+    for _ in range(15):
+        for _ in range(chance.randint(1, 2)):
+            with suppress(Conflict), transaction.atomic():
+                change(chance, Evaluation.objects.get(pk=chance.choice(records).pk), [ana, bo, lea])
+                transaction.set_rollback(chance.random() < 0.2)
+        scope = chance.choice(scopes)
+        known = figures(scope)
+        with transaction.atomic():
+            assert figures(scope) == known
+
+
+def change(chance: random.Random, record: Evaluation, people: list[User]) -> None:
+    """Change a record, and leave the event that the change of a person has."""
+    person, score = chance.choice(people), chance.choice(["Yes", "No", "Partial"])
+    match chance.choice(["lock in", "submit", "submit", "revise", "undo", "claim", "file", "count"]):
+        case "lock in":
+            lock_in(record, person, score)
+        case "submit":
+            scores = {CLARITY: {"score": score, "justification": "So."}}
+            decide(
+                record, person, scores=scores, origins={CLARITY: "human"}, judged={CLARITY: "No", DEPTH: 4}
+            )
+        case "revise" if record.review:
+            decide(record, record.review.reviewer, by=revise, judged={CLARITY: "No"})
+        case "undo" if record.review:
+            undo(review=record.review)
+        case "file":
+            record.parsed_rubric_scores = {CLARITY: {"score": score, "justification": ""}}
+            record.content_hash = chance.randbytes(16)
+            record.save()
+            touch(record.run)
+        case "count":
+            strata.recount(record.run, {})
+        case _:
+            touch(record.run, record)
+
+
+def figures(scope: JudgeScope) -> list[Any]:
+    """Return figures of all kinds as JSON, apart from counts that need no ratings."""
+    return [
+        compare_with_humans(scope).as_json(),
+        estimate_missed_errors(scope).as_json(),
+        rank_models(scope).as_json(),
+        measure_flag_precision(scope).as_json(),
+        follow_records(scope, compare_with_humans(scope)).as_json(),
+        plan_reviews(scope.run).as_json(),
+    ]
 
 
 def test_funnel_keeps_no_earlier_figures_alive(run: Run) -> None:

@@ -67,7 +67,7 @@ def test_ratings_of_all_criteria_are_loaded_at_once(
 ) -> None:
     [record] = records(run, "1")
     lock_in_scores(record, ana, {CLARITY: "Yes"})
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(4):
         found = load_all_ratings(JudgeScope(run))
     assert {*found} == {None, CLARITY}
     assert [(kind.judge, kind.human) for kind in found[CLARITY].kinds] == [("No", "Yes")]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured
-from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell
+from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell, unpack_clusters
 from reviews.judge.data_summary import counted
 from reviews.judge.drilldown import is_said
 from reviews.judge.rated_run import totals_of_ratings
@@ -300,7 +300,7 @@ class _Group(NamedTuple):
         read = read_verdict if self.criterion is None else read_score
         cell = Cell(self.is_flagged, "", "", "", "")
         kind = RatingKind(cell, not self.is_flagged, read(self.judge), read(self.human))
-        return RatingBatch(kind, self.columns["cluster"].tobytes(), weight=1.0)
+        return RatingBatch(kind, unpack_clusters(self.columns["cluster"].tobytes()), weight=1.0)
 
     @property
     def is_right(self) -> bool:
