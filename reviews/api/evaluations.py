@@ -21,7 +21,7 @@ from reviews.search import indexing, listing
 from reviews.search.filters import FILTERS, Filter, Filters
 from reviews.search.listing import DEFAULT_SORT, SORTS, RecordList
 
-router = Router(tags=["evaluations"])
+router = Router(tags=["records"])
 Sort = QueryEx[str, P(enum=[*SORTS])]
 
 

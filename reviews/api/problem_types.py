@@ -82,18 +82,18 @@ _ALL = (
         "Wait a moment, and send the request again with the same key.",
     ),
     ProblemType(
-        "precondition-failed",
-        412,
-        "Precondition failed",
-        "The record does not have the version that If-Match names.",
-        "Read the record again, and send its new ETag.",
-    ),
-    ProblemType(
         "length-required",
         411,
         "Length required",
         "The file was sent without its size.",
         "Send the header Content-Length.",
+    ),
+    ProblemType(
+        "precondition-failed",
+        412,
+        "Precondition failed",
+        "The record does not have the version that If-Match names.",
+        "Read the record again, and send its new ETag.",
     ),
     ProblemType(
         "protocol-version",

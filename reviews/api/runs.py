@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any, Literal, Self
 
 from django.db import transaction
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse, StreamingHttpResponse
 from ninja import Field, P, QueryEx, Router, Status
 from pydantic import model_validator
 
@@ -202,7 +202,11 @@ def get_judge_drift(
 def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:
     """Return the runs of these names, for a lead."""
     check(request.user, "lead_review")
-    second, first = get_run(run, request.user), get_run(earlier, request.user)
+    second = get_run(run, request.user)
+    try:
+        first = get_run(earlier, request.user)
+    except Http404 as missing:
+        raise Problem(HTTPStatus.NOT_FOUND, str(missing), [("earlier", str(missing))]) from missing
     if first == second:
         reason = "Name another run than the compared one."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, reason, [("earlier", reason)])

@@ -47,7 +47,7 @@ _TAGS = {
     "runs": "Runs with their settings, members, rubric, report and plan.",
     "imports": "Files of records, and uploads that continue after an interruption.",
     "task context": "Questions, reference answers and model responses.",
-    "evaluations": "Records of a run: lists with filters, and single records.",
+    "records": "Records of a run: lists with filters, and single records.",
     "review": "Claims, decisions, drafts and independent reviews.",
     "escalations": "Questions and disagreements, and the answers of leads.",
     "inbox": "Everything that waits for a lead or an admin.",

@@ -54,6 +54,15 @@ class NewSecretOut(SecretOut):
     secret: str = Field(description="Signs the messages, too. It is shown once.")
 
 
+class AttemptOut(Schema):
+    """An attempt to deliver a message."""
+
+    number: int
+    at: dt.datetime
+    status: int | None = Field(description="Of the response; null without one.")
+    reason: str
+
+
 class DeliveryOut(Schema):
     """A message to a webhook."""
 
@@ -64,6 +73,7 @@ class DeliveryOut(Schema):
     state: Literal["waiting", "delivered", "given up"]
     created_at: dt.datetime
     next_attempt_at: dt.datetime | None
+    attempts: list[AttemptOut] = Field(description="The oldest first.")
 
 
 class WebhookIn(Body):
@@ -201,4 +211,5 @@ def _delivery(delivery: WebhookDelivery) -> dict[str, Any]:
         "id": delivery.pk,
         "run": delivery.run.name if delivery.run else None,
         **{name: getattr(delivery, name) for name in names},
+        "attempts": sorted(delivery.attempts.all(), key=lambda attempt: attempt.number),
     }

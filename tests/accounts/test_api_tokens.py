@@ -138,4 +138,5 @@ class TestPages:
         )
         assert [name for name in names if f"<code>{name}</code>" not in shown] == []
         operations = [one for path in api.get_openapi_schema()["paths"].values() for one in path.values()]
-        assert shown.count("Scope review") == sum(one["x-scope"] == "review" for one in operations)
+        assert all(f'id="{one["operationId"]}"' in shown for one in operations)
+        assert shown.count("scope review") == sum(one["x-scope"] == "review" for one in operations)

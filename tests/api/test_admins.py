@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from reviews.accounts import api_tokens
 from reviews.models import ApiToken, ChainCheck, Evaluation, Export, OneTimeLink, User, Webhook
+from reviews.webhooks import deliveries
 from tests.api.conftest import Program, program_of
 from tests.support.factories import EvaluationFactory, ExportFactory
 from tests.support.work import decide
@@ -114,7 +115,11 @@ class TestSite:
         assert listed["id"] == webhook.pk
         assert "secret" not in listed
         sent = of_max.ask("POST", f"webhooks/{webhook.pk}/test").json()
-        assert [one["id"] for one in of_max.get(f"webhooks/{webhook.pk}/deliveries").json()] == [sent["id"]]
+        deliveries.attempt_delivery(sent["id"], 1)
+        (delivery,) = of_max.get(f"webhooks/{webhook.pk}/deliveries").json()
+        (attempt,) = delivery.pop("attempts")
+        assert (delivery["id"], sent["attempts"], attempt["number"]) == (sent["id"], [], 1)
+        assert (attempt["status"], attempt["reason"][:14]) == (None, "No secret can ")
         assert of_max.ask("DELETE", f"webhooks/{webhook.pk}").status_code == 204
         assert of_max.get("webhooks").json() == []
 

@@ -345,6 +345,13 @@ class TestReport:
         ]
         assert {each["outcome"] for each in answer} == {"not shown yet"}
 
+    def test_comparison_names_the_missing_run(self, of_lea: Program) -> None:
+        import_data(TWO)
+        for path, fields in (("evaluations/drift?earlier=none", ["earlier"]), ("none/drift?earlier=one", [])):
+            answer = of_lea.get(f"runs/{path}")
+            assert answer.status_code == 404
+            assert [one["field"] for one in answer.json().get("errors", [])] == fields
+
     @pytest.mark.parametrize("query", ["require=kappa", "require=" + "&require=" * 50])
     def test_report_rejects_invalid_requirement(self, query: str, of_lea: Program) -> None:
         import_data(TWO)

@@ -98,6 +98,17 @@ class NewWebhookSecret(WebhookSecret):
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """An attempt to deliver a message."""
+
+    number: int
+    at: dt.datetime
+    #: Of the response; None without one.
+    status: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
 class Delivery:
     """A message to a webhook."""
 
@@ -108,3 +119,5 @@ class Delivery:
     state: Literal["waiting", "delivered", "given up"]
     created_at: dt.datetime
     next_attempt_at: dt.datetime | None
+    #: The oldest first.
+    attempts: list[Attempt]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
+from django.utils.text import slugify
 from django.views.decorators.http import require_safe
 
 from reviews.api.problem_types import TYPES
@@ -44,6 +45,18 @@ class Operation(NamedTuple):
     problems: list[str]
 
 
+class Group(NamedTuple):
+    """Operations with the same tag."""
+
+    name: str
+    description: str
+    operations: list[Operation]
+
+    @property
+    def anchor(self) -> str:
+        return f"about-{slugify(self.name)}"
+
+
 @require_safe
 def reference(request: Request) -> HttpResponse:
     """Show all operations of the API. The page loads nothing from other sites."""
@@ -64,16 +77,21 @@ def problem_type(request: Request, slug: str) -> HttpResponse:
 def _reference() -> dict[str, Any]:
     schema = api.get_openapi_schema()
     return {
-        "operations": list(_operations(schema)),
+        "groups": [
+            Group(tag["name"], tag["description"], list(_operations(schema, tag["name"])))
+            for tag in schema["tags"]
+        ],
         "problem": _object_members(schema["components"]["schemas"]["Problem"]),
         "types": list(TYPES.values()),
         "schema_url": f"{PREFIX}openapi.json",
     }
 
 
-def _operations(schema: dict[str, Any]) -> Iterator[Operation]:
+def _operations(schema: dict[str, Any], tag: str) -> Iterator[Operation]:
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
+            if operation["tags"] != [tag]:
+                continue
             yield Operation(
                 name=operation["operationId"],
                 method=method.upper(),
