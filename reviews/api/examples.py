@@ -35,6 +35,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     },
     "ResolveConflictsIn": {"keep": "ours", "conflicts": [{"id": 12, "version": 2}]},
     "DrawIn": {"reviewer": "ana", "count": 10, "run": "nightly"},
+    "SelectIn": {"evaluation_ids": ["eval_1", "eval_2"]},
     "StartCheckIn": {"count": 20},
     "AgreeIn": {"note": "Well spotted."},
     "QueueSettings": {"claim_minutes": 30, "due_on": "2026-12-01"},
