@@ -9,13 +9,13 @@ from typing import Unpack
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events
 from reviews.dashboard.selection import WorkSelection
-from reviews.models import Review, Run, SpotCheck, User
+from reviews.models import Evaluation, Review, Run, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
 from reviews.queue import claims
@@ -158,17 +158,13 @@ def pending_checks(actor: User) -> QuerySet[SpotCheck]:
     decisions. A disputed decision waits until a lead has decided.
     """
     theirs = Q(drawn_by=actor) | (Q(drawn_by=None) & ~Q(reviewer=actor))
+    decided = Evaluation.objects.filter(review=OuterRef("review"), is_outdated=False, is_escalated=False)
+    decided = decided.exclude(human_review_status__in=QUEUE_STATUSES)
+    # The planner underestimates a join by both keys, and then sorts all checks for the first page.
     due = SpotCheck.objects.filter(
-        theirs,
-        in_visible_runs(actor),
-        outcome=Outcome.OPEN,
-        run__archived_at=None,
-        review__evaluation__review=F("review"),
-        review__evaluation__is_outdated=False,
-        review__evaluation__is_escalated=False,
+        theirs, Exists(decided), in_visible_runs(actor), outcome=Outcome.OPEN, run__archived_at=None
     )
-    decided = due.exclude(review__evaluation__human_review_status__in=QUEUE_STATUSES)
-    return _loaded(decided)
+    return _loaded(due)
 
 
 def completed_checks(selection: WorkSelection, most: int = LISTED) -> list[SpotCheck]:
@@ -202,5 +198,5 @@ def _complete(
 
 def _loaded(checks: QuerySet[SpotCheck]) -> QuerySet[SpotCheck]:
     """Load everything a page shows, without large columns."""
-    checks = checks.select_related("review__evaluation__run", "review__reviewer", "resolved_by")
+    checks = checks.select_related("run", "review__evaluation__run", "review__reviewer", "resolved_by")
     return checks.defer(*(f"review__evaluation__{column}" for column in LARGE_COLUMNS))

@@ -66,11 +66,17 @@ def navigation(context: RequestContext) -> Navigation:
         )
         own.append(entry("my-activity"))
     if permissions.can(user, "lead_review"):
-        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=Inbox(user).total)]
+        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=_waiting(context, user))]
     if permissions.can(user, "manage_people"):
         admin = [entry(name) for name in places.ADMIN_PAGES]
     own += [entry("preferences"), entry("account")]
     return Navigation(areas, admin, own, area == places.ADMIN)
+
+
+def _waiting(context: RequestContext, user: User) -> int:
+    """Return the number of items in the inbox, which the page of the inbox has counted already."""
+    shown = context.get("inbox")
+    return (shown if isinstance(shown, Inbox) and shown.run is None else Inbox(user)).total
 
 
 @register.simple_tag(takes_context=True)

@@ -4,7 +4,9 @@ import re
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from reviews.dashboard import spot_checks
@@ -150,6 +152,23 @@ def test_unknown_place_leads_to_the_first_item(place: str, as_lea: Client, ana: 
 def opened(client: Client, response: Any) -> str:
     """Return the record that a redirect to an item of the inbox shows."""
     return str(client.get(response["Location"]).context["evaluation"].evaluation_id)
+
+
+def test_checks_are_loaded_by_the_same_queries_for_any_number(
+    as_lea: Client, ana: User, lea: User, algebra: Run
+) -> None:
+    numbers = []
+    for count in (1, 4):
+        for _ in range(count):
+            decide(EvaluationFactory.create(run=algebra), ana)
+        spot_checks.draw(selection=WorkSelection(algebra, reviewer=ana), count=count, actor=lea)
+        with CaptureQueriesContext(connection) as sent:
+            response = as_lea.get(reverse("inbox", query={"kind": "check"}))
+        numbers.append(len(sent))
+    assert len(rows(response)) == 5
+    assert numbers[0] == numbers[1]
+    # The page and its navigation count the items together.
+    assert sum("COUNT(" in query["sql"] for query in sent) == 1
 
 
 class TestPane:
