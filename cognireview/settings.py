@@ -69,6 +69,7 @@ MIDDLEWARE = [
     "reviews.http.health.HealthMiddleware",
     "reviews.views.site.metrics.MetricsMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "cognireview.web.compression.PageCompressionMiddleware",
     "cognireview.operations.logs.RequestMiddleware",
     "reviews.http.client_address.ClientAddressMiddleware",
     "reviews.views.site.metrics.CountingMiddleware",
