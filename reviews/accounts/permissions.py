@@ -3,13 +3,15 @@
 Roles are Django groups. `ROLES` is the complete table; each `migrate` writes it to the database.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Group, Permission
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Manager, OuterRef, Q, QuerySet
+from django.db.models.expressions import RawSQL
 
 from reviews.models import Escalation, Evaluation, Run, User
 
@@ -80,21 +82,23 @@ def loaded_role(user: User) -> str:
 _LOADED, _LOADED_ROLES = "loaded_permissions", "loaded_roles"
 
 
-def permissions_of(person: str) -> ArraySubquery:
-    """Return the expression for the permissions of a role; `person` is the path to the key of its person."""
-    found = Permission.objects.filter(group__user=OuterRef(person), content_type__app_label="reviews")
-    return ArraySubquery(found.order_by().values("codename"))
-
-
 def with_permissions(people: Manager[User]) -> QuerySet[User]:
     """Load roles and permissions of people in the query that loads them: see `loaded_permissions`."""
+    found = Permission.objects.filter(group__user=OuterRef("pk"), content_type__app_label="reviews")
+    permissions = ArraySubquery(found.order_by().values("codename"))
     roles = ArraySubquery(Group.objects.filter(user=OuterRef("pk")).order_by().values("name"))
-    return people.annotate(**{_LOADED: permissions_of("pk"), _LOADED_ROLES: roles})
+    return people.annotate(**{_LOADED: permissions, _LOADED_ROLES: roles})
 
 
-def set_permissions(person: User, names: Iterable[str]) -> None:
-    """Keep permissions that a query loaded with `permissions_of`."""
-    setattr(person, _LOADED, [*names])
+@cache
+def person_statement(key: str) -> tuple[str, list[Any]]:
+    """Return the statement that loads a person as `with_permissions` does, and its parameters.
+
+    `key` is the SQL of the person's key. Every request sends it within another statement, and compiling it
+    takes longer than all other work on it.
+    """
+    statement, values = with_permissions(User.objects).filter(pk=RawSQL(key, ())).query.sql_with_params()  # noqa: S611 (a constant)
+    return statement, list(values)
 
 
 def loaded_permissions(person: User) -> set[str] | None:

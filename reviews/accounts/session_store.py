@@ -6,7 +6,6 @@ the person who logged in, with their permissions.
 
 import time
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any, cast
 
 from allauth.usersessions.models import UserSession
@@ -14,7 +13,6 @@ from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
 from django.contrib.sessions.models import Session
-from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from reviews.accounts import permissions
@@ -66,8 +64,9 @@ class SessionStore(db.SessionStore):
     @prepared_statements()
     def _load_row(self) -> User | None:
         """Return the person of a session that has not ended, without attributes if nobody is known."""
-        statement, values = _load_statement()
-        return next(iter(User.objects.raw(statement, [*values, self.session_key, timezone.now()])), None)
+        people, values = permissions.person_statement("login.user_id")
+        wanted = [*values, self.session_key, timezone.now()]
+        return next(iter(User.objects.raw(_LOAD.format(people=people), wanted)), None)
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         if SESSION_KEY in data:
@@ -107,14 +106,3 @@ class SessionStore(db.SessionStore):
         if _BEGAN not in data:
             return unknown
         return datetime.fromtimestamp(data[_BEGAN], UTC) + settings.SESSION_MAX_LENGTH
-
-
-@cache
-def _load_statement() -> tuple[str, list[Any]]:
-    """Return the statement that loads a session with its person, and its first parameters.
-
-    Every request sends it, and compiling it takes longer than all other work on it.
-    """
-    people = permissions.with_permissions(User.objects).filter(pk=RawSQL("login.user_id", ()))
-    statement, values = people.query.sql_with_params()
-    return _LOAD.format(people=statement), list(values)

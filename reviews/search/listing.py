@@ -22,7 +22,7 @@ from psycopg.errors import QueryCanceled
 
 from reviews.database.pagination import split_page
 from reviews.models import Evaluation, Run, User
-from reviews.models.evaluations import IN_QUEUE, LARGE_COLUMNS, TASK_ORDER
+from reviews.models.evaluations import IN_QUEUE, TASK_ORDER
 from reviews.queue.claims import EVERYTHING
 from reviews.search import indexing
 from reviews.search.filters import Filters
@@ -30,6 +30,16 @@ from reviews.search.hidden_records import hidden_from
 from reviews.search.verdicts import with_judged_scores
 
 PAGE_SIZE = 50
+_PEOPLE = ("claimed_by", "assigned_to", "review__reviewer")
+# The columns that pages and the API show. Reading another one costs a query for each row.
+_LISTED = (
+    *("run", "evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path"),
+    *("aggregated_score", "review_reasons", "human_review_status", "human_reviewer_id"),
+    *("human_review_timestamp", "human_corrected_scores", "created_at", "claimed_by", "claimed_until"),
+    *("claim_is_prefetched", "assigned_to", "priority", "due_on", "is_escalated", "is_outdated"),
+    *("version", "updated_at", "review__reviewer", "review__submitted_at"),
+    *(f"{path}__{name}" for path in _PEOPLE for name in ("username", "first_name", "last_name")),
+)
 # Matches are counted up to this number, and sorted if there are no more.
 MAX_COUNTED = 10_000
 TIME_LIMIT = dt.timedelta(seconds=3)
@@ -269,7 +279,7 @@ def _ordered(rows: QuerySet[Evaluation], order: SortOrder) -> QuerySet[Evaluatio
     """Sort the rows, and load the columns that a page shows."""
     rows = with_judged_scores(rows.annotate(**order.places))
     rows = rows.order_by(*(f"-{name}" if order.descends else name for name in order.places))
-    return rows.select_related("claimed_by", "assigned_to", "review__reviewer").defer(*LARGE_COLUMNS)
+    return rows.select_related(*_PEOPLE).only(*_LISTED)
 
 
 def matching_records(run: Run, filters: Filters, reader: User | None) -> QuerySet[Evaluation]:
