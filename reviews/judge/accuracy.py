@@ -39,7 +39,7 @@ from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.totals import ClusterTotals
 
 BASES: dict[Basis, str] = {
-    "blind": "Blind: the reviewer scored before the judge's scores were shown. Blind ratings stand for all "
+    "blind": "Blind: the reviewer scored before the judge's scores were shown. Blind ratings represent all "
     "records of the run.",
     "assisted": "Assisted: the reviewer saw the judge's scores. Such decisions may overstate the judge's "
     "accuracy, because people tend to agree with a score they see. The figures describe them only.",

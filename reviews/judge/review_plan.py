@@ -2,9 +2,13 @@
 
 The plan sets the share of each cell (`sampling.planned_shares`) and the blind share to 100%. Shares never
 decrease while a plan is served, so that the probability of each record stays known (`sampling.draws`).
+
+The first plan of a run is a guess, so only its first part is served. The next plan knows more.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+from math import ceil
 from typing import NamedTuple
 
 from django.db import connection, transaction
@@ -14,18 +18,24 @@ from reviews.audit import events
 from reviews.judge.cells import Cell
 from reviews.judge.planning import AIMS, NARROWEST, WIDEST, JudgePlan, plan_reviews, points
 from reviews.models import Run, User
+from reviews.queue import allocation
 from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling import draws, planned_shares
 from reviews.sampling.planned_shares import Aim, CellShare, ReviewPlan, current_plan
 
-# By cell: the records that nobody has decided or scored blind, and those among them that are served now.
+# So many blind reviews are served while their number depends on assumed error rates and design effects.
+FIRST_PART = 100
+# By cell: the records that nobody has decided or scored blind, those among them that are served now, and the
+# lowest position of the others.
 _OPEN = """
     SELECT needs_human_review, coalesce(aggregated_score, ''), judge_llm_model, judge_prompt_template_path,
-           coalesce(model_id, ''), count(*),
-           count(*) FILTER (WHERE is_sampled OR (needs_human_review AND priority >= 0 AND %(has_plan)s))
-    FROM evaluation
+           coalesce(model_id, ''), count(*), count(*) FILTER (WHERE is_served),
+           coalesce(min(share_position(%(purpose)s, evaluation_id)) FILTER (WHERE NOT is_served), 0)
+    FROM evaluation CROSS JOIN LATERAL (
+        SELECT is_sampled OR (needs_human_review AND priority >= 0 AND %(has_plan)s) AS is_served
+    ) AS queue
     WHERE run_id = %(run)s AND review_id IS NULL AND CASE
         WHEN needs_human_review OR is_sampled
         THEN human_review_status = ANY(%(queue)s) AND NOT is_escalated
@@ -41,6 +51,8 @@ class _Open(NamedTuple):
     records: int
     #: Those that the queue serves now.
     served: int
+    #: The lowest position of the others, from 0 to 1. An earlier plan may have served those below it.
+    lowest: float
 
 
 def check_request(target: float, aim: str) -> Aim:
@@ -65,8 +77,9 @@ def why_not_blind(run: Run) -> str:
 
 @transaction.atomic
 def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> JudgePlan:
-    """Plan the blind reviews of a run, and serve them first. Returns the plan.
+    """Plan the blind reviews of a run, and serve them first. Returns the plan with the reviews served.
 
+    Without enough blind reviews to know the error rates, only about `FIRST_PART` reviews are served.
     The order of the queue and the sample change at once, or by a job for a large run. `actor=None` is the
     program itself. Raises `InvalidSettings` if there is nothing to plan.
     """
@@ -77,6 +90,7 @@ def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> J
     plan = plan_reviews(run, target, wanted)
     if obstacle := plan.unknown or why_not_blind(run):
         raise InvalidSettings({"target": [obstacle]})
+    plan = _first_part(plan)
     shares = _shares(run, plan)
     before = {name: getattr(run, name) for name in ("blind_share", "sample_share")}
     if run.blind_share < 1:
@@ -116,6 +130,14 @@ def stop_plan(*, run_id: int, actor: User | None) -> Run:
     return run
 
 
+def _first_part(plan: JudgePlan) -> JudgePlan:
+    """Return a plan of fewer reviews while it is based on assumptions."""
+    if not plan.is_design_effect_assumed or plan.more <= FIRST_PART:
+        return plan
+    part = FIRST_PART / plan.more
+    return replace(plan, cells=tuple(replace(one, more=ceil(one.more * part)) for one in plan.cells))
+
+
 def _shares(run: Run, plan: JudgePlan) -> tuple[CellShare, ...]:
     known = _known_shares(run)
     needed = {planned.cell: planned.more for planned in plan.cells}
@@ -126,6 +148,7 @@ def _shares(run: Run, plan: JudgePlan) -> tuple[CellShare, ...]:
         more = _needed_in(cell, needed)
         if more > waiting.served:
             part = (more - waiting.served) / (waiting.records - waiting.served or 1)
+            share = max(share, waiting.lowest)
             share = min(1.0, share + part * (1 - share))
         found.append(CellShare(*cell, round(share, 6)))
     return tuple(found)
@@ -147,6 +170,7 @@ def _open_records(run: Run) -> dict[Cell, _Open]:
     values: dict[str, int | bool | list[str] | str] = {
         "run": run.pk,
         "queue": [*QUEUE_STATUSES],
+        "purpose": allocation.SAMPLE,
         "not_required": NOT_REQUIRED,
         "has_plan": run.review_plan is not None,
     }

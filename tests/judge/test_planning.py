@@ -2,24 +2,28 @@
 
 import json
 from collections import Counter
+from http import HTTPStatus
+from itertools import cycle
 from random import Random
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from reviews.accounts.permissions import Denied
 from reviews.judge import planning, review_plan
 from reviews.judge.planning import JudgePlan, plan_reviews
-from reviews.models import AuditEvent, Evaluation, Run, User
-from reviews.models.evaluations import IN_QUEUE
+from reviews.models import AuditEvent, Evaluation, Rating, Run, User
 from reviews.queue import claims
+from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan
 from tests.support.commands import manage
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum
-from tests.support.work import lock_in_scores
+from tests.support.work import agree, lock_in_scores
 
 pytestmark = pytest.mark.django_db
 
@@ -227,6 +231,19 @@ class TestServe:
         assert {*flagged.values_list("sample_probability", flat=True)} == {None}
         assert AuditEvent.objects.filter(action="stop plan").count() == 1
 
+    def test_plan_after_a_stopped_one_serves_records_that_nobody_has_reviewed(
+        self, imported: Run, lea: User, ana: User
+    ) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        planned = imported.evaluations.filter(needs_human_review=True, priority=NORMAL)
+        for number, one in enumerate(planned):
+            lock_in_scores(one, ana, {"Clarity": "No" if number % 2 else "Yes"})
+        review_plan.stop_plan(run_id=imported.pk, actor=lea)
+        plan = review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.1, aim="run")
+        wanted = sum(one.more for one in plan.cells if one.cell.is_flagged)
+        assert wanted > 3
+        assert planned.filter(blind_scores=None).count() == pytest.approx(wanted, abs=4)
+
     def test_record_that_a_lead_gave_priority_stays_first(self, imported: Run, lea: User) -> None:
         imported.evaluations.filter(needs_human_review=True).update(priority=1)
         review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
@@ -243,32 +260,61 @@ class TestServe:
             review_plan.serve_plan(run_id=imported.pk, actor=ana, target=0.1, aim="run")
 
 
+@pytest.mark.slow
 class TestSimulatedRun:
-    @pytest.mark.slow
-    def test_served_plans_reach_the_target_and_estimate_the_accuracy_of_the_run(
-        self, lea: User, ana: User
-    ) -> None:
-        """A tenth of the unflagged and half of the flagged verdicts are wrong."""
-        run = Run.objects.create(name="evaluations", blind_share=1, sample_share=0.05)
+    """A run whose lead serves plans until the target is reached, and three people who review them."""
+
+    TASKS = 140
+
+    @pytest.fixture
+    def wrong(self) -> set[str]:
+        """Create the run. A tenth of the unflagged and half of the flagged verdicts are wrong."""
         draw, wrong, lines = Random(4), set(), []
-        for number in range(700):
-            is_flagged = number % 5 == 0
+        for number in range(5 * self.TASKS):
+            is_flagged = draw.random() < 0.2
             if draw.random() < (0.5 if is_flagged else 0.1):
                 wrong.add(f"r{number}")
-            kind = {} if is_flagged else CALM
-            lines.append(line(f"r{number}", task_id=f"{number}", **JUDGED_PASS, **kind))
-        import_data(file_of(*lines))
-        for target in (0.12, 0.06, 0.06):
-            review_plan.serve_plan(run_id=run.pk, actor=lea, target=target, aim="run")
-            for one in run.evaluations.filter(IN_QUEUE, priority=NORMAL, blind_scores=None):
-                lock_in_scores(one, ana, {"Clarity": "No" if one.evaluation_id in wrong else "Yes"})
+            scores = {"parsed_rubric_scores": {"Clarity": {"score": "Yes", "justification": ""}}}
+            kind = JUDGED_PASS | scores | ({} if is_flagged else CALM)
+            lines.append(line(f"r{number}", task_id=f"{number // 5}", model_id=f"m{number % 2}", **kind))
+        import_data(file_of(*lines), run="evaluations")
+        return wrong
+
+    def test_served_plans_reach_the_target_with_about_the_promised_reviews(
+        self, wrong: set[str], as_lea: Client, ana: User, bo: User, lea: User
+    ) -> None:
+        run, sent = Run.objects.get(), {"target": "6", "aim": "run"}
+        promised: list[int] = []
+        while (more := plan_reviews(run, 0.06).more) and len(promised) < 6:
+            done = Rating.objects.filter(cell__criterion=None).count()
+            promised.append(done + more)
+            assert as_lea.post(reverse("serve-plan", args=[run.pk]), sent).status_code == HTTPStatus.FOUND
+            run.refresh_from_db()
+            self.review_planned(run, wrong, ana, bo, lea)
         reached = part(plan_reviews(run, 0.06), "run")
-        assert reached.more == 0
+        first, second, *_ = promised
         assert reached.half_width is not None
-        assert reached.half_width < 0.065
-        assert reached.accuracy.value == pytest.approx(1 - len(wrong) / len(lines), abs=0.06)
-        # A simple random sample needs 165 reviews.
-        assert reached.ratings < 200
+        assert reached.half_width <= 0.06
+        # The first plan assumes even odds. Only a part of it is served, and the second plan knows more.
+        assert second < first / 1.5
+        assert reached.ratings == pytest.approx(second, rel=0.25)
+        assert reached.accuracy.value == pytest.approx(1 - len(wrong) / (5 * self.TASKS), abs=0.06)
+        probabilities = Rating.objects.filter(cell__criterion=None).values_list("probability", flat=True)
+        assert sum(1 / one for one in probabilities) == pytest.approx(5 * self.TASKS, rel=0.05)
+
+    def review_planned(self, run: Run, wrong: set[str], *people: User) -> None:
+        """Review the served records in turns, until only deferred ones are left."""
+        for person in cycle(people):
+            record = claims.claim_next(run=run, reviewer=person)
+            if record is None:
+                return
+            if record.priority == DEFERRED:
+                claims.release(evaluation_id=record.pk, actor=person)
+                return
+            score = "No" if record.evaluation_id in wrong else "Yes"
+            given: Any = {"evaluation_id": record.pk, "reviewer": person, "version": record.version}
+            blind_scoring.lock_in(**given, scores={"Clarity": score}, fields=[], active_ms=None)
+            agree(record, person, scores={"Clarity": {"score": score, "justification": ""}})
 
 
 class TestCommand:

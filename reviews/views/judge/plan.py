@@ -87,10 +87,17 @@ def serve(request: Request, run_pk: int) -> HttpResponse:
         except InvalidSettings as invalid:
             form.add_error(None, str(invalid))
         else:
-            messages.success(request, f"The queue now serves {served.more:,} more blind reviews first.")
+            messages.success(request, _success(served))
             return redirect(reverse("judge-plan", args=[run.pk], query={"target": f"{target:g}", "aim": aim}))
     filters = JudgeFilters(JudgeScope(run), (), {})
     return _page(request, filters, form, HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+def _success(plan: JudgePlan) -> str:
+    message = f"The queue now serves {plan.more:,} more blind reviews first."
+    if plan.is_design_effect_assumed:
+        return f"{message} Plan again after them: their error rates decide how many more are needed."
+    return message
 
 
 @require_POST
@@ -118,6 +125,7 @@ def _page(request: Request, filters: JudgeFilters, form: PlanForm, status: HTTPS
     context = {
         "form": form,
         "plan": plan,
+        "first_part": review_plan.FIRST_PART,
         "served": _served(run),
         "obstacle": review_plan.why_not_blind(run) if plan.parts else "",
         "sections": [_section(plan)],
