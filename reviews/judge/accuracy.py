@@ -15,6 +15,7 @@ from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part, figu
 from reviews.judge.after_reveal import AfterReveal
 from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures
 from reviews.judge.cells import Cell, CellRecords, load_cells
+from reviews.judge.computed_once import computes_once
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import shares_loads
@@ -145,7 +146,7 @@ class JudgeVsHuman:
         assisted = load_ratings(self.scope, basis="assisted")
         return (
             *(one for one in self._blind_figures if one.criterion is None),
-            *assisted_figures(None, ScoreCategories.of_verdicts(), assisted),
+            *assisted_figures(assisted, None, ScoreCategories.of_verdicts()),
         )
 
     @cached_property
@@ -159,7 +160,7 @@ class JudgeVsHuman:
         return tuple(
             figures
             for name in names
-            for figures in assisted_figures(name, _scale(self._rubric, name, found[name]), found[name])
+            for figures in assisted_figures(found[name], name, _scale(self._rubric, name, found[name]))
         )
 
     @property
@@ -227,7 +228,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     records = None if unknown else load_cells(scope)
     blind, rubric = load_blind_ratings(scope), run_rubric(scope.run)
     rated = tuple(
-        _rate(name, _scale(rubric, name, blind[name]), blind[name], records, unknown)
+        _rate(blind[name], name, _scale(rubric, name, blind[name]), records, unknown)
         for name in _in_order(rubric, blind)
     )
     return JudgeVsHuman(
@@ -246,7 +247,7 @@ def estimate_accuracy(scope: JudgeScope) -> Estimate:
     """Estimate the accuracy of the verdict over the whole run: the figure of the headline alone."""
     unknown = strata.why_not_counted(scope.run)
     records = None if unknown else load_cells(scope)
-    rated = _rate(None, ScoreCategories.of_verdicts(), load_ratings(scope), records, unknown)
+    rated = _rate(load_ratings(scope), None, ScoreCategories.of_verdicts(), records, unknown)
     return next((part.accuracy for part in rated.parts), undefined(_NO_BLIND))
 
 
@@ -293,8 +294,9 @@ def _scale(rubric: Rubric, criterion: str | None, ratings: Ratings) -> ScoreCate
     )
 
 
+@computes_once
 def _rate(
-    criterion: str | None, scale: ScoreCategories, ratings: Ratings, records: CellRecords | None, unknown: str
+    ratings: Ratings, criterion: str | None, scale: ScoreCategories, records: CellRecords | None, unknown: str
 ) -> "_Blind":
     return _Blind(
         criterion,

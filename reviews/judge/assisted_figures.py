@@ -6,6 +6,7 @@ from functools import cached_property, partial
 
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part
 from reviews.judge.cells import Cell
+from reviews.judge.computed_once import computes_once
 from reviews.judge.rated_run import totals_of_ratings
 from reviews.judge.ratings import Ratings
 from reviews.judge.scales import ScoreCategories
@@ -23,11 +24,15 @@ IS_IN: dict[Part, Callable[[Cell], bool]] = {
 BY_FLAG: tuple[Part, ...] = ("flagged", "unflagged")
 
 
+@computes_once
 def assisted_figures(
-    criterion: str | None, scale: ScoreCategories, ratings: Ratings
-) -> Iterator[AccuracyFigures]:
-    """Yield the figures of a criterion, or of the verdict, for each part with ratings."""
-    assisted = _Assisted(scale, ratings)
+    ratings: Ratings, criterion: str | None, scale: ScoreCategories
+) -> tuple[AccuracyFigures, ...]:
+    """Return the figures of a criterion, or of the verdict, for each part with ratings."""
+    return tuple(_by_part(_Assisted(scale, ratings), criterion))
+
+
+def _by_part(assisted: "_Assisted", criterion: str | None) -> Iterator[AccuracyFigures]:
     for part, is_in in IS_IN.items():
         pairs = assisted.pairs.only(is_in)
         if pairs.kinds:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reviews.judge.cells import Cell
+from reviews.judge.computed_once import computes_once
 from reviews.judge.loading import loads
 from reviews.judge.ratings import NO_RATINGS, RatingKind, Ratings, load_all_ratings
 from reviews.judge.scope import JudgeScope
@@ -31,6 +32,7 @@ def load_blind_ratings(scope: JudgeScope) -> dict[str | None, Ratings]:
     return {name: one if name is None else _with_absent(one, whole) for name, one in found.items()}
 
 
+@computes_once
 def _with_absent(ratings: Ratings, whole: Ratings) -> Ratings:
     """Add the ratings of verdicts whose records do not have the criterion, without scores."""
     if len(ratings) == len(whole):

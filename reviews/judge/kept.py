@@ -237,7 +237,7 @@ def _look(run: Run) -> _State | None:
 def _with(
     changes: tuple[_Change, ...], position: int, records: Collection[int | None]
 ) -> tuple[_Change, ...]:
-    """Add the records of later events, if there are any."""
+    """Append the records of new events, if there are any."""
     if not records:
         return changes
     known = sum(len(change.records or ()) for change in changes)

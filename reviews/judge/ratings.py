@@ -151,6 +151,11 @@ class Ratings:
         return len(self.kind)
 
     @cached_property
+    def computed(self) -> dict[Any, tuple[Any, Any, Any]]:
+        """The last arguments and results of functions: see `computed_once.computes_once`."""
+        return {}
+
+    @cached_property
     def counts(self) -> IntArray:
         """The number of ratings of each kind."""
         return np.bincount(self.kind, minlength=len(self.kinds)).astype(np.int32)
@@ -172,7 +177,7 @@ class Ratings:
 
 @dataclass(frozen=True, eq=False)
 class RatingTable:
-    """The ratings of a criterion, or of the verdict, with what was submitted after the reveal."""
+    """The ratings of a criterion, or of the verdict, with the scores that were submitted after the reveal."""
 
     #: Sorted by their places.
     batches: tuple[RatingBatch, ...]

@@ -5,6 +5,7 @@ from statistics import median
 
 from django.contrib.auth.models import Group
 from django.db import transaction
+from django.db.models import Max
 
 from reviews.audit import events
 from reviews.judge import (
@@ -87,12 +88,12 @@ _REVIEWS = """
         SELECT evaluation.*, first_line AS number,
                CASE first_line %% 11 WHEN 0 THEN 'Yes' ELSE 'No' END AS score,
                first_line / 40 %% 10 = 0 AS sampled
-        FROM evaluation WHERE first_line > %(after)s ORDER BY first_line LIMIT %(count)s
+        FROM evaluation WHERE id > %(after)s ORDER BY id LIMIT %(count)s
     ) evaluation
 """
 _IN_FORCE = """
     UPDATE evaluation SET review_id = review.id, human_review_status = 'Completed'
-    FROM review WHERE review.evaluation_id = evaluation.id AND evaluation.review_id IS NULL
+    FROM review WHERE review.evaluation_id = evaluation.id AND evaluation.id > %(after)s
 """
 # The rows that the triggers write, in a few statements. A third of the reviews were blind.
 _BLIND = """
@@ -102,7 +103,7 @@ _BLIND = """
            blind_verdict, judged, judged_verdict, is_sampled, CASE WHEN is_sampled THEN 0.05 ELSE 0.5 END,
            families
     FROM review
-    WHERE blind_scores IS NOT NULL AND evaluation_id NOT IN (SELECT evaluation_id FROM blind_scores)
+    WHERE blind_scores IS NOT NULL AND evaluation_id > %(after)s
 """
 _FINAL = """
     UPDATE rating SET final = human FROM rating_cell AS cell
@@ -194,8 +195,10 @@ def _filled(scale: float) -> Run:
     database.execute(_COUNTS, {"run": run.pk, "count": records})
     # Skip the triggers, which would count the reviews one by one.
     database.execute("SET session_replication_role = replica")
-    database.execute(_REVIEWS, _values(run, 0, max(int(REVIEWS * scale), 300)))
-    for statement in (_IN_FORCE, _BLIND, _PAIRS, _CELLS, _RATINGS, _REASONS, _CAUSES):
+    values = _values(run, 0, max(int(REVIEWS * scale), 300))
+    for statement in (_REVIEWS, _IN_FORCE, _BLIND):
+        database.execute(statement, values)
+    for statement in (_PAIRS, _CELLS, _RATINGS, _REASONS, _CAUSES):
         database.execute(statement)
     database.execute("RESET session_replication_role")
     database.execute("VACUUM ANALYZE")
@@ -217,14 +220,13 @@ def _values(run: Run, after: int, count: int) -> dict[str, object]:
 
 
 @transaction.atomic
-def _change(run: Run) -> None:
-    """Decide the next three records, one of them after blind scores."""
-    last = run.evaluations.exclude(review=None).order_by("-first_line").first()
-    assert last
-    decided = run.evaluations.filter(first_line__gt=last.first_line).order_by("first_line")[:3]
-    database.execute(_REVIEWS, _values(run, last.first_line, len(decided)))
-    for statement in (_IN_FORCE, _BLIND, _FINAL):
-        database.execute(statement, {"records": [record.pk for record in decided]})
+def _change(run: Run, records: int = 3) -> None:
+    """Decide the next records, every third of them after blind scores."""
+    after = run.reviews.aggregate(last=Max("evaluation"))["last"]
+    decided = run.evaluations.filter(pk__gt=after).order_by("pk")[:records]
+    values = _values(run, after, len(decided)) | {"records": [record.pk for record in decided]}
+    for statement in (_REVIEWS, _IN_FORCE, _BLIND, _FINAL):
+        database.execute(statement, values)
     for record in decided:
         events.record("submit", actor=None, evaluation=record)
 

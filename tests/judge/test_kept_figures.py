@@ -215,6 +215,23 @@ def test_figures_survive_an_event_of_a_record_whose_ratings_stay(run: Run, ana: 
     assert load_all_ratings(JudgeScope(run))[None] is not first[None]
 
 
+def test_blind_figures_survive_an_assisted_decision(run: Run, ana: User, bo: User) -> None:
+    blind, assisted = rated_records(run, "1", "2")
+    lock_in(blind, ana, "Yes")
+    before = compare(run)
+    Evaluation.objects.filter(pk=assisted.pk).update(was_shown=True)
+    decide(Evaluation.objects.get(pk=assisted.pk), bo, judged={CLARITY: "No"})
+    after = compare(run)
+    assert after is not before
+    assert after.ratings["assisted", "run"] == 1
+    assert all(one is other for one, other in zip(before.blind, after.blind, strict=True))
+    lock_in(blind, bo, "No")
+    assert compare(run).blind[0] is not after.blind[0]
+    kept_figures, found = (one.find(None, "assisted", "run") for one in (after, compare(run)))
+    assert kept_figures
+    assert found is kept_figures
+
+
 def test_ratings_of_changed_records_are_loaded_with_the_filters_of_a_scope(
     run: Run, ana: User, bo: User
 ) -> None:
