@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
@@ -167,6 +168,16 @@ class TestModules:
         paths = [*MODULES.values(), *(BASE_DIR / "cognireview").rglob("*.py")]
         lines = {str(path.relative_to(BASE_DIR)): len(path.read_text().splitlines()) for path in paths}
         assert {name: count for name, count in lines.items() if count > LONGEST_MODULE} == {}
+
+    def test_public_classes_of_a_package_have_different_names(self) -> None:
+        places = Counter(
+            (str(path.parent.relative_to(BASE_DIR)), node.name)
+            for path in MODULES.values()
+            if path.parent.name != "commands"  # Django looks for `Command` in each
+            for node in tree(path).body
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        )
+        assert [place for place, classes in places.items() if classes > 1] == []
 
     @pytest.mark.slow
     @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def names_in(path: Path) -> set[str]:
 
 @pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
 def test_document_names_existing_code(document: str) -> None:
-    """A reference is `path/file.py:name`, or a path below the checkout."""
+    """A reference is `path/file.py:name`, a path below the checkout, or a `_NAME` of such a file."""
     text = (BASE_DIR / document).read_text()
     named = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|sql|html|js))(?::([\w.]+))?`", text)
     assert len(named) > 10
@@ -149,6 +149,8 @@ def test_document_names_existing_code(document: str) -> None:
         if not (BASE_DIR / path).exists() or (name and name not in names_in(BASE_DIR / path))
     ]
     assert missing == []
+    known = set().union(*(names_in(BASE_DIR / path) for path, _ in named if path.endswith(".py")))
+    assert {*re.findall(r"`(_[A-Za-z]\w*)`", text)} - known == set()
 
 
 def test_architecture_names_every_package() -> None:

@@ -1,4 +1,4 @@
-"""Permissions by role. `check_x` raises `Denied` with the sentence for pages and API; `can_x` returns a bool.
+"""Permissions by role. `check...` raises `Denied` with the sentence for people; `can...` returns a bool.
 
 Roles are Django groups. `ROLES` is the complete table; each `migrate` writes it to the database.
 """
@@ -66,7 +66,10 @@ def sync_roles(sender: Any, **_: Any) -> None:
 
 
 def role_of(user: User) -> str:
-    """Return the highest role of a user, or an empty string. No query for a user of `with_permissions`."""
+    """Return the highest role of a user, or an empty string.
+
+    Needs no query for a user loaded by `with_permissions`.
+    """
     loaded = getattr(user, _LOADED_ROLES, None)  # of a lazy user, too
     names = set(user.groups.values_list("name", flat=True) if loaded is None else loaded)
     return next((role for role in reversed(ROLES) if role in names), "")

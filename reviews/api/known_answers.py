@@ -49,7 +49,7 @@ class KnownAnswerCheckOut(Schema):
 
 
 class StartCheckIn(Body):
-    """The number of records to draw."""
+    """A new check."""
 
     count: int = Field(ge=1, le=known_answers.MOST_RECORDS)
 

@@ -69,7 +69,7 @@ class CorrectIn(DecisionIn):
     reason: Note = Field(min_length=1)
 
 
-class ReopenIn(Body):
+class ReopenBySpotCheckIn(Body):
     """Why the record goes back to the queue."""
 
     reason: Note = Field(min_length=1)
@@ -151,7 +151,7 @@ def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None
 
 
 @operation(router, "POST", f"{_CHECK}/reopen", scope="review", response=SpotCheckOut, problems=_PROBLEMS)
-def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenIn) -> dict[str, Any]:
+def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotCheckIn) -> dict[str, Any]:
     """Put the record back into the queue."""
     check(request.user, "lead_review")
     found = load_spot_check(check_id, request.user)

@@ -49,7 +49,7 @@ class SecretOut(Schema):
 
 
 class NewSecretOut(SecretOut):
-    """A new secret."""
+    """A new secret. No other response shows it."""
 
     secret: str = Field(description="Signs the messages, too. It is shown once.")
 

@@ -96,7 +96,7 @@ class UndoResult(NamedTuple):
 
 
 def preview(order: BulkOrder) -> BulkPreview:
-    """Count the records that a change would affect. Raises `listing.TooSlow`."""
+    """Count the records that a change would affect. Raises `listing.QueryTooSlow`."""
     with listing.time_limit():
         changes = _changing(order)[: order.most + 1].count()
         claimed = _claimed_by_others(order)

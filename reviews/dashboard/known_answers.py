@@ -48,7 +48,7 @@ class Comparison:
 
 
 @dataclass(slots=True)
-class Agreement:
+class AnswerAgreement:
     """Answers, and how many of them are the same as the known ones."""
 
     same: int = 0
@@ -73,8 +73,8 @@ class ReviewerAccuracy:
 
     reviewer: User
     records: int = 0
-    verdict: Agreement = field(default_factory=Agreement)
-    criteria: dict[str, Agreement] = field(default_factory=lambda: defaultdict(Agreement))
+    verdict: AnswerAgreement = field(default_factory=AnswerAgreement)
+    criteria: dict[str, AnswerAgreement] = field(default_factory=lambda: defaultdict(AnswerAgreement))
 
 
 def visible_checks(reader: User) -> QuerySet[KnownAnswerCheck]:

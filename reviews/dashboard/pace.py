@@ -51,7 +51,7 @@ class Pace(NamedTuple):
         return tuple(sorted({day.weekday() for day in self.days}))
 
 
-class Workload(NamedTuple):
+class WorkPerDay(NamedTuple):
     """Work per day, for the pace now and a week before."""
 
     today: dt.date
@@ -104,14 +104,14 @@ class Workload(NamedTuple):
         return day
 
 
-def decisions_by_day(selection: WorkSelection) -> Workload:
+def decisions_by_day(selection: WorkSelection) -> WorkPerDay:
     """Return the decisions of the last two weeks, whatever the days of the selection."""
     today = utc_today()
     rows = ReviewerDay.objects.filter(selection.in_runs(), day__range=(today - 2 * DAYS * _DAY, today))
-    return Workload(today, dict(rows.values_list("day").annotate(Sum("decisions")).order_by()))
+    return WorkPerDay(today, dict(rows.values_list("day").annotate(Sum("decisions")).order_by()))
 
 
-def records_by_day(runs: Iterable[Run]) -> dict[int, Workload]:
+def records_by_day(runs: Iterable[Run]) -> dict[int, WorkPerDay]:
     """Return the records decided in the last two weeks by the key of each run."""
     today = utc_today()
     rows = RecordDay.objects.filter(run__in=[run.pk for run in runs])
@@ -123,16 +123,16 @@ def records_by_day(runs: Iterable[Run]) -> dict[int, Workload]:
         .order_by()
     ):
         found[run][day] = records
-    return {pk: Workload(today, by_day) for pk, by_day in found.items()}
+    return {pk: WorkPerDay(today, by_day) for pk, by_day in found.items()}
 
 
-def together(workloads: Iterable[Workload]) -> Workload:
+def together(workloads: Iterable[WorkPerDay]) -> WorkPerDay:
     """Add up the work of several runs."""
     sums: dict[dt.date, int] = defaultdict(int)
     for one in workloads:
         for day, done in one.by_day.items():
             sums[day] += done
-    return Workload(utc_today(), sums)
+    return WorkPerDay(utc_today(), sums)
 
 
 class RunPace(NamedTuple):
@@ -140,7 +140,7 @@ class RunPace(NamedTuple):
 
     run: Run
     progress: Progress
-    workload: Workload
+    workload: WorkPerDay
 
 
 def run_paces(runs: QuerySet[Run], chosen: Run | None = None) -> list[RunPace]:

@@ -49,7 +49,7 @@ _BLIND = """
 """
 
 
-class Agreement(NamedTuple):
+class BlindAgreement(NamedTuple):
     """Scores that two sides gave, and how many of them are equal."""
 
     scores: int
@@ -80,9 +80,9 @@ def pair_agreements(selection: WorkSelection) -> list[PairAgreement]:
     return sorted(found, key=lambda pair: (str(pair.one), str(pair.other)))
 
 
-def blind_agreement(selection: WorkSelection) -> Agreement:
+def blind_agreement(selection: WorkSelection) -> BlindAgreement:
     """Count the scores given before the judge's were shown, and those equal to the judge's."""
     with connection.cursor() as cursor:
         cursor.execute(_BLIND, selection.parameters)
         rows = cursor.fetchall()
-    return Agreement(sum(n for *_, n in rows), sum(n for judge, human, n in rows if judge == human))
+    return BlindAgreement(sum(n for *_, n in rows), sum(n for judge, human, n in rows if judge == human))

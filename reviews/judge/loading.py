@@ -29,7 +29,7 @@ def shares_loads(action: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 class Loading(Generic[_P, _T]):
-    """A loading function. See `loads`."""
+    """A function decorated with `loads`."""
 
     def __init__(self, load: Callable[_P, _T]) -> None:
         self._load, self._signature = load, signature(load)

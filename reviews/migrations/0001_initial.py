@@ -1493,7 +1493,7 @@ class Migration(migrations.Migration):
                     "families",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.TextField(),
-                        help_text="Families of the record's flag reasons at the time: keys of `reason_families.Family`.",
+                        help_text="The record's flag reasons at the time: keys of `reason_families.ReasonFamily`.",
                         null=True,
                         size=None,
                     ),
@@ -1897,7 +1897,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("family", models.TextField(help_text="The key of `reasons.Family`.")),
+                ("family", models.TextField(help_text="The key of `reason_families.ReasonFamily`.")),
                 ("reviews", models.BigIntegerField()),
                 ("timed", models.BigIntegerField()),
                 ("active_ms", models.BigIntegerField(help_text="Total over the timed reviews.")),

@@ -111,7 +111,7 @@ class Review(models.Model):
     families = ArrayField(
         models.TextField(),
         null=True,
-        help_text="Families of the record's flag reasons at the time: keys of `reason_families.Family`.",
+        help_text="The record's flag reasons at the time: keys of `reason_families.ReasonFamily`.",
     )
     is_sampled = models.BooleanField(db_default=False, help_text="`Evaluation.is_sampled` at the time.")
     blind_scores = models.JSONField(

@@ -77,7 +77,7 @@ class ReasonCount(models.Model):
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
     reviewer = models.ForeignKey(User, models.CASCADE, related_name="+", db_index=False)
-    family = models.TextField(help_text="The key of `reasons.Family`.")
+    family = models.TextField(help_text="The key of `reason_families.ReasonFamily`.")
     reviews = models.BigIntegerField()
     timed = models.BigIntegerField()
     active_ms = models.BigIntegerField(help_text="Total over the timed reviews.")

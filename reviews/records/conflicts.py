@@ -1,4 +1,7 @@
-"""Conflicts: the data changed before a write, so nothing was saved. Page, API and CLI print `reason`."""
+"""Conflicts: the data changed before a write, so nothing was saved. Page, API and CLI print `reason`.
+
+Views need not catch them: `reviews/http/errors.py` answers each with 409.
+"""
 
 import datetime as dt
 from typing import Any

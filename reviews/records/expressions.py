@@ -51,7 +51,7 @@ class ExpressionError(Exception):
     """An expression that is invalid or has no value for a line. The message says why."""
 
 
-class Budget:
+class ExpressionBudget:
     """Count steps and characters of the expressions of one line. Raises `ExpressionError`."""
 
     def __init__(self, line_bytes: int, longest_line: int) -> None:
@@ -88,7 +88,7 @@ class Budget:
 class _Interpreter(TreeInterpreter):
     """Charge a budget for every step of the evaluation."""
 
-    def __init__(self, budget: Budget, outside: Mapping[str, Any]) -> None:
+    def __init__(self, budget: ExpressionBudget, outside: Mapping[str, Any]) -> None:
         super().__init__(Options(custom_functions=MappingFunctions(budget.spend_on)))
         self._budget = budget
         self._outside = outside
@@ -177,7 +177,9 @@ def _nesting(tree: Any) -> int:
     return depth
 
 
-def value(expression: str, data: Any, budget: Budget, outside: Mapping[str, Any] = _NO_VALUES) -> Any:
+def value(
+    expression: str, data: Any, budget: ExpressionBudget, outside: Mapping[str, Any] = _NO_VALUES
+) -> Any:
     """Evaluate the expression on the data. `outside` has the values of the dollar names.
 
     Raises `ExpressionError`.

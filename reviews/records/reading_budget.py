@@ -16,7 +16,7 @@ class OverBudget(Exception):
     """Reading a text costs more than its length allows, or the text is nested too deeply."""
 
 
-class Budget:
+class ReadingBudget:
     """Count the characters examined while reading a text. Methods raise `OverBudget`."""
 
     def __init__(self, text: str) -> None:

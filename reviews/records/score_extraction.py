@@ -16,7 +16,7 @@ from reviews.records import partial_json
 from reviews.records.json_text import indented
 from reviews.records.latex import double_backslashes
 from reviews.records.patterns import STRING, STRING_BODY
-from reviews.records.reading_budget import Budget, OverBudget
+from reviews.records.reading_budget import OverBudget, ReadingBudget
 from reviews.records.scores import Score, is_score
 
 # Increases when the same text would give different proposals.
@@ -30,7 +30,7 @@ VERSION = 3
 # truncation: the JSON was truncated or invalid, and its parts were parsed one by one.
 STEPS = ("fence", "unwrap", "key case", "backslash", "truncation")
 
-# Nothing is extracted from a text that exceeds these or its `Budget`.
+# Nothing is extracted from a text that exceeds these or its `ReadingBudget`.
 MAX_CHARACTERS = 256 * 1024
 MAX_OBJECTS = 500
 # Longer names and scores are ignored.
@@ -206,7 +206,7 @@ class _Reader:
         self.text = text
         self.parts: list[_Part] = []
         self.unreadable = 0
-        self.budget = Budget(text)
+        self.budget = ReadingBudget(text)
         self._at = 0
         self._since = 0  # the earliest position of the next object's key
         self._sound = 0  # everything before this was parsed

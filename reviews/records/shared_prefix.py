@@ -35,8 +35,8 @@ class PrefixCounter:
     def take(self, line: bytes, record: str | None, *, new: bool) -> bool:
         """Return whether the next line, with this record, repeats the earlier file.
 
-        A line that brings something `new` never does: a record that the run lacks, or more than can be
-        compared.
+        Pass `new` for a line with a record that the run lacks, or with more than can be compared: such a
+        line repeats nothing.
         """
         self.ended = self.ended or new or not self._repeats(line, record)
         self.count += not self.ended

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from reviews.records import expressions
-from reviews.records.expressions import Budget, ExpressionError
+from reviews.records.expressions import ExpressionBudget, ExpressionError
 from reviews.records.mapping import BY_RULES, SCORES, CriteriaMapping, FieldMapping, shorten
 from reviews.records.mapping_functions import content_sha256
 from reviews.records.schema import (
@@ -97,7 +97,9 @@ def translate(line: bytes, limits: Limits, mapping: FieldMapping, number: int | 
     """
     source = read_object(line, limits)
     decided = {name: source.pop(name) for name in HUMAN_FIELDS if name in source}
-    reader = _ExpressionReader(source, Budget(len(line), limits.line_bytes), mapping.outside.values(number))
+    reader = _ExpressionReader(
+        source, ExpressionBudget(len(line), limits.line_bytes), mapping.outside.values(number)
+    )
     values = dict(_values(mapping, reader))
     record = _inherited(source, mapping) if mapping.inherit else {}
     record |= {
@@ -144,7 +146,9 @@ def _content_id(source: Mapping[str, Any]) -> str:
 class _ExpressionReader:
     """Evaluate expressions on a line within one budget."""
 
-    def __init__(self, source: Mapping[str, Any], budget: Budget, outside: Mapping[str, Any]) -> None:
+    def __init__(
+        self, source: Mapping[str, Any], budget: ExpressionBudget, outside: Mapping[str, Any]
+    ) -> None:
         self._source, self._budget = source, budget
         self._outside = {**outside, expressions.RECORD_NAME: source}
 

@@ -85,7 +85,7 @@ class LineReader:
     def verified(self, source_id: int, line: int, evaluation_id: str, line_hash: bytes) -> bytes:
         """Return the line of a record.
 
-        Raises as `line`, and `CorruptData` for another record's line or another version.
+        Raises the errors of `line`, and `CorruptData` for another record's line or another version.
         """
         try:
             found = self.line(source_id, line)

@@ -6,7 +6,7 @@ import pytest
 
 from reviews.dashboard.known_answers import (
     FEWEST_ANSWERS,
-    Agreement,
+    AnswerAgreement,
     ReviewerAccuracy,
     accuracies,
     compare,
@@ -61,17 +61,17 @@ def test_figures_equal_those_counted_by_hand(run: Run, ana: User, bo: User, lea:
     of_ana = found["ana"]
     assert of_ana.records == 6
     # Records 0, 3 and 4 have the same verdict; Clarity is the same on 0, 3, 4; the conclusion on 0, 1, 3, 5.
-    assert of_ana.verdict == Agreement(3, 6)
-    assert of_ana.criteria == {"Clarity": Agreement(3, 6), "Conclusion Accuracy": Agreement(4, 6)}
+    assert of_ana.verdict == AnswerAgreement(3, 6)
+    assert of_ana.criteria == {"Clarity": AnswerAgreement(3, 6), "Conclusion Accuracy": AnswerAgreement(4, 6)}
     assert of_ana.verdict.estimate == wilson(3, 6)
-    assert (found["bo"].records, found["bo"].verdict) == (2, Agreement(2, 2))
+    assert (found["bo"].records, found["bo"].verdict) == (2, AnswerAgreement(2, 2))
 
 
 def test_few_answers_give_no_share() -> None:
-    few = Agreement(2, FEWEST_ANSWERS - 1).estimate
+    few = AnswerAgreement(2, FEWEST_ANSWERS - 1).estimate
     assert (few.value, few.low, few.n) == (None, None, FEWEST_ANSWERS - 1)
     assert str(few) == "2 of 4: too few answers for a share."
-    enough = Agreement(4, 5).estimate
+    enough = AnswerAgreement(4, 5).estimate
     assert enough.value == 0.8
     assert enough.low == pytest.approx(0.376, abs=0.001)
     assert enough.high == pytest.approx(0.964, abs=0.001)
@@ -83,8 +83,8 @@ def test_criterion_that_only_one_person_scored_differs(run: Run, ana: User, lea:
     decide(record, lea, scores=PASS)
     decide(now(record), ana, scores={"Clarity": PASS["Clarity"]})
     assert figures(check)["ana"].criteria == {
-        "Clarity": Agreement(1, 1),
-        "Conclusion Accuracy": Agreement(0, 1),
+        "Clarity": AnswerAgreement(1, 1),
+        "Conclusion Accuracy": AnswerAgreement(0, 1),
     }
 
 
@@ -97,7 +97,7 @@ def test_figures_stay_after_the_end(run: Run, ana: User, bo: User, lea: User) ->
     # Bo had the record open, and adds a review with the decision in view.
     decide(now(record), bo, by=independent_reviews.add)
     check.refresh_from_db()
-    assert {name: one.verdict for name, one in figures(check).items()} == {"ana": Agreement(0, 1)}
+    assert {name: one.verdict for name, one in figures(check).items()} == {"ana": AnswerAgreement(0, 1)}
 
 
 def test_undone_answers_do_not_count(run: Run, ana: User, bo: User, lea: User) -> None:

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from django.utils import timezone
 
-from reviews.dashboard.pace import Workload, decisions_by_day, records_by_day, run_paces, together
+from reviews.dashboard.pace import WorkPerDay, decisions_by_day, records_by_day, run_paces, together
 from reviews.dashboard.selection import WorkSelection, utc_today
 from reviews.models import RecordDay, Run, User
 from reviews.queue.members import configure_members
@@ -18,9 +18,9 @@ MONDAY = dt.date(2026, 3, 2)
 DAY = dt.timedelta(days=1)
 
 
-def workload(*counts: int, today: dt.date = MONDAY) -> Workload:
+def workload(*counts: int, today: dt.date = MONDAY) -> WorkPerDay:
     """Return work on the days before today, from the newest back, where the first count is today's."""
-    return Workload(today, {today - number * DAY: count for number, count in enumerate(counts)})
+    return WorkPerDay(today, {today - number * DAY: count for number, count in enumerate(counts)})
 
 
 class TestPace:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.dashboard.reviewer_pairs import Agreement, blind_agreement, pair_agreements
+from reviews.dashboard.reviewer_pairs import BlindAgreement, blind_agreement, pair_agreements
 from reviews.dashboard.selection import WorkSelection, utc_today
 from reviews.models import Evaluation, Run, User
 from reviews.records.status import COMPLETED
@@ -54,6 +54,6 @@ def test_pair_agreement_leaves_out_records_in_the_queue_and_hidden_runs(
 
 def test_blind_agreement_compares_with_the_judge(run: Run, ana: User, bo: User) -> None:
     scored(run, (ana, "Yes", "Yes"), (bo, "Yes", "No"))
-    assert blind_agreement(WorkSelection()) == Agreement(4, 3)
-    assert blind_agreement(WorkSelection(hidden_runs=(run.pk,))) == Agreement(0, 0)
-    assert blind_agreement(WorkSelection(last=utc_today().replace(year=2020))) == Agreement(0, 0)
+    assert blind_agreement(WorkSelection()) == BlindAgreement(4, 3)
+    assert blind_agreement(WorkSelection(hidden_runs=(run.pk,))) == BlindAgreement(0, 0)
+    assert blind_agreement(WorkSelection(last=utc_today().replace(year=2020))) == BlindAgreement(0, 0)

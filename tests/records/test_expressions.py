@@ -6,7 +6,7 @@ import tracemalloc
 import pytest
 
 from reviews.records import expressions, mapping
-from reviews.records.expressions import Budget, ExpressionError
+from reviews.records.expressions import ExpressionBudget, ExpressionError
 from reviews.records.mapping import MappingError
 from reviews.records.schema import Limits, LineError
 from reviews.records.translation import translate
@@ -34,7 +34,7 @@ HOSTILE = (
 class TestBudget:
     @pytest.mark.parametrize("expression", HOSTILE)
     def test_expression_that_multiplies_is_stopped(self, expression: str) -> None:
-        budget = Budget(len(LINE), Limits().line_bytes)
+        budget = ExpressionBudget(len(LINE), Limits().line_bytes)
         expressions.compiled(expression)
         tracemalloc.start()
         with pytest.raises(ExpressionError, match="that a line of this size allows"):
@@ -58,7 +58,7 @@ class TestBudget:
     @pytest.mark.slow
     def test_budget_grows_with_the_line(self) -> None:
         data = {"a": [{"b": "x" * 50, "c": [1, 2]}] * 20_000}
-        budget = Budget(len(json.dumps(data)), Limits().line_bytes)
+        budget = ExpressionBudget(len(json.dumps(data)), Limits().line_bytes)
         assert len(expressions.value("a[?b].{d: b, e: c} | [*].[d, e]", data, budget)) == 20_000
 
 

@@ -14,7 +14,7 @@ from reviews.exports.jsonl import Form
 from reviews.imports import importer
 from reviews.models import Evaluation, Import, Run, User
 from reviews.records import expressions, mapping
-from reviews.records.expressions import Budget, ExpressionError
+from reviews.records.expressions import ExpressionBudget, ExpressionError
 from reviews.records.mapping import FieldMapping, MappingError, Outside
 from reviews.records.schema import LineError
 from reviews.records.translation import read_line
@@ -31,7 +31,7 @@ def mapped(fields: dict[str, str] | None = None, **parts: Any) -> FieldMapping:
 
 
 def value(expression: str, data: Any = None, outside: dict[str, Any] | None = None) -> Any:
-    return expressions.value(expression, data, Budget(1000, 1000), outside or {})
+    return expressions.value(expression, data, ExpressionBudget(1000, 1000), outside or {})
 
 
 def import_mapped(how: FieldMapping, *lines: bytes, name: str = "first.jsonl") -> Import:
@@ -156,7 +156,7 @@ class TestFunctions:
     def test_hashing_spends_the_budget(self) -> None:
         hashes = ", ".join(["sha256(@)"] * 40)
         with pytest.raises(ExpressionError, match="builds more than"):
-            expressions.value(f"[{hashes}]", "x" * 10_000, Budget(10_000, 10_000))
+            expressions.value(f"[{hashes}]", "x" * 10_000, ExpressionBudget(10_000, 10_000))
 
 
 class TestContentId:

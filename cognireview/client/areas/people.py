@@ -74,7 +74,7 @@ class Invitations(Area[B]):
 
     @call
     async def renew(self, invitation_id: int) -> NewInvitation:
-        """Replace an invitation by one with another address and a new term."""
+        """Replace an invitation by one with a new link and expiry date."""
         return await self._transport.send(operations.RENEW_INVITATION, link_id=invitation_id)
 
     @call

@@ -8,7 +8,7 @@ from django.urls import reverse
 from reviews.dashboard import pace as team_pace
 from reviews.dashboard import reviewer_pairs
 from reviews.dashboard.daily_counts import criterion_overrides
-from reviews.dashboard.pace import Pace, Workload
+from reviews.dashboard.pace import Pace, WorkPerDay
 from reviews.dashboard.reviewer_activity import DEFINITIONS, median_active_time
 from reviews.dashboard.selection import WorkSelection, utc_today
 from reviews.views.dashboard.filters import DashboardFilters
@@ -97,14 +97,14 @@ def _window(pace: Pace) -> str:
     return "in the 7 days before today" if pace.first != pace.last else "today so far"
 
 
-def _finish(left: int, records: Workload, url: str) -> KeyFigure:
+def _finish(left: int, records: WorkPerDay, url: str) -> KeyFigure:
     cell, pace = finish_cell(left, records, url), records.pace_before
     earlier = records.finish(left, pace) if pace.days and left else None
     trend = f"{day_words(earlier)} at the pace of the week before" if earlier else ""
     return KeyFigure("finish", "Expected finish", cell, trend)
 
 
-def finish_cell(left: int, records: Workload, url: str = "") -> Cell:
+def finish_cell(left: int, records: WorkPerDay, url: str = "") -> Cell:
     """Return the day on which `left` records will be finished, with the pace that it assumes."""
     pace = records.pace
     if not left:

@@ -5,7 +5,7 @@ from django.urls import reverse
 from reviews.dashboard.known_answers import (
     DEFINITION,
     FEWEST_ANSWERS,
-    Agreement,
+    AnswerAgreement,
     Comparison,
     accuracies,
     compare,
@@ -113,7 +113,7 @@ def _differing(one: Comparison) -> str:
     return ", ".join(criterion_title(name) for name, is_same in one.criteria.items() if not is_same) or "none"
 
 
-def _agreement(of: Agreement | None) -> Cell:
+def _agreement(of: AnswerAgreement | None) -> Cell:
     if not of or not of.answers:
         return NOTHING
     if of.answers < FEWEST_ANSWERS:

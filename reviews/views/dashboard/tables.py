@@ -36,11 +36,6 @@ from reviews.views.tables import (
     words,
 )
 
-SIGNALS_NOT_VERDICTS = (
-    "These are signals, not verdicts. There may be good reasons behind any number: read the records before "
-    "talking to the reviewer."
-)
-
 
 def _figure(
     name: str, title: str, *, notes: str = "", help_of: str = "", parts: tuple[str, ...] = ()

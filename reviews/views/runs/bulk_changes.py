@@ -59,7 +59,7 @@ class ShareRow(NamedTuple):
     days: float | None
 
 
-class Entered(NamedTuple):
+class EnteredOrder(NamedTuple):
     """An action as entered."""
 
     action: str
@@ -87,7 +87,7 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
             try:
                 change = bulk_changes.apply(entered.order, request.user)
             except SplitRefused as refused:
-                entered = Entered(entered.action, None, str(refused))
+                entered = EnteredOrder(entered.action, None, str(refused))
             else:
                 messages.success(request, _confirmation(change))
                 return redirect(_change_address(run, filters))
@@ -131,21 +131,21 @@ class _Invalid(Exception):
     """The entries are invalid. The message is a sentence, or empty if something is missing."""
 
 
-def _read(run: Run, filters: Filters, sent: QueryDict) -> Entered:
+def _read(run: Run, filters: Filters, sent: QueryDict) -> EnteredOrder:
     """Read the requested action."""
     action = sent.get("kind", "")
     if action not in ACTIONS:
-        return Entered(Kind.ASSIGN, None)
+        return EnteredOrder(Kind.ASSIGN, None)
     if action == CHECK:
-        return Entered(CHECK, None)
+        return EnteredOrder(CHECK, None)
     if action == Kind.ASSIGN and sent.get("to") == NOBODY:
         action = UNASSIGN
     kind = Kind.ASSIGN if action == UNASSIGN else Kind(action)
     try:
         values = _READERS[action](run, sent) if action in _READERS else {}
     except _Invalid as invalid:
-        return Entered(action, None, str(invalid))
-    return Entered(action, BulkOrder(run, filters, kind, selected=_selected(sent), **values))
+        return EnteredOrder(action, None, str(invalid))
+    return EnteredOrder(action, BulkOrder(run, filters, kind, selected=_selected(sent), **values))
 
 
 def _selected(sent: QueryDict) -> tuple[int, ...] | None:
@@ -221,7 +221,7 @@ _READERS: dict[str, Callable[[Run, QueryDict], dict[str, Any]]] = {
 
 
 def _context(
-    request: Request, run: Run, filters: Filters, entered: Entered, sent: QueryDict
+    request: Request, run: Run, filters: Filters, entered: EnteredOrder, sent: QueryDict
 ) -> dict[str, Any]:
     selected = _selected(sent)
     scope = [("list", filters.query_string), *(("record", str(key)) for key in selected or ())]

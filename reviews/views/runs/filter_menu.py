@@ -82,7 +82,7 @@ def sizes(progress: Progress) -> dict[str, int]:
     }
 
 
-class Entered(NamedTuple):
+class EnteredFilters(NamedTuple):
     """A list, the text of its search field, and sentences about invalid input."""
 
     view: RecordList
@@ -90,7 +90,7 @@ class Entered(NamedTuple):
     problems: list[str]
 
 
-def read(run: Run, reader: User, sent: QueryDict) -> Entered:
+def read(run: Run, reader: User, sent: QueryDict) -> EnteredFilters:
     """Read a query string, with the filters in the text of the search field."""
     query = sent.copy()
     text = " ".join(query.pop(FIND, []))
@@ -105,10 +105,10 @@ def read(run: Run, reader: User, sent: QueryDict) -> Entered:
     for name, value in found.pairs:
         query.appendlist(name, value)
     view = RecordList.parse(query)
-    return Entered(view, text, [*found.problems, *view.problems])
+    return EnteredFilters(view, text, [*found.problems, *view.problems])
 
 
-def finder(run: Run, progress: Progress, entered: Entered) -> Finder:
+def finder(run: Run, progress: Progress, entered: EnteredFilters) -> Finder:
     """Describe the filters of a list."""
     view, offered = entered.view, _offered(run)
     words = view.filters.values_of("q")

@@ -45,7 +45,7 @@ class Operation(NamedTuple):
     problems: list[str]
 
 
-class Group(NamedTuple):
+class OperationGroup(NamedTuple):
     """Operations with the same tag."""
 
     name: str
@@ -78,7 +78,7 @@ def _reference() -> dict[str, Any]:
     schema = api.get_openapi_schema()
     return {
         "groups": [
-            Group(tag["name"], tag["description"], list(_operations(schema, tag["name"])))
+            OperationGroup(tag["name"], tag["description"], list(_operations(schema, tag["name"])))
             for tag in schema["tags"]
         ],
         "problem": _object_members(schema["components"]["schemas"]["Problem"]),

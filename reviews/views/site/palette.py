@@ -28,7 +28,7 @@ class Found(NamedTuple):
     note: str = ""
 
 
-class Group(NamedTuple):
+class MatchingRows(NamedTuple):
     """The rows of a kind that match."""
 
     title: str
@@ -53,16 +53,16 @@ def _readable(text: str) -> str:
     return text[:_LONGEST].encode("utf-8", "ignore").decode().replace("\0", "").strip()
 
 
-def _runs(request: Request, words: str) -> Group:
+def _runs(request: Request, words: str) -> MatchingRows:
     runs = Run.objects.visible_to(request.user).filter(name__icontains=words)
     newest = runs.order_by(F("archived_at").desc(nulls_first=True), "-created_at", "-pk")[:MOST]
-    return Group(
+    return MatchingRows(
         "Runs",
         [Found(run.name, _url("run", run.pk), "archived" if run.archived_at else "") for run in newest],
     )
 
 
-def _records(request: Request, words: str) -> Group:
+def _records(request: Request, words: str) -> MatchingRows:
     """Find records by their evaluation id or task id, exactly, each by its index."""
     named = words.lower().removeprefix("task").strip()
     task = words[len(words) - len(named) :] if named else words
@@ -74,18 +74,18 @@ def _records(request: Request, words: str) -> Group:
         .exclude(pk__in=[one.pk for one in found])
         .order_by("-run", "model_id")[:MOST]
     )
-    return Group(
+    return MatchingRows(
         "Records", [Found(one.title, _url("evaluation", one.pk), one.run.name) for one in found[:MOST]]
     )
 
 
-def _people(request: Request, words: str) -> Group:
+def _people(request: Request, words: str) -> MatchingRows:
     """Find people, for leads and admins."""
     if not can(request.user, "lead_review"):
-        return Group("People", [])
+        return MatchingRows("People", [])
     page = "person" if can(request.user, "manage_people") else "reviewer-activity"
     people = people_with_role().filter(Q(username__icontains=words))[:MOST]
-    return Group("People", [Found(person.name, _url(page, person.pk)) for person in people])
+    return MatchingRows("People", [Found(person.name, _url(page, person.pk)) for person in people])
 
 
 def _url(name: str, key: int) -> str:
