@@ -25,8 +25,8 @@ from reviews.search import strata
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
-# The ratings and records that kept figures may hold, about 25 bytes each. The last figures always stay.
-_MOST_HELD = 4_000_000
+# The ratings and records that kept figures may hold, about 35 bytes each. The last figures always stay.
+_MOST_HELD = 3_000_000
 # The number assumed for figures without `held`.
 _USUAL = 2_000
 # After more events, figures count as changed without a search for events of their run.

@@ -156,7 +156,7 @@ _CAUSES = """
 def figures(scale: float) -> Iterator[Figure]:
     """Yield each figure of the whole run, then of one judge, and the report with all of them.
 
-    Each is measured after a change of the run, and the report also without one.
+    Each is measured after three decisions, and the report also without one.
     """
     run = _filled(scale)
     for name, scope in (("", JudgeScope(run)), (", one judge", JudgeScope(run, judge=ONE_JUDGE))):
