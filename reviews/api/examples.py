@@ -25,6 +25,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "CorrectIn": {**_DECISION, "reason": "The sum is wrong."},
     "EscalationIn": {"kind": "question", "note": "Does a missing unit count as an error?"},
     "ReopenIn": {"reason": "The reference answer was wrong."},
+    "ReopenBySpotCheckIn": {"reason": "The justification misses the last step."},
     "RestoreIn": {"restored": 1, "reason": "Version 2 was meant for another record."},
     "DraftIn": {"revision": 2, "entries": [{"criterion": "Clarity", "score": "Yes"}], "comments": ""},
     "UndoIn": {"event": 1041},
