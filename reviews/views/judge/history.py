@@ -43,7 +43,9 @@ _HELP = (
     f"first.\n\n{DEFINITION}"
 )
 _ONLY_ONE = "No other run that you can see has the same judge, prompt or criteria."
-_OTHER_RECORDS = "The runs may have other records. Compare shows the difference on the same responses."
+_OTHER_RECORDS = (
+    "The runs may have different records. The page Compare shows the difference on the same responses."
+)
 # Choosing runs sends this parameter, so that a choice of none differs from no choice.
 _PICKED = "pick"
 
@@ -118,7 +120,8 @@ def _notes(found: History) -> Iterator[str]:
         yield _OTHER_RECORDS
     for point in found.points:
         if point.changes:
-            yield f"{point.run.name}: {' '.join(change.sentence for change in point.changes)}"
+            changes = " ".join(change.sentence for change in point.changes)
+            yield f"“{point.run.name}” differs from the run before it. {changes}"
     for point in found.points:
         if point.accuracy.value is None:
             yield f"{point.run.name}: {point.accuracy.why}"
