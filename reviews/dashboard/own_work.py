@@ -4,6 +4,7 @@ Each query reads rows of one person through an index, and counts at most `MAX_CO
 """
 
 import datetime as dt
+from collections.abc import Collection
 from typing import NamedTuple
 
 from django.db.models import Count, Q, QuerySet
@@ -14,6 +15,8 @@ from reviews.models.evaluations import CLAIMED, IN_QUEUE, LARGE_COLUMNS
 from reviews.records.status import QUEUE_STATUSES
 
 MAX_COUNTED = 1_000
+# Runs that the reader may see, as a query or loaded.
+Runs = QuerySet[Run] | Collection[Run]
 # Records to continue that a page lists.
 MAX_LISTED = 5
 
@@ -44,7 +47,7 @@ class WaitingCounts(NamedTuple):
     skipped: int
 
 
-def unfinished_records(reviewer: User, runs: QuerySet[Run]) -> list[Unfinished]:
+def unfinished_records(reviewer: User, runs: Runs) -> list[Unfinished]:
     """Return the records of these runs that the reviewer can continue: claimed ones first, then by draft."""
     mine = Evaluation.objects.filter(CLAIMED & IN_QUEUE, claimed_by=reviewer, claim_is_prefetched=False)
     claimed = list(_shown(mine.filter(run__in=runs)).order_by("-claimed_until")[: 2 * MAX_LISTED])
@@ -75,7 +78,7 @@ def done_counts(reviewer: User, now: dt.datetime) -> DoneCounts:
     return DoneCounts(**counted)
 
 
-def waiting_counts(reviewer: User, runs: QuerySet[Run]) -> WaitingCounts:
+def waiting_counts(reviewer: User, runs: Runs) -> WaitingCounts:
     """Count the records of these runs that are assigned to the reviewer, and those they have skipped."""
     assigned = Evaluation.objects.filter(IN_QUEUE, assigned_to=reviewer, is_escalated=False, run__in=runs)
     skipped = Skip.objects.filter(
@@ -87,14 +90,14 @@ def waiting_counts(reviewer: User, runs: QuerySet[Run]) -> WaitingCounts:
     return WaitingCounts(assigned[:MAX_COUNTED].count(), skipped[:MAX_COUNTED].count())
 
 
-def latest_run(reviewer: User, runs: QuerySet[Run]) -> Run | None:
+def latest_run(reviewer: User, runs: Runs) -> Run | None:
     """Return the run of the reviewer's latest decision in these runs."""
     latest = Review.objects.filter(reviewer=reviewer, run__in=runs).select_related("run").order_by("-pk")
     made = latest.only("run").first()
     return made.run if made else None
 
 
-def open_conflicts(runs: QuerySet[Run]) -> dict[int, int]:
+def open_conflicts(runs: Runs) -> dict[int, int]:
     """Count the open conflicts with files by the keys of these runs."""
     waiting = FileConflict.objects.filter(outcome=FileConflict.Outcome.OPEN, run__in=runs)
     return dict(waiting.values_list("run").annotate(Count("pk")))

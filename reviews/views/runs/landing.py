@@ -51,7 +51,7 @@ class Landing(NamedTuple):
 def load(request: Request, progress: Mapping[Run, Progress]) -> Landing:
     """Load the reader's own work in the runs that `progress` has."""
     reader = request.user
-    runs = Run.objects.visible_to(reader).filter(archived_at=None)
+    runs = [*progress]
     unfinished = own_work.unfinished_records(reader, runs)
     run = run_to_review(unfinished, own_work.latest_run(reader, runs), progress)
     keys = {one.pk for one in progress}
@@ -86,6 +86,6 @@ def _has_work(counts: Progress) -> bool:
 def _for_leads(request: Request, progress: Mapping[Run, Progress]) -> list[LeadItem]:
     if not can(request.user, "lead_review"):
         return []
-    conflicts = own_work.open_conflicts(Run.objects.visible_to(request.user).filter(archived_at=None))
+    conflicts = own_work.open_conflicts([*progress])
     found = (LeadItem(run, one.escalated, conflicts.get(run.pk, 0)) for run, one in progress.items())
     return [one for one in found if one.escalated or one.conflicts][:MAX_LISTED]
