@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from django.db import connection
 
-from reviews.models import FacetCount, Run
+from reviews.models import Run
 from reviews.records.scores import criterion_title
 from reviews.search import facets, strata
 from reviews.search.filters import FILTERS
@@ -64,10 +64,17 @@ _COUNTS = """
     GROUP BY GROUPING SETS ((judge_llm_model), (judge_prompt_template_path), (model_id), (verdict))
 """
 _COUNTED = ("judge", "template", "model", "verdict")
+# Those of the first values of each filter, as `_FACETS` offers them.
+_FACET_COUNTS = """
+    SELECT wanted.name, value, evaluations FROM unnest(%s::text[]) AS wanted(name) CROSS JOIN LATERAL (
+        SELECT value, evaluations FROM facet_count
+        WHERE run_id = %s AND facet_count.name = wanted.name ORDER BY value LIMIT %s
+    ) AS first
+"""
 
 
 def option_counts(run: Run) -> dict[str, dict[str, int]]:
-    """Return the numbers of records in a run by filter and value, of filters that are counted at import.
+    """Return the numbers of records in a run by filter and offered value, of filters counted at import.
 
     Empty while a run is not completely counted. In a run with blind reviews, filters by the judge's output
     have no counts, and in a run with random samples flag reasons have none.
@@ -80,8 +87,9 @@ def option_counts(run: Run) -> dict[str, dict[str, int]]:
         for *values, number in cursor.fetchall():
             [(name, value)] = [pair for pair in zip(_COUNTED, values, strict=True) if pair[1] is not None]
             counts[name][value or (facets.NO_VERDICT if name == "verdict" else "")] = int(number)
-    for name, value, number in FacetCount.objects.filter(run=run).values_list("name", "value", "evaluations"):
-        counts.setdefault(name, {})[value] = number
+        cursor.execute(_FACET_COUNTS, [list(FILTERS), run.pk, MAX_OPTIONS])
+        for name, value, number in cursor.fetchall():
+            counts.setdefault(name, {})[value] = number
     return {name: known for name, known in counts.items() if not _is_hidden(run, name)}
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reviews.models import Run
+from reviews.models import FacetCount, Run
 from reviews.search import filter_options
 from tests.support.factories import EvaluationFactory, RunFactory
 
@@ -27,3 +27,11 @@ def test_tasks_are_found_by_prefix(run: Run) -> None:
     assert filter_options.task_ids(run, "55", 10) == ["55", "5500"]
     assert filter_options.task_ids(run, "5", 2) == ["5493", "55"]
     assert filter_options.task_ids(run, "x", 10) == []
+
+
+def test_counts_are_read_of_offered_values_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RunFactory.create(blind_share=0)
+    for value in ("c", "a", "b"):
+        FacetCount.objects.create(run=run, name="reason", value=value, evaluations=1)
+    monkeypatch.setattr(filter_options, "MAX_OPTIONS", 2)
+    assert filter_options.option_counts(run)["reason"] == {"a": 1, "b": 1}
