@@ -166,9 +166,9 @@ def keeps_counts(
 
 
 def keeps_ratings(
-    update: Callable[Concatenate[_T, frozenset[int], JudgeScope, _P], _T],
+    load_again: Callable[Concatenate[_T, frozenset[int], JudgeScope, _P], _T],
 ) -> Callable[[Callable[Concatenate[JudgeScope, _P], _T]], Callable[Concatenate[JudgeScope, _P], _T]]:
-    """Do the same for a function that loads ratings. `update` loads those of some records again."""
+    """Do the same for a function that loads ratings. `load_again` loads those of some records again."""
 
     def renew(
         kept: _Kept, state: _State, scope: JudgeScope, /, *args: _P.args, **options: _P.kwargs
@@ -176,7 +176,7 @@ def keeps_ratings(
         records = state.changed_since(kept.state)
         if records is None:
             return None
-        return update(kept.value, records, scope, *args, **options) if records else kept.value
+        return load_again(kept.value, records, scope, *args, **options) if records else kept.value
 
     return lambda compute: _keeps(compute, renew)
 
