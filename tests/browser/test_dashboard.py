@@ -25,6 +25,7 @@ def dashboard(page: Page, live_server: LiveServer, lea: User, ana: User, bo: Use
         decide(EvaluationFactory.create(run=run), reviewer)
     open_runs(page, live_server.url, lea)
     page.get_by_role("link", name="Dashboard", exact=True).click()
+    page.wait_for_url("**/dashboard/")  # with its styles, which decide on widths
     return page
 
 
@@ -67,6 +68,7 @@ def many(page: Page, live_server: LiveServer, lea: User) -> Page:
     run.evaluations.update(human_review_status="Completed")
     open_runs(page, live_server.url, lea)
     page.get_by_role("link", name="Dashboard", exact=True).click()
+    page.wait_for_url("**/dashboard/")  # with its styles, which decide on widths
     return page
 
 
