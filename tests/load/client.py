@@ -93,6 +93,9 @@ class Client:
         if answer.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             self._times.note_interruption(kind, f"{answer.status}: {text.decode(errors='replace')[:200]}")
             raise Unknown(f"{answer.status}")
+        if "Retry-After" in response.headers:
+            # The first request with this Idempotency-Key is still at work.
+            raise Unknown(f"{answer.status}, to be sent again")
         return answer
 
     def ask_until_answered(
