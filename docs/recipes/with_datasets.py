@@ -1,6 +1,6 @@
 """Read an export with Hugging Face datasets, and build a dataset with a row for each criterion.
 
-Usage: python with_datasets.py evaluations.parquet
+Usage: python with_datasets.py evaluations.parquet, or evaluations.jsonl
 """
 
 import sys
@@ -45,4 +45,6 @@ def agreement(rows):
 
 
 if __name__ == "__main__":
-    print(*agreement(scores(from_parquet(sys.argv[1]))), sep=" of ")
+    path = sys.argv[1]
+    rows = scores_from_jsonl(path) if path.endswith(".jsonl") else scores(from_parquet(path))
+    print(*agreement(rows), sep=" of ")

@@ -1,6 +1,6 @@
 """Read an export with pandas, and compute how often judge and human gave the same score.
 
-Usage: python with_pandas.py evaluations.parquet
+Usage: python with_pandas.py evaluations.parquet, or evaluations.jsonl
 """
 
 import sys
@@ -39,4 +39,5 @@ def agreement(rows):
 
 
 if __name__ == "__main__":
-    print(agreement(scores(from_parquet(sys.argv[1]))))
+    path = sys.argv[1]
+    print(agreement(scores_from_jsonl(path) if path.endswith(".jsonl") else scores(from_parquet(path))))

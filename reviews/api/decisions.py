@@ -100,6 +100,7 @@ def lock_in_blind_scores(
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
 )
+@saved.waits_for_first_request
 @only_if_match
 @prepared_statements()
 def submit_review(

@@ -40,6 +40,7 @@ class VersionOut(shapes.DecisionOut):
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
 )
+@saved.waits_for_first_request
 @only_if_match
 def revise_decision(
     request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
@@ -66,6 +67,7 @@ def revise_decision(
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
 )
+@saved.waits_for_first_request
 @only_if_match
 def add_independent_review(
     request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey

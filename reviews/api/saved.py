@@ -1,17 +1,24 @@
 """The outcome of a submitted decision, also of a repeated request."""
 
 import uuid
+from collections.abc import Callable
+from functools import wraps
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
+from django.db import transaction
 from ninja import Field, HeaderEx, P, Schema
 
 from reviews.api import shapes
 from reviews.api.entries import DecisionIn, is_same_decision
+from reviews.api.lookup import get_record
 from reviews.api.problems import Problem
 from reviews.models import Evaluation, Review, User
+from reviews.queue.claims import lock_evaluation
+from reviews.records.conflicts import Conflict
 from reviews.review import versions
 
+View = TypeVar("View", bound=Callable[..., Any])
 IdempotencyKey = HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)]
 _SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
 
@@ -51,6 +58,32 @@ def saved_before(
             slug="idempotency-key-reused",
         )
     return saved_out(before)
+
+
+def waits_for_first_request(view: View) -> View:
+    """Decorate a view that saves a decision, for a request that is repeated while the first one is at work.
+
+    What the view checks may change in between, such as the rubric. So before it refuses a request, it waits
+    for the first one, and returns the decision that this has saved.
+    """
+
+    @wraps(view)
+    def answered(
+        request: Any, run: str, evaluation_id: str, sent: DecisionIn, key: str, **others: Any
+    ) -> Any:
+        try:
+            return view(request, run=run, evaluation_id=evaluation_id, sent=sent, key=key, **others)
+        except (Problem, Conflict):
+            record = get_record(run, evaluation_id, request.user)
+            with transaction.atomic():
+                lock_evaluation(record.pk)
+                submission = submission_of(request.user, key)
+                before = saved_before(submission, record, request.user, sent)
+            if before is None:
+                raise
+            return before
+
+    return cast("View", answered)
 
 
 def saved_out(made: Review) -> dict[str, Any]:

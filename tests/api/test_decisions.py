@@ -6,10 +6,13 @@ from typing import Any
 import orjson
 import pytest
 
+from reviews.api import entries, saved
 from reviews.models import AuditEvent, Evaluation, Review, Run, User
 from reviews.queue import claims
+from reviews.records.rubric import Criterion, Rubric
 from reviews.records.scales import YES_PARTIAL_NO
-from reviews.review import independent_reviews, known_answers
+from reviews.review import decisions, independent_reviews, known_answers
+from reviews.rubric.run_rubric import declare_rubric
 from tests.api.conftest import Program, path_of, program_of
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 from tests.support.work import decide, end_claim
@@ -122,6 +125,25 @@ class TestReview:
     def test_review_sent_twice_is_stored_once(self, record: Evaluation, of_ana: Program) -> None:
         first, again = (review(of_ana, record).json() for _ in range(2))
         assert first == again
+        assert Review.objects.count() == 1
+
+    def test_review_repeated_while_first_request_is_at_work_gets_its_response(
+        self, record: Evaluation, of_ana: Program, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A file extends the rubric after the first request is checked, and before the second one is."""
+        sent, read = entries.DecisionIn.model_validate(DECISION), entries.decision_arguments
+        arguments = read(record, sent, saved.submission_of(ana, "one"), None)
+        criteria = tuple(Criterion(name) for name in (*SCORES, "Style"))
+        declare_rubric(run_id=record.run_id, actor=None, rubric=Rubric(criteria))
+
+        def finish_first_request(*args: Any) -> Any:
+            decisions.submit(evaluation_id=record.pk, reviewer=ana, **arguments)
+            return read(*args)
+
+        monkeypatch.setattr(entries, "decision_arguments", finish_first_request)
+        answer = review(of_ana, record)
+        assert answer.status_code == 200
+        assert answer.json() == review(of_ana, record).json()
         assert Review.objects.count() == 1
 
     def test_review_with_key_of_another_review_is_rejected(self, record: Evaluation, of_ana: Program) -> None:

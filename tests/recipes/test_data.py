@@ -206,10 +206,13 @@ class TestLibrary:
         )
         assert len(recipe.scores(recipe.from_parquet(path))) == 0
 
-    def test_recipe_runs_unchanged(self, library: str, load: Load, exports: Exports, tmp_path: Path) -> None:
+    def test_recipe_prints_the_same_for_parquet_and_jsonl(
+        self, library: str, load: Load, exports: Exports, tmp_path: Path
+    ) -> None:
         load(f"with_{library}")
         printed = run(f"with_{library}", exports["parquet"], HF_HOME=str(tmp_path))
         assert "Clarity" in printed or "2 of 3" in printed
+        assert run(f"with_{library}", exports["jsonl"], HF_HOME=str(tmp_path)) == printed
 
 
 @pytest.mark.parametrize("library", ["polars", "datasets"])
