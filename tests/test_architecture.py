@@ -135,6 +135,15 @@ def models_of_a_run() -> set[str]:
     return {model.__name__ for model in of_a_run}
 
 
+def computes_a_day(call: ast.Call, method: ast.Attribute) -> bool:
+    """Return whether it is the current day, or the start of a day: `now().date()`, `replace(hour=0)`."""
+    if method.attr == "date":
+        return isinstance(method.value, ast.Call) and ast.unparse(method.value.func).endswith("now")
+    if method.attr == "replace":
+        return any(keyword.arg == "hour" for keyword in call.keywords)
+    return ast.unparse(method.value) != "days"
+
+
 def updated_columns(statement: str) -> set[str]:
     """Return the words after SET in updates of evaluation, with {} for expressions in an f-string."""
     updates = re.findall(
@@ -178,6 +187,17 @@ class TestModules:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
         )
         assert [place for place, classes in places.items() if classes > 1] == []
+
+    def test_modules_of_a_package_differ_by_more_than_a_plural(self) -> None:
+        packages = [
+            path for top in ("cognireview", "reviews", "tests") for path in (BASE_DIR / top).rglob("*")
+        ]
+        names = Counter(
+            (str(path.parent.relative_to(BASE_DIR)), re.sub(r"(?:ie)?s\b", "", path.stem.replace("_", " ")))
+            for path in packages
+            if path.suffix == ".py" or (path.is_dir() and (path / "__init__.py").exists())
+        )
+        assert [name for name, modules in names.items() if modules > 1] == []
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -248,6 +268,16 @@ class TestModules:
             )
         ]
         assert named == [place(call, path) for path in others for call in calls(path, trusting)] == []
+
+    def test_days_and_midnight_are_computed_in_one_module(self) -> None:
+        elsewhere = [
+            place(call, path)
+            for module, path in MODULES.items()
+            if module != "days"
+            for call in calls(path, {"combine", "date", "today", "localdate", "replace"})
+            if isinstance(call.func, ast.Attribute) and computes_a_day(call, call.func)
+        ]
+        assert elsewhere == []
 
     def test_modules_name_existing_urls(self) -> None:
         named = {

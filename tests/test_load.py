@@ -11,8 +11,8 @@ from reviews.api.saved import _SUBMISSIONS
 from reviews.models import Evaluation, Export, Import, Review, User
 from reviews.queue import claims
 from tests.load import imports, invariants, recounts
-from tests.load.reviewer import Accepted
 from tests.load.reviewers import after
+from tests.load.reviewing import Accepted
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.work import SCORES, agree, decide
 

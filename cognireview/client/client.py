@@ -7,7 +7,6 @@ from typing import Any, Self
 import httpx2
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call, stream
 from cognireview.client.areas.gold_sets import GoldSets
 from cognireview.client.areas.jobs import Export, Import
 from cognireview.client.areas.leading import Escalations, Inbox, SpotChecks
@@ -15,6 +14,7 @@ from cognireview.client.areas.people import Invitations, People, Tokens
 from cognireview.client.areas.run import Run
 from cognireview.client.areas.site import Audit, Jobs, Webhooks
 from cognireview.client.backends import Asynchronous, Blocking
+from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.operations import Operation
 from cognireview.client.requests import Retries, Source, file_name_of, opened
 from cognireview.client.settings import read_settings

@@ -14,12 +14,12 @@ from reviews.api.evaluations import FilterValues, read_filters, record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_bulk_change
 from reviews.api.problems import invalid_field
+from reviews.api.values import Day
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
 from reviews.dashboard.splitting import Share, Split, SplitRefused
 from reviews.models import BulkChange, Run, User
 from reviews.records.conflicts import Conflict
-from reviews.records.schema import EARLIEST_YEAR
 
 router = Router(tags=["bulk changes"])
 _MOST_SELECTED = 1_000
@@ -46,7 +46,7 @@ class BulkChangeIn(Body):
     shares: list[ShareIn] = Field(default=[], max_length=1_000, description="split: the people.")
     keeps_tasks: bool = Field(default=True, description="split: all records of a task go to one person.")
     priority: Literal[0, 1] = Field(default=1, description="prioritise: 1 is first, 0 is normal.")
-    due_on: dt.date | None = Field(default=None, description="due: the date; null for none.")
+    due_on: Day | None = Field(default=None, description="due: the date; null for none.")
     note: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000, pattern="^[^\x00]*$")] = (
         Field(default="", description="escalate: the question.")
     )
@@ -172,8 +172,6 @@ def _order(run: Run, sent: BulkChangeIn) -> BulkOrder:
         split = Split(tuple(shares), sent.keeps_tasks)
     if kind == Kind.ESCALATE and not sent.note:
         raise invalid_field("note", "Enter the question.")
-    if sent.due_on and not EARLIEST_YEAR <= sent.due_on.year < dt.MAXYEAR:
-        raise invalid_field("due_on", "The date is outside the supported years.")
     return BulkOrder(
         run,
         read_filters(sent.filters),

@@ -12,7 +12,7 @@ from reviews.api.paths import EVALUATION_ID
 from reviews.api.problems import invalid_field
 from reviews.models import Draft
 from reviews.review import drafts
-from reviews.review.decision import MAX_CRITERIA
+from reviews.review.entries import MAX_CRITERIA
 from reviews.review.forms.fields import FormRow, encode_fields, row_names, row_prefix
 
 router = Router(tags=["review"])

@@ -12,7 +12,7 @@ from reviews.api.problems import Problem
 from reviews.api.values import ScoreOrNull
 from reviews.models import BlindScores, Evaluation, IndependentReview, Review
 from reviews.records.scores import justification_of, score_of
-from reviews.review.decision import CriterionEntry, Decision, EntryError, InvalidDecision
+from reviews.review.entries import CriterionEntry, Decision, EntryError, InvalidDecision
 from reviews.review.forms.fields import FormRow, encode_fields
 from reviews.review.sheet import ReviewSheet, load_sheet
 

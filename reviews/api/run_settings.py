@@ -1,6 +1,5 @@
 """Settings of a run: length of claims, due date, sampling and blind review, and saved views."""
 
-import datetime as dt
 from typing import Any
 
 from django.db import transaction
@@ -15,12 +14,12 @@ from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
+from reviews.api.values import Day
 from reviews.judge import measurement_settings
 from reviews.judge.measurement_settings import MeasurementSettings
 from reviews.models import Run, SavedView
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
 from reviews.queue.due_dates import configure_due_date
-from reviews.records.schema import EARLIEST_YEAR
 from reviews.search import saved_views
 
 router = Router(tags=["runs"])
@@ -34,7 +33,7 @@ class QueueSettings(Body):
     claim_minutes: int | None = Field(
         ge=1, le=MAX_MINUTES, description="How long a claim lasts; null for the setting of the site."
     )
-    due_on: dt.date | None = Field(description="For records without a due date of their own.")
+    due_on: Day | None = Field(description="For records without a due date of their own.")
 
 
 class SamplingSettings(Body):
@@ -92,8 +91,6 @@ def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
 def set_queue_settings(request: ApiRequest, run: str, sent: QueueSettings) -> dict[str, Any]:
     """Set the length of claims and the due date of a run."""
     found = get_run(run, request.user)
-    if sent.due_on and not EARLIEST_YEAR <= sent.due_on.year < dt.MAXYEAR:
-        raise invalid_field("due_on", "The date is outside the supported years.")
     with transaction.atomic():
         configure_claim_length(run_id=found.pk, actor=request.user, minutes=sent.claim_minutes)
         configure_due_date(run_id=found.pk, actor=request.user, due_on=sent.due_on)

@@ -1,9 +1,12 @@
 """JSON values in responses and bodies that have no fixed members."""
 
+import datetime as dt
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
+
+from reviews.days import check_year
 
 _SCORE = {"type": ["string", "number", "boolean"]}
 
@@ -17,6 +20,15 @@ def _check_score(value: Any) -> Any:
     raise PydanticCustomError("score", "A score is a text, a number, true or false.")
 
 
+def _check_day(day: dt.date) -> dt.date:
+    try:
+        check_year(day)
+    except ValueError as error:
+        raise PydanticCustomError("day", str(error)) from None
+    return day
+
+
+Day = Annotated[dt.date, AfterValidator(_check_day)]
 # A score in a body, or null for none.
 ScoreOrNull = Annotated[
     Any,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from django.db.models import Count, Q, QuerySet
 
 from reviews.accounts.permissions import can_revise
+from reviews.days import midnight
 from reviews.models import Draft, Evaluation, FileConflict, Review, Run, Skip, User
 from reviews.models.evaluations import CLAIMED, IN_QUEUE, LARGE_COLUMNS
 from reviews.records.status import QUEUE_STATUSES
@@ -66,7 +67,7 @@ def unfinished_records(reviewer: User, runs: Runs) -> list[Unfinished]:
 
 def done_counts(reviewer: User, now: dt.datetime) -> DoneCounts:
     """Count the reviewer's decisions since midnight and since Monday, in the time zone of `now`."""
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = midnight(now.date(), now.tzinfo or dt.UTC)
     monday = today - dt.timedelta(days=today.weekday())
     made = Review.objects.by_reviewers().filter(
         reviewer=reviewer, submitted_at__gte=monday, withdrawal__isnull=True

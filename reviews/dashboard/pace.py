@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from django.db.models import QuerySet, Sum
 
-from reviews.dashboard.selection import WorkSelection, utc_today
+from reviews import days
+from reviews.dashboard.selection import WorkSelection
 from reviews.models import RecordDay, ReviewerDay, Run
 from reviews.queue.progress import Progress, all_progress
 
@@ -106,14 +107,14 @@ class WorkPerDay(NamedTuple):
 
 def decisions_by_day(selection: WorkSelection) -> WorkPerDay:
     """Return the decisions of the last two weeks, whatever the days of the selection."""
-    today = utc_today()
+    today = days.today()
     rows = ReviewerDay.objects.filter(selection.in_runs(), day__range=(today - 2 * DAYS * _DAY, today))
     return WorkPerDay(today, dict(rows.values_list("day").annotate(Sum("decisions")).order_by()))
 
 
 def records_by_day(runs: Iterable[Run]) -> dict[int, WorkPerDay]:
     """Return the records decided in the last two weeks by the key of each run."""
-    today = utc_today()
+    today = days.today()
     rows = RecordDay.objects.filter(run__in=[run.pk for run in runs])
     found: dict[int, dict[dt.date, int]] = defaultdict(dict)
     for run, day, records in (
@@ -132,7 +133,7 @@ def together(workloads: Iterable[WorkPerDay]) -> WorkPerDay:
     for one in workloads:
         for day, done in one.by_day.items():
             sums[day] += done
-    return WorkPerDay(utc_today(), sums)
+    return WorkPerDay(days.today(), sums)
 
 
 class RunPace(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Q
-from django.utils import timezone
 
+from reviews.days import midnight, next_midnight, today
 from reviews.models import Run, User
 from reviews.records.status import QUEUE_STATUSES
 
@@ -42,21 +42,21 @@ class WorkSelection:
 
     @property
     def _start(self) -> dt.datetime | None:
-        return _midnight(self.first) if self.first else None
+        return midnight(self.first) if self.first else None
 
     @property
     def _end(self) -> dt.datetime | None:
         """The midnight after the last day, or None if the calendar ends there."""
         if self.last is None or self.last == dt.date.max:
             return None
-        return _midnight(self.last + dt.timedelta(days=1))
+        return next_midnight(self.last)
 
     @property
     def before(self) -> "WorkSelection | None":
         """The same work in the period of equal length before. None if the selection has no first day."""
         if self.first is None:
             return None
-        last = min(self.last or dt.date.max, utc_today())
+        last = min(self.last or dt.date.max, today())
         length = max(dt.timedelta(days=1), last - self.first + dt.timedelta(days=1))
         try:
             return replace(self, first=self.first - length, last=self.first - dt.timedelta(days=1))
@@ -96,16 +96,8 @@ class WorkSelection:
         return _given({run: self.run}) & is_visible
 
 
-def utc_today() -> dt.date:
-    return timezone.now().astimezone(dt.UTC).date()
-
-
 def _given(values: dict[str, Any]) -> Q:
     return Q(**{field: value for field, value in values.items() if value is not None})
-
-
-def _midnight(day: dt.date) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(), dt.UTC)
 
 
 def selected_rows(statement: str, selection: WorkSelection) -> list[tuple[Any, ...]]:

@@ -22,7 +22,7 @@ from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import decisions
-from reviews.review.decision import Decision
+from reviews.review.entries import Decision
 from reviews.review.preconditions import check_current
 from reviews.review.versions import have_same_scores
 

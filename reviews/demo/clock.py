@@ -11,7 +11,9 @@ from django.db.models.expressions import DatabaseDefault
 from django.db.models.signals import pre_save
 from django.utils import timezone
 
-_MORNING = dt.time(9, 5, tzinfo=dt.UTC)
+from reviews.days import midnight
+
+_MORNING = dt.timedelta(hours=9, minutes=5)
 _LAST_HOUR = dt.timedelta(minutes=50)
 
 
@@ -20,7 +22,7 @@ class WorkingDays:
 
     def __init__(self, *, days: int, now: dt.datetime) -> None:
         earlier = (now.date() - dt.timedelta(days=back) for back in range(1, 3 * days + 3))
-        mornings = [dt.datetime.combine(day, _MORNING) for day in earlier if day.weekday() < 5][: days - 1]
+        mornings = [midnight(day) + _MORNING for day in earlier if day.weekday() < 5][: days - 1]
         self._starts = [*reversed(mornings), now - _LAST_HOUR]
         self._end = now
         self._day = 0

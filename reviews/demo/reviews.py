@@ -35,7 +35,7 @@ from reviews.queue.members import configure_members
 from reviews.queue.progress import reviewer_progress
 from reviews.records.scores import is_score, score_of
 from reviews.review import blind_scoring, decisions, escalations, known_answers
-from reviews.review.decision import CriterionEntry, Decision
+from reviews.review.entries import CriterionEntry, Decision
 from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric.proposals import Proposal
 

@@ -5,11 +5,12 @@ Pages, the report, the API and the command line build a `JudgeScope` with `read_
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date
 from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Evaluation, Rating, RatingCell, Reveal, Review, Run, Stratum, User
 from reviews.models.evaluations import EvaluationQuerySet
 
@@ -27,8 +28,6 @@ DATES = ("since", "until")
 #: Stands for records without a model where "" means no filter.
 NO_MODEL = "-"
 _LONGEST = 60
-# The years of dates that people mean. Later ones have no next day in Python or PostgreSQL.
-_YEARS = range(1970, 9999)
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,8 @@ class JudgeScope:
         """The other filters, those of ratings, as SQL about `rating`, and its parameters."""
         conditions: dict[str, tuple[str, Any]] = {
             "reviewer": ("rating.reviewer_id = %(reviewer)s", self.reviewer and self.reviewer.pk),
-            "since": ("rating.at >= %(since)s", self.since and _midnight(self.since)),
-            "until": ("rating.at < %(until)s", self.until and _midnight(self.until + timedelta(days=1))),
+            "since": ("rating.at >= %(since)s", self.since and midnight(self.since)),
+            "until": ("rating.at < %(until)s", self.until and next_midnight(self.until)),
             "task": (
                 "EXISTS (SELECT FROM evaluation WHERE id = rating.evaluation_id AND task_id = %(task)s)",
                 self.task,
@@ -80,8 +79,8 @@ class JudgeScope:
         """Return the same filters of ratings for a query of the ORM."""
         conditions = {
             "reviewer": self.reviewer,
-            "at__gte": self.since and _midnight(self.since),
-            "at__lt": self.until and _midnight(self.until + timedelta(days=1)),
+            "at__gte": self.since and midnight(self.since),
+            "at__lt": self.until and next_midnight(self.until),
             "evaluation__task_id": self.task,
         }
         return Q(**{name: value for name, value in conditions.items() if value is not None})
@@ -90,8 +89,8 @@ class JudgeScope:
         """Return the same filters for a query of causes, which decisions name."""
         conditions = {
             "review__reviewer": self.reviewer,
-            "review__submitted_at__gte": self.since and _midnight(self.since),
-            "review__submitted_at__lt": self.until and _midnight(self.until + timedelta(days=1)),
+            "review__submitted_at__gte": self.since and midnight(self.since),
+            "review__submitted_at__lt": self.until and next_midnight(self.until),
             "review__evaluation__task_id": self.task,
         }
         return Q(**{name: value for name, value in conditions.items() if value is not None})
@@ -175,12 +174,11 @@ def read_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
     dates: dict[str, date] = {}
     for name, value in ((name, value) for name in FILTERS if (value := values.get(name))):
         if name in DATES:
-            day = _read_day(value)
-            if day is None:
-                problems.append(f"{FILTERS[name]}: “{_short(value)}” is not a date such as 2026-01-31.")
-                continue
-            dates[name] = day
-            chosen[name] = day.isoformat()
+            try:
+                dates[name] = read_day(value)
+                chosen[name] = dates[name].isoformat()
+            except ValueError as error:
+                problems.append(f"{FILTERS[name]}: {error}")
         elif name == "task":
             if _has_task(run, value):
                 chosen[name] = value
@@ -206,14 +204,6 @@ def read_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
     return ReadScope(scope, choices, chosen, tuple(problems))
 
 
-def _read_day(text: str) -> date | None:
-    try:
-        day = date.fromisoformat(text)
-    except ValueError:
-        return None
-    return day if day.year in _YEARS else None
-
-
 def _has_task(run: Run, task: str) -> bool:
     # PostgreSQL stores no text with a zero byte.
     return "\0" not in task and run.evaluations.filter(task_id=task).exists()
@@ -221,8 +211,3 @@ def _has_task(run: Run, task: str) -> bool:
 
 def _short(value: str) -> str:
     return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"
-
-
-def _midnight(day: date) -> datetime:
-    """Return the start of a day in UTC."""
-    return datetime.combine(day, time.min, UTC)

@@ -11,6 +11,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Collate, Length, Now
 from django.utils import timezone
 
+from reviews.days import today
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
 from reviews.records.schema import HUMAN_FIELDS
@@ -336,7 +337,7 @@ class Evaluation(models.Model):
 
     @property
     def is_overdue(self) -> bool:
-        return self.due is not None and self.due < timezone.now().date()
+        return self.due is not None and self.due < today()
 
     @property
     def is_done(self) -> bool:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can
 from reviews.audit import events
+from reviews.days import midnight
 from reviews.models import User
 
 # The hour (UTC) of the daily digest.
@@ -95,5 +96,5 @@ def due_at(when: When) -> dt.datetime:
     now = timezone.now()
     if when != When.DAILY:
         return now
-    digest = now.astimezone(dt.UTC).replace(hour=DIGEST_HOUR, minute=0, second=0, microsecond=0)
+    digest = midnight(now.astimezone(dt.UTC).date()) + dt.timedelta(hours=DIGEST_HOUR)
     return digest if digest > now else digest + dt.timedelta(days=1)

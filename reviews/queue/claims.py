@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
+from reviews.days import today
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
 from reviews.queue.claim_columns import NO_CLAIM, clear_claims, save_claim, start_claim, start_prefetch
@@ -321,8 +322,7 @@ def expired_claim_notice(evaluation: Evaluation, reviewer: User) -> str:
 
 def format_time(moment: dt.datetime) -> str:
     """Format a time for a sentence: without the date if it is today."""
-    today = moment.date() == timezone.now().date()
-    return f"{moment:%H:%M} UTC" if today else f"{moment:%Y-%m-%d %H:%M} UTC"
+    return f"{moment:%H:%M} UTC" if moment.date() == today() else f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def clear_claim(evaluation: Evaluation) -> None:

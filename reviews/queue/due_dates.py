@@ -7,10 +7,10 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
+from reviews.days import today
 from reviews.models import Run, User
 from reviews.records.status import QUEUE_STATUSES
 
@@ -40,11 +40,6 @@ class AssignedRecords(NamedTuple):
     overdue: int
     #: The earliest due date; None if none has one.
     first_due: dt.date | None
-
-
-def today() -> dt.date:
-    """Return the current day in UTC."""
-    return timezone.now().date()
 
 
 def assigned_records(

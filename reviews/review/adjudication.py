@@ -7,7 +7,7 @@ from typing import NamedTuple
 from reviews.models import IndependentReview, Review, User
 from reviews.records.rubric import Rubric
 from reviews.records.scores import format_score, justification_of, score_of
-from reviews.review.decision import EarlierScore, has_judges_text, same_text, score_input
+from reviews.review.entries import EarlierScore, has_judges_text, same_text, score_input
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 

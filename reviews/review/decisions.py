@@ -20,7 +20,7 @@ from reviews.records.status import TRANSITIONS
 from reviews.review import blind_scoring, drafts, independent_reviews, overturns, standing_sample
 from reviews.review import versions as review_versions
 from reviews.review.current_decision import human_changes, make_current, save_decision
-from reviews.review.decision import Decision
+from reviews.review.entries import Decision
 from reviews.review.escalation_rows import decide_escalation, reopen_escalation
 from reviews.review.preconditions import check_current, check_decidable, check_undisputed, check_version
 from reviews.review.rated_verdicts import rate_earlier_decision

@@ -21,7 +21,7 @@ from reviews.records.conflicts import Conflict
 from reviews.records.scores import identity, score_of
 from reviews.review import drafts, standing_sample, versions
 from reviews.review.current_decision import make_current
-from reviews.review.decision import Decision
+from reviews.review.entries import Decision
 from reviews.review.escalation_rows import end_escalation, open_escalation
 from reviews.review.known_answer_rows import is_collecting
 from reviews.review.preconditions import check_decidable

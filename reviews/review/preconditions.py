@@ -6,7 +6,7 @@ from reviews.models import AuditEvent, Evaluation, Review, User
 from reviews.queue.claims import check_available, format_time
 from reviews.records.conflicts import Conflict, RecordReimported, RecordUnavailable
 from reviews.records.scores import format_score, score_of
-from reviews.review.decision import Scores
+from reviews.review.entries import Scores
 
 # Wording of the audit actions that change a decision.
 _CHANGES = {

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 
 from reviews.accounts.preferences import FIRST_DECISIONS
+from reviews.days import midnight
 from reviews.models import Evaluation, User
 from reviews.queue.progress import PROGRESS, Progress, progress_values
 
@@ -53,7 +54,7 @@ def load_screen_basis(evaluation: Evaluation, reviewer: User, now: dt.datetime) 
         "reviewer": reviewer.pk,
         "evaluation": evaluation.pk,
         "most": FIRST_DECISIONS,
-        "midnight": now.replace(hour=0, minute=0, second=0, microsecond=0),
+        "midnight": midnight(now.date(), now.tzinfo or dt.UTC),
     }
     with connection.cursor() as cursor:
         cursor.execute(_SCREEN, values)

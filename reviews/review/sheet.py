@@ -10,7 +10,7 @@ from reviews.records import extracted_scores
 from reviews.records.rubric import Rubric
 from reviews.records.scores import justification_of, score_of
 from reviews.review import adjudication, file_decisions
-from reviews.review.decision import (
+from reviews.review.entries import (
     MAX_CRITERIA,
     CriterionEntry,
     Decision,

@@ -13,7 +13,7 @@ from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records.conflicts import Conflict
 from reviews.records.scores import identity, is_score, score_of
 from reviews.review import blind_score_rows
-from reviews.review.decision import Decision
+from reviews.review.entries import Decision
 from reviews.rubric.overrides import compare_with_judge
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import lock_rubric, run_rubric

@@ -13,9 +13,10 @@ from typing import NamedTuple, Self
 
 from django.db.models import F, Q
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.http import urlencode
 
+from reviews import days
+from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Import, Run, User
 from reviews.models.evaluations import CLAIMED_IN_QUEUE, DONE, ESCALATED, IN_QUEUE, NOT_FLAGGED, WAITING
 from reviews.records.schema import EARLIEST_YEAR, VERDICTS
@@ -69,25 +70,17 @@ def _equals(column: str) -> Callable[[str], Q]:
 
 def _parse_day(text: str) -> str:
     try:
-        day = dt.date.fromisoformat(text)
-    except ValueError:
-        raise _InvalidValue(f"“{text}” is not a date. Write it as 2026-11-21.") from None
-    if not EARLIEST_YEAR <= day.year < dt.MAXYEAR:
-        raise _InvalidValue(f"“{text}” is outside the supported years.")
-    return day.isoformat()
-
-
-def _midnight(day: str, days: int = 0) -> dt.datetime:
-    """Return midnight UTC at the start of the date, plus a number of days."""
-    return dt.datetime.combine(dt.date.fromisoformat(day), dt.time(), dt.UTC) + dt.timedelta(days)
+        return read_day(text).isoformat()
+    except ValueError as error:
+        raise _InvalidValue(str(error)) from None
 
 
 def _from(title: str, column: str) -> Filter:
-    return Filter(title, lambda day: Q(**{f"{column}__gte": _midnight(day)}), parse=_parse_day)
+    return Filter(title, lambda day: Q(**{f"{column}__gte": midnight(read_day(day))}), parse=_parse_day)
 
 
 def _until(title: str, column: str) -> Filter:
-    return Filter(title, lambda day: Q(**{f"{column}__lt": _midnight(day, 1)}), parse=_parse_day)
+    return Filter(title, lambda day: Q(**{f"{column}__lt": next_midnight(read_day(day))}), parse=_parse_day)
 
 
 def _parse_moment(text: str) -> str:
@@ -114,7 +107,7 @@ def _assigned_to(name: str) -> Q:
 
 def _due(word: str, run: Run) -> Q:
     """The condition on the due date of records in the queue: their own, or that of the run."""
-    today = timezone.now().date()
+    today = days.today()
     if word == "none":
         return Q(due_on=None) if run.due_on is None else Q(pk__in=())
     first, end = dt.date.min, today  # the days from the first one until before the end

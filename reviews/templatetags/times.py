@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterator
 
 from django import template
-from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+
+from reviews.days import midnight, today
 
 register = template.Library()
 
@@ -32,7 +33,7 @@ def due(day: dt.date | None) -> str:
     """Say when something is due, in UTC: "due tomorrow", "due Fri 2026-11-27", "overdue since 2026-11-20"."""
     if not day:
         return ""
-    left = (day - timezone.now().date()).days
+    left = (day - today()).days
     if left < 0:
         return f"overdue since {day}"
     words = {0: "due today", 1: "due tomorrow"}
@@ -57,10 +58,10 @@ def _parts(sentence: str) -> Iterator[str | SafeString]:
 def _marked(found: re.Match[str]) -> str | SafeString:
     date, hours, minutes = found.groups()
     try:
-        day = dt.date.fromisoformat(date) if date else timezone.now().date()
+        day = dt.date.fromisoformat(date) if date else today()
     except ValueError:  # no date, though it looks like one
         return found[0]
-    at = dt.datetime.combine(day, dt.time(int(hours), int(minutes)), dt.UTC)
+    at = midnight(day) + dt.timedelta(hours=int(hours), minutes=int(minutes))
     return moment(at) if date else clock(at)
 
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS
-from reviews.dashboard.selection import utc_today
+from reviews.days import today
 from reviews.models import CriterionDay, Overturn, Run, SpotCheck, User
 from tests.browser.conftest import open_runs
 from tests.browser.screen import label, press, settle
@@ -56,7 +56,7 @@ def many(page: Page, live_server: LiveServer, lea: User) -> Page:
     criteria = [f"Criterion {number} of the rubric" for number in range(12)]
     CriterionDay.objects.bulk_create(
         CriterionDay(
-            run=run, reviewer=person, day=utc_today(), criterion=criterion, judged=40, overridden=place % 40
+            run=run, reviewer=person, day=today(), criterion=criterion, judged=40, overridden=place % 40
         )
         for place, (person, criterion) in enumerate(product(people, criteria))
     )

@@ -10,7 +10,7 @@ import pytest
 from pytest_django.live_server_helper import LiveServer
 
 from cognireview.client import Client
-from cognireview.client.area import Area
+from cognireview.client.dual_methods import Area
 from cognireview.environment import BASE_DIR
 from reviews.accounts import api_tokens
 from reviews.models import User

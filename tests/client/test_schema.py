@@ -11,10 +11,10 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import pytest
 
 from cognireview.client import operations
-from cognireview.client.area import Area
 from cognireview.client.areas.jobs import Export, Import
 from cognireview.client.areas.run import Run
 from cognireview.client.client import AsyncClient
+from cognireview.client.dual_methods import Area
 from cognireview.client.operations import Operation
 from cognireview.client.types.files import ContextException
 from cognireview.client.types.leading import BulkChange, Share

@@ -6,7 +6,8 @@ import pytest
 from django.utils import timezone
 
 from reviews.dashboard.pace import WorkPerDay, decisions_by_day, records_by_day, run_paces, together
-from reviews.dashboard.selection import WorkSelection, utc_today
+from reviews.dashboard.selection import WorkSelection
+from reviews.days import today
 from reviews.models import RecordDay, Run, User
 from reviews.queue.members import configure_members
 from reviews.review import decisions
@@ -122,7 +123,7 @@ class TestCounts:
         record.refresh_from_db()
         decide(record, lea, by=decisions.revise, reason="Step 2 is wrong.")
         kept = RecordDay.objects.filter(records__gt=0).values_list("reviewer__username", "day", "records")
-        assert list(kept) == [("lea", utc_today(), 1)]
+        assert list(kept) == [("lea", today(), 1)]
 
 
 def test_period_before_has_the_same_length() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from reviews.dashboard.reviewer_pairs import BlindAgreement, blind_agreement, pair_agreements
-from reviews.dashboard.selection import WorkSelection, utc_today
+from reviews.dashboard.selection import WorkSelection
+from reviews.days import today
 from reviews.models import Evaluation, Run, User
 from reviews.records.status import COMPLETED
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -47,13 +48,13 @@ def test_pair_agreement_leaves_out_records_in_the_queue_and_hidden_runs(
     assert len(pair_agreements(WorkSelection(run))) == 1
     assert pair_agreements(WorkSelection(RunFactory.create())) == []
     assert pair_agreements(WorkSelection(hidden_runs=(run.pk,))) == []
-    assert pair_agreements(WorkSelection(first=utc_today())) != []
-    assert WorkSelection(first=utc_today()).before
-    assert pair_agreements(WorkSelection(first=utc_today()).before or WorkSelection()) == []
+    assert pair_agreements(WorkSelection(first=today())) != []
+    assert WorkSelection(first=today()).before
+    assert pair_agreements(WorkSelection(first=today()).before or WorkSelection()) == []
 
 
 def test_blind_agreement_compares_with_the_judge(run: Run, ana: User, bo: User) -> None:
     scored(run, (ana, "Yes", "Yes"), (bo, "Yes", "No"))
     assert blind_agreement(WorkSelection()) == BlindAgreement(4, 3)
     assert blind_agreement(WorkSelection(hidden_runs=(run.pk,))) == BlindAgreement(0, 0)
-    assert blind_agreement(WorkSelection(last=utc_today().replace(year=2020))) == BlindAgreement(0, 0)
+    assert blind_agreement(WorkSelection(last=today().replace(year=2020))) == BlindAgreement(0, 0)

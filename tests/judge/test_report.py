@@ -60,7 +60,7 @@ class TestReport:
         found = json.loads(manage(capfdbinary, "judge_report", name, "--json", "--until", "2000-01-01").out)
         assert found["judge_vs_human"]["overall"] == []
         wrong = manage(capfdbinary, "judge_report", name, "--since", "May")
-        assert (wrong.status, wrong.err) == (2, "From: “May” is not a date such as 2026-01-31.")
+        assert (wrong.status, wrong.err) == (2, "From: “May” is not a date. Write it as 2026-11-21.")
 
     def test_report_compares_the_accuracy_with_the_target_of_the_run(
         self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]

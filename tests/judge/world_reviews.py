@@ -10,7 +10,7 @@ from reviews.models import BlindScores, Escalation, Evaluation, Review, Run, Use
 from reviews.queue import claims
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import blind_scoring, decisions, escalations
-from reviews.review.decision import CriterionEntry, Decision
+from reviews.review.entries import CriterionEntry, Decision
 from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.search import indexing
 from tests.judge.world import CRITERIA, Scores, World

@@ -16,7 +16,7 @@ from reviews.audit.hash_chain import ChainVerifier
 from reviews.exports.compared_files import ComparedFile
 from reviews.exports.verify_export import compare
 from reviews.models import AuditEvent, Evaluation, Export, Review, UnindexedImport, User
-from tests.load.reviewer import Accepted
+from tests.load.reviewing import Accepted
 
 _GAPS = """
     SELECT evaluation_id, array_agg(version ORDER BY version) FROM review

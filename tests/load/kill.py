@@ -20,8 +20,8 @@ from tests.load.exporting import Exporting, patiently
 from tests.load.invariants import PERIODIC
 from tests.load.killing import Killer
 from tests.load.people import team, token_of
-from tests.load.reviewer import Accepted
 from tests.load.reviewers import Options, after
+from tests.load.reviewing import Accepted
 from tests.load.site import Broken, Site, wait_until
 
 RUN = "killed"

@@ -4,7 +4,7 @@ import random
 
 from reviews.accounts import api_tokens, people
 from tests.load.client import Client, Times
-from tests.load.reviewer import Reviewer
+from tests.load.reviewing import Reviewer
 
 
 def token_of(name: str, role: str, *scopes: str) -> str:

@@ -14,7 +14,7 @@ from tests.load import files, imports, invariants, recounts
 from tests.load.bringing import Bringing
 from tests.load.client import Client, Times
 from tests.load.people import team, token_of
-from tests.load.reviewer import Accepted
+from tests.load.reviewing import Accepted
 from tests.load.site import Site, wait_until
 
 RUN, OTHER_RUN = "reviewed", "alone"

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
+from reviews import days
 from reviews.audit import events
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.splitting import Share, Split
@@ -118,7 +119,7 @@ def test_split_notifies_each_person_of_their_part(run: Run, ana: User, bo: User,
 
 
 def test_records_due_tomorrow_notify_their_reviewer(run: Run, ana: User) -> None:
-    tomorrow = due_dates.today() + dt.timedelta(days=1)
+    tomorrow = days.today() + dt.timedelta(days=1)
     EvaluationFactory.create_batch(2, run=run, assigned_to=ana, due_on=tomorrow)
     due_dates.announce_due_records()
     assert notified() == [("ana", f"2 records of Algebra assigned to you are due on {tomorrow}.")]

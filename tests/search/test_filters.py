@@ -63,7 +63,7 @@ class TestQueryString:
                 (f"updated-since={text}", f"“{text}” is not a time. Write it as 2026-11-21T09:30:00Z.")
                 for text in ("2026-11-21T09:30", "9999-12-31T23:59:59-05:00", "0001-01-01T00:00:00Z", "now")
             ),
-            ("created-from=0001-01-01", "“0001-01-01” is outside the supported years."),
+            ("created-from=0001-01-01", "“0001-01-01” is not in the years from 1900 to 9998."),
             ("q=%21%21", "“!!” contains no word to search for."),
             ("model=a%00b", "“a�b” is not a valid value for model."),
             (f"model={'x' * 513}", f"“{'x' * 60}…” is not a valid value for model."),

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call, stream
+from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.received_file import Download
 from cognireview.client.requests import Source, opened
 from cognireview.client.types.judge import GoldSet

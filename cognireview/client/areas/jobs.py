@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call, stream
 from cognireview.client.decoding import decode
+from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.errors import ExportFailed, ImportFailed, TimedOut
 from cognireview.client.received_file import Download
 from cognireview.client.requests import Progress

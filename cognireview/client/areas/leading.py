@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call, stream
+from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.requests import decision_of
 from cognireview.client.types.leading import Escalation, InboxItem, InboxKind, InboxPage, SpotCheck
 

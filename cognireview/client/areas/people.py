@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Literal
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call, stream
+from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.types.leading import Workload
 from cognireview.client.types.people import (
     Invitation,

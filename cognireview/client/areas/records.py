@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Literal
 
 from cognireview.client import operations
-from cognireview.client.area import B, call, stream
 from cognireview.client.areas.run_area import RunArea
+from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.operations import Operation
 from cognireview.client.requests import Filter, decision_of, filters_of
 from cognireview.client.types.records import (

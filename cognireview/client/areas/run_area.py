@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from cognireview.client.area import Area, B
+from cognireview.client.dual_methods import Area, B
 from cognireview.client.operations import Operation
 from cognireview.client.transport import Content, Transport
 

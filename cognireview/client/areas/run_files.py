@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cognireview.client import operations
-from cognireview.client.area import B, call, stream
 from cognireview.client.areas.jobs import Export, Import
 from cognireview.client.areas.run_area import RunArea
+from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.received_file import Download
 from cognireview.client.requests import (
     Progress,

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, Literal
 
 from cognireview.client import operations
-from cognireview.client.area import B, call, stream
 from cognireview.client.areas.run_area import RunArea
+from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.score_rows import ScoreRow, has_parsed_scores, rows_of_line, rows_of_record
 from cognireview.client.types.judge import (
     Comparison,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cognireview.client import operations
-from cognireview.client.area import B, call, stream
 from cognireview.client.areas.run_area import RunArea
+from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.requests import Filter, definition, filters_of
 from cognireview.client.types.runs import (
     Guideline,

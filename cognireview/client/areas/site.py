@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cognireview.client import operations
-from cognireview.client.area import Area, B, call, stream
+from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.received_file import Download
 from cognireview.client.types.audit import AuditEvent, Chain
 from cognireview.client.types.site import (

@@ -10,7 +10,7 @@ from django import forms
 from reviews.records.rubric import CIRCUMSTANCES, Circumstance, Criterion, Direction, Rubric
 from reviews.records.scales import RangeScale
 from reviews.records.score_extraction import Repair
-from reviews.review.decision import CriterionEntry, EarlierScore, same_text, score_input
+from reviews.review.entries import CriterionEntry, EarlierScore, same_text, score_input
 from reviews.review.forms.causes import CauseOption, cause_options
 from reviews.review.forms.fields import FormRow, row_prefix
 from reviews.review.forms.segments import MAX_LABEL

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from reviews.models import Review
 from reviews.records.scores import justification_of, score_of
-from reviews.review.decision import MAX_CRITERIA, has_judges_text, same_text
+from reviews.review.entries import MAX_CRITERIA, has_judges_text, same_text
 from reviews.review.sheet import load_sheet
 
 #: [[name, value], ...]

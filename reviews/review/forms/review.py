@@ -13,7 +13,7 @@ from reviews.models import BlindScores, Draft, Evaluation, IndependentReview
 from reviews.records.rubric import Circumstance
 from reviews.records.scores import is_score
 from reviews.records.verification import read_verification
-from reviews.review.decision import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
+from reviews.review.entries import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
 from reviews.review.forms.criterion import CriterionForm
 from reviews.review.forms.fields import has_too_many_rows, row_names
 from reviews.review.forms.segments import SegmentLayout, segment_layout

@@ -9,6 +9,7 @@ from django.utils.http import urlencode
 
 from reviews.audit.listing import EventFilter, find_run
 from reviews.audit.phrases import GROUPS, PHRASES
+from reviews.days import midnight
 from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
 from reviews.models import User
@@ -92,7 +93,7 @@ class FilterForm(forms.Form):
         if day is None:
             return None
         try:
-            start = dt.datetime.combine(day + dt.timedelta(days=days), dt.time(), self._zone)
+            start = midnight(day + dt.timedelta(days=days), self._zone)
             return start.astimezone(dt.UTC)
         except OverflowError:
             return None

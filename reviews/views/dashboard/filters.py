@@ -15,10 +15,10 @@ from django.utils.http import urlencode
 
 from reviews.dashboard.pace import RunPace, run_paces
 from reviews.dashboard.reviewer_activity import Team, team_figures
-from reviews.dashboard.selection import WorkSelection, utc_today
+from reviews.dashboard.selection import WorkSelection
+from reviews.days import check_year, today
 from reviews.models import Run, User
 from reviews.models.runs import hidden_runs
-from reviews.records.schema import EARLIEST_YEAR
 
 ALL_DAYS, CUSTOM = "all", "custom"
 #: The periods to choose from, with their titles.
@@ -41,8 +41,11 @@ class _Day(forms.DateField):
 
     def validate(self, value: Any) -> None:
         super().validate(value)
-        if value and not EARLIEST_YEAR <= value.year < dt.MAXYEAR:
-            raise forms.ValidationError(f"Enter a year from {EARLIEST_YEAR} to {dt.MAXYEAR - 1}.")
+        try:
+            if value:
+                check_year(value)
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
 
 
 class DashboardFilterForm(forms.Form):
@@ -133,7 +136,7 @@ def read_filters(
     if is_asked:
         said.append(("days", period))
     if period.isdigit():
-        given["first"] = utc_today() - dt.timedelta(days=int(period) - 1)
+        given["first"] = today() - dt.timedelta(days=int(period) - 1)
     hidden = tuple(hidden_runs(reader).values_list("pk", flat=True))
     selection = WorkSelection(reviewer=reviewer, hidden_runs=hidden, **given)
     return DashboardFilters(selection, form, tuple(said), runs, period)

@@ -10,7 +10,8 @@ from reviews.dashboard import reviewer_pairs
 from reviews.dashboard.daily_counts import criterion_overrides
 from reviews.dashboard.pace import Pace, WorkPerDay
 from reviews.dashboard.reviewer_activity import DEFINITIONS, median_active_time
-from reviews.dashboard.selection import WorkSelection, utc_today
+from reviews.dashboard.selection import WorkSelection
+from reviews.days import today
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.tables import FEWEST, NOTHING, Cell, count, percent
 
@@ -130,7 +131,7 @@ def working_days(pace: Pace) -> str:
 
 def day_words(day: dt.date) -> str:
     """Write a day with its day of the week, like `times.js`: "Thu 3 Dec", or "Mon 4 Jan 2027"."""
-    year = "" if day.year == utc_today().year else f" {day.year}"
+    year = "" if day.year == today().year else f" {day.year}"
     text = f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]}{year}"
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from django.urls import reverse
 
+from reviews import days
 from reviews.dashboard.daily_counts import day_figures
-from reviews.dashboard.selection import utc_today
 from reviews.models import User
 from reviews.views.dashboard.filters import DashboardFilters
 
@@ -66,7 +66,7 @@ class SmallMultiples(NamedTuple):
 
 def small_multiples(scope: DashboardFilters) -> SmallMultiples:
     """Draw the decisions of each reviewer, by username, in the period or at least two weeks."""
-    today = utc_today()
+    today = days.today()
     last = min(scope.selection.last or today, today)
     earliest = last - dt.timedelta(days=_FEWEST_DAYS - 1)
     start = scope.selection.first and min(scope.selection.first, earliest)
@@ -79,19 +79,19 @@ def small_multiples(scope: DashboardFilters) -> SmallMultiples:
     # Bars end on the last day, so that the newest one is whole.
     bars = -(-span // step)
     by_reviewer: dict[User, list[int]] = {}
-    days: dict[User, int] = {}
+    days_worked: dict[User, int] = {}
     for one in sorted(found, key=lambda one: one.reviewer.username):
         counts = by_reviewer.setdefault(one.reviewer, [0] * bars)
         place = bars - 1 - (last - one.day).days // step
         if 0 <= place < bars:
             counts[place] += one.done
-        days[one.reviewer] = days.get(one.reviewer, 0) + 1
+        days_worked[one.reviewer] = days_worked.get(one.reviewer, 0) + 1
     most = max((max(counts) for counts in by_reviewer.values()), default=0)
     charts = [
         Sparkline(
             person,
             sum(counts),
-            days[person],
+            days_worked[person],
             list(_bars(counts, most, last, step)),
             scope.address(reverse("reviewer-activity", args=[person.pk])),
         )

@@ -18,7 +18,7 @@ from reviews.inbox.place import place_of
 from reviews.models import Evaluation, SpotCheck, User
 from reviews.records.conflicts import Conflict
 from reviews.review import drafts
-from reviews.review.decision import LINE_END
+from reviews.review.entries import LINE_END
 from reviews.review.forms.fields import encode_fields
 from reviews.review.forms.review import ReviewForm
 from reviews.views import settled

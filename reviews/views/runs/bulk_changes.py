@@ -1,6 +1,5 @@
 """The page of bulk actions: choose what to do with the records of a list, preview it, apply it, undo it."""
 
-import datetime as dt
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -17,9 +16,9 @@ from reviews.dashboard import bulk_changes, spot_checks, workload
 from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind, SplitPreview
 from reviews.dashboard.splitting import Share, Split, SplitRefused
 from reviews.dashboard.workload import Workload
+from reviews.days import read_day
 from reviews.http.request import Request
 from reviews.models import BulkChange, Run, User
-from reviews.records.schema import EARLIEST_YEAR
 from reviews.search import listing
 from reviews.search.filters import FILTERS, NOBODY, Filters
 from reviews.views.access import load_in_run, load_run
@@ -191,12 +190,9 @@ def _read_due(_: Run, sent: QueryDict) -> dict[str, Any]:
     if not text:
         raise _Invalid
     try:
-        day = dt.date.fromisoformat(text)
-    except ValueError:
-        raise _Invalid(f"“{text[:60]}” is not a date. Write it as 2026-11-21.") from None
-    if not EARLIEST_YEAR <= day.year < dt.MAXYEAR:
-        raise _Invalid("The date is outside the supported years.")
-    return {"due_on": day}
+        return {"due_on": read_day(text)}
+    except ValueError as error:
+        raise _Invalid(str(error)) from None
 
 
 def _read_note(_: Run, sent: QueryDict) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from django.db.models import F, FloatField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.expressions import Expression, OrderBy
 from django.db.models.functions import Cast, Coalesce, Lower, NullIf
 
+from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Import, Run, RunCount, User
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
@@ -145,9 +146,9 @@ class RunList:
         if self.owner:
             runs = runs.alias(owner=_OWNER).filter(owner=self.owner)
         if self.created_from:
-            runs = runs.filter(created_at__gte=_midnight(self.created_from))
+            runs = runs.filter(created_at__gte=midnight(self.created_from))
         if self.created_until:
-            runs = runs.filter(created_at__lt=_midnight(self.created_until) + dt.timedelta(days=1))
+            runs = runs.filter(created_at__lt=next_midnight(self.created_until))
         by = COLUMNS[self.sort.removeprefix("-")].by
         order = OrderBy(by, descending=self.sort.startswith("-"), nulls_last=True)
         return runs.order_by(order, "-pk")
@@ -177,12 +178,7 @@ def _day(text: str, problems: list[str]) -> dt.date | None:
     if not text.strip():
         return None
     try:
-        day = dt.date.fromisoformat(text.strip())
-    except ValueError:
-        problems.append(f"“{text[:60]}” is not a date. Write it as 2026-11-21.")
+        return read_day(text.strip())
+    except ValueError as error:
+        problems.append(str(error))
         return None
-    return day if dt.MINYEAR < day.year < dt.MAXYEAR else None
-
-
-def _midnight(day: dt.date) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(), dt.UTC)

@@ -12,7 +12,7 @@ from reviews.records.rubric import Cause, Rubric
 from reviews.records.scales import ValueScale
 from reviews.records.scores import AS_JUDGED
 from reviews.records.verdict import VerdictRule
-from reviews.review.decision import MAX_CRITERIA, MAX_TEXT
+from reviews.review.entries import MAX_CRITERIA, MAX_TEXT
 from reviews.review.forms.escalation import EscalationForm
 from reviews.review.forms.review import ReviewForm
 from tests.support.factories import EvaluationFactory
