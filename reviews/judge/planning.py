@@ -21,13 +21,14 @@ from reviews.sampling.planned_shares import Aim, current_plan
 from reviews.search import strata
 from reviews.statistics import clusters, planning
 from reviews.statistics.intervals import Estimate, undefined
-from reviews.statistics.planning import BoolArray, FloatArray, IntArray, PlanCells
+from reviews.statistics.planning import BoolArray, DesignEffect, FloatArray, IntArray, PlanCells
 
 DEFINITION = (
     "The number of blind reviews until the 95% interval of the judge's accuracy is no wider than the target. "
     "Cells with more records, and with more even odds of an error, get more reviews (Neyman 1934; Cochran "
     "1977, chapter 5), because a review narrows the interval most there. Error rates and the dependence "
-    "between records of one task are those of the blind reviews so far, so plan again after some reviews."
+    "between records of one task are those of the blind reviews so far, so plan again after some reviews. "
+    "More reviews of the same tasks narrow the interval less than reviews of other ones."
 )
 AIMS: dict[Aim, str] = {
     "run": "the accuracy over the whole run",
@@ -151,7 +152,15 @@ def plan_reviews(run: Run, target: float = USUAL_TARGET, aim: Aim = "run") -> Ju
         return JudgePlan(
             run, target, aim, unknown=records.sentence or "No record has a verdict by the judge."
         )
-    return _Planner(found, _plan_cells(found, _spent(scope, found, blind)), target).plan(run, aim)
+    return plan_rated(run, found, target, aim, _spent(scope, found, blind))
+
+
+def plan_rated(
+    run: Run, found: RatedRun, target: float, aim: Aim = "run", spent: FloatArray | None = None
+) -> JudgePlan:
+    """Plan the blind reviews of records. `spent` has the records of each cell that cannot be rated blind."""
+    unusable = np.zeros(len(found.records.cells)) if spent is None else spent
+    return _Planner(found, _plan_cells(found, unusable), target).plan(run, aim)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -189,7 +198,7 @@ class _Planner:
                 PlannedCell(cell, int(self.cells.sizes[at]), int(self.cells.rated[at]), int(more[at]))
                 for at, cell in enumerate(self.found.records.cells)
             ),
-            design_effect=effects["run"],
+            design_effect=effects["run"].now,
             is_design_effect_assumed=accuracy["run"].n < _FEWEST,
             left_out=self.found.records.sentence,
         )
@@ -209,15 +218,14 @@ class _Planner:
             found[name] = clusters.ratio(totals, 2 * at, 2 * at + 1) if rated[name] else undefined(_NO_REVIEW)
         return found
 
-    def _design_effect(self, mask: BoolArray, accuracy: Estimate) -> float:
-        """Return the ratings needed for one independent rating of cells.
+    def _design_effect(self, mask: BoolArray, accuracy: Estimate) -> DesignEffect:
+        """Return the variance of the estimate so far, divided by that of as many independent ratings.
 
-        It is the variance of the estimate so far, divided by that of as many independent ratings in the same
-        parts (flag and verdict).
+        The independent ratings are in the same parts (flag and verdict).
         """
         width = half_width(accuracy)
         if width is None or accuracy.n < _FEWEST:
-            return _ASSUMED_DESIGN_EFFECT
+            return DesignEffect(_ASSUMED_DESIGN_EFFECT, _ASSUMED_DESIGN_EFFECT)
         group = _groups(self.found.records.cells)
         variance = 0.0
         for number in range(int(group.max()) + 1):
@@ -225,19 +233,29 @@ class _Planner:
             if rated := float(part.rated.sum()):
                 weight = float(part.sizes.sum() / self.cells.sizes[mask].sum())
                 variance += weight**2 * float(part.weights @ part.deviation**2) / rated
-        return min(_LARGEST_DESIGN_EFFECT, max(1.0, (width / planning.Z) ** 2 / variance))
+        now = (width / planning.Z) ** 2 / variance
+        now = min(_LARGEST_DESIGN_EFFECT, max(1.0, now))
+        return planning.design_effect(now, variance, self._neighbours(mask), self.target)
 
-    def _needed(self, mask: BoolArray, accuracy: Estimate, design_effect: float) -> IntArray:
+    def _neighbours(self, mask: BoolArray) -> float:
+        """Return the mean number of other ratings of the task of a rating."""
+        ratings = self.found.ratings
+        marked = ratings.cluster[mask[self.found.place[ratings.kind]]]
+        by_task = np.unique(marked, return_counts=True)[1]
+        return float((by_task**2).sum() / by_task.sum() - 1)
+
+    def _needed(self, mask: BoolArray, accuracy: Estimate, effect: DesignEffect) -> IntArray:
         """Return the ratings that each cell needs more, for the marked ones by themselves."""
         more = np.zeros(len(mask), dtype=np.int64)
         width = half_width(accuracy)
         if width is None or width > self.target:
-            more[mask] = planning.allocate(self.cells.only(mask), self.target, design_effect)
+            more[mask] = planning.allocate(self.cells.only(mask), self.target, effect)
         return more
 
-    def _best_half_width(self, mask: BoolArray, design_effect: float, accuracy: Estimate) -> float | None:
+    def _best_half_width(self, mask: BoolArray, effect: DesignEffect, accuracy: Estimate) -> float | None:
         part = self.cells.only(mask & (self.cells.possible > 0))
-        expected, now = planning.half_width(part, part.possible, design_effect), half_width(accuracy)
+        expected = planning.half_width(part, part.possible, effect)
+        now = half_width(accuracy)
         # The design effect, and the error rates of cells with few reviews, may be overestimated.
         return expected if expected is None or now is None else min(expected, now)
 

@@ -5,6 +5,9 @@ deff x sum(W^2 S^2 / n), with the part W of the records in a cell, the standard 
 of its ratings, and their number n (Cochran 1977, Sampling Techniques, chapter 5). The fewest ratings result
 if n is proportional to W S (Neyman 1934, Journal of the Royal Statistical Society 97:558). Where few verdicts
 are wrong, that is the active order of Zrnic & Candes 2024 (ICML), proportional to sqrt(P(wrong)).
+
+The design effect deff grows with the ratings of a task: more ratings of the same tasks do not reduce the
+variance between tasks (see `DesignEffect`).
 """
 
 from dataclasses import dataclass
@@ -21,7 +24,33 @@ BoolArray = NDArray[np.bool_]
 Z = 1.959964
 # Each cell's share of errors counts as many ratings more, with the share of the cells like it.
 _PRIOR = 10
+# With so many other ratings of the task of a rating, half of the design effect grows with their number.
+_FEW_NEIGHBOURS = 0.25
 _STEPS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class DesignEffect:
+    """The variance of an estimate as a multiple of that of independent ratings, now and with more ratings."""
+
+    #: The multiple with the existing ratings.
+    now: float
+    #: The multiple of the part of the variance that more ratings reduce.
+    reduced: float
+    #: The part of the variance that they do not reduce: that between tasks.
+    kept: float = 0.0
+
+
+def design_effect(now: float, variance: float, neighbours: float, target: float) -> DesignEffect:
+    """Divide a design effect into the part that grows with the ratings of a task, and the rest.
+
+    `variance` is that of as many independent ratings, and `neighbours` the mean number of other ratings of
+    the task of a rating. With few neighbours, tasks explain little of the design effect, and it is uncertain:
+    the part that grows at most doubles the ratings that the target needs.
+    """
+    grows = neighbours / (neighbours + _FEW_NEIGHBOURS)
+    kept = (now - 1) * grows * variance
+    return DesignEffect(now, 1 + (now - 1) * (1 - grows), min(kept, _wanted(target) / 2))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -60,18 +89,22 @@ def deviations(rated: FloatArray, wrong: FloatArray, group: IntArray) -> FloatAr
     return np.sqrt(rate * (1 - rate))
 
 
-def half_width(cells: PlanCells, ratings: FloatArray, design_effect: float) -> float | None:
+def half_width(cells: PlanCells, ratings: FloatArray, effect: DesignEffect) -> float | None:
     """Return half the width of the 95% interval with these numbers of ratings; None if a cell has none."""
     if not len(ratings) or (ratings <= 0).any():
         return None
-    return Z * sqrt(design_effect * _variance(cells, ratings))
+    return Z * sqrt(effect.reduced * _variance(cells, ratings) + effect.kept)
+
+
+def _wanted(target: float) -> float:
+    return (target / Z) ** 2
 
 
 def _variance(cells: PlanCells, ratings: FloatArray) -> float:
     return float(((cells.weights * cells.deviation) ** 2 / ratings).sum())
 
 
-def allocate(cells: PlanCells, target: float, design_effect: float) -> IntArray:
+def allocate(cells: PlanCells, target: float, effect: DesignEffect) -> IntArray:
     """Return how many more ratings of each cell narrow the interval to +-`target` with the fewest ratings.
 
     If that needs more ratings than are possible, all of them are returned. Cells without possible ratings are
@@ -80,11 +113,11 @@ def allocate(cells: PlanCells, target: float, design_effect: float) -> IntArray:
     usable = cells.possible > 0
     if not usable.all():
         more = np.zeros(len(usable), dtype=np.int64)
-        more[usable] = allocate(cells.only(usable), target, design_effect)
+        more[usable] = allocate(cells.only(usable), target, effect)
         return more
     if not len(usable):
         return np.zeros(0, dtype=np.int64)
-    variance = (target / Z) ** 2 / design_effect
+    variance = (_wanted(target) - effect.kept) / effect.reduced
     if _variance(cells, cells.possible) >= variance:
         return np.ceil(cells.possible - cells.rated).astype(np.int64)
     return _whole(_continuous(cells, variance) - cells.rated)
