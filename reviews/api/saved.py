@@ -63,8 +63,8 @@ def saved_before(
 def waits_for_first_request(view: View) -> View:
     """Decorate a view that saves a decision, for a request that is repeated while the first one is at work.
 
-    What the view checks may change in between, such as the rubric. So before it refuses a request, it waits
-    for the first one, and returns the decision that this has saved.
+    In between, a file may extend the rubric, and the repeated request has become invalid. So before the view
+    refuses a request, it waits for the first one, and returns the decision that the first one has saved.
     """
 
     @wraps(view)
