@@ -24,10 +24,9 @@ from reviews.api.problems import Problem
 from reviews.api.readings import register_readings
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, User
-from reviews.models.evaluations import draws_samples
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
-from reviews.review import blind_scoring, decisions, independent_reviews, versions
+from reviews.review import blind_scoring, decisions, independent_reviews
 
 router = Router(tags=["review"])
 
@@ -57,7 +56,7 @@ def claim_next_record(
     filters = read_filters(wanted.filters if wanted else {})
     # Claiming a record changes these two.
     filters = filters.with_only("status", "").with_only("claimed-by", "")
-    found = get_run(run, request.user, draws_samples=draws_samples())
+    found = get_run(run, request.user)
     condition = filters.condition(found, request.user)
     claimed = claims.claim_next(run=found, reviewer=request.user, condition=condition)
     if claimed is None:
@@ -115,13 +114,7 @@ def submit_review(
     409 names the person who was first and since when; 422 names the invalid fields.
     """
     submission = saved.submission_of(request.user, key)
-    record = get_record(
-        run,
-        evaluation_id,
-        request.user,
-        is_repeated=versions.is_sent(submission),
-        has_locked_in=blind_scoring.has_locked_in(request.user),
-    )
+    record = get_record(run, evaluation_id, request.user, submission=submission)
     with _explained_conflict(record, request.user):
         if vars(record)["is_repeated"] and (
             before := saved.saved_before(submission, record, request.user, sent)

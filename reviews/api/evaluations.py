@@ -16,6 +16,7 @@ from reviews.api.lookup import get_record, get_run
 from reviews.api.paths import RECORD, RECORDS
 from reviews.api.preconditions import set_etag
 from reviews.api.problems import Problem, invalid_field
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Run
 from reviews.queue import progress
 from reviews.search import indexing, listing
@@ -88,8 +89,9 @@ def list_records(
             "Invalid cursor.",
             [("after", "Use `next` of the previous page.")],
         )
-    found = get_run(run, request.user)
-    known = _known(found, view.filters)
+    with prepared_statements():
+        found = get_run(run, request.user)
+        known = _known(found, view.filters)
     page = listing.load_page(
         found, view.filters, reader=request.user, sort=view.sort, after=after, known=known, size=limit
     )
@@ -111,7 +113,7 @@ def list_records(
 
 def _known(run: Run, filters: Filters) -> int | None:
     """Return the number of matches if it is already counted."""
-    return None if filters else progress.run_progress(run).total
+    return None if filters else progress.count_records(run)
 
 
 def read_filters(values: Mapping[str, str | list[str]]) -> Filters:

@@ -1,10 +1,12 @@
 """Look up the row of an API path, such as a run or a record. Raise `Http404` if the person may see none."""
 
+import uuid
 from typing import Any
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.models import (
     BulkChange,
     Escalation,
@@ -16,13 +18,28 @@ from reviews.models import (
     SpotCheck,
     User,
 )
+from reviews.models.evaluations import draws_samples
 from reviews.models.runs import in_visible_runs
+from reviews.review import blind_scoring, versions
+
+_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
+_RUN = CompiledQuery(lambda: Run.objects.filter(name=parameter("name")).annotate(**_OF_RUN))
+_RECORD = CompiledQuery(
+    lambda: Evaluation.objects.filter(
+        run__name=parameter("run"), evaluation_id=parameter("record")
+    ).select_related("run", "claimed_by", "review__reviewer")
+)
+_RECORD_TO_DECIDE = CompiledQuery(
+    lambda: _RECORD.queryset.annotate(
+        is_repeated=versions.is_sent(parameter("submission")),
+        has_locked_in=blind_scoring.has_locked_in(parameter("reader")),
+    )
+)
 
 
-def get_run(name: str, reader: User, **annotations: Any) -> Run:
-    """Return the run; `annotations` are expressions that the same query loads."""
-    rows = Run.objects.annotate(**annotations)
-    found = rows.filter(name=name).first() if name.isprintable() else None
+def get_run(name: str, reader: User) -> Run:
+    """Return the run, which knows whether it draws samples. One query."""
+    found = _RUN.first(name=name) if name.isprintable() else None
     if found is None or not found.is_visible_to(reader):
         raise Http404("There is no run with this name.")
     return found
@@ -35,11 +52,21 @@ def check_visible(name: str, reader: User) -> None:
         raise Http404("There is no run with this name.")
 
 
-def get_record(run: str, evaluation_id: str, reader: User, **annotations: Any) -> Evaluation:
-    """Return the record with its run, reviewer and decision; `annotations` as for `get_run`. One query."""
-    rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer").annotate(**annotations)
-    is_possible = run.isprintable() and "\0" not in evaluation_id
-    record = rows.filter(run__name=run, evaluation_id=evaluation_id).first() if is_possible else None
+def get_record(
+    run: str, evaluation_id: str, reader: User, *, submission: uuid.UUID | None = None
+) -> Evaluation:
+    """Return the record with its run, reviewer and decision. One query.
+
+    With a `submission`, it has the annotations `is_repeated` (see `versions.is_sent`) and `has_locked_in`.
+    """
+    values = {"run": run, "record": evaluation_id}
+    record = None
+    if not run.isprintable() or "\0" in evaluation_id:
+        pass
+    elif submission is None:
+        record = _RECORD.first(**values)
+    else:
+        record = _RECORD_TO_DECIDE.first(**values, submission=submission, reader=reader.pk)
     if record is None or not record.run.is_visible_to(reader):
         get_run(run, reader)
         raise Http404("The run has no record with that evaluation_id.")

@@ -7,12 +7,13 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.days import today
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
@@ -25,6 +26,16 @@ from reviews.records.conflicts import RecordUnavailable, RunArchived
 EVERYTHING = Q()
 # The page of a reviewer prefetches this many records.
 MOST_PREFETCHED = 2
+# Only the run is joined, because it rarely changes. After a wait for the lock, PostgreSQL reads the locked
+# row again, but not the joined ones: a claim or a review that was made meanwhile would be missing.
+_LOCKED = CompiledQuery(
+    lambda: (
+        Evaluation.objects.without_large_columns()
+        .filter(pk=parameter("key"))
+        .select_related("run")
+        .select_for_update(of=("self",), no_key=True)
+    )
+)
 
 
 @transaction.atomic
@@ -96,7 +107,8 @@ def _serialize_claims(reviewer: User) -> None:
     A change of a run's members takes its turn with the claims of people who lose access, too.
     """
     check(reviewer, "review_evaluation")
-    User.objects.select_for_update(no_key=True).only("pk").get(pk=reviewer.pk)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM person WHERE id = %s FOR NO KEY UPDATE", [reviewer.pk])
 
 
 def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:
@@ -224,12 +236,10 @@ def lock_evaluation(evaluation_id: int) -> Evaluation:
     Claims, skips, decisions and imports of one record take turns at this lock. The large columns are loaded
     when they are read. Raises `Evaluation.DoesNotExist`, and `RunArchived`.
     """
-    # Only the run is joined, because it rarely changes. After a wait for the lock, PostgreSQL reads the
-    # locked row again, but not the joined ones: a claim or a review that was made meanwhile would be missing.
-    rows = Evaluation.objects.select_related("run").select_for_update(of=("self",), no_key=True)
-    rows = rows.without_large_columns()
     # A statement that waited while the run was read again finds no row. The next one sees the new row.
-    evaluation = rows.filter(pk=evaluation_id).first() or rows.get(pk=evaluation_id)
+    evaluation = _LOCKED.first(key=evaluation_id) or _LOCKED.first(key=evaluation_id)
+    if evaluation is None:
+        raise Evaluation.DoesNotExist
     check_not_archived(evaluation.run)
     return evaluation
 

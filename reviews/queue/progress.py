@@ -82,6 +82,13 @@ def run_progress(run: Run) -> Progress:
     return _progress([run.pk])[run.pk]
 
 
+def count_records(run: Run) -> int:
+    """Return the number of all records of a run."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %s", [run.pk])
+        return int(cursor.fetchone()[0])
+
+
 def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
     """Return all of these runs, newest first, each with its counts."""
     found = list(runs.order_by(*NEWEST_RUNS))

@@ -26,6 +26,7 @@ from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models.expressions import Combinable
 
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events, reveals
@@ -85,7 +86,7 @@ def find_locked_in(evaluation: Evaluation, reviewer: User) -> BlindScores | None
     ).first()
 
 
-def has_locked_in(reviewer: User) -> Exists:
+def has_locked_in(reviewer: User | Combinable) -> Exists:
     """Return the expression of evaluations for whether `find_locked_in` finds scores."""
     place = {name: OuterRef(name) for name in ("source_import_id", "source_line")}
     return Exists(BlindScores.objects.filter(evaluation=OuterRef("pk"), reviewer=reviewer, **place))

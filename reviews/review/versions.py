@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import Exists
+from django.db.models.expressions import Combinable
 from django.utils import timezone
 
 from reviews.models import Evaluation, FileConflict, Review, User
@@ -139,7 +140,7 @@ def _state_to_restore(
     return state | ({"independent_reviews": [*independent_reviews]} if independent_reviews else {})
 
 
-def is_sent(submission: UUID) -> Exists:
+def is_sent(submission: UUID | Combinable) -> Exists:
     """Return the expression for whether a request had this submission key: see `sent_before`."""
     return Exists(Review.objects.filter(submission=submission))
 

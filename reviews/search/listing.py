@@ -6,9 +6,10 @@ number is found quickly by walking the index of the sort order.
 
 import datetime as dt
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +21,9 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 from psycopg.errors import QueryCanceled
 
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.database.pagination import split_page
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, Run, User
 from reviews.models.evaluations import IN_QUEUE, TASK_ORDER
 from reviews.queue.claims import EVERYTHING
@@ -129,8 +132,12 @@ class SortOrder:
 
     def after(self, cursor: Cursor) -> GreaterThan | LessThan:
         """Return the condition for rows after a cursor."""
+        return self.after_expressions(map(Value, cursor))
+
+    def after_expressions(self, cursor: Iterable[Combinable]) -> GreaterThan | LessThan:
+        """Return the condition for rows after a cursor that consists of expressions."""
         compare = LessThan if self.descends else GreaterThan
-        return compare(_Row(*self.by), _Row(*map(Value, cursor)))
+        return compare(_Row(*self.by), _Row(*cursor))
 
 
 class _Row(Func):
@@ -211,12 +218,14 @@ def load_page(
     cursor = order.parse_cursor(after)
     if order.only or order.reveals:
         known = None
+    if known is not None and not filters:
+        return _page_of_everything(run, known, reader=reader, sort=sort, cursor=cursor, size=size)
     with time_limit():
         matching = matching_records(run, filters, reader).filter(order.only)
         if order.reveals:
             matching = matching.exclude(hidden_from(reader, run))
-        # If there are many matches, or every record matches, the index has the page at its next entries.
-        is_dense = known is not None and (known > MAX_COUNTED or not filters)
+        # If there are many matches, the index has the page at its next entries.
+        is_dense = known is not None and known > MAX_COUNTED
         few = None if is_dense else _few_matches(matching, order)
         rows = (
             _index_walk(matching, order, cursor)
@@ -226,6 +235,31 @@ def load_page(
         page = split_page(rows[: size + 1], size, order.cursor)
     total = known if few is None else len(few)
     return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader))
+
+
+def _page_of_everything(
+    run: Run, total: int, *, reader: User | None, sort: str, cursor: Cursor | None, size: int
+) -> RecordPage:
+    """Load a page of all records, which are the next entries of an index: one query without a time limit."""
+    order = SORTS[sort]
+    places = dict(zip(order.places, cursor or (), strict=False))
+    with prepared_statements():
+        found = _walk_of_everything(sort, size + 1, is_after=bool(places)).rows(run=run.pk, **places)
+    page = split_page(found, size, order.cursor)
+    return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader))
+
+
+@lru_cache(maxsize=64)  # for each size
+def _walk_of_everything(sort: str, size: int, *, is_after: bool) -> CompiledQuery[Evaluation]:
+    """Return the query for records of the parameter `run`, after the cursor in the parameters `place_...`."""
+    order = SORTS[sort]
+
+    def build() -> QuerySet[Evaluation]:
+        rows = Evaluation.objects.filter(run=parameter("run"))
+        after = order.after_expressions(map(parameter, order.places))
+        return _ordered(rows.filter(after) if is_after else rows, order)[:size]
+
+    return CompiledQuery(build)
 
 
 def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT) -> list[str]:
