@@ -80,7 +80,7 @@ MIDDLEWARE = [
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "cognireview.web.authentication.PersonMiddleware",
+    "reviews.accounts.authentication.PersonMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "reviews.http.activity.ActivityMiddleware",
     "reviews.http.login.LoginMiddleware",
@@ -155,7 +155,7 @@ WEB_ROLE = ENVIRONMENT.web_role
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "reviews.User"
-AUTHENTICATION_BACKENDS = ["cognireview.web.authentication.RoleBackend"]
+AUTHENTICATION_BACKENDS = ["reviews.accounts.authentication.RoleBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "runs"
 LOGOUT_REDIRECT_URL = "login"

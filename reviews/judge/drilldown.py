@@ -116,7 +116,7 @@ def list_ratings(scope: JudgeScope, asked: RatingFilter, *, after: str = "") -> 
 def _mentioning(scope: JudgeScope, asked: RatingFilter, start: int) -> list[int]:
     """Find the decisions that name a cause. Only current decisions have mentions."""
     mentions = CauseMention.objects.filter(
-        scope.condition(), scope.of_decisions(), cause=asked.cause, review__lt=start
+        scope.condition(), scope.decision_filters(), cause=asked.cause, review__lt=start
     )
     if asked.criterion:
         mentions = mentions.filter(criterion=asked.criterion)
@@ -149,7 +149,7 @@ def _decisions(keys: list[int], criterion: str) -> Iterator[RatedRecord]:
 def _counted(scope: JudgeScope, asked: RatingFilter, start: int) -> list[int]:
     """Find the ratings that a count includes, but those of records that somebody may still score blind."""
     cells = _cells(scope, asked)
-    found = Rating.objects.filter(scope.of_ratings(), cell__in=[cell.pk for cell in cells], pk__lt=start)
+    found = Rating.objects.filter(scope.rating_filters(), cell__in=[cell.pk for cell in cells], pk__lt=start)
     if asked.changed:
         found = found.filter(_changed(cells, asked))
     if asked.shared:

@@ -155,9 +155,9 @@ def find_mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
     # Without a filter the index of mentions suffices, without a join to the strata.
     narrowed = scope.judge is not None or scope.template is not None or scope.model is not None
     return (
-        named.filter(scope.of_decisions(), scope.condition())
+        named.filter(scope.decision_filters(), scope.condition())
         if narrowed
-        else named.filter(scope.of_decisions())
+        else named.filter(scope.decision_filters())
     )
 
 

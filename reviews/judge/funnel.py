@@ -234,7 +234,7 @@ def _by_flag(records: EvaluationQuerySet) -> Counter[bool]:
 def list_records(scope: JudgeScope, state: ListedState, *, after: str = "") -> Page[AssignedRecord]:
     """Return a page of the records behind a number of the funnel. An invalid cursor gives the first page."""
     represented = Q(cell__stratum__is_flagged=True) | Q(cell__is_sampled=True)
-    rated = _blind_ratings(scope).filter(represented, scope.of_ratings())
+    rated = _blind_ratings(scope).filter(represented, scope.rating_filters())
     records = _closed(scope) if state == "closed" else scope.records().filter(_is_assigned(scope, rated))
     found = records.select_related("run").annotate(is_locked_in=Exists(rated)).without_large_columns()
     page = page_by_key(found, after=after, size=PAGE_SIZE)

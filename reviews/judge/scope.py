@@ -75,25 +75,22 @@ class JudgeScope:
         given = {name: value for name, (_, value) in conditions.items() if value is not None}
         return " AND ".join(conditions[name][0] for name in given) or "true", given | {"run": self.run.pk}
 
-    def of_ratings(self) -> Q:
+    def rating_filters(self) -> Q:
         """Return the same filters of ratings for a query of the ORM."""
+        return self._work_filters("", "at")
+
+    def decision_filters(self, review: str = "review") -> Q:
+        """Return the same filters for a query with a foreign key to a review."""
+        return self._work_filters(f"{review}__", "submitted_at")
+
+    def _work_filters(self, path: str, at: str) -> Q:
         conditions = {
             "reviewer": self.reviewer,
-            "at__gte": self.since and midnight(self.since),
-            "at__lt": self.until and next_midnight(self.until),
+            f"{at}__gte": self.since and midnight(self.since),
+            f"{at}__lt": self.until and next_midnight(self.until),
             "evaluation__task_id": self.task,
         }
-        return Q(**{name: value for name, value in conditions.items() if value is not None})
-
-    def of_decisions(self) -> Q:
-        """Return the same filters for a query of causes, which decisions name."""
-        conditions = {
-            "review__reviewer": self.reviewer,
-            "review__submitted_at__gte": self.since and midnight(self.since),
-            "review__submitted_at__lt": self.until and next_midnight(self.until),
-            "review__evaluation__task_id": self.task,
-        }
-        return Q(**{name: value for name, value in conditions.items() if value is not None})
+        return Q(**{path + name: value for name, value in conditions.items() if value is not None})
 
     def _columns(self) -> dict[str, Any]:
         columns = {
