@@ -67,7 +67,7 @@ def _reason(error: Exception) -> str:
 
 
 @contextmanager
-def _record_failure(record: Callable[[str], None]) -> Iterator[None]:
+def _record_failure(record: Callable[..., None]) -> Iterator[None]:
     """Call `record` with the reason of a failure. A stop of the worker or an outage restarts the job instead.
 
     If the disk is too full to record the failure, the job is restarted, too.
@@ -79,7 +79,7 @@ def _record_failure(record: Callable[[str], None]) -> Iterator[None]:
         raise
     except Exception as error:
         try:
-            record(_reason(error))
+            record(error=_reason(error))
         except Exception as second:
             if disk_full.is_disk_full(second):
                 raise DatabaseAway from second
@@ -105,12 +105,12 @@ def _check_in(context: JobContext) -> None:
 )
 def import_upload(context: JobContext, import_id: int) -> None:
     """Import an uploaded file. The job is restarted after a stop of its worker or an outage."""
-    with _record_failure(partial(imports_job.fail_upload, import_id)):
+    with _record_failure(partial(imports_job.fail_upload, import_id=import_id)):
         try:
             with imports_job.progress_reports(import_id) as report:
-                imports_job.import_upload(import_id, _unless_stopped(context, report))
+                imports_job.import_upload(import_id=import_id, progress=_unless_stopped(context, report))
         except importer.Cancelled:
-            imports_job.finish_cancelled(import_id)
+            imports_job.finish_cancelled(import_id=import_id)
 
 
 def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.Progress:
@@ -130,8 +130,8 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
 )
 def build_export(context: JobContext, export_id: int) -> None:
     """Build the file of an export. The job is restarted after a stop of its worker or an outage."""
-    with _record_failure(partial(jobs.fail, export_id)):
-        jobs.build(export_id, partial(_check_in, context))
+    with _record_failure(partial(jobs.fail, export_id=export_id)):
+        jobs.build(export_id=export_id, check_in=partial(_check_in, context))
 
 
 @app.periodic(cron="*/10 * * * *")
@@ -157,7 +157,7 @@ def delete_runs(context: JobContext, timestamp: int = 0) -> None:  # noqa: ARG00
 @app.task(task_middleware=_KEEPS_ERROR, name=draws.JOB, retry=3)
 def draw_sample(run_id: int) -> None:
     """Draw the random sample of a large run into its queue."""
-    draws.draw_sample(run_id)
+    draws.draw_sample(run_id=run_id)
 
 
 # The sixth field of the pattern is seconds. A starting worker runs the last due job at once.
@@ -212,7 +212,7 @@ def publish_audit_head(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks 
 @app.task(task_middleware=_KEEPS_ERROR, name=chain_checks.JOB, retry=_RESTART)
 def check_audit_log(check_id: int) -> None:
     """Verify the audit log. The job is restarted after an outage."""
-    with _record_failure(partial(chain_checks.fail_check, check_id)):
+    with _record_failure(partial(chain_checks.fail_check, check_id=check_id)):
         chain_checks.run_check(check_id)
 
 

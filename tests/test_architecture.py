@@ -135,6 +135,30 @@ def models_of_a_run() -> set[str]:
     return {model.__name__ for model in of_a_run}
 
 
+def writes(path: Path) -> list[ast.FunctionDef]:
+    """Return the public functions with an `actor`, or that record an event, perhaps by private functions."""
+    functions = {node.name: node for node in tree(path).body if isinstance(node, ast.FunctionDef)}
+    names_in = {name: names(function) for name, function in functions.items()}
+    recording = {name for name, found in names_in.items() if {"events", "record"} <= found}
+    while (
+        more := {
+            name
+            for name, found in names_in.items()
+            if found & {one for one in recording if one.startswith("_")}
+        }
+        - recording
+    ):
+        recording |= more
+    return [
+        function
+        for name, function in functions.items()
+        if not name.startswith("_")
+        and (
+            name in recording or "actor" in {one.arg for one in function.args.args + function.args.kwonlyargs}
+        )
+    ]
+
+
 def computes_a_day(call: ast.Call, method: ast.Attribute) -> bool:
     """Return whether it is the current day, or the start of a day: `now().date()`, `replace(hour=0)`."""
     if method.attr == "date":
@@ -268,6 +292,16 @@ class TestModules:
             )
         ]
         assert named == [place(call, path) for path in others for call in calls(path, trusting)] == []
+
+    def test_public_writes_take_keyword_arguments_only(self) -> None:
+        positional = {
+            f"{module}.{function.name}"
+            for module, path in MODULES.items()
+            if module.partition(".")[0] not in {"views", "api", "management", "tasks"}
+            for function in writes(path)
+            if function.args.args or function.args.posonlyargs
+        }
+        assert positional == {"audit.events.record"}  # its first argument is the action
 
     def test_days_and_midnight_are_computed_in_one_module(self) -> None:
         elsewhere = [

@@ -44,8 +44,8 @@ def failing(error: Exception) -> Callable[..., None]:
 def failed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect the recorded failures."""
     noted: list[str] = []
-    monkeypatch.setattr(import_jobs, "fail_upload", lambda _pk, error: noted.append(error))
-    monkeypatch.setattr(jobs, "fail", lambda _pk, error: noted.append(error))
+    monkeypatch.setattr(import_jobs, "fail_upload", lambda error, **_: noted.append(error))
+    monkeypatch.setattr(jobs, "fail", lambda error, **_: noted.append(error))
     return noted
 
 

@@ -183,7 +183,7 @@ def import_by_form(data: bytes, max: User) -> None:
     upload = jobs.enqueue_import(
         run_name="evaluations", file_name="a.jsonl", blocks=[data], strict=False, actor=max
     )
-    jobs.import_upload(upload.pk)
+    jobs.import_upload(import_id=upload.pk)
 
 
 def import_in_parts(data: bytes, max: User) -> None:
@@ -192,7 +192,7 @@ def import_in_parts(data: bytes, max: User) -> None:
     )
     for start in range(0, len(data), 100):
         uploads.append(Upload.objects.get(pk=begun.pk), offset=start, data=data[start : start + 100])
-    jobs.import_upload(Import.objects.get().pk)
+    jobs.import_upload(import_id=Import.objects.get().pk)
 
 
 def import_by_api(data: bytes, max: User) -> None:
@@ -200,7 +200,7 @@ def import_by_api(data: bytes, max: User) -> None:
     program = Client(headers={"Authorization": f"Bearer {token}"})
     sent = program.post("/api/v1/runs/evaluations/imports", data, content_type="application/x-ndjson")
     assert sent.status_code == 202
-    jobs.import_upload(Import.objects.get().pk)
+    jobs.import_upload(import_id=Import.objects.get().pk)
 
 
 def import_as_array(data: bytes, max: User) -> None:

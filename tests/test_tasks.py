@@ -116,7 +116,9 @@ class TestDatabaseOutage:
 
     @pytest.mark.slow
     def test_export_is_restarted_after_an_outage(self, lea: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        export = jobs.enqueue(output.ExportOptions(import_data(file_of(line("eval_1"))).target_run), lea)
+        export = jobs.enqueue(
+            options=output.ExportOptions(import_data(file_of(line("eval_1"))).target_run), actor=lea
+        )
         lose_database(monkeypatch, stored_files, "_parts", times=2)
         work()
         export.refresh_from_db()
@@ -174,7 +176,7 @@ def give_jobs_to_a_dead_worker() -> None:
 class TestCancelling:
     def test_cancelled_queued_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
-        imports_job.cancel_import(waiting.pk, max)
+        imports_job.cancel_import(import_id=waiting.pk, actor=max)
         work()
         waiting.refresh_from_db()
         assert (waiting.state, Evaluation.objects.count()) == (Import.State.CANCELLED, 0)
@@ -186,7 +188,7 @@ class TestCancelling:
     ) -> None:
         running = upload(max, blocks(2_000))
         monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)
-        when_reported(monkeypatch, lambda: imports_job.cancel_import(running.pk, lea))
+        when_reported(monkeypatch, lambda: imports_job.cancel_import(import_id=running.pk, actor=lea))
         work()
         running.refresh_from_db()
         assert (running.state, running.lines) == (Import.State.CANCELLED, 0)
@@ -202,7 +204,7 @@ class TestCancelling:
         done = upload(max, [line("eval_1")])
         work()
         before = AuditEvent.objects.count()
-        imports_job.cancel_import(done.pk, max)
+        imports_job.cancel_import(import_id=done.pk, actor=max)
         done.refresh_from_db()
         assert (done.state, AuditEvent.objects.count()) == (Import.State.DONE, before)
 
@@ -252,12 +254,12 @@ def when_reported(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object])
     """Call a function on another connection after each report of a job."""
     import_upload = imports_job.import_upload
 
-    def watched(import_id: int, progress: importer.Progress) -> None:
+    def watched(*, import_id: int, progress: importer.Progress) -> None:
         def report(bytes_done: int, counts: dict[str, int]) -> None:
             progress(bytes_done, counts)
             together(action)
 
-        import_upload(import_id, report)
+        import_upload(import_id=import_id, progress=report)
 
     monkeypatch.setattr(imports_job, "import_upload", watched)
 
@@ -307,7 +309,7 @@ def test_export_of_a_killed_worker_is_built_once_by_the_next(
 ) -> None:
     """Another worker finds the job by itself, within ten seconds."""
     data = file_of(line("eval_1"), line("eval_2"))
-    export = jobs.enqueue(output.ExportOptions(import_data(data).target_run), lea)
+    export = jobs.enqueue(options=output.ExportOptions(import_data(data).target_run), actor=lea)
     with worker() as first, locked_table("export_part"):
         kill(first)
     export.refresh_from_db()

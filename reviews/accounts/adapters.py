@@ -82,7 +82,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return response
 
     def logout(self, request: HttpRequest) -> None:
-        sessions.record_logout(cast("User", request.user), request.session.session_key)
+        sessions.record_logout(user=cast("User", request.user), current_key=request.session.session_key)
         super().logout(request)
 
     def respond_user_inactive(self, request: HttpRequest, user: AbstractBaseUser) -> HttpResponse:

@@ -70,7 +70,7 @@ def _open_sessions(user: User) -> list[UserSession]:
 
 
 @transaction.atomic
-def end(user: User, session_id: int) -> None:
+def end(*, user: User, session_id: int) -> None:
     """End a session of a person. Raises `UserSession.DoesNotExist`, also for another person's session."""
     session = UserSession.objects.select_for_update().get(user=user, pk=session_id)
     _end(UserSession.objects.filter(pk=session.pk))
@@ -78,7 +78,7 @@ def end(user: User, session_id: int) -> None:
 
 
 @transaction.atomic
-def end_others(user: User, current_key: str | None) -> int:
+def end_others(*, user: User, current_key: str | None) -> int:
     """End all sessions of a person except the current one. Return their number."""
     ended = _end(UserSession.objects.filter(user=user).exclude(session_key=current_key))
     events.record("other sessions ended", actor=user, sessions=ended)
@@ -91,7 +91,7 @@ def end_all(user: User) -> int:
 
 
 @transaction.atomic
-def record_logout(user: User, current_key: str | None) -> None:
+def record_logout(*, user: User, current_key: str | None) -> None:
     """Record a logout, and remove the session that is about to end from the list."""
     UserSession.objects.filter(session_key=current_key).delete()
     events.record("logout", actor=user)
@@ -100,7 +100,7 @@ def record_logout(user: User, current_key: str | None) -> None:
 @transaction.atomic
 def keep_only_current(user: User, request: HttpRequest) -> None:
     """Keep only the session of the request, under its new key, after a change of the password."""
-    end_others(user, request.session.session_key)
+    end_others(user=user, current_key=request.session.session_key)
     UserSession.objects.create_from_request(request)
 
 

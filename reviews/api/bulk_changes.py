@@ -112,7 +112,7 @@ def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict
     check(request.user, "lead_review")
     order = _order(get_run(run, request.user), sent)
     try:
-        return _shape(bulk_changes.apply(order, request.user))
+        return _shape(bulk_changes.apply(order=order, actor=request.user))
     except SplitRefused as refused:
         raise invalid_field("shares", str(refused)) from refused
 

@@ -137,7 +137,7 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
     if not formats.is_installed(options.format):
         raise invalid_field("format", "This format is not installed on the server.")
     try:
-        made = jobs.enqueue(options, request.user)
+        made = jobs.enqueue(options=options, actor=request.user)
     except InvalidExport as invalid:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid)) from invalid
     return Status(202, _shape(load_export(made.pk, request.user)))

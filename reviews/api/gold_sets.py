@@ -108,7 +108,7 @@ def import_gold_set(request: ApiRequest, name: str = "") -> dict[str, Any]:
     """Import a gold set that was exported here or elsewhere. `name` replaces the name in the file."""
     check(request.user, "configure_run")
     with receive_file(request) as file:
-        return described(gold_file.import_gold_set(read_blocks(file), actor=request.user, name=name))
+        return described(gold_file.import_gold_set(blocks=read_blocks(file), actor=request.user, name=name))
 
 
 @operation(
@@ -117,7 +117,7 @@ def import_gold_set(request: ApiRequest, name: str = "") -> dict[str, Any]:
 def export_gold_set(request: ApiRequest, name: str) -> StreamingHttpResponse:
     """Export a gold set as JSONL. Leads and admins only."""
     gold_set = _find(name, request.user)
-    blocks = gold_file.export_gold_set(gold_set, request.user)
+    blocks = gold_file.export_gold_set(gold_set=gold_set, actor=request.user)
     return download(blocks, f"{gold_set.name}-gold-set.jsonl", content_type=JSONL)
 
 

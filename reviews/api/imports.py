@@ -101,7 +101,7 @@ def set_mapping(request: ApiRequest, run: str, *, dry_run: bool = False) -> dict
         sentence = "There are no records to read with another mapping."
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("dry_run", sentence)])
     else:
-        found = runs.get_or_create_run(run, mapping=wanted, actor=request.user)
+        found = runs.get_or_create_run(name=run, mapping=wanted, actor=request.user)
     return {"run": found.name, "mapping": wanted.as_json(), "reread": report}
 
 
@@ -205,7 +205,7 @@ def download_exceptions(request: ApiRequest, import_id: int) -> StreamingHttpRes
 )
 def cancel_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Cancel an import that is not finished. A running job stops soon; a finished import stays."""
-    jobs.cancel_import(load_import(import_id, request.user).pk, request.user)
+    jobs.cancel_import(import_id=load_import(import_id, request.user).pk, actor=request.user)
     return shapes.import_out(load_import(import_id, request.user))
 
 
@@ -222,7 +222,7 @@ def retry_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     source = load_import(import_id, request.user)
     if not jobs.can_retry(source):
         raise Conflict("This file cannot be imported as it is. Correct it and send it again.")
-    jobs.retry_import(source.pk, request.user)
+    jobs.retry_import(import_id=source.pk, actor=request.user)
     return shapes.import_out(load_import(import_id, request.user))
 
 

@@ -94,14 +94,14 @@ def retry_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     item = _failure(request, place)
     if not jobs.can_retry(item):
         raise Conflict("This file cannot be imported as it is. Correct it and upload it again.")
-    jobs.retry(item, request.user)
+    jobs.retry(item=item, actor=request.user)
     return Status(204, None)
 
 
 @operation(router, "DELETE", _FAILURE, scope="configure", response={204: None}, problems=(404,))
 def dismiss_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     """Take a failed job out of the inbox. E-mails that could not be sent are discarded."""
-    jobs.dismiss(_failure(request, place), request.user)
+    jobs.dismiss(item=_failure(request, place), actor=request.user)
     return Status(204, None)
 
 

@@ -90,7 +90,7 @@ def export_run(
     order = ExportOptions(exported, only=only, format=imported_format(exported, None, only))
     name = order.file_name
     kind = formats.CONTENT_TYPES[PurePath(name).suffix]
-    return download(jobs.stream_export(order, request.user), name, content_type=kind)
+    return download(jobs.stream_export(options=order, actor=request.user), name, content_type=kind)
 
 
 @operation(
@@ -116,7 +116,7 @@ def export_judge_data_file(
     """
     options = JudgeDataOptions(get_run(run, request.user), table, format)
     try:
-        blocks = judge_data.export_judge_data(options, request.user)
+        blocks = judge_data.export_judge_data(options=options, reader=request.user)
     except InvalidJudgeData as reason:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(reason)) from reason
     kind = formats.CONTENT_TYPES[formats.ENDINGS[options.format]]

@@ -52,7 +52,7 @@ def _import(request: ApiRequest, file_name: str, run_name: str | None) -> dict[s
     check(request.user, "import_context")
     with receive_file(request) as file:
         return import_context(
-            read_blocks(file),
+            blocks=read_blocks(file),
             file_name=file_name or "tasks.jsonl",
             run_name=run_name,
             actor=request.user,

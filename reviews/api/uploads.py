@@ -132,7 +132,7 @@ def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUI
     except uploads.WrongOffset as error:
         raise Problem(HTTPStatus.CONFLICT, _WRONG_OFFSET) from error
     except ImportRefused:
-        uploads.discard(upload, request.user)
+        uploads.discard(upload=upload, actor=request.user)
         raise
     except Upload.DoesNotExist as gone:
         raise Http404 from gone
@@ -153,7 +153,7 @@ def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) 
     """Cancel an upload, and remove what was received."""
     with _as_problem():
         tus.check_version(request)
-    uploads.discard(_find(request, upload_id), request.user)
+    uploads.discard(upload=_find(request, upload_id), actor=request.user)
     response["Tus-Resumable"] = tus.VERSION
     return Status(204, None)
 

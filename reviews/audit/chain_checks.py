@@ -63,11 +63,11 @@ def run_check(check_id: int) -> None:
     """Verify the log for a requested check, and record the result."""
     chain = ChainVerifier()
     problems = list(log.verify(chain))
-    finish_check(check_id, chain.head, problems)
+    finish_check(check_id=check_id, head=chain.head, problems=problems)
 
 
 @transaction.atomic
-def finish_check(check_id: int, head: Head, problems: Sequence[str]) -> None:
+def finish_check(*, check_id: int, head: Head, problems: Sequence[str]) -> None:
     """Record the result of a check."""
     check = ChainCheck.objects.get(pk=check_id)
     check.finished_at, check.error = timezone.now(), ""
@@ -85,7 +85,7 @@ def finish_check(check_id: int, head: Head, problems: Sequence[str]) -> None:
 
 
 @transaction.atomic
-def fail_check(check_id: int, error: str) -> None:
+def fail_check(*, check_id: int, error: str) -> None:
     """Record why a check did not finish."""
     check = ChainCheck.objects.get(pk=check_id)
     check.finished_at, check.error = timezone.now(), error

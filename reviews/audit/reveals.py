@@ -31,12 +31,12 @@ def independent_reviews_hidden_from(reader: User) -> Q:
     return Q(human_review_status__in=QUEUE_STATUSES) & ~Q(pk__in=read.values("evaluation"))
 
 
-def record_reveal(evaluation: Evaluation, reader: User, how: Reveal.How) -> None:
+def record_reveal(*, evaluation: Evaluation, reader: User, how: Reveal.How) -> None:
     """Record once that a record was revealed to a person, in the transaction that reveals it."""
     _record(evaluation.run, evaluation, reader, how)
 
 
-def record_download(run: Run, reader: User) -> None:
+def record_download(*, run: Run, reader: User) -> None:
     """Record once that a person downloads a file with the judge's scores of a whole run.
 
     Skip runs without records left to review, now or by a later random sample.

@@ -119,7 +119,7 @@ def preview_split(order: BulkOrder) -> SplitPreview:
 
 
 @transaction.atomic
-def apply(order: BulkOrder, actor: User) -> BulkChange:
+def apply(*, order: BulkOrder, actor: User) -> BulkChange:
     """Change at most `BulkOrder.most` records. Records locked by another transaction are skipped.
 
     Raises `RunArchived`, `SplitRefused`, and `Denied` if they are to be assigned to somebody who may not see

@@ -146,23 +146,23 @@ def correct(
     return spot_check
 
 
-def open_checks(actor: User) -> QuerySet[SpotCheck]:
-    """Return the pending checks that the actor may complete, oldest first."""
-    return pending_checks(actor).order_by("pk")
+def open_checks(lead: User) -> QuerySet[SpotCheck]:
+    """Return the pending checks that the lead may complete, oldest first."""
+    return pending_checks(lead).order_by("pk")
 
 
-def pending_checks(actor: User) -> QuerySet[SpotCheck]:
-    """Return the pending checks of current decisions that the actor may complete.
+def pending_checks(lead: User) -> QuerySet[SpotCheck]:
+    """Return the pending checks of current decisions that the lead may complete.
 
-    These are the actor's draws and the standing samples of runs that they may see, without their own
+    These are the lead's draws and the standing samples of runs that they may see, without their own
     decisions. A disputed decision waits until a lead has decided.
     """
-    theirs = Q(drawn_by=actor) | (Q(drawn_by=None) & ~Q(reviewer=actor))
+    theirs = Q(drawn_by=lead) | (Q(drawn_by=None) & ~Q(reviewer=lead))
     decided = Evaluation.objects.filter(review=OuterRef("review"), is_outdated=False, is_escalated=False)
     decided = decided.exclude(human_review_status__in=QUEUE_STATUSES)
     # The planner underestimates a join by both keys, and then sorts all checks for the first page.
     due = SpotCheck.objects.filter(
-        theirs, Exists(decided), in_visible_runs(actor), outcome=Outcome.OPEN, run__archived_at=None
+        theirs, Exists(decided), in_visible_runs(lead), outcome=Outcome.OPEN, run__archived_at=None
     )
     return _loaded(due)
 

@@ -26,11 +26,11 @@ def create_demo() -> list[str]:
     """Create missing demo runs and people. Returns a line for each person added."""
     if not Run.objects.filter(name=run.DEMO_RUN).exists():
         done = importer.import_stream(
-            run.demo_lines(), run_name=run.DEMO_RUN, file_name="demo.jsonl", actor=None
+            blocks=run.demo_lines(), run_name=run.DEMO_RUN, file_name="demo.jsonl", actor=None
         )
         configure_members(run_id=done.target_run.pk, actor=None, members=None)
         task_context.import_context(
-            run.demo_context(), run_name=run.DEMO_RUN, file_name="demo-tasks.jsonl", actor=None
+            blocks=run.demo_context(), run_name=run.DEMO_RUN, file_name="demo-tasks.jsonl", actor=None
         )
     known = {name.lower() for name in User.objects.values_list("username", flat=True)}
     added = [_added(name) for name in DEMO_PEOPLE if name not in known]

@@ -112,9 +112,9 @@ def import_reviewed_runs(*, reviewers: Sequence[User], lead: User) -> None:
 
 
 def _import(name: str, file_name: str, lines: Iterable[bytes], lead: User) -> Run:
-    run = importer.import_stream(lines, run_name=name, file_name=file_name, actor=None).target_run
+    run = importer.import_stream(blocks=lines, run_name=name, file_name=file_name, actor=None).target_run
     configure_members(run_id=run.pk, actor=None, members=None)
-    import_context(demo_context(_COUNT, _SEED), run_name=name, file_name="tasks.jsonl", actor=None)
+    import_context(blocks=demo_context(_COUNT, _SEED), run_name=name, file_name="tasks.jsonl", actor=None)
     seen = measurement_settings.current_settings(run).fingerprint
     return measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)
 
@@ -132,7 +132,7 @@ def _import_second_opinions(run: Run) -> None:
             record["human_reviewer_id"] = "carla"
             record["human_review_timestamp"] = timezone.now().strftime("%Y-%m-%dT%H:%M:%SZ")
             lines.append(orjson.dumps(record) + b"\n")
-    importer.import_stream(lines, run_name=run.name, file_name="from-carla.jsonl", actor=None)
+    importer.import_stream(blocks=lines, run_name=run.name, file_name="from-carla.jsonl", actor=None)
 
 
 class _Work:

@@ -30,7 +30,7 @@ class Cancelled(Exception):
     """Somebody has cancelled the export that is being built."""
 
 
-def record_export(options: ExportOptions, actor: User | None, figures: dict[str, Any]) -> None:
+def record_export(*, options: ExportOptions, actor: User | None, figures: dict[str, Any]) -> None:
     """Record the audit event of a complete file, with the figures of its `ExportOutput`."""
     events.record(
         "export",
@@ -45,7 +45,7 @@ def record_export(options: ExportOptions, actor: User | None, figures: dict[str,
     )
 
 
-def stream_export(options: ExportOptions, actor: User) -> Iterator[bytes]:
+def stream_export(*, options: ExportOptions, actor: User) -> Iterator[bytes]:
     """Stream an export while it is built. Raises `InvalidExport` at once and `CorruptData` while it runs.
 
     The audit event of a complete file has its figures. A stream that breaks off leaves only its start event.
@@ -61,11 +61,11 @@ def _recorded_stream(options: ExportOptions, actor: User) -> Iterator[bytes]:
     with closing(ExportOutput(options)) as output:
         yield from output
     with transaction.atomic():
-        record_export(options, actor, output.figures)
+        record_export(options=options, actor=actor, figures=output.figures)
 
 
 @transaction.atomic
-def enqueue(options: ExportOptions, actor: User) -> Export:
+def enqueue(*, options: ExportOptions, actor: User) -> Export:
     """Enqueue an export. Raises `InvalidExport`."""
     options.check()
     export = Export.objects.create(**vars(options), created_by=actor)
@@ -88,7 +88,7 @@ def record_download(export: Export, reader: User) -> None:
 def _reveal(options: ExportOptions, reader: User) -> None:
     """Record that the file shows its reader the judge's scores. Reviewed lines reveal nothing hidden."""
     if options.only == "all":
-        reveals.record_download(options.run, reader)
+        reveals.record_download(run=options.run, reader=reader)
 
 
 def _bytes_to_read(options: ExportOptions) -> int:
@@ -98,7 +98,7 @@ def _bytes_to_read(options: ExportOptions) -> int:
     return int(chunks.aggregate(size=Sum("size"))["size"] or 0)
 
 
-def build(export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
+def build(*, export_id: int, check_in: Callable[[], None] = lambda: None) -> None:
     """Build the file of an export completely or not at all. A repeated call changes nothing.
 
     `check_in` is called after each part. An exception from it cancels the build. An export that somebody has
@@ -142,7 +142,9 @@ def _finish(export_id: int) -> None:
     export.state, export.error, export.finished_at = Export.State.DONE, "", timezone.now()
     export.save(update_fields=["state", "error", "finished_at"])
     figures = {name: getattr(export, name) for name in FIGURES}
-    record_export(export_options(export), export.created_by, figures | {"export": export.pk})
+    record_export(
+        options=export_options(export), actor=export.created_by, figures=figures | {"export": export.pk}
+    )
 
 
 def _locked(export_id: int) -> Export:
@@ -151,7 +153,7 @@ def _locked(export_id: int) -> Export:
 
 
 @transaction.atomic
-def fail(export_id: int, error: str) -> None:
+def fail(*, export_id: int, error: str) -> None:
     """Record that the job of an export failed."""
     export = _locked(export_id)
     if export.state == Export.State.UNFINISHED:

@@ -105,8 +105,8 @@ class Cancelled(Exception):
 
 
 def import_stream(
-    blocks: Iterable[bytes],
     *,
+    blocks: Iterable[bytes],
     run_name: str,
     file_name: str,
     actor: User | None,
@@ -121,7 +121,7 @@ def import_stream(
     Raises `ImportRefused`, `NothingImported` and `Cancelled`. After an error, and after a dry run, the caller
     must roll back.
     """
-    run = get_or_create_run(run_name, mapping=mapping, actor=actor)
+    run = get_or_create_run(name=run_name, mapping=mapping, actor=actor)
     if rubric:
         # Before `Lock.INDEXING`, as at the end of an import.
         locks.acquire(Lock.IMPORT)
@@ -189,12 +189,12 @@ def store_rest(source: Import, text: SourceText, stored: Iterator[Chunk]) -> Non
 
 
 def import_chunks(
-    upload: Import, stored: Iterable[Chunk], totals: ContentTotals, progress: Progress | None
+    *, upload: Import, stored: Iterable[Chunk], totals: ContentTotals, progress: Progress | None
 ) -> None:
     """Import stored chunks into the run of an upload, created if necessary. Raises as `import_stream`."""
     if upload.run is None:
         wanted = mapping_from_json(upload.mapping) if upload.mapping else None
-        upload.run = get_or_create_run(upload.run_name, mapping=wanted, actor=upload.created_by)
+        upload.run = get_or_create_run(name=upload.run_name, mapping=wanted, actor=upload.created_by)
     check_open(upload.run)
     index = ImportIndex(upload)
     _FileImport(upload, index).run(stored, progress)

@@ -59,7 +59,7 @@ def enqueue_import(
     check_space()
     run, run_name = find_run(run_name), clean_run_name(run_name)
     if run:
-        run = get_or_create_run(run_name, mapping=mapping, actor=actor)
+        run = get_or_create_run(name=run_name, mapping=mapping, actor=actor)
     upload = importer.create_import(
         run=run,
         run_name=run_name,
@@ -145,7 +145,7 @@ def progress_reports(import_id: int) -> Iterator[Progress]:
 
 
 @transaction.atomic
-def import_upload(import_id: int, progress: Progress | None = None) -> None:
+def import_upload(*, import_id: int, progress: Progress | None = None) -> None:
     """Import an uploaded file. A repeated call changes nothing. Raises `Cancelled`."""
     # The row lock keeps a second worker waiting, which then finds the import finished.
     upload = lock_import(import_id)
@@ -155,7 +155,12 @@ def import_upload(import_id: int, progress: Progress | None = None) -> None:
     try:
         with transaction.atomic():
             totals = ContentTotals()
-            importer.import_chunks(upload, source_files.stored_chunks(upload, totals), totals, progress)
+            importer.import_chunks(
+                upload=upload,
+                stored=source_files.stored_chunks(upload, totals),
+                totals=totals,
+                progress=progress,
+            )
     except ImportRefused as refusal:
         # A run that the import created was rolled back.
         upload.run = run
@@ -168,7 +173,7 @@ def import_upload(import_id: int, progress: Progress | None = None) -> None:
 
 
 @transaction.atomic
-def fail_upload(import_id: int, error: str) -> None:
+def fail_upload(*, import_id: int, error: str) -> None:
     """Record that the job of an upload failed. The stored file stays."""
     upload = lock_import(import_id)
     if upload.state in Import.UNFINISHED:
@@ -189,7 +194,7 @@ def _fail(failed: Import, error: str) -> None:
 
 
 @transaction.atomic
-def cancel_import(import_id: int, actor: User) -> None:
+def cancel_import(*, import_id: int, actor: User) -> None:
     """Cancel a queued import, or ask its running job to stop. A finished import stays as it is."""
     # A running job has locked the row. Skip it instead of waiting for the job to end.
     unlocked = Import.objects.select_for_update(of=["self"], no_key=True, skip_locked=True)
@@ -203,7 +208,7 @@ def cancel_import(import_id: int, actor: User) -> None:
         events.record("cancel import", actor=actor, run=running.run, source=running)
 
 
-def finish_cancelled(import_id: int) -> None:
+def finish_cancelled(*, import_id: int) -> None:
     """Record that the job stopped an import as requested. Only the stored file stays."""
     with transaction.atomic():
         upload = lock_import(import_id)
@@ -225,7 +230,7 @@ def can_retry(source: Import) -> bool:
 
 
 @transaction.atomic
-def retry_import(import_id: int, actor: User) -> None:
+def retry_import(*, import_id: int, actor: User) -> None:
     """Enqueue a failed import again. Any other import stays as it is."""
     failed = lock_import(import_id)
     if not can_retry(failed):

@@ -11,7 +11,7 @@ from reviews.storage.errors import ImportRefused
 
 
 @transaction.atomic
-def get_or_create_run(name: str, *, mapping: FieldMapping | None = None, actor: User | None) -> Run:
+def get_or_create_run(*, name: str, mapping: FieldMapping | None = None, actor: User | None) -> Run:
     """Return the run of that name, created if necessary. A given mapping becomes the run's mapping.
 
     Raises `ImportRefused` for an invalid name, and for a mapping that differs from that of the run's records.

@@ -32,7 +32,7 @@ _BATCH = 4 * BLOCK_SIZE
 
 @transaction.atomic
 def import_context(
-    blocks: Iterable[bytes], *, file_name: str, run_name: str | None, actor: User | None
+    *, blocks: Iterable[bytes], file_name: str, run_name: str | None, actor: User | None
 ) -> ContextImport:
     """Import a file for one run, or with None for every run without its own context for a task.
 

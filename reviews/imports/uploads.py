@@ -171,7 +171,7 @@ def keep_for_mapping(
 def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
     """Remove a failed upload. If the full disk prevents even that, the upload expires later."""
     try:
-        discard(upload, actor)
+        discard(upload=upload, actor=actor)
     except DatabaseError as second:
         if not is_disk_full(error):
             raise
@@ -240,7 +240,7 @@ def _blocks(upload: Upload) -> Iterator[bytes]:
 
 
 @transaction.atomic
-def discard(upload: Upload, actor: User) -> None:
+def discard(*, upload: Upload, actor: User) -> None:
     """Remove an unfinished upload."""
     events.record("upload dropped", actor=actor, upload=str(upload.pk), file_name=upload.file_name)
     upload.delete()

@@ -20,10 +20,10 @@ def can_retry(item: Item) -> bool:
 
 
 @transaction.atomic
-def retry(item: Item, actor: User) -> None:
+def retry(*, item: Item, actor: User) -> None:
     """Enqueue the failed job of an item again."""
     if isinstance(item.row, Import):
-        import_jobs.retry_import(item.row.pk, actor)
+        import_jobs.retry_import(import_id=item.row.pk, actor=actor)
     elif isinstance(item.row, Export):
         export_jobs.retry(export_id=item.row.pk, actor=actor)
     elif isinstance(item.row, Webhook):
@@ -33,7 +33,7 @@ def retry(item: Item, actor: User) -> None:
 
 
 @transaction.atomic
-def dismiss(item: Item, actor: User) -> None:
+def dismiss(*, item: Item, actor: User) -> None:
     """Take a failed job out of the inbox. E-mails that could not be sent are discarded."""
     failed = item.row
     if isinstance(failed, Webhook):

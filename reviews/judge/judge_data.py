@@ -95,7 +95,7 @@ class JudgeDataOptions(NamedTuple):
             raise InvalidJudgeData(why)
 
 
-def export_judge_data(options: JudgeDataOptions, reader: User | None) -> Iterator[bytes]:
+def export_judge_data(*, options: JudgeDataOptions, reader: User | None) -> Iterator[bytes]:
     """Return the blocks of a table's file, and record its export. Raises `InvalidJudgeData` at once.
 
     Without a reader nothing is withheld (a command on the server). With one, the judge's scores of the whole
@@ -105,7 +105,7 @@ def export_judge_data(options: JudgeDataOptions, reader: User | None) -> Iterato
     options.check()
     with transaction.atomic():
         if reader:
-            reveals.record_download(options.run, reader)
+            reveals.record_download(run=options.run, reader=reader)
         events.record(
             "export judge data", actor=reader, run=options.run, table=options.table, format=options.format
         )

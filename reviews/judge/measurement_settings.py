@@ -88,7 +88,7 @@ def configure(*, run_id: int, actor: User, measures: MeasurementSettings, seen: 
         "configure measures", actor=actor, run=run, before=before.as_json(), after=measures.as_json()
     )
     if measures.sample_share != before.sample_share:
-        draws.request_draw(run, actor)
+        draws.request_draw(run=run, actor=actor)
     return run
 
 

@@ -110,7 +110,7 @@ def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> J
         before=before,
         after=after,
     )
-    draws.request_draw(run, actor)
+    draws.request_draw(run=run, actor=actor)
     return plan
 
 
@@ -126,7 +126,7 @@ def stop_plan(*, run_id: int, actor: User | None) -> Run:
     planned_shares.end_plan(run)
     run.save(update_fields=["review_plan"])
     events.record("stop plan", actor=actor, run=run, target=plan.target, aim=plan.aim)
-    draws.request_draw(run, actor)
+    draws.request_draw(run=run, actor=actor)
     return run
 
 

@@ -207,7 +207,7 @@ def _retry_import(pk: int, actor: User) -> bool:
     found = Import.objects.filter(pk=pk).first()
     if found is None or not import_jobs.can_retry(found):
         return False
-    import_jobs.retry_import(pk, actor)
+    import_jobs.retry_import(import_id=pk, actor=actor)
     return True
 
 
@@ -232,7 +232,7 @@ def _retry_background(pk: int, actor: User) -> bool:
 def _cancel_import(pk: int, actor: User) -> bool:
     if not Import.objects.filter(pk=pk, state__in=Import.UNFINISHED).exists():
         return False
-    import_jobs.cancel_import(pk, actor)
+    import_jobs.cancel_import(import_id=pk, actor=actor)
     return True
 
 

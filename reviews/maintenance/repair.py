@@ -13,7 +13,7 @@ from reviews.storage.integrity import ContentTotals
 
 
 @transaction.atomic
-def repair_import(import_id: int, blocks: Iterable[bytes]) -> Import:
+def repair_import(*, import_id: int, blocks: Iterable[bytes]) -> Import:
     """Store the file of an import again from the original.
 
     Raises `ImportRefused` for a different file, and changes nothing then.

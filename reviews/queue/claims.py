@@ -153,7 +153,7 @@ def claim(*, evaluation_id: int, reviewer: User, take_over: bool = False) -> Eva
     save_claim(evaluation, start_claim(evaluation.run, reviewer))
     evaluation.skips.filter(reviewer=reviewer).delete()
     if evaluation.is_escalated and evaluation.independent_reviews.filter(is_open=True).exists():
-        reveals.record_reveal(evaluation, reviewer, reveals.How.INDEPENDENT_REVIEWS)
+        reveals.record_reveal(evaluation=evaluation, reader=reviewer, how=reveals.How.INDEPENDENT_REVIEWS)
     _record_claim(evaluation, reviewer, _draft_revision(evaluation, reviewer))
     return evaluation
 
@@ -166,10 +166,10 @@ def renew(*, evaluation_id: int, reviewer: User) -> dt.datetime:
     """
     evaluation = lock_evaluation(evaluation_id)
     check_claimed_by(evaluation, reviewer)
-    return extend_claim(evaluation, reviewer)
+    return extend_claim(evaluation=evaluation, reviewer=reviewer)
 
 
-def extend_claim(evaluation: Evaluation, reviewer: User) -> dt.datetime:
+def extend_claim(*, evaluation: Evaluation, reviewer: User) -> dt.datetime:
     """Renew the claim on a locked record and return when it expires. An expired claim is taken up again."""
     if not evaluation.is_claimed:
         _record_claim(evaluation, reviewer, _draft_revision(evaluation, reviewer), renewed=True)
@@ -183,7 +183,7 @@ def extend_claim_if_due(evaluation: Evaluation, reviewer: User) -> None:
     """Renew the claim on a locked record at most once in a renewal interval: each renewal writes the row."""
     unchanged_until = timezone.now() + claim_length(evaluation.run) - renewal_interval(evaluation.run)
     if evaluation.claimed_until is None or evaluation.claimed_until < unchanged_until:
-        extend_claim(evaluation, reviewer)
+        extend_claim(evaluation=evaluation, reviewer=reviewer)
 
 
 @transaction.atomic

@@ -112,7 +112,7 @@ def reveal_served(records: QuerySet[Evaluation], *, share: float | None = None) 
         place = allocation.position(allocation.BLIND, evaluation.evaluation_id)
         will_be_blind = place < (evaluation.run.blind_share if share is None else share)
         if will_be_blind and not is_hidden(evaluation, reader):
-            reveals.record_reveal(evaluation, reader, reveals.How.SHOWN)
+            reveals.record_reveal(evaluation=evaluation, reader=reader, how=reveals.How.SHOWN)
 
 
 @transaction.atomic
@@ -147,7 +147,7 @@ def lock_in(
         raise Conflict("The judge's scores of this record are no longer hidden. Check yours and submit.")
     given = blind_score_rows.add(evaluation, reviewer, scores, active_ms=active_ms)
     drafts.replace(evaluation, reviewer, fields)
-    reveals.record_reveal(evaluation, reviewer, reveals.How.LOCKED_IN)
+    reveals.record_reveal(evaluation=evaluation, reader=reviewer, how=reveals.How.LOCKED_IN)
     events.record("blind scores", actor=reviewer, evaluation=evaluation, scores=given.scores)
     return given
 

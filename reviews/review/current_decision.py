@@ -14,11 +14,11 @@ from reviews.storage.line_reader import stored_record
 
 
 def make_current(
+    *,
     action: str,
     evaluation: Evaluation,
     review: Review,
     also: Mapping[str, Any] | None = None,
-    *,
     has_draft: bool = True,
 ) -> None:
     """Make a version the current decision of a locked record, and audit it. `also` adds to the event.

@@ -48,7 +48,9 @@ def submit(
     check_version(evaluation, version)
     blind_scoring.check_locked_in(evaluation, reviewer)
     if independent_reviews.are_wanted(evaluation, basis.open_reviews):
-        return independent_reviews.submit(evaluation, reviewer, submission, decision)
+        return independent_reviews.submit(
+            evaluation=evaluation, reviewer=reviewer, submission=submission, decision=decision
+        )
     review = _decide("submit", evaluation, reviewer, submission, basis=basis, **decision)
     standing_sample.draw(evaluation, review)
     return review
@@ -118,11 +120,13 @@ def restore(
         raise Conflict("This version is already the current decision.")
     detail = {"restored": restored, "reason": reason}
     review = _decide("restore", evaluation, actor, submission, detail, **_entries(older, evaluation))
-    overturns.record_overturn(current, overturns.Kind.REVISED, actor=actor, reason=reason, by=review)
+    overturns.record_overturn(
+        review=current, kind=overturns.Kind.REVISED, actor=actor, reason=reason, by=review
+    )
     return review
 
 
-def adopt(evaluation: Evaluation, answer: Review, actor: User) -> Review:
+def adopt(*, evaluation: Evaluation, answer: Review, actor: User) -> Review:
     """Decide a locked record with the entries of an independent review, by the actor."""
     detail = {"adopted": answer.version}
     return _decide("submit", evaluation, actor, uuid4(), detail, **_entries(answer, evaluation))
@@ -181,7 +185,7 @@ def _decide(
 
     `basis` is that of the version, if the caller has it.
     """
-    ended = decide_escalation(evaluation, actor=reviewer)
+    ended = decide_escalation(evaluation=evaluation, actor=reviewer)
     if ended is not None:
         also = {**(also or {}), "escalation": ended}
     closed = independent_reviews.close(evaluation, basis.open_reviews if basis else None)
@@ -197,7 +201,13 @@ def _decide(
         independent_reviews=closed,
         basis=basis,
     )
-    make_current(action, evaluation, review, also, has_draft=basis is None or basis.has_draft)
+    make_current(
+        action=action,
+        evaluation=evaluation,
+        review=review,
+        also=also,
+        has_draft=basis is None or basis.has_draft,
+    )
     return review
 
 
@@ -211,7 +221,7 @@ def undo(*, review: Review) -> Evaluation:
     reviewer = review.reviewer
     evaluation = claims.lock_evaluation(review.evaluation_id)
     if independent_reviews.is_pending(evaluation, review):
-        independent_reviews.withdraw(evaluation, review)
+        independent_reviews.withdraw(evaluation=evaluation, review=review)
         return evaluation
     check_current(evaluation, review)
     check_undisputed(evaluation)
@@ -263,9 +273,11 @@ def reopen(*, evaluation_id: int, actor: User, reason: str) -> None:
         raise Conflict("This record has no decision to reopen.")
     if evaluation.review is None:
         # The line says that the record is decided. The export needs a version to show that it is open.
-        evaluation.review = review_versions.add_from_file(evaluation, evaluation.human, actor, conflict=None)
+        evaluation.review = review_versions.add_from_file(
+            evaluation=evaluation, human=evaluation.human, actor=actor, conflict=None
+        )
     reopened, before = evaluation.review, evaluation.human
-    overturns.record_overturn(reopened, overturns.Kind.REOPENED, actor=actor, reason=reason)
+    overturns.record_overturn(review=reopened, kind=overturns.Kind.REOPENED, actor=actor, reason=reason)
     if evaluation.is_confirmed:
         evaluation.review = None  # the line of an open sample is exported unchanged
     evaluation.human_review_status = TRANSITIONS["reopen", evaluation.human_review_status]
@@ -318,12 +330,14 @@ def resolve_conflict(*, run: Run, conflict_id: int, version: int, theirs: bool, 
 
 def _adopt_file_decision(evaluation: Evaluation, conflict: FileConflict, actor: User) -> None:
     overturned = evaluation.review
-    evaluation.review = review_versions.add_from_file(evaluation, conflict.human, actor, conflict)
-    overturns.record_overturn(overturned, overturns.Kind.FILE, actor=actor, by=evaluation.review)
+    evaluation.review = review_versions.add_from_file(
+        evaluation=evaluation, human=conflict.human, actor=actor, conflict=conflict
+    )
+    overturns.record_overturn(review=overturned, kind=overturns.Kind.FILE, actor=actor, by=evaluation.review)
     evaluation.human = conflict.human
     evaluation.is_outdated = evaluation.is_sampled = False
     evaluation.sample_probability = None
     if evaluation.is_done:
-        decide_escalation(evaluation, actor=actor)
+        decide_escalation(evaluation=evaluation, actor=actor)
         independent_reviews.close(evaluation)
     save_decision(evaluation)

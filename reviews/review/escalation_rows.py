@@ -6,7 +6,7 @@ from reviews.models import Escalation, Evaluation, User
 
 
 def open_escalation(
-    evaluation: Evaluation, kind: Escalation.Kind, *, actor: User, reason: str = "", note: str = ""
+    *, evaluation: Evaluation, kind: Escalation.Kind, actor: User, reason: str = "", note: str = ""
 ) -> Escalation:
     """Create an open escalation. A record has at most one."""
     evaluation.is_escalated = True
@@ -21,20 +21,22 @@ def open_escalation(
     )
 
 
-def decide_escalation(evaluation: Evaluation, *, actor: User) -> int | None:
+def decide_escalation(*, evaluation: Evaluation, actor: User) -> int | None:
     """End the open escalation by a decision. Return its key, or None without one."""
     if not evaluation.is_escalated:
         return None
     escalation = Escalation.objects.get(evaluation=evaluation, outcome=Escalation.Outcome.OPEN)
-    end_escalation(escalation, evaluation, Escalation.Outcome.DECIDED, actor=actor)
+    end_escalation(
+        escalation=escalation, evaluation=evaluation, outcome=Escalation.Outcome.DECIDED, actor=actor
+    )
     return escalation.pk
 
 
 def end_escalation(
+    *,
     escalation: Escalation,
     evaluation: Evaluation,
     outcome: Escalation.Outcome,
-    *,
     actor: User,
     answer: str = "",
 ) -> None:

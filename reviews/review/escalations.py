@@ -40,7 +40,9 @@ def escalate(*, evaluation_id: int, reviewer: User, kind: str, reason: str, note
     claims.check_available(evaluation, reviewer)
     if evaluation.is_escalated:
         raise RecordUnavailable("This record has already been sent to a lead.")
-    escalation = open_escalation(evaluation, Kind(kind), actor=reviewer, reason=reason, note=note)
+    escalation = open_escalation(
+        evaluation=evaluation, kind=Kind(kind), actor=reviewer, reason=reason, note=note
+    )
     evaluation.save(update_fields=["is_escalated", *assign_claim(evaluation, NO_CLAIM)])
     detail: dict[str, Any] = {"kind": kind, "reason": reason, "note": note, "escalation": escalation.pk}
     events.record("escalate", actor=reviewer, evaluation=evaluation, **detail)
@@ -55,7 +57,7 @@ def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
     """
     escalation, evaluation = _open(escalation_id)
     check_withdraw(actor, escalation)
-    end_escalation(escalation, evaluation, Outcome.WITHDRAWN, actor=actor)
+    end_escalation(escalation=escalation, evaluation=evaluation, outcome=Outcome.WITHDRAWN, actor=actor)
     evaluation.save(update_fields=["is_escalated"])
     if evaluation.in_queue:
         check_decidable(evaluation, actor)
@@ -92,7 +94,9 @@ def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> No
         raise ValueError(outcome)
     else:
         _return_to_queue(escalation, evaluation, actor)
-    end_escalation(escalation, evaluation, Outcome(outcome), actor=actor, answer=answer)
+    end_escalation(
+        escalation=escalation, evaluation=evaluation, outcome=Outcome(outcome), actor=actor, answer=answer
+    )
     evaluation.save(update_fields=["is_escalated"])
     detail: dict[str, Any] = {"outcome": outcome, "answer": answer, "escalation": escalation_id}
     events.record("resolve escalation", actor=actor, evaluation=evaluation, **detail)
@@ -111,8 +115,8 @@ def take_side(*, escalation_id: int, review_id: int, actor: User) -> Evaluation:
     if escalation.kind != Kind.DISAGREEMENT or not evaluation.in_queue or review_id not in sides:
         raise Conflict("This review is no longer one of those that differ.")
     check_decidable(evaluation, actor)
-    reveals.record_reveal(evaluation, actor, reveals.How.INDEPENDENT_REVIEWS)
-    decisions.adopt(evaluation, sides[review_id], actor)
+    reveals.record_reveal(evaluation=evaluation, reader=actor, how=reveals.How.INDEPENDENT_REVIEWS)
+    decisions.adopt(evaluation=evaluation, answer=sides[review_id], actor=actor)
     return evaluation
 
 
@@ -122,7 +126,7 @@ def _return_to_queue(escalation: Escalation, evaluation: Evaluation, actor: User
     if escalation.kind == Kind.DISAGREEMENT:
         for lead in people_in(evaluation.run):
             if can(lead, "lead_review"):
-                reveals.record_reveal(evaluation, lead, reveals.How.INDEPENDENT_REVIEWS)
+                reveals.record_reveal(evaluation=evaluation, reader=lead, how=reveals.How.INDEPENDENT_REVIEWS)
 
 
 @transaction.atomic
@@ -130,7 +134,7 @@ def cancel(*, escalation_id: int, actor: User) -> None:
     """Withdraw anybody's question as a lead. The record is in the queue again. Raises `Conflict`."""
     check(actor, "lead_review")
     escalation, evaluation = _open(escalation_id)
-    end_escalation(escalation, evaluation, Outcome.WITHDRAWN, actor=actor)
+    end_escalation(escalation=escalation, evaluation=evaluation, outcome=Outcome.WITHDRAWN, actor=actor)
     evaluation.save(update_fields=["is_escalated"])
     events.record(
         "resolve escalation", actor=actor, evaluation=evaluation, outcome=Outcome.WITHDRAWN, answer=""

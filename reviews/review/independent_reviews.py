@@ -109,7 +109,7 @@ def reviewer_shortage(run: Run) -> str:
     )
 
 
-def submit(evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
+def submit(*, evaluation: Evaluation, reviewer: User, submission: UUID, decision: Decision) -> Review:
     """Submit an independent review of a locked record.
 
     The last one that the run requires becomes the current decision if all agree. If they differ, the record
@@ -129,7 +129,7 @@ def submit(evaluation: Evaluation, reviewer: User, submission: UUID, decision: D
     return review
 
 
-def settle(evaluation: Evaluation, actor: User) -> None:
+def settle(*, evaluation: Evaluation, actor: User) -> None:
     """Settle a locked record that has as many independent reviews as the run requires."""
     submitted = open_reviews(evaluation)
     if submitted and _is_complete(evaluation, submitted):
@@ -149,7 +149,9 @@ def _settle(evaluation: Evaluation, submitted: Sequence[IndependentReview], acto
     review = submitted[-1].review
     close(evaluation)
     numbers = [one.review.version for one in submitted]
-    make_current("resolve", evaluation, review, {"independent_reviews": numbers})
+    make_current(
+        action="resolve", evaluation=evaluation, review=review, also={"independent_reviews": numbers}
+    )
     standing_sample.draw(evaluation, review)
 
 
@@ -218,7 +220,7 @@ def take_over(*, evaluation_id: int, actor: User) -> None:
         raise Conflict("This record has no open independent reviews.")
     claims.check_unclaimed(evaluation, actor)
     _escalate_disagreement(evaluation, actor, "adjudicate")
-    reveals.record_reveal(evaluation, actor, reveals.How.INDEPENDENT_REVIEWS)
+    reveals.record_reveal(evaluation=evaluation, reader=actor, how=reveals.How.INDEPENDENT_REVIEWS)
     save_claim(evaluation, start_claim(evaluation.run, actor))
 
 
@@ -272,7 +274,7 @@ def is_pending(evaluation: Evaluation, review: Review) -> bool:
     return is_newest and IndependentReview.objects.filter(review=review).exists()
 
 
-def withdraw(evaluation: Evaluation, review: Review) -> None:
+def withdraw(*, evaluation: Evaluation, review: Review) -> None:
     """Withdraw an independent review of a locked record and restore its entries as a draft.
 
     The reviewer gets the record back if nobody has claimed it. Raises `RecordUnavailable` if a lead has.
@@ -308,7 +310,7 @@ def _create(evaluation: Evaluation, review: Review) -> IndependentReview:
 
 
 def _escalate_disagreement(evaluation: Evaluation, actor: User, action: str = "disagreement") -> None:
-    open_escalation(evaluation, Escalation.Kind.DISAGREEMENT, actor=actor)
+    open_escalation(evaluation=evaluation, kind=Escalation.Kind.DISAGREEMENT, actor=actor)
     evaluation.save(update_fields=["is_escalated"])
     events.record(action, actor=actor, evaluation=evaluation)
 
@@ -316,5 +318,7 @@ def _escalate_disagreement(evaluation: Evaluation, actor: User, action: str = "d
 def _withdraw_disagreement(evaluation: Evaluation, actor: User) -> None:
     disagreement = {"kind": Escalation.Kind.DISAGREEMENT, "outcome": Escalation.Outcome.OPEN}
     for escalation in evaluation.escalations.filter(**disagreement):
-        end_escalation(escalation, evaluation, Escalation.Outcome.WITHDRAWN, actor=actor)
+        end_escalation(
+            escalation=escalation, evaluation=evaluation, outcome=Escalation.Outcome.WITHDRAWN, actor=actor
+        )
         evaluation.save(update_fields=["is_escalated"])

@@ -123,7 +123,7 @@ def _decide(check: KnownAnswerCheck, key: int, actor: User) -> bool:
         return False
     answer = own_answer(check, evaluation)
     if answer is None:
-        independent_reviews.settle(evaluation, actor)
+        independent_reviews.settle(evaluation=evaluation, actor=actor)
         return False
-    decisions.adopt(evaluation, answer.review, actor)
+    decisions.adopt(evaluation=evaluation, answer=answer.review, actor=actor)
     return True

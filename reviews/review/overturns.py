@@ -7,7 +7,7 @@ Kind = Overturn.Kind
 
 
 def record_overturn(
-    review: Review | None, kind: Kind, *, actor: User, reason: str = "", by: Review | None = None
+    *, review: Review | None, kind: Kind, actor: User, reason: str = "", by: Review | None = None
 ) -> None:
     """Record that `actor` overturned a decision, unless it is their own or came with a file.
 
@@ -20,4 +20,6 @@ def record_overturn(
 def record_revision(review: Review | None, *, by: Review, reason: str = "") -> None:
     """Record an overturn if the scores of the newer version differ. Without a reason, its comments are it."""
     if review and not have_same_scores([review, by]):
-        record_overturn(review, Kind.REVISED, actor=by.reviewer, reason=reason or by.comments or "", by=by)
+        record_overturn(
+            review=review, kind=Kind.REVISED, actor=by.reviewer, reason=reason or by.comments or "", by=by
+        )

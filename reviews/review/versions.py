@@ -183,7 +183,7 @@ def _scores(review: Review) -> dict[str, Any]:
 
 
 def add_from_file(
-    evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
+    *, evaluation: Evaluation, human: Mapping[str, Any], actor: User, conflict: FileConflict | None
 ) -> Review:
     """Create the next version of a record's decision from the human_* values of a file."""
     scores = human["human_corrected_scores"]

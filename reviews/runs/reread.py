@@ -242,7 +242,7 @@ def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
     inference.infer_rubric(run)
     for source in sources:
         indexing.index_import(source)
-    draws.draw_sample(run.pk)
+    draws.draw_sample(run_id=run.pk)
     return RereadReport(records, new_records, new_ids, put_back_claims(claims))
 
 

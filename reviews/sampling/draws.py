@@ -94,7 +94,7 @@ class SampleCounts(NamedTuple):
 
 
 @transaction.atomic
-def draw_sample(run_id: int, actor: User | None = None) -> DrawResult:
+def draw_sample(*, run_id: int, actor: User | None = None) -> DrawResult:
     """Draw the sample of a run, by its sample share. Idempotent. The run may be deleted."""
     # An import adds records, and holds this lock until it ends.
     locks.acquire(Lock.IMPORT)
@@ -143,12 +143,12 @@ def _preselected(share: float) -> float:
     return min(1.0, (expected + 6 * sqrt(expected) + 20) / _FEWEST_TO_PRESELECT)
 
 
-def request_draw(run: Run, actor: User | None = None) -> None:
+def request_draw(*, run: Run, actor: User | None = None) -> None:
     """Draw in the caller's transaction, or by a job for a large run or while an import is running."""
     if not (_has_sample(run) or planned_shares.has_order(run)):
         return
     if progress.run_progress(run).total <= MAX_RECORDS_WITHOUT_JOB and locks.try_acquire(Lock.IMPORT):
-        draw_sample(run.pk, actor)
+        draw_sample(run_id=run.pk, actor=actor)
     else:
         jobs.configure_task(JOB).defer(run_id=run.pk)
 
@@ -161,7 +161,7 @@ def _has_sample(run: Run) -> bool:
 def draw_after_import(done: Import) -> None:
     """Draw from the records that a finished import added or updated."""
     if done.new + done.updated:
-        request_draw(done.target_run, done.created_by)
+        request_draw(run=done.target_run, actor=done.created_by)
 
 
 def count_sampled(run: Run) -> SampleCounts:

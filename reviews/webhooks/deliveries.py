@@ -70,7 +70,7 @@ def add_webhook(*, url: str, run: Run | None, actor: User, events: Sequence[str]
     """Add a webhook for events of a run, or of every run. Raises `TargetNotAllowed`."""
     target = allowlist.parse_target(url)
     webhook = Webhook.objects.create(url=url, run=run, events=list(events), created_by=actor)
-    secret = signing_secrets.create(webhook, actor).text
+    secret = signing_secrets.create(webhook=webhook, actor=actor).text
     # Not the whole URL: its path may be a secret.
     audit_events.record(
         "webhook added",

@@ -25,7 +25,7 @@ class NewSecret(NamedTuple):
     text: str
 
 
-def create(webhook: Webhook, actor: User) -> NewSecret:
+def create(*, webhook: Webhook, actor: User) -> NewSecret:
     """Create a secret. The caller records the event."""
     text = sender.new_secret()
     encrypted = cipher(*PURPOSE).encrypt(text.encode()).decode()
@@ -39,7 +39,7 @@ def add(*, webhook: Webhook, actor: User) -> NewSecret:
     """Add a secret to those that sign the messages of a webhook. Raises `Conflict` if it has `MOST`."""
     if _locked(webhook) >= MOST:
         raise Conflict(f"A webhook has at most {MOST} secrets. Remove one first.")
-    made = create(webhook, actor)
+    made = create(webhook=webhook, actor=actor)
     events.record(
         "webhook secret added", actor=actor, run=webhook.run, webhook=webhook.pk, secret=made.row.pk
     )

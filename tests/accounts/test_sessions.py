@@ -47,19 +47,19 @@ class TestActiveSessions:
 class TestEndSession:
     def test_ending_one_session_keeps_others(self, ana: User) -> None:
         ended, kept = log_in(ana), log_in(ana)
-        sessions.end(ana, ended.pk)
+        sessions.end(user=ana, session_id=ended.pk)
         assert [place.pk for place in sessions.active_sessions(ana, None)] == [kept.pk]
         assert not SessionStore().exists(ended.session_key)
 
     def test_session_of_other_person_cannot_be_ended(self, ana: User, bo: User) -> None:
         session = log_in(bo)
         with pytest.raises(UserSession.DoesNotExist):
-            sessions.end(ana, session.pk)
+            sessions.end(user=ana, session_id=session.pk)
         assert SessionStore().exists(session.session_key)
 
     def test_ending_other_sessions_keeps_current(self, ana: User, bo: User) -> None:
         this, _, _ = log_in(ana), log_in(ana), log_in(ana)
         of_bo = log_in(bo)
-        assert sessions.end_others(ana, this.session_key) == 2
+        assert sessions.end_others(user=ana, current_key=this.session_key) == 2
         assert [place.pk for place in sessions.active_sessions(ana, None)] == [this.pk]
         assert SessionStore().exists(of_bo.session_key)

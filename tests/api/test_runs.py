@@ -47,7 +47,7 @@ class TestMapping:
         assert answer.json()["run"] == "bench"
         assert answer.json()["mapping"]["fields"]["task_id"] == "question_id"
         brought = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
-        jobs.import_upload(brought.json()["id"])
+        jobs.import_upload(import_id=brought.json()["id"])
         assert (
             of_max.get("runs/bench/evaluations/mt-bench%2F81%2Falpaca-13b%2F1").json()["fields"]["task_id"]
             == "81"
@@ -105,7 +105,7 @@ class TestMapping:
         toml = MAPPING.read_bytes()
         assert self.send(of_max, toml).json()["reread"] is None
         brought = of_max.ask("POST", "runs/bench/imports", MT_BENCH, kind=JSONL)
-        jobs.import_upload(brought.json()["id"])
+        jobs.import_upload(import_id=brought.json()["id"])
         other = toml.replace(b"'mt-bench'", b"'second'")
         assert other != toml
         report = {"records": 1, "new_records": 0, "new_ids": 1, "claims": 0}
@@ -144,7 +144,7 @@ class TestImport:
         assert answer.status_code == 202, answer.content
         assert answer.json()["state"] == "queued"
         assert answer["Location"] == f"/api/v1/imports/{answer.json()['id']}"
-        jobs.import_upload(answer.json()["id"])
+        jobs.import_upload(import_id=answer.json()["id"])
         return int(answer.json()["id"])
 
     @pytest.mark.parametrize("data", [TWO, gzip.compress(TWO, mtime=0)])
@@ -210,7 +210,7 @@ class TestImport:
         answer = of_max.ask("POST", "runs/packed/imports", data, kind=JSONL, Content_Encoding=packing)
         assert answer.status_code == status
         if status == 202:
-            jobs.import_upload(answer.json()["id"])
+            jobs.import_upload(import_id=answer.json()["id"])
             assert of_max.get("runs/packed/export").getvalue() == TWO
 
     @pytest.mark.parametrize(("name", "kept_as"), [("%00", "file"), ("../etc/run%00.jsonl", "run.jsonl")])

@@ -156,14 +156,16 @@ class TestActions:
 
     def test_sessions_name_their_actions(self, ana: User) -> None:
         values = {"ip": "127.0.0.1", "session_key": "a key", "user_agent": "Firefox"}
-        sessions.end(ana, UserSession.objects.create(user=ana, **values).pk)
-        sessions.end_others(ana, None)
+        sessions.end(user=ana, session_id=UserSession.objects.create(user=ana, **values).pk)
+        sessions.end_others(user=ana, current_key=None)
         assert actions() == ["session ended", "other sessions ended"]
 
     def test_uploads_and_exports_name_their_actions(self, run: Run, lea: User) -> None:
         upload = uploads.begin(run_name="run", file_name="run.jsonl", strict=False, size=9, actor=lea)
-        uploads.discard(upload, lea)
-        jobs.fail(jobs.enqueue(output.ExportOptions(run), lea).pk, "the disk is full")
+        uploads.discard(upload=upload, actor=lea)
+        jobs.fail(
+            export_id=jobs.enqueue(options=output.ExportOptions(run), actor=lea).pk, error="the disk is full"
+        )
         assert actions() == ["upload begun", "upload dropped", "export asked for", "export failed"]
 
     def test_webhooks_name_their_actions(self, run: Run, lea: User, settings: LazySettings) -> None:
@@ -194,7 +196,7 @@ class TestActions:
 
     def test_dashboard_names_its_actions(self, run: Run, claimed: Evaluation, ana: User, lea: User) -> None:
         order = bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.RELEASE)
-        bulk_changes.undo(change_id=bulk_changes.apply(order, lea).pk, actor=lea)
+        bulk_changes.undo(change_id=bulk_changes.apply(order=order, actor=lea).pk, actor=lea)
         decide(Evaluation.objects.get(), ana)
         [check] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=1, actor=lea)
         spot_checks.agree(check_id=check.pk, actor=lea)

@@ -75,7 +75,7 @@ def remove_records() -> None:
 def import_path(file: Path, *, run: str = RUN) -> Import:
     with file.open("rb") as opened, transaction.atomic():
         return importer.import_stream(
-            chunks.read_blocks(opened), run_name=run, file_name=file.name, actor=None
+            blocks=chunks.read_blocks(opened), run_name=run, file_name=file.name, actor=None
         )
 
 

@@ -138,7 +138,7 @@ def bulk_changed_run() -> int:
         bulk_changes.Kind.PRIORITISE,
         priority=bulk_changes.PRIORITY_FIRST,
     )
-    bulk_changes.apply(order, User.objects.get(username="lea"))
+    bulk_changes.apply(order=order, actor=User.objects.get(username="lea"))
     return made.pk
 
 
@@ -544,7 +544,7 @@ def ended_check() -> int:
 
 def mapped_run() -> None:
     mapping = BY_NAME["promptfoo"].read()
-    get_or_create_run(f"Nightly {LONG}"[:200], mapping=mapping, actor=None)
+    get_or_create_run(name=f"Nightly {LONG}"[:200], mapping=mapping, actor=None)
 
 
 def open_mapping(page: Page) -> None:
@@ -633,7 +633,7 @@ def refused_import() -> int:
         strict=True,
         actor=User.objects.get(username="max"),
     )
-    together(lambda: import_jobs.import_upload(source.pk))
+    together(lambda: import_jobs.import_upload(import_id=source.pk))
     return source.pk
 
 
@@ -646,7 +646,7 @@ def import_of_another_judge() -> int:
         strict=False,
         actor=User.objects.get(username="max"),
     )
-    together(lambda: import_jobs.import_upload(source.pk))
+    together(lambda: import_jobs.import_upload(import_id=source.pk))
     return source.pk
 
 
@@ -694,8 +694,10 @@ def cancelled_import() -> int:
 
 def built_export() -> int:
     run()
-    export = jobs.enqueue(output.ExportOptions(Run.objects.get()), User.objects.get(username="lea"))
-    together(lambda: jobs.build(export.pk))
+    export = jobs.enqueue(
+        options=output.ExportOptions(Run.objects.get()), actor=User.objects.get(username="lea")
+    )
+    together(lambda: jobs.build(export_id=export.pk))
     return export.pk
 
 

@@ -21,7 +21,7 @@ FILE = file_of(line("eval_a"), line("eval_b"))
 
 def build() -> None:
     """Run the export job in another thread."""
-    together(lambda: jobs.build(Export.objects.get().pk))
+    together(lambda: jobs.build(export_id=Export.objects.get().pk))
 
 
 def save(page: Page, name: str, path: Path) -> Path:

@@ -42,7 +42,7 @@ class TestAssign:
         evaluations(run, tasks=["1", "2", "3"])
         order = BulkOrder(run, Filters.from_query_string("task=1&task=3"), Kind.ASSIGN, bo)
         assert bulk_changes.preview(order) == BulkPreview(2, 0)
-        change = bulk_changes.apply(order, lea)
+        change = bulk_changes.apply(order=order, actor=lea)
         assert change.evaluations == 2
         assert assigned(run) == [bo, None, bo]
 
@@ -53,7 +53,7 @@ class TestAssign:
         evaluations(run, tasks=["2"], claimed_by=bo, claimed_until=SOON)
         order = everything(run, Kind.ASSIGN, assigned_to=bo)
         assert bulk_changes.preview(order) == BulkPreview(1, 1)
-        bulk_changes.apply(order, lea)
+        bulk_changes.apply(order=order, actor=lea)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", None), ("2", bo.pk)}
 
     def test_assignment_skips_decided_records(self, run: Run, bo: User) -> None:
@@ -64,7 +64,7 @@ class TestAssign:
 
     def test_assignment_to_nobody_opens_records_to_everybody(self, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"], assigned_to=bo)
-        bulk_changes.apply(everything(run, Kind.ASSIGN), lea)
+        bulk_changes.apply(order=everything(run, Kind.ASSIGN), actor=lea)
         assert assigned(run) == [None, None]
 
     def test_assignment_is_limited_in_size(
@@ -74,13 +74,13 @@ class TestAssign:
         evaluations(run, tasks=["1", "2", "3"])
         order = everything(run, Kind.ASSIGN, assigned_to=bo)
         assert bulk_changes.preview(order).changes is None
-        assert [bulk_changes.apply(order, lea).evaluations for _ in range(3)] == [2, 1, 0]
+        assert [bulk_changes.apply(order=order, actor=lea).evaluations for _ in range(3)] == [2, 1, 0]
 
     def test_assigned_record_goes_to_its_assignee_only(
         self, run: Run, lea: User, ana: User, bo: User
     ) -> None:
         evaluations(run, tasks=["1"])
-        bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
+        bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
         assert claims.claim_next(run=run, reviewer=ana) is None
         assert claims.claim_next(run=run, reviewer=bo)
 
@@ -91,7 +91,7 @@ def test_prioritised_record_is_claimed_first(run: Run, lea: User, ana: User) -> 
         run, Filters.from_query_string("task=2"), Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST
     )
     assert bulk_changes.preview(order) == BulkPreview(1, 0)
-    bulk_changes.apply(order, lea)
+    bulk_changes.apply(order=order, actor=lea)
     claimed = claims.claim_next(run=run, reviewer=ana)
     assert claimed
     assert claimed.task_id == "2"
@@ -103,7 +103,7 @@ def test_bulk_release_clears_claims_only(run: Run, lea: User, ana: User) -> None
     assert held
     order = everything(run, Kind.RELEASE)
     assert bulk_changes.preview(order) == BulkPreview(1, 0)
-    bulk_changes.apply(order, lea)
+    bulk_changes.apply(order=order, actor=lea)
     assert not run.evaluations.exclude(claimed_by=None).exists()
 
 
@@ -114,7 +114,7 @@ class TestSplit:
         evaluations(run, tasks=["1"], assigned_to=bo)
         evaluations(run, tasks=["2", "3", "4"])
         order = everything(run, Kind.SPLIT, split=Split((Share(ana), Share(bo)), keeps_tasks=False))
-        change = bulk_changes.apply(order, lea)
+        change = bulk_changes.apply(order=order, actor=lea)
         assert assigned(run) == [ana, ana, bo, bo]
         event = AuditEvent.objects.get(action="bulk split")
         assert (event.detail["evaluations"], event.detail["given"]) == (4, {"ana": 2, "bo": 2})
@@ -135,20 +135,22 @@ class TestSplit:
     def test_split_leaves_the_remainder_as_it_was(self, run: Run, lea: User, ana: User) -> None:
         evaluations(run, tasks=["1", "2", "3"])
         split = Split((Share(ana, 2),))
-        assert bulk_changes.apply(everything(run, Kind.SPLIT, split=split), lea).evaluations == 2
+        assert bulk_changes.apply(order=everything(run, Kind.SPLIT, split=split), actor=lea).evaluations == 2
         assert assigned(run) == [ana, ana, None]
 
     def test_split_to_too_many_records_changes_nothing(self, run: Run, lea: User, ana: User) -> None:
         evaluations(run, tasks=["1"])
         with pytest.raises(SplitRefused):
-            bulk_changes.apply(everything(run, Kind.SPLIT, split=Split((Share(ana, 2),))), lea)
+            bulk_changes.apply(order=everything(run, Kind.SPLIT, split=Split((Share(ana, 2),))), actor=lea)
         assert not BulkChange.objects.exists()
 
     def test_split_refuses_people_without_access(self, run: Run, lea: User, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
         configure_members(run_id=run.pk, actor=None, members=["ana", "lea"])
         with pytest.raises(Denied, match="bo has no access"):
-            bulk_changes.apply(everything(run, Kind.SPLIT, split=Split((Share(ana), Share(bo)))), lea)
+            bulk_changes.apply(
+                order=everything(run, Kind.SPLIT, split=Split((Share(ana), Share(bo)))), actor=lea
+            )
 
 
 class TestSelection:
@@ -158,7 +160,7 @@ class TestSelection:
         selected = (one.pk, third.pk, elsewhere.pk)
         order = everything(run, Kind.ASSIGN, assigned_to=bo, selected=selected)
         assert bulk_changes.preview(order) == BulkPreview(2, 0)
-        change = bulk_changes.apply(order, lea)
+        change = bulk_changes.apply(order=order, actor=lea)
         assert change.is_selection
         assert assigned(run) == [bo, None, bo]
         elsewhere.refresh_from_db()
@@ -167,7 +169,9 @@ class TestSelection:
     def test_empty_selection_changes_nothing(self, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1"])
         assert (
-            bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo, selected=()), lea).evaluations
+            bulk_changes.apply(
+                order=everything(run, Kind.ASSIGN, assigned_to=bo, selected=()), actor=lea
+            ).evaluations
             == 0
         )
 
@@ -179,11 +183,12 @@ def test_due_dates_are_set_and_restored(run: Run, lea: User) -> None:
     evaluations(run, tasks=["3"], due_on=second)
     order = everything(run, Kind.DUE, due_on=second)
     assert bulk_changes.preview(order) == BulkPreview(2, 0)
-    change = bulk_changes.apply(order, lea)
+    change = bulk_changes.apply(order=order, actor=lea)
     assert set(run.evaluations.values_list("due_on", flat=True)) == {second}
     assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(2, 0)
     bulk_changes.apply(
-        everything(run, Kind.DUE, selected=tuple(run.evaluations.values_list("pk", flat=True))), lea
+        order=everything(run, Kind.DUE, selected=tuple(run.evaluations.values_list("pk", flat=True))),
+        actor=lea,
     )
     assert set(run.evaluations.values_list("due_on", flat=True)) == {None}
 
@@ -194,7 +199,7 @@ class TestEscalate:
         evaluations(run, tasks=["3"], claimed_by=ana, claimed_until=SOON)
         order = everything(run, Kind.ESCALATE, note="Which reference?")
         assert bulk_changes.preview(order) == BulkPreview(2, 1)
-        change = bulk_changes.apply(order, lea)
+        change = bulk_changes.apply(order=order, actor=lea)
         assert set(Escalation.objects.values_list("note", "raised_by", "outcome")) == {
             ("Which reference?", lea.pk, "open")
         }
@@ -210,8 +215,8 @@ class TestRestrictedRun:
         evaluations(run, tasks=["1"])
         configure_members(run_id=run.pk, actor=None, members=["ana", "lea"])
         with pytest.raises(Denied, match="bo has no access"):
-            bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
-        bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=ana), lea)
+            bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
+        bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=ana), actor=lea)
         assert run.evaluations.get().assigned_to == ana
 
 
@@ -219,7 +224,7 @@ class TestUndo:
     def test_undo_restores_previous_assignees(self, run: Run, lea: User, ana: User, bo: User) -> None:
         evaluations(run, tasks=["1"], assigned_to=ana)
         evaluations(run, tasks=["2"])
-        change = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
+        change = bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(2, 0)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
@@ -227,8 +232,10 @@ class TestUndo:
         self, run: Run, lea: User, ana: User, bo: User
     ) -> None:
         evaluations(run, tasks=["1", "2"])
-        change = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
-        bulk_changes.apply(BulkOrder(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), lea)
+        change = bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
+        bulk_changes.apply(
+            order=BulkOrder(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), actor=lea
+        )
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
@@ -238,8 +245,8 @@ class TestUndo:
         evaluations(run, tasks=["1"], assigned_to=ana)
         [claimed] = evaluations(run, tasks=["2"])
         claims.claim(evaluation_id=claimed.pk, reviewer=ana)
-        released = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
-        assigned = bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea)
+        released = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
+        assigned = bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
         configure_members(run_id=run.pk, actor=None, members=["bo", "lea"])
         assert bulk_changes.undo(change_id=assigned.pk, actor=lea) == UndoResult(1, 1)
         assert bulk_changes.undo(change_id=released.pk, actor=lea) == UndoResult(0, 1)
@@ -252,7 +259,7 @@ class TestUndo:
     def test_undo_restores_previous_priorities(self, run: Run, lea: User) -> None:
         evaluations(run, tasks=["1"])
         change = bulk_changes.apply(
-            everything(run, Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST), lea
+            order=everything(run, Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST), actor=lea
         )
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 0)
         assert run.evaluations.get().priority == bulk_changes.PRIORITY_NORMAL
@@ -263,7 +270,7 @@ class TestUndo:
         one, other = evaluations(run, tasks=["1", "2"])
         for evaluation in (one, other):
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-        change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
+        change = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
         claims.claim(evaluation_id=one.pk, reviewer=bo)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
         assert set(run.evaluations.values_list("task_id", "claimed_by")) == {("1", bo.pk), ("2", ana.pk)}
@@ -273,13 +280,13 @@ class TestUndo:
     ) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-        change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
+        change = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         decide(evaluation, bo)
         assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(0, 1)
 
     def test_change_is_undone_only_once(self, run: Run, lea: User) -> None:
-        change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
+        change = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
         bulk_changes.undo(change_id=change.pk, actor=lea)
         with pytest.raises(bulk_changes.UndoRefused, match="already undone"):
             bulk_changes.undo(change_id=change.pk, actor=lea)
@@ -287,8 +294,8 @@ class TestUndo:
 
 def test_bulk_changes_are_for_leads_only(run: Run, lea: User, ana: User) -> None:
     with pytest.raises(Denied):
-        bulk_changes.apply(everything(run, Kind.RELEASE), ana)
-    change = bulk_changes.apply(everything(run, Kind.RELEASE), lea)
+        bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=ana)
+    change = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
     with pytest.raises(Denied):
         bulk_changes.undo(change_id=change.pk, actor=ana)
 
@@ -296,7 +303,7 @@ def test_bulk_changes_are_for_leads_only(run: Run, lea: User, ana: User) -> None
 def test_bulk_event_has_kind_and_number_of_records(run: Run, lea: User, bo: User) -> None:
     evaluations(run, tasks=["1", "2"])
     change = bulk_changes.apply(
-        BulkOrder(run, Filters.from_query_string("verdict=Fail"), Kind.ASSIGN, bo), lea
+        order=BulkOrder(run, Filters.from_query_string("verdict=Fail"), Kind.ASSIGN, bo), actor=lea
     )
     event = AuditEvent.objects.get(action="bulk assign")
     assert (event.actor, event.run) == (lea, run)
@@ -317,5 +324,7 @@ def test_bulk_change_skips_locked_records(lea: User, bo: User) -> None:
     one, _ = evaluations(run, tasks=["1", "2"])
     with transaction.atomic():
         Evaluation.objects.select_for_update().get(pk=one.pk)
-        [change] = together(lambda: bulk_changes.apply(everything(run, Kind.ASSIGN, assigned_to=bo), lea))
+        [change] = together(
+            lambda: bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
+        )
     assert change.evaluations == BulkChange.objects.get().evaluations == 1

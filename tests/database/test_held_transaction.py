@@ -68,7 +68,7 @@ class TestAbandonedGenerator:
             if counts["new"]:
                 abandoned.close()  # type: ignore[attr-defined]
 
-        import_jobs.import_upload(upload.pk, progress)
+        import_jobs.import_upload(import_id=upload.pk, progress=progress)
         upload.refresh_from_db()
         assert (upload.state, upload.new) == (Import.State.DONE, 12)
         assert Evaluation.objects.filter(first_import=upload).count() == 12
@@ -84,14 +84,14 @@ class TestAbandonedGenerator:
 @pytest.mark.django_db(transaction=True)
 def test_export_of_a_stopped_job_ends_its_transaction(max: User) -> None:
     import_data(DATA)
-    export = jobs.enqueue(ExportOptions(Run.objects.get()), max)
+    export = jobs.enqueue(options=ExportOptions(Run.objects.get()), actor=max)
 
     def stop() -> None:
         raise Stopped
 
     # As long as the error is kept, so are the frames behind it.
     with pytest.raises(Stopped) as kept:
-        jobs.build(export.pk, stop)
+        jobs.build(export_id=export.pk, check_in=stop)
     assert not connection.in_atomic_block
     assert kept.value.__traceback__
 
@@ -110,7 +110,7 @@ def test_import_that_lost_rows_fails_completely(model: type[ImportLine | Evaluat
         model.objects.filter(**{place: upload}).delete()
 
     with pytest.raises(importer.Incomplete, match="wrote"):
-        import_jobs.import_upload(upload.pk, lose)
+        import_jobs.import_upload(import_id=upload.pk, progress=lose)
     upload.refresh_from_db()
     assert (upload.state, Evaluation.objects.count()) == (Import.State.QUEUED, 1)
 

@@ -112,7 +112,7 @@ def bring(data: bytes, how: FieldMapping | None = HOW) -> Import:
     blocks = [data[start : start + 1000] for start in range(0, len(data), 1000)]
     with transaction.atomic():
         return importer.import_stream(
-            blocks, run_name="inspect", file_name="2026_math.eval", actor=None, mapping=how
+            blocks=blocks, run_name="inspect", file_name="2026_math.eval", actor=None, mapping=how
         )
 
 
@@ -190,7 +190,7 @@ class TestExport:
         assert list(verify_run(run(), VerificationCounts())) == []
         done.chunks.filter(number=-2).delete()
         assert list(verify_run(run(), VerificationCounts()))
-        repair_import(done.pk, [data])
+        repair_import(import_id=done.pk, blocks=[data])
         assert list(verify_run(run(), VerificationCounts())) == []
 
 

@@ -64,7 +64,9 @@ def document(*ids: str, indent: int | None = 2, **around: Any) -> bytes:
 def bring(data: bytes, how: FieldMapping | None = HOW, *, name: str = "results.json") -> Import:
     blocks = (data[start : start + 100] for start in range(0, len(data), 100))
     with transaction.atomic():
-        return importer.import_stream(blocks, run_name="promptfoo", file_name=name, actor=None, mapping=how)
+        return importer.import_stream(
+            blocks=blocks, run_name="promptfoo", file_name=name, actor=None, mapping=how
+        )
 
 
 def run() -> Run:
@@ -226,7 +228,9 @@ class TestSeveralFiles:
         decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)
         given = exported()
         with transaction.atomic():
-            importer.import_stream([given], run_name="other", file_name="x.json", actor=None, mapping=HOW)
+            importer.import_stream(
+                blocks=[given], run_name="other", file_name="x.json", actor=None, mapping=HOW
+            )
         record = Evaluation.objects.get(run__name="other", evaluation_id="eval-1/a")
         assert (record.human_review_status, record.human_reviewer_id) == ("Completed", "ana")
         assert export_data(run="other", form=Form.DOCUMENT) == given
@@ -270,7 +274,7 @@ class TestUpload:
             actor=ana,
             mapping=HOW,
         )
-        import_jobs.import_upload(upload.pk)
+        import_jobs.import_upload(import_id=upload.pk)
         assert Evaluation.objects.get(evaluation_id="eval-1/b").judge_llm_model == "gpt-4.1"
         assert exported() == data
 
@@ -303,7 +307,7 @@ class TestIntegrity:
         SourceChunk.objects.filter(source=done, number=-1).delete()
         [fault, *_] = verify_run(run(), VerificationCounts())
         assert "the text around its list of records is missing" in str(fault)
-        repair_import(done.pk, [data])
+        repair_import(import_id=done.pk, blocks=[data])
         assert list(verify_run(run(), VerificationCounts())) == []
         assert exported() == data
 
@@ -393,8 +397,8 @@ def test_finished_export_is_named_like_a_document(ana: User) -> None:
     bring(document("a"))
     options = ExportOptions(run(), format=documents.imported_format(run(), None))
     assert options.file_name == "promptfoo.json"
-    export = jobs.enqueue(options, ana)
-    jobs.build(export.pk)
+    export = jobs.enqueue(options=options, actor=ana)
+    jobs.build(export_id=export.pk)
     export.refresh_from_db()
     assert (export.state, export.format) == ("done", "json")
 

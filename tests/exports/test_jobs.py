@@ -36,8 +36,8 @@ def run(db: None) -> Run:
 
 
 def built(order: ExportOptions, actor: User) -> Export:
-    export = jobs.enqueue(order, actor)
-    jobs.build(export.pk)
+    export = jobs.enqueue(options=order, actor=actor)
+    jobs.build(export_id=export.pk)
     export.refresh_from_db()
     return export
 
@@ -59,7 +59,7 @@ class TestOrder:
         self, asked: dict[str, Any], reason: str, run: Run, lea: User
     ) -> None:
         with pytest.raises(InvalidExport, match=reason):
-            jobs.enqueue(ExportOptions(run, **asked), lea)
+            jobs.enqueue(options=ExportOptions(run, **asked), actor=lea)
         assert not Export.objects.exists()
 
     def test_export_of_an_unfinished_import_is_refused(self, run: Run) -> None:
@@ -75,7 +75,7 @@ class TestOrder:
         assert order.file_name == f"evaluations-import-{Import.objects.get().pk}-reviewed.csv.zst"
 
     def test_enqueued_export_leaves_the_work_to_a_job(self, run: Run, lea: User) -> None:
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         assert ProcrastinateJob.objects.get().args == {"export_id": export.pk}
         assert export.state == Export.State.UNFINISHED
         assert ExportProgress.objects.get().bytes_to_read == len(FILE)
@@ -173,7 +173,7 @@ class TestBuilding:
 
     def test_repeated_build_changes_nothing(self, run: Run, lea: User) -> None:
         export = built(ExportOptions(run), lea)
-        jobs.build(export.pk)
+        jobs.build(export_id=export.pk)
         assert AuditEvent.objects.filter(action="export").count() == 1
 
     def test_failed_build_leaves_nothing_and_can_be_repeated(
@@ -183,13 +183,13 @@ class TestBuilding:
             yield A * 10_000, 0
             raise ZeroDivisionError
 
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         with monkeypatch.context() as patch:
             patch.setattr(jsonl, "_run_blocks", broken)
             with pytest.raises(ZeroDivisionError):
-                jobs.build(export.pk)
+                jobs.build(export_id=export.pk)
         assert not ExportPart.objects.exists()
-        jobs.build(export.pk)
+        jobs.build(export_id=export.pk)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
 
@@ -197,18 +197,18 @@ class TestBuilding:
         def stop() -> None:
             raise JobAborted
 
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         with pytest.raises(JobAborted):
-            jobs.build(export.pk, stop)
+            jobs.build(export_id=export.pk, check_in=stop)
         assert not ExportPart.objects.exists()
-        jobs.build(export.pk)
+        jobs.build(export_id=export.pk)
         export.refresh_from_db()
         assert export.state == Export.State.DONE
 
     def test_failed_export_has_a_reason_and_a_finished_one_stays(self, run: Run, lea: User) -> None:
-        done, failed = built(ExportOptions(run), lea), jobs.enqueue(ExportOptions(run), lea)
+        done, failed = built(ExportOptions(run), lea), jobs.enqueue(options=ExportOptions(run), actor=lea)
         for export in (done, failed):
-            jobs.fail(export.pk, "ZeroDivisionError: a bug")
+            jobs.fail(export_id=export.pk, error="ZeroDivisionError: a bug")
             export.refresh_from_db()
         assert (done.state, done.error) == (Export.State.DONE, "")
         assert (failed.state, failed.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
@@ -217,7 +217,7 @@ class TestBuilding:
 class TestRetention:
     def test_expired_export_is_removed_and_its_audit_event_stays(self, run: Run, lea: User) -> None:
         old, young = built(ExportOptions(run), lea), built(ExportOptions(run), lea)
-        waiting = jobs.enqueue(ExportOptions(run), lea)
+        waiting = jobs.enqueue(options=ExportOptions(run), actor=lea)
         yesterday = timezone.now() - dt.timedelta(hours=24, seconds=1)
         Export.objects.filter(pk=old.pk).update(finished_at=yesterday)
         Export.objects.filter(pk=waiting.pk).update(created_at=yesterday)
@@ -235,7 +235,7 @@ class TestConcurrency:
 
     @pytest.mark.slow
     def test_worker_builds_an_enqueued_export(self, lea: User) -> None:
-        export = jobs.enqueue(ExportOptions(import_data(FILE).target_run), lea)
+        export = jobs.enqueue(options=ExportOptions(import_data(FILE).target_run), actor=lea)
         self.work()
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
@@ -246,7 +246,7 @@ class TestConcurrency:
             raise ZeroDivisionError("a bug")
 
         monkeypatch.setattr(jsonl, "_run_blocks", broken)
-        export = jobs.enqueue(ExportOptions(import_data(FILE).target_run), lea)
+        export = jobs.enqueue(options=ExportOptions(import_data(FILE).target_run), actor=lea)
         self.work()
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.FAILED, "ZeroDivisionError: a bug")
@@ -267,13 +267,13 @@ class TestConcurrency:
             together(look)
 
         monkeypatch.setattr(jsonl, "_run_blocks", blocks)
-        export = jobs.enqueue(ExportOptions(import_data(FILE).target_run), lea)
-        jobs.build(export.pk)
+        export = jobs.enqueue(options=ExportOptions(import_data(FILE).target_run), actor=lea)
+        jobs.build(export_id=export.pk)
         assert seen == [(1000, 0)]
 
     def test_concurrent_workers_build_one_file(self, lea: User) -> None:
-        export = jobs.enqueue(ExportOptions(import_data(FILE).target_run), lea)
-        together(*[lambda: jobs.build(export.pk)] * 2, expecting=Exception)
+        export = jobs.enqueue(options=ExportOptions(import_data(FILE).target_run), actor=lea)
+        together(*[lambda: jobs.build(export_id=export.pk)] * 2, expecting=Exception)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
         assert AuditEvent.objects.filter(action="export").count() == 1
@@ -281,7 +281,7 @@ class TestConcurrency:
     def test_export_is_a_snapshot_of_its_start(self, ana: User, lea: User) -> None:
         run = import_data(file_of(A)).target_run
         import_data(file_of(B))
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         inner = jsonl.export_lines
 
         def interrupted(*arguments: Any, **options: Any) -> Iterator[bytes]:
@@ -292,17 +292,17 @@ class TestConcurrency:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jsonl, "export_lines", interrupted)
-            jobs.build(export.pk)
+            jobs.build(export_id=export.pk)
         export.refresh_from_db()
         assert content(export) == file_of(A, B)
 
 
 class TestCancelling:
     def test_cancelled_waiting_export_is_not_built(self, run: Run, lea: User) -> None:
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         assert jobs.cancel(export_id=export.pk, actor=lea)
         assert not jobs.cancel(export_id=export.pk, actor=lea)
-        jobs.build(export.pk)
+        jobs.build(export_id=export.pk)
         export.refresh_from_db()
         assert (export.state, export.parts.count()) == (Export.State.CANCELLED, 0)
         assert export.finished_at
@@ -318,7 +318,7 @@ class TestCancelling:
         self, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = import_data(FILE).target_run
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         monkeypatch.setattr(stored_files, "PART_SIZE", 10)
         monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)
 
@@ -326,7 +326,7 @@ class TestCancelling:
             [was_running] = together(lambda: jobs.cancel(export_id=export.pk, actor=lea))
             assert was_running
 
-        jobs.build(export.pk, cancel)
+        jobs.build(export_id=export.pk, check_in=cancel)
         export.refresh_from_db()
         assert (export.state, export.parts.count()) == (Export.State.CANCELLED, 0)
         events = AuditEvent.objects.filter(action__contains="cancel").order_by("pk")

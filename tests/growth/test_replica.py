@@ -194,10 +194,10 @@ class TestExport:
         self, run: Run, lea: User, ana: User
     ) -> None:
         decided(run, ana, "b0")
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         noted: list[str] = []
         with noting(noted):
-            jobs.build(export.pk)
+            jobs.build(export_id=export.pk)
         assert any("source_chunk" in query for query in noted)
         assert not any("export_part" in query for query in noted)
         export.refresh_from_db()
@@ -215,19 +215,19 @@ class TestExport:
                 cancel_readers()
             parts.append(None)
 
-        export = jobs.enqueue(ExportOptions(run), lea)
-        jobs.build(export.pk, check_in)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
+        jobs.build(export_id=export.pk, check_in=check_in)
         export.refresh_from_db()
         assert (export.state, export.sha256) == (Export.State.DONE, by_the_primary(run))
         assert "Reading from the primary" in caplog.text
 
     def test_cancelled_stream_breaks_off_and_is_complete_when_repeated(self, run: Run, lea: User) -> None:
-        blocks = jobs.stream_export(ExportOptions(run), lea)
+        blocks = jobs.stream_export(options=ExportOptions(run), actor=lea)
         next(blocks)
         cancel_readers()
         with pytest.raises(ReplicaLost, match="The replica failed: "):
             list(blocks)
-        assert sha256(jobs.stream_export(ExportOptions(run), lea)) == by_the_primary(run)
+        assert sha256(jobs.stream_export(options=ExportOptions(run), actor=lea)) == by_the_primary(run)
 
     @pytest.mark.parametrize("command", ["export_run", "export_independent_reviews"])
     def test_export_command_rewrites_its_file_after_losing_the_replica(

@@ -105,16 +105,16 @@ class TestEvents:
 
     def test_bulk_changes_of_the_record_are_shown(self, record: Evaluation, bo: User, lea: User) -> None:
         bulk_changes.apply(
-            BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=bo), lea
+            order=BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=bo), actor=lea
         )
         change = bulk_changes.apply(
-            BulkOrder(
+            order=BulkOrder(
                 record.run,
                 Filters.from_query_string(""),
                 Kind.PRIORITISE,
                 priority=bulk_changes.PRIORITY_FIRST,
             ),
-            lea,
+            actor=lea,
         )
         bulk_changes.undo(change_id=change.pk, actor=lea)
         assigned, first = listed(record)[1:]
@@ -125,7 +125,8 @@ class TestEvents:
         other = EvaluationFactory.create(run=record.run)
         claims.claim(evaluation_id=other.pk, reviewer=ana)
         bulk_changes.apply(
-            BulkOrder(record.run, Filters.from_query_string(f"task={other.task_id}"), Kind.RELEASE), lea
+            order=BulkOrder(record.run, Filters.from_query_string(f"task={other.task_id}"), Kind.RELEASE),
+            actor=lea,
         )
         assert len(listed(record)) == 1
 
@@ -159,7 +160,9 @@ class TestClaims:
 
     def test_bulk_release_ends_a_claim(self, record: Evaluation, ana: User, lea: User) -> None:
         claims.claim(evaluation_id=record.pk, reviewer=ana)
-        bulk_changes.apply(BulkOrder(record.run, Filters.from_query_string(""), Kind.RELEASE), lea)
+        bulk_changes.apply(
+            order=BulkOrder(record.run, Filters.from_query_string(""), Kind.RELEASE), actor=lea
+        )
         freed, claimed, _file = entries(record)
         assert claimed.claim == (freed.at, "released")
 
@@ -253,9 +256,12 @@ class TestPages:
             claims.release(evaluation_id=record.pk, actor=ana)
             import_data(file_of(line("eval_1", aggregated_score=score)))
             bulk_changes.apply(
-                BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=ana), lea
+                order=BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN, assigned_to=ana),
+                actor=lea,
             )
-            bulk_changes.apply(BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN), lea)
+            bulk_changes.apply(
+                order=BulkOrder(record.run, Filters.from_query_string(""), Kind.ASSIGN), actor=lea
+            )
         whole = entries(record)
         monkeypatch.setattr(timeline, "PAGE_SIZE", 2)
         found, after = [], ""

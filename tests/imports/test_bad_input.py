@@ -80,7 +80,7 @@ class TestTwentyThousandBadLines:
         upload = import_jobs.enqueue_import(
             run_name="bad", file_name="bad.jsonl", blocks=[data], strict=False, actor=max
         )
-        import_jobs.import_upload(upload.pk)
+        import_jobs.import_upload(import_id=upload.pk)
         return upload
 
     @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_upload_that_is_imported_last_comes_last(ana: User, max: User) -> None:
         run_name="evaluations", file_name="a.jsonl", blocks=[FIRST], strict=False, actor=max
     )
     import_data(SECOND)
-    jobs.import_upload(early.pk)
+    jobs.import_upload(import_id=early.pk)
     early.refresh_from_db()
     assert early.sequence == 2
     assert export_data() == SECOND + FIRST

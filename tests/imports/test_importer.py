@@ -147,7 +147,7 @@ class TestImport:
         reported: list[tuple[int, int, int]] = []
         with transaction.atomic():
             importer.import_stream(
-                data,
+                blocks=data,
                 run_name="run",
                 file_name="file",
                 actor=None,
@@ -180,7 +180,7 @@ class TestImport:
 
         with pytest.raises(importer.Cancelled), transaction.atomic():
             importer.import_stream(
-                [file_of(A)], run_name="run", file_name="file", actor=None, progress=cancel
+                blocks=[file_of(A)], run_name="run", file_name="file", actor=None, progress=cancel
             )
         assert (Evaluation.objects.exists(), Import.objects.exists(), Run.objects.exists()) == (False,) * 3
 
@@ -247,7 +247,7 @@ class TestRefused:
 )
 def test_file_name_is_never_a_path(name: str, kept_as: str) -> None:
     with transaction.atomic():
-        done = importer.import_stream([A], run_name="run", file_name=name, actor=None)
+        done = importer.import_stream(blocks=[A], run_name="run", file_name=name, actor=None)
     assert done.file_name == kept_as
 
 
@@ -297,7 +297,7 @@ class TestUpload:
 
     def test_upload_is_imported_like_any_file(self, max: User) -> None:
         kept = upload(MIXED, max)
-        import_upload(kept.pk)
+        import_upload(import_id=kept.pk)
         assert in_state(kept) == "done"
         assert kept.counts == {
             **dict.fromkeys(kept.counts, 0),
@@ -311,15 +311,15 @@ class TestUpload:
 
     def test_upload_is_imported_once_by_a_repeated_job(self, max: User) -> None:
         kept = upload(MIXED, max)
-        import_upload(kept.pk)
+        import_upload(import_id=kept.pk)
         finished_at = Import.objects.get().finished_at
-        import_upload(kept.pk)
+        import_upload(import_id=kept.pk)
         assert Import.objects.get().finished_at == finished_at
         assert AuditEvent.objects.filter(action="import").count() == 1
 
     def test_strict_upload_with_invalid_lines_fails_and_lists_them(self, max: User) -> None:
         kept = upload(MIXED, max, strict=True)
-        import_upload(kept.pk)
+        import_upload(import_id=kept.pk)
         assert in_state(kept) == "failed"
         assert kept.error == "2 of 6 lines are invalid, so nothing was imported."
         assert [one["line"] for one in kept.listed_exceptions()] == [3, 5]
@@ -335,20 +335,20 @@ class TestUpload:
             breaks_at_the_second_piece(patch)
             kept = upload(file_of(A, B, C), max)
             with pytest.raises(ConnectionError):
-                import_upload(kept.pk)
+                import_upload(import_id=kept.pk)
         assert in_state(kept) == "queued"
         assert not Evaluation.objects.exists()
-        fail_upload(kept.pk, "ConnectionError: the server went away")
+        fail_upload(import_id=kept.pk, error="ConnectionError: the server went away")
         assert in_state(kept) == "failed"
         assert kept.error == "ConnectionError: the server went away"
         assert b"".join(chunk.data for chunk in source_files.stored_chunks(kept)) == file_of(A, B, C)
         again = upload(file_of(A, B, C), max)
-        import_upload(again.pk)
+        import_upload(import_id=again.pk)
         assert (in_state(again), again.new) == ("done", 3)
         assert export_data() == file_of(A, B, C)
 
     def test_finished_upload_cannot_fail(self, max: User) -> None:
         kept = upload(file_of(A), max)
-        import_upload(kept.pk)
-        fail_upload(kept.pk, "too late")
+        import_upload(import_id=kept.pk)
+        fail_upload(import_id=kept.pk, error="too late")
         assert (in_state(kept), kept.error) == ("done", "")

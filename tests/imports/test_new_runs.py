@@ -55,7 +55,7 @@ def upload(
 
 def imported(data: bytes, actor: User, *, strict: bool = False, run: str = "algebra") -> Import:
     source = upload(data, actor, strict=strict, run=run)
-    jobs.import_upload(source.pk)
+    jobs.import_upload(import_id=source.pk)
     source.refresh_from_db()
     return source
 
@@ -100,8 +100,8 @@ class TestUpload:
 
     def test_cancelled_queued_import_leaves_no_run(self, max: User) -> None:
         source = upload(MIXED, max)
-        jobs.cancel_import(source.pk, max)
-        jobs.import_upload(source.pk)
+        jobs.cancel_import(import_id=source.pk, actor=max)
+        jobs.import_upload(import_id=source.pk)
         source.refresh_from_db()
         assert (source.state, source.run, Run.objects.exists()) == ("cancelled", None, False)
 
@@ -113,15 +113,15 @@ class TestUpload:
             raise Cancelled
 
         with pytest.raises(Cancelled), transaction.atomic():
-            jobs.import_upload(source.pk, cancel)
-        jobs.finish_cancelled(source.pk)
+            jobs.import_upload(import_id=source.pk, progress=cancel)
+        jobs.finish_cancelled(import_id=source.pk)
         source.refresh_from_db()
         assert (source.state, source.run, Run.objects.exists()) == ("cancelled", None, False)
 
     def test_two_uploads_with_one_new_name_share_the_run(self, max: User) -> None:
         first, second = upload(MIXED, max), upload(file_of(line("e-3")), max)
         for source in (second, first):
-            jobs.import_upload(source.pk)
+            jobs.import_upload(import_id=source.pk)
             source.refresh_from_db()
         assert first.run == second.run == Run.objects.get()
 
@@ -132,9 +132,9 @@ class TestUpload:
 
     def test_retried_import_creates_the_run(self, max: User) -> None:
         source = upload(MIXED, max)
-        jobs.fail_upload(source.pk, "The server's disk is full.")
-        jobs.retry_import(source.pk, max)
-        jobs.import_upload(source.pk)
+        jobs.fail_upload(import_id=source.pk, error="The server's disk is full.")
+        jobs.retry_import(import_id=source.pk, actor=max)
+        jobs.import_upload(import_id=source.pk)
         assert Run.objects.get().name == "algebra"
 
     def test_events_of_a_failed_import_name_the_requested_run(self, max: User) -> None:
@@ -190,38 +190,38 @@ class TestCommand:
 
 class TestMappingOfANewRun:
     def test_mapping_creates_the_run_before_its_first_file(self, as_ana: Client, max: User) -> None:
-        run = get_or_create_run("algebra", mapping=parse_mapping(MAPPING), actor=max)
+        run = get_or_create_run(name="algebra", mapping=parse_mapping(MAPPING), actor=max)
         assert "algebra" in text(as_ana.get(reverse("runs")))
         assert imported(b'{"id": "e-1"}\n', max).run == run
 
     def test_mapped_run_survives_a_failed_import(self, max: User) -> None:
-        run = get_or_create_run("algebra", mapping=parse_mapping(MAPPING), actor=max)
+        run = get_or_create_run(name="algebra", mapping=parse_mapping(MAPPING), actor=max)
         source = imported(b'{"no": "id"}\n', max)
         assert (source.state, source.run, Run.objects.get()) == ("failed", run, run)
 
     def test_mapping_of_an_upload_becomes_that_of_the_new_run(self, max: User) -> None:
         source = upload(b'{"id": "e-1"}\n', max, mapping=parse_mapping(MAPPING))
         assert not Run.objects.exists()
-        jobs.import_upload(source.pk)
+        jobs.import_upload(import_id=source.pk)
         run = Run.objects.get()
         assert (run.mapping, run.evaluations.count()) == (source.mapping, 1)
 
     def test_mapping_of_a_failed_upload_leaves_no_run(self, max: User) -> None:
-        jobs.import_upload(upload(b'{"no": "id"}\n', max, mapping=parse_mapping(MAPPING)).pk)
+        jobs.import_upload(import_id=upload(b'{"no": "id"}\n', max, mapping=parse_mapping(MAPPING)).pk)
         assert (Import.objects.get().state, Run.objects.exists()) == ("failed", False)
 
     def test_uploads_with_one_mapping_share_the_new_run(self, max: User) -> None:
         sources = [upload(b'{"id": "e-%d"}\n' % n, max, mapping=parse_mapping(MAPPING)) for n in (1, 2)]
         for source in sources:
-            jobs.import_upload(source.pk)
+            jobs.import_upload(import_id=source.pk)
         assert Run.objects.get().evaluations.count() == 2
 
     def test_mapping_is_refused_while_a_file_of_the_new_run_is_imported(self, max: User) -> None:
         source = upload(MIXED, max)
         with pytest.raises(ImportRefused, match="A file is being imported into the run 'algebra'"):
-            get_or_create_run("algebra", mapping=parse_mapping(MAPPING), actor=max)
-        jobs.cancel_import(source.pk, max)
-        assert get_or_create_run("algebra", mapping=parse_mapping(MAPPING), actor=max).mapping
+            get_or_create_run(name="algebra", mapping=parse_mapping(MAPPING), actor=max)
+        jobs.cancel_import(import_id=source.pk, actor=max)
+        assert get_or_create_run(name="algebra", mapping=parse_mapping(MAPPING), actor=max).mapping
 
 
 def test_dry_run_leaves_no_run(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -233,5 +233,5 @@ def test_dry_run_leaves_no_run(tmp_path: Path, capfdbinary: pytest.CaptureFixtur
 
 def test_import_stream_without_lines_is_refused(max: User) -> None:
     with pytest.raises(ImportRefused), transaction.atomic():
-        importer.import_stream([b""], run_name="algebra", file_name="a.jsonl", actor=max)
+        importer.import_stream(blocks=[b""], run_name="algebra", file_name="a.jsonl", actor=max)
     assert not Run.objects.exists()

@@ -51,7 +51,7 @@ def values() -> list[Any]:
 
 def brought(data: bytes, actor: User, *, run: str = "evaluations", name: str = "second.jsonl") -> Import:
     source = jobs.enqueue_import(run_name=run, file_name=name, blocks=[data], strict=False, actor=actor)
-    jobs.import_upload(source.pk)
+    jobs.import_upload(import_id=source.pk)
     source.refresh_from_db()
     return source
 
@@ -128,7 +128,7 @@ class TestAsARunOfItsOwn:
         assert "A run with this name exists." in text(response)
         as_max.post(reverse("import-as-new-run", args=[refused.pk]), {"run": "second judge"})
         done = Import.objects.latest("pk")
-        jobs.import_upload(done.pk)
+        jobs.import_upload(import_id=done.pk)
         done.refresh_from_db()
         assert (done.target_name, done.state, done.new) == ("second judge", "done", 3)
         assert (done.size, done.sha256, done.file_name) == (refused.size, refused.sha256, "second.jsonl.gz")
@@ -152,10 +152,10 @@ class TestAsARunOfItsOwn:
             source = jobs.enqueue_import(
                 run_name="mapped", file_name="a.jsonl", blocks=[data], strict=False, actor=max, mapping=how
             )
-            jobs.import_upload(source.pk)
+            jobs.import_upload(import_id=source.pk)
         source.refresh_from_db()
         assert source.of_other_judge == 1
-        jobs.import_upload(jobs.enqueue_as_new_run(source=source, run_name="other", actor=max).pk)
+        jobs.import_upload(import_id=jobs.enqueue_as_new_run(source=source, run_name="other", actor=max).pk)
         run = Run.objects.get(name="other")
         assert run.mapping == how.as_json()
         assert run.evaluations.get().judge_llm_model == "y"

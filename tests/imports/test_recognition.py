@@ -171,7 +171,11 @@ class TestImport:
     def test_import_with_the_mapping_of_the_run_is_not_refused(self) -> None:
         for data in (MT_BENCH_FILE, MT_BENCH):
             importer.import_stream(
-                [data], run_name="bench", file_name="a.jsonl", actor=None, mapping=BY_NAME["mt-bench"].read()
+                blocks=[data],
+                run_name="bench",
+                file_name="a.jsonl",
+                actor=None,
+                mapping=BY_NAME["mt-bench"].read(),
             )
         assert import_data(MT_BENCH_FILE, run="bench").unchanged == 5
 

@@ -103,7 +103,7 @@ class TestNoRecords:
 
     def test_job_without_records_fails_and_keeps_nothing(self, max: User) -> None:
         kept = received(file_of(line()) + FILES["empty objects"], max)
-        import_upload(kept.pk)
+        import_upload(import_id=kept.pk)
         kept.refresh_from_db()
         assert kept.state == Import.State.FAILED
         assert kept.error.startswith("This is not a file of records: 1,999 of the first 2,000 lines were")
@@ -127,11 +127,13 @@ class TestNoRecords:
         entries = [entry] * 20_000
         data = shape.format((",\n" if "[" in shape else "\n").join(entries)).encode()
         with pytest.raises(ImportRefused, match="This is not a file of task context: the first 1,000 lines"):
-            task_context.import_context([data], file_name="a.json", run_name=None, actor=None)
+            task_context.import_context(blocks=[data], file_name="a.json", run_name=None, actor=None)
 
     def test_refused_context_import_leaves_nothing(self) -> None:
         with pytest.raises(ImportRefused):
-            task_context.import_context([b"0\n" * 20_000], file_name="a.json", run_name=None, actor=None)
+            task_context.import_context(
+                blocks=[b"0\n" * 20_000], file_name="a.json", run_name=None, actor=None
+            )
         assert not ContextImport.objects.exists()
 
 
@@ -153,7 +155,7 @@ class TestOtherFormats:
         assert not Run.objects.exists()
 
     def test_refused_upload_leaves_the_runs_that_exist(self, max: User) -> None:
-        import_upload(received(file_of(line()), max).pk)
+        import_upload(import_id=received(file_of(line()), max).pk)
         with pytest.raises(TooManyRejections, match=TABLE):
             received(b"id,score\n1,Yes\n", max)
         assert Run.objects.get().imports.count() == 1
@@ -169,7 +171,7 @@ class TestOtherFormats:
 
     def test_record_after_a_table_is_imported(self, max: User) -> None:
         kept = received(b"id,score\n1,Yes\n" + file_of(line()), max)
-        import_upload(kept.pk)
+        import_upload(import_id=kept.pk)
         kept.refresh_from_db()
         assert (kept.state, kept.new, kept.rejected) == ("done", 1, 2)
 
@@ -237,7 +239,7 @@ class TestDyingProcess:
 
         kept = received(file_of(line()), max)
         monkeypatch.setattr(parser_pool, "parse_ahead", dying)
-        import_upload(kept.pk)
+        import_upload(import_id=kept.pk)
         kept.refresh_from_db()
         assert (kept.state, kept.error) == ("failed", "The process that parsed lines 1 to 2 died twice.")
         assert kept.chunks.exists()

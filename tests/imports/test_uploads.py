@@ -41,7 +41,7 @@ class TestUpload:
         )  # fmt: skip
         assert b"".join(chunk.data for chunk in source_files.stored_chunks(done)) == gzip.decompress(FILE)
         assert not UploadPart.objects.exists()
-        jobs.import_upload(done.pk)
+        jobs.import_upload(import_id=done.pk)
         done.refresh_from_db()
         assert done.new == 2
 
@@ -83,7 +83,7 @@ class TestUpload:
         assert not Upload.objects.exists()
 
     def test_discarded_upload_leaves_nothing(self, max: User) -> None:
-        uploads.discard(uploads.append(begin(max), offset=0, data=FILE[:100]), max)
+        uploads.discard(upload=uploads.append(begin(max), offset=0, data=FILE[:100]), actor=max)
         assert not Upload.objects.exists()
         assert not UploadPart.objects.exists()
 

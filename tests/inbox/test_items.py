@@ -85,11 +85,11 @@ def test_failed_messages_of_a_webhook_are_one_item(everything: Run, max: User) -
     found = Inbox(max).find(Place("webhook", webhook.pk))
     assert found is not None
     assert (found.row, found.count) == (webhook, 2)
-    jobs.retry(found, max)
+    jobs.retry(item=found, actor=max)
     assert Inbox(max).find(found.place) is None
     assert webhook.deliveries.filter(state="waiting").count() == 2
     webhook.deliveries.filter(state="waiting").update(state="given up")
-    jobs.dismiss(found, max)
+    jobs.dismiss(item=found, actor=max)
     assert Inbox(max).find(found.place) is None
     event = AuditEvent.objects.get(action="dismiss failure")
     assert (event.actor, event.detail) == (max, {"webhook": webhook.pk, "messages": 2})

@@ -270,15 +270,15 @@ class TestFile:
     def test_exported_set_is_imported_unchanged(
         self, gold: GoldSet, other: Run, lea: User, max: User
     ) -> None:
-        exported = b"".join(export_gold_set(gold, lea))
+        exported = b"".join(export_gold_set(gold_set=gold, actor=lea))
         before = [*gold.ratings.order_by("pk").values()]
         gold_sets.delete(gold_set_id=gold.pk, actor=lea)
-        again = import_gold_set([exported], actor=max)
+        again = import_gold_set(blocks=[exported], actor=max)
         assert (again.name, again.run, again.run_name, again.is_imported) == ("algebra", None, "monday", True)
         assert (again.frozen_by, again.frozen_at, again.created_by) == ("lea", gold.frozen_at, max)
         for old, new in zip(before, again.ratings.order_by("pk").values(), strict=True):
             assert old | {"id": 0, "gold_set_id": 0} == new | {"id": 0, "gold_set_id": 0}
-        assert b"".join(export_gold_set(again, None)) == exported
+        assert b"".join(export_gold_set(gold_set=again, actor=None)) == exported
         actions = AuditEvent.objects.filter(action__endswith="gold set").values_list("action", flat=True)
         assert {"export gold set", "import gold set"} <= {*actions}
 
@@ -300,15 +300,15 @@ class TestFile:
     def test_invalid_line_is_named_and_nothing_is_imported(
         self, gold: GoldSet, change: dict[str, Any], reason: str
     ) -> None:
-        head, first, *rest = b"".join(export_gold_set(gold, None)).splitlines(keepends=True)
+        head, first, *rest = b"".join(export_gold_set(gold_set=gold, actor=None)).splitlines(keepends=True)
         changed = json.dumps(json.loads(first) | change).encode() + b"\n"
         with pytest.raises(InvalidSettings) as refused:
-            import_gold_set([head, changed, *rest], actor=None, name="again")
+            import_gold_set(blocks=[head, changed, *rest], actor=None, name="again")
         assert reason in refused.value.problems["file"][0]
         assert GoldSet.objects.get() == gold
 
     def test_file_of_another_kind_or_cut_off_is_refused(self, gold: GoldSet) -> None:
-        lines = b"".join(export_gold_set(gold, None)).splitlines(keepends=True)
+        lines = b"".join(export_gold_set(gold_set=gold, actor=None)).splitlines(keepends=True)
         for file, reason in (
             (lines[:-1], "announces 12 ratings, but the file has 11"),
             ([], "The file is empty."),
@@ -318,7 +318,7 @@ class TestFile:
             ([lines[0].replace(b'"criteria":[', b'"criteria":[7,')], "Line 1: rubric: "),
         ):
             with pytest.raises(InvalidSettings, match=re.escape(reason)):
-                import_gold_set(file, actor=None, name="again")
+                import_gold_set(blocks=file, actor=None, name="again")
 
 
 def test_unindexed_run_is_neither_frozen_nor_measured(run: Run, gold: GoldSet) -> None:

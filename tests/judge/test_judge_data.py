@@ -47,7 +47,9 @@ def record_of(name: str) -> Evaluation:
 
 
 def data(run: Run, reader: User | None = None, table: str = "ratings", format_name: str = "jsonl") -> bytes:
-    return b"".join(judge_data.export_judge_data(JudgeDataOptions(run, table, format_name), reader))
+    return b"".join(
+        judge_data.export_judge_data(options=JudgeDataOptions(run, table, format_name), reader=reader)
+    )
 
 
 def rows(run: Run, reader: User | None = None, table: str = "ratings") -> list[dict[str, Any]]:

@@ -79,7 +79,9 @@ class Exporting:
             time.sleep(0.3)
 
     def _asked_for(self) -> Export:
-        return jobs.enqueue(ExportOptions(Run.objects.get(name=self.run)), User.objects.get(username="max"))
+        return jobs.enqueue(
+            options=ExportOptions(Run.objects.get(name=self.run)), actor=User.objects.get(username="max")
+        )
 
     def problems(self, originals: list[Path], folder: Path) -> Iterator[str]:
         """Report incomplete streams, and built exports that differ from original + audit log."""

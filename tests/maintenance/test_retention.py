@@ -130,8 +130,8 @@ class TestLinks:
 class TestFiles:
     def test_export_retention_is_a_setting(self, max: User, settings: LazySettings) -> None:
         run = import_data(file_of(line())).target_run
-        export = jobs.enqueue(ExportOptions(run), max)
-        jobs.build(export.pk)
+        export = jobs.enqueue(options=ExportOptions(run), actor=max)
+        jobs.build(export_id=export.pk)
         Export.objects.update(finished_at=ago(3 * DAY))
         settings.KEEP_EXPORTS = 4 * DAY
         retention.remove_expired_rows()
@@ -158,7 +158,7 @@ class TestFiles:
         done = import_jobs.enqueue_import(
             run_name="run", file_name="a", blocks=[data], strict=False, actor=max
         )
-        import_jobs.import_upload(done.pk)
+        import_jobs.import_upload(import_id=done.pk)
         type(done).objects.update(created_at=ago(4000 * DAY), finished_at=ago(4000 * DAY))
         events = AuditEvent.objects.count()
         retention.remove_expired_rows()

@@ -104,14 +104,16 @@ def test_disagreement_notifies_leads(run: Run, ana: User, bo: User) -> None:
 def test_assigned_records_notify_their_reviewer(run: Run, ana: User, lea: User) -> None:
     EvaluationFactory.create_batch(2, run=run)
     order = bulk_changes.BulkOrder(run, Filters(()), bulk_changes.Kind.ASSIGN, assigned_to=ana)
-    bulk_changes.apply(order, lea)
+    bulk_changes.apply(order=order, actor=lea)
     assert notified() == [("ana", "lea assigned 2 records of Algebra to you.")]
 
 
 def test_split_notifies_each_person_of_their_part(run: Run, ana: User, bo: User, lea: User) -> None:
     EvaluationFactory.create_batch(3, run=run)
     split = Split((Share(ana, 2), Share(bo, 1)), keeps_tasks=False)
-    bulk_changes.apply(bulk_changes.BulkOrder(run, Filters(()), bulk_changes.Kind.SPLIT, split=split), lea)
+    bulk_changes.apply(
+        order=bulk_changes.BulkOrder(run, Filters(()), bulk_changes.Kind.SPLIT, split=split), actor=lea
+    )
     assert sorted(notified()) == [
         ("ana", "lea assigned 2 records of Algebra to you."),
         ("bo", "lea assigned 1 record of Algebra to you."),
@@ -126,8 +128,8 @@ def test_records_due_tomorrow_notify_their_reviewer(run: Run, ana: User) -> None
 
 
 def test_failed_jobs_notify_their_owner_and_admins(run: Run, lea: User) -> None:
-    export = export_jobs.enqueue(ExportOptions(run), lea)
-    export_jobs.fail(export.pk, "The disk is full.")
+    export = export_jobs.enqueue(options=ExportOptions(run), actor=lea)
+    export_jobs.fail(export_id=export.pk, error="The disk is full.")
     sentence = "An export of Algebra failed: “The disk is full.”"
     assert notified() == [("lea", sentence), ("max", sentence)]
 
@@ -267,9 +269,9 @@ class TestEventsOfWebhooks:
 
     def test_ready_export_is_reported_and_a_streamed_one_is_not(self, run: Run, lea: User) -> None:
         import_data(file_of(line("a")), run=run.name)
-        list(export_jobs.stream_export(ExportOptions(run), lea))
-        export = export_jobs.enqueue(ExportOptions(run), lea)
-        export_jobs.build(export.pk, lambda: None)
+        list(export_jobs.stream_export(options=ExportOptions(run), actor=lea))
+        export = export_jobs.enqueue(options=ExportOptions(run), actor=lea)
+        export_jobs.build(export_id=export.pk, check_in=lambda: None)
         export.refresh_from_db()
         data = {"run": "Algebra", "export_id": export.pk, "sha256": export.sha256}
         found = [one for one in self.messages() if one[0].startswith("export")]

@@ -173,7 +173,7 @@ class History:
     def do_change_all(self, person: User, number: int) -> None:
         kind = (Kind.ASSIGN, Kind.PRIORITISE, Kind.RELEASE)[number % 3]
         assigned_to = person if kind == Kind.ASSIGN else None
-        bulk_changes.apply(BulkOrder(self.run, Filters(), kind, assigned_to), self.lead)
+        bulk_changes.apply(order=BulkOrder(self.run, Filters(), kind, assigned_to), actor=self.lead)
 
     def do_undo_change(self, person: User, number: int) -> None:
         last = BulkChange.objects.order_by("-pk").first()

@@ -340,9 +340,9 @@ class TestMappedRun:
         assert Run.objects.get().mapping == named("mt-bench").as_json()
 
     def test_mapping_of_an_empty_run_can_change(self) -> None:
-        get_or_create_run("evaluations", mapping=mapped(), actor=None)
+        get_or_create_run(name="evaluations", mapping=mapped(), actor=None)
         done = importer.import_stream(
-            [MT_BENCH],
+            blocks=[MT_BENCH],
             run_name="evaluations",
             file_name="a.jsonl",
             actor=None,

@@ -37,7 +37,9 @@ def value(expression: str, data: Any = None, outside: dict[str, Any] | None = No
 def import_mapped(how: FieldMapping, *lines: bytes, name: str = "first.jsonl") -> Import:
     with transaction.atomic():
         blocks = chunks.read_blocks(BytesIO(file_of(*lines)))
-        return importer.import_stream(blocks, run_name="mapped", file_name=name, actor=None, mapping=how)
+        return importer.import_stream(
+            blocks=blocks, run_name="mapped", file_name=name, actor=None, mapping=how
+        )
 
 
 class TestOutsideValues:

@@ -131,7 +131,7 @@ class TestExport:
                 run_name="evaluations", file_name="slow.jsonl", blocks=[slow], strict=False, actor=max
             )
         import_data(quick)
-        jobs.import_upload(sent_first.pk)
+        jobs.import_upload(import_id=sent_first.pk)
         assert [done.file_name for done in Run.objects.get().files] == ["evaluations.jsonl", "slow.jsonl"]
         assert Import.objects.get(pk=sent_first.pk).repeated_lines == 2
         exported = export_data()

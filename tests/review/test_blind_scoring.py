@@ -325,7 +325,7 @@ class TestBlindDecision:
         assert not Review.objects.exists()
 
     def test_decision_after_a_download_counts_as_assisted(self, record: Evaluation, lea: User) -> None:
-        jobs.enqueue(ExportOptions(record.run), lea)
+        jobs.enqueue(options=ExportOptions(record.run), actor=lea)
         with pytest.raises(Conflict, match="no longer hidden"):
             lock_in(claims.claim(evaluation_id=record.pk, reviewer=lea), lea)
         assert decide(record, lea).blind_scores is None
@@ -335,7 +335,7 @@ class TestBlindDecision:
     ) -> None:
         claims.release(evaluation_id=claimed.pk, actor=lea)
         lock_in(claims.claim(evaluation_id=claimed.pk, reviewer=lea), lea)
-        jobs.enqueue(ExportOptions(claimed.run), lea)
+        jobs.enqueue(options=ExportOptions(claimed.run), actor=lea)
         assert decide(claimed, lea).blind_scores == GIVEN
 
     def test_undone_blind_decision_shows_judge_scores(self, run: Run, claimed: Evaluation, ana: User) -> None:

@@ -190,7 +190,7 @@ class TestTwoSubmissions:
 
 def import_data(text: bytes) -> Import:
     with transaction.atomic():
-        return importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
+        return importer.import_stream(blocks=[text], run_name="run", file_name="run.jsonl", actor=None)
 
 
 def test_import_and_index_job_of_the_same_records_take_turns() -> None:

@@ -244,7 +244,7 @@ class TestReimport:
 
     def imported(self, text: bytes) -> Evaluation:
         with transaction.atomic():
-            importer.import_stream([text], run_name="run", file_name="run.jsonl", actor=None)
+            importer.import_stream(blocks=[text], run_name="run", file_name="run.jsonl", actor=None)
         return Evaluation.objects.get()
 
     def test_same_line_keeps_the_decision(self, ana: User) -> None:

@@ -104,7 +104,9 @@ def test_change_of_the_rule_changes_the_verdicts_of_earlier_ratings(
     ]
     assert found.headline
     assert found.headline.accuracy.value == pytest.approx(1 / 3)
-    exported = map(orjson.loads, b"".join(export_judge_data(JudgeDataOptions(run), None)).splitlines())
+    exported = map(
+        orjson.loads, b"".join(export_judge_data(options=JudgeDataOptions(run), reader=None)).splitlines()
+    )
     assert {one["evaluation_id"]: [one["judge_verdict"], one["verdict"]] for one in exported} == {
         name: given[:2] for name, given in after.items()
     }

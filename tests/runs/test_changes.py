@@ -112,7 +112,7 @@ class TestRename:
         )
         with pytest.raises(ImportUnderWay):
             rename_run(run_id=run.pk, actor=lea, name="geometry")
-        jobs.import_upload(source.pk)
+        jobs.import_upload(import_id=source.pk)
         assert rename_run(run_id=run.pk, actor=lea, name="geometry").evaluations.count() == 2
 
     def test_import_into_a_renamed_run_needs_the_new_name(self, run: Run, lea: User) -> None:
@@ -214,17 +214,17 @@ class TestArchive:
     def test_archived_run_refuses_bulk_changes(self, archived: Run, lea: User) -> None:
         order = BulkOrder(archived, Filters(()), BulkChange.Kind.PRIORITISE, priority=1)
         with pytest.raises(RunArchived):
-            bulk_changes.apply(order, lea)
+            bulk_changes.apply(order=order, actor=lea)
 
     def test_archived_run_refuses_files(self, archived: Run, max: User, as_max: Client) -> None:
         reason = "The run 'algebra' is archived. Unarchive it first, or choose another name."
         with pytest.raises(ImportRefused, match=reason):
             import_data(file_of(line("e-2")), run="algebra")
         with pytest.raises(ImportRefused, match=reason):
-            get_or_create_run("algebra", actor=max)
+            get_or_create_run(name="algebra", actor=max)
         with pytest.raises(ImportRefused, match=reason):
             import_context(
-                [b'[{"task_id": "1", "prompt": "?"}]'], file_name="a", run_name="algebra", actor=max
+                blocks=[b'[{"task_id": "1", "prompt": "?"}]'], file_name="a", run_name="algebra", actor=max
             )
         answer = program_of(max, "import").ask("POST", "runs/algebra/imports", file_of(line("e-2")))
         assert (answer.status_code, answer.json()["detail"]) == (422, reason)
@@ -251,7 +251,7 @@ class TestArchive:
         )
         with pytest.raises(ImportUnderWay):
             archive_run(run_id=run.pk, actor=lea)
-        jobs.import_upload(source.pk)
+        jobs.import_upload(import_id=source.pk)
         assert archive_run(run_id=run.pk, actor=lea).archived_at
 
     def test_unarchived_run_is_as_before(self, archived: Run, lea: User, ana: User, as_ana: Client) -> None:

@@ -117,7 +117,7 @@ def full_run(name: str, ana: User, bo: User, lea: User, max: User) -> Run:
     upload = uploads.receive(
         file_name="newer.jsonl", run_name=name, strict=False, size=len(newer), parts=[newer], actor=max
     )
-    jobs.import_upload(upload.pk)
+    jobs.import_upload(import_id=upload.pk)
     UnindexedImport.objects.create(source=upload, evaluations=1)
     Upload.objects.get(source=upload).parts.create(offset=0, data=b"x")
     claims.skip(evaluation_id=record(4, run).pk, reviewer=ana)
@@ -128,7 +128,7 @@ def full_run(name: str, ana: User, bo: User, lea: User, max: User) -> Run:
         evaluation_id=escalated.pk, reviewer=bo, kind="question", reason="question", note="?"
     )
     order = bulk_changes.BulkOrder(run, Filters(()), bulk_changes.Kind.PRIORITISE, priority=1)
-    bulk_changes.apply(order, lea)
+    bulk_changes.apply(order=order, actor=lea)
     lock_in(run, bo)
     disagree(run, ana, bo)
     saved_views.save(run=run, owner=lea, name="fails", query="verdict=Fail", is_shared=True)
@@ -139,7 +139,7 @@ def full_run(name: str, ana: User, bo: User, lea: User, max: User) -> Run:
     delivery = webhook.deliveries.create(message_id=uuid4().hex, event="test", run=run)
     delivery.attempts.create(number=1, reason="No answer.")
     Notification.objects.create(person=lea, event="disagreement", run=run, due_at=timezone.now())
-    export = export_jobs.enqueue(ExportOptions(run), lea)
+    export = export_jobs.enqueue(options=ExportOptions(run), actor=lea)
     export.parts.create(kind=ExportPart.Kind.FILE, number=0, frame=b"x", digest=b"x")
     Export.objects.filter(pk=export.pk).update(state=Export.State.DONE)
     return run
@@ -258,7 +258,7 @@ class TestEverythingGoes:
 
     def test_later_jobs_find_no_run_and_end(self, run: Run, max: User) -> None:
         delete(run)
-        assert draw_sample(run.pk) == (0, 0)
+        assert draw_sample(run_id=run.pk) == (0, 0)
         deliveries.attempt_delivery(1, 1)
         assert not delete_next_part()
 
@@ -305,8 +305,8 @@ class TestRequest:
         )
         with pytest.raises(ImportUnderWay):
             request_deletion(run_id=run.pk, actor=max, confirmation="algebra")
-        jobs.cancel_import(source.pk, max)
-        export_jobs.enqueue(ExportOptions(run), lea)
+        jobs.cancel_import(import_id=source.pk, actor=max)
+        export_jobs.enqueue(options=ExportOptions(run), actor=lea)
         with pytest.raises(ExportUnderWay):
             request_deletion(run_id=run.pk, actor=max, confirmation="algebra")
 

@@ -71,7 +71,9 @@ SECOND = b"".join(one + b"\n" for one in (source("a", second="No"), source("b"),
 
 def bring(data: bytes, name: str, wanted: FieldMapping | None = None) -> Import:
     with transaction.atomic():
-        return importer.import_stream([data], run_name="tool", file_name=name, actor=None, mapping=wanted)
+        return importer.import_stream(
+            blocks=[data], run_name="tool", file_name=name, actor=None, mapping=wanted
+        )
 
 
 @pytest.fixture(scope="class")
@@ -164,7 +166,9 @@ class TestRecords:
         assert run.mapping == wanted.as_json()
         with transaction.atomic():
             for data, name in ((FIRST, "first.jsonl"), (SECOND, "second.jsonl")):
-                importer.import_stream([data], run_name="anew", file_name=name, actor=None, mapping=wanted)
+                importer.import_stream(
+                    blocks=[data], run_name="anew", file_name=name, actor=None, mapping=wanted
+                )
         for one in Evaluation.objects.filter(run__name="anew"):
             same = read_again[one.evaluation_id]
             for name in ("task_id", "parsed_rubric_scores", "human_review_status", "source_line", "extra"):

@@ -59,7 +59,7 @@ def run_of(share: float, count: int = 10, **changes: Any) -> tuple[Run, bytes]:
 def set_share(run: Run, share: float) -> DrawResult:
     run.sample_share = share
     run.save(update_fields=["sample_share"])
-    return draws.draw_sample(run.pk)
+    return draws.draw_sample(run_id=run.pk)
 
 
 def rate(run: Run, reviewer: User, part: float, **of: str) -> None:
@@ -127,7 +127,7 @@ class TestDraw:
 
     def test_second_draw_adds_nothing(self) -> None:
         run, _ = run_of(0.3)
-        assert draws.draw_sample(run.pk) == (0, 0)
+        assert draws.draw_sample(run_id=run.pk) == (0, 0)
         assert AuditEvent.objects.filter(action="draw sample").count() == 1
 
     def test_larger_share_adds_to_the_sample(self, lea: User) -> None:
@@ -167,13 +167,13 @@ class TestDraw:
     def test_run_without_a_share_is_not_searched_for_records(self, django_assert_num_queries: Any) -> None:
         run, _ = run_of(0)
         with django_assert_num_queries(5):
-            draws.draw_sample(run.pk)
+            draws.draw_sample(run_id=run.pk)
 
     def test_draw_leaves_an_event_with_its_actor_and_counts(self, lea: User) -> None:
         run, _ = run_of(0)
         run.sample_share = 0.3
         run.save()
-        draws.request_draw(run, lea)
+        draws.request_draw(run=run, actor=lea)
         event = AuditEvent.objects.get(action="draw sample")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail == {"share": 0.3, "drawn": 3, "put_back": 0}
@@ -369,7 +369,7 @@ class TestConcurrentDraws:
         run.save()
         with transaction.atomic():
             claims.claim(evaluation_id=claimed.pk, reviewer=ana)
-            assert start_and_wait_for_lock(lambda: draws.draw_sample(run.pk)).result() == (0, 2)
+            assert start_and_wait_for_lock(lambda: draws.draw_sample(run_id=run.pk)).result() == (0, 2)
         assert again(claimed).is_sampled
         assert again(claimed).claimed_by == ana
 
@@ -380,7 +380,7 @@ class TestConcurrentDraws:
             changed = Run.objects.get(pk=run.pk)
             changed.sample_share = 0.3
             changed.save()
-            draws.request_draw(changed)
+            draws.request_draw(run=changed)
 
         with transaction.atomic():
             locks.acquire(Lock.IMPORT)
@@ -801,7 +801,7 @@ class TestReimports:
         assert (resolved.human_review_status, resolved.human_review_comments) == ("Not Required", "No.")
         assert not resolved.is_sampled
         assert json.loads(export_data().splitlines()[1])["human_review_comments"] == "No."
-        assert draws.draw_sample(run.pk) == (0, 0)
+        assert draws.draw_sample(run_id=run.pk) == (0, 0)
 
 
 class TestFlagReasons:

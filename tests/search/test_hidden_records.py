@@ -256,7 +256,7 @@ class TestLists:
             run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.ASSIGN, bo
         )
         assert bulk_changes.preview(order).changes == 1
-        bulk_changes.apply(order, lea)
+        bulk_changes.apply(order=order, actor=lea)
         assert run.evaluations.get(assigned_to=bo).task_id == "3"
 
     @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ class TestRandomSamples:
         for share in (0, 1):
             run.sample_share = share
             run.save()
-            assert any(draws.draw_sample(run.pk))
+            assert any(draws.draw_sample(run_id=run.pk))
             assert versions() == [1, 1]
 
     def test_filter_by_flag_reason_excludes_queue(self, run: Run, ana: User) -> None:
@@ -332,7 +332,7 @@ class TestRandomSamples:
         claims.claim(evaluation_id=run.evaluations.get(evaluation_id="b").pk, reviewer=ana)
         run.sample_share = 0
         run.save()
-        draws.draw_sample(run.pk)
+        draws.draw_sample(run_id=run.pk)
         fresh = Run.objects.get()
         assert fresh.draws_samples
         decide(run.evaluations.get(evaluation_id="b"), ana)

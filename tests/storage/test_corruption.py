@@ -465,7 +465,7 @@ class TestVerifyRuns:
             data = file_of(line("eval_1"), b"no record")
             waiting = uploads.receive(**names, strict=strict, size=len(data), parts=[data])
             if strict:
-                import_jobs.import_upload(waiting.pk)
+                import_jobs.import_upload(import_id=waiting.pk)
         assert manage(capsysbinary, "verify_runs").status == 0
         waiting.chunks.all().delete()
         assert manage(capsysbinary, "verify_runs").status == 1
@@ -476,7 +476,7 @@ class TestJob:
         self, run: Run, lea: User, as_lea: Client
     ) -> None:
         remove_frames(-1)
-        export = jobs.enqueue(ExportOptions(run), lea)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         with pytest.raises(CorruptData):
             tasks.build_export.func(_Job(), export.pk)  # type: ignore[arg-type]
         export.refresh_from_db()
@@ -492,7 +492,7 @@ class TestJob:
         waiting = uploads.receive(**names, size=len(data), parts=[data])
         flip(waiting.chunks.get(), random.Random(0))
         with pytest.raises(CorruptData):
-            import_jobs.import_upload(waiting.pk)
+            import_jobs.import_upload(import_id=waiting.pk)
         assert not Evaluation.objects.filter(run__name="upload").exists()
 
 
@@ -533,8 +533,8 @@ class TestFinishedExport:
     @pytest.fixture
     def export(self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch) -> Export:
         monkeypatch.setattr(stored_files, "PART_SIZE", 5000)
-        export = jobs.enqueue(ExportOptions(run), lea)
-        jobs.build(export.pk)
+        export = jobs.enqueue(options=ExportOptions(run), actor=lea)
+        jobs.build(export_id=export.pk)
         export.refresh_from_db()
         assert export.parts.filter(kind="file").count() > 3
         return export

@@ -263,7 +263,7 @@ class TestDocument:
         data, expected = DOCUMENTS[name]
         how = mapping_from_json({"inherit": True, "records": "a"})
         with pytest.raises(ImportRefused, match=re.escape(expected)):
-            import_stream([data], run_name="e", file_name="e", actor=None, mapping=how)
+            import_stream(blocks=[data], run_name="e", file_name="e", actor=None, mapping=how)
 
     @pytest.mark.parametrize("name", LIMITS)
     def test_documented_table_has_the_limits(self, name: str) -> None:

@@ -28,4 +28,4 @@ def bring(*tasks: Any, run: str | None = None, actor: User | None = None) -> Con
 
 
 def bring_file(data: bytes, *, run: str | None = None, actor: User | None = None) -> ContextImport:
-    return import_context([data], file_name="tasks.jsonl", run_name=run, actor=actor)
+    return import_context(blocks=[data], file_name="tasks.jsonl", run_name=run, actor=actor)

@@ -63,7 +63,7 @@ def import_data(data: bytes, *, run: str = "evaluations", strict: bool = False) 
     blocks = chunks.read_blocks(BytesIO(data))
     with transaction.atomic():
         return importer.import_stream(
-            blocks, run_name=run, file_name=f"{run}.jsonl", actor=None, strict=strict
+            blocks=blocks, run_name=run, file_name=f"{run}.jsonl", actor=None, strict=strict
         )
 
 

@@ -52,7 +52,7 @@ def import_questions(*lines: bytes, run: str = "questions", blind_share: float =
     """Import lines of the tool into a run."""
     with transaction.atomic():
         done = importer.import_stream(
-            [b"\n".join(lines)], run_name=run, file_name="tool.jsonl", actor=None, mapping=MAPPING
+            blocks=[b"\n".join(lines)], run_name=run, file_name="tool.jsonl", actor=None, mapping=MAPPING
         )
         Run.objects.filter(name=run).update(blind_share=blind_share)
         return done

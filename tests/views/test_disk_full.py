@@ -144,7 +144,7 @@ class TestJob:
     def failed(self, max: User, monkeypatch: pytest.MonkeyPatch) -> Import:
         """Return an import whose job failed on a full disk."""
 
-        def fail(*_: object) -> None:
+        def fail(**_: object) -> None:
             raise errors.DiskFull("could not extend file")
 
         source = receive(max)
@@ -183,7 +183,7 @@ class TestJob:
         work()
         source.refresh_from_db()
         assert source.state == Import.State.FAILED
-        jobs.retry_import(source.pk, max)
+        jobs.retry_import(import_id=source.pk, actor=max)
         source.refresh_from_db()
         assert source.state == Import.State.FAILED
 
@@ -193,7 +193,7 @@ class TestJob:
         source = receive(max)
         times = iter([True, False])
 
-        def fail(*_: object) -> None:
+        def fail(**_: object) -> None:
             if next(times, False):
                 raise errors.DiskFull("could not extend file")
 

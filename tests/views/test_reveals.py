@@ -74,8 +74,8 @@ class TestExports:
     def test_download_of_another_persons_export_reveals_the_run(
         self, as_lea: Client, run: Run, record: Evaluation, lea: User, max: User
     ) -> None:
-        export = jobs.enqueue(output.ExportOptions(run), max)
-        jobs.build(export.pk)
+        export = jobs.enqueue(options=output.ExportOptions(run), actor=max)
+        jobs.build(export_id=export.pk)
         assert ASSISTED in text(as_lea.get(url("export-page", export)))
         assert blind_scoring.is_hidden(record, lea)
         as_lea.get(url("export-receipt", export))

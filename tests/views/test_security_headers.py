@@ -184,8 +184,8 @@ def test_second_factor_pages_have_security_headers(ana: User) -> None:
 @pytest.mark.slow
 def test_downloads_have_security_headers(max: User) -> None:
     run = import_data(file_of(line(), b"no record")).target_run
-    export = jobs.enqueue(output.ExportOptions(run), max)
-    jobs.build(export.pk)
+    export = jobs.enqueue(options=output.ExportOptions(run), actor=max)
+    jobs.build(export_id=export.pk)
     browser = Browser(max)
     export = Export.objects.get()
     record = Evaluation.objects.get()

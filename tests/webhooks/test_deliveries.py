@@ -160,14 +160,14 @@ class TestRunNotification:
         run = Run.objects.get()
         assert notified_runs() == []
         Run.objects.update(sample_share=0.5)
-        draws.draw_sample(run.pk)
+        draws.draw_sample(run_id=run.pk)
         assert notified_runs() == []
         if end == "confirmed":
             for record in Evaluation.objects.filter(is_sampled=True):
                 agree(record, ana)
         else:
             Run.objects.update(sample_share=0)
-            draws.draw_sample(run.pk)
+            draws.draw_sample(run_id=run.pk)
         assert set(Evaluation.objects.values_list("human_review_status", flat=True)) == {"Not Required"}
         assert notified_runs() == ["nightly"]
 

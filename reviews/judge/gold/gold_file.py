@@ -104,7 +104,7 @@ _COLUMNS = [name for name in RatingLine.model_fields if name not in {"response",
 _AnyLine = TypeVar("_AnyLine", SetLine, RatingLine)
 
 
-def export_gold_set(gold_set: GoldSet, actor: User | None) -> Iterator[bytes]:
+def export_gold_set(*, gold_set: GoldSet, actor: User | None) -> Iterator[bytes]:
     """Return the blocks of the file, and record its export. A command has no `actor`."""
     if actor:
         check(actor, "export_run")
@@ -141,7 +141,7 @@ def _as_line(rating: GoldRating) -> dict[str, Any]:
 
 
 @transaction.atomic
-def import_gold_set(blocks: Iterable[bytes], *, actor: User | None, name: str = "") -> GoldSet:
+def import_gold_set(*, blocks: Iterable[bytes], actor: User | None, name: str = "") -> GoldSet:
     """Import a gold set from the blocks of a file, which may be compressed.
 
     `name` replaces the name in the file. Nothing is imported if a line is invalid. Raises `InvalidSettings`

@@ -54,7 +54,7 @@ class Command(BaseCommand):
         if receipt:
             write(receipt, output.receipt(Path(target).name if target else "-"))
         with transaction.atomic():
-            record_export(order, None, output.figures)
+            record_export(options=order, actor=None, figures=output.figures)
         self.stderr.write(f"{output.size:,} bytes, SHA-256 {output.sha256}")
 
 

@@ -82,11 +82,11 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> None:
         gold_set = _find(options["name"])
-        write_with_retry(options["output"], lambda: gold_file.export_gold_set(gold_set, None))
+        write_with_retry(options["output"], lambda: gold_file.export_gold_set(gold_set=gold_set, actor=None))
 
     def _import(self, options: dict[str, Any]) -> None:
         with open_input(options["file"]) as file:
-            made = gold_file.import_gold_set(read_blocks(file), actor=None, name=options["name"])
+            made = gold_file.import_gold_set(blocks=read_blocks(file), actor=None, name=options["name"])
         self.stdout.write(f"Imported {made.name}: {made.ratings.count():,} ratings.")
 
     def _rename(self, options: dict[str, Any]) -> None:

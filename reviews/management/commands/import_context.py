@@ -34,7 +34,9 @@ class Command(BaseCommand):
         name = options["file"]
         try:
             with open_input(name) as file:
-                done = import_context(read_blocks(file), file_name=name, run_name=options["run"], actor=None)
+                done = import_context(
+                    blocks=read_blocks(file), file_name=name, run_name=options["run"], actor=None
+                )
         except (ImportRefused, OSError) as error:
             self.stderr.write(f"{name}: {reason_of(error)}")
             sys.exit(NOTHING_IMPORTED)

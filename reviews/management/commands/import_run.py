@@ -66,7 +66,7 @@ class Command(BaseCommand):
         try:
             with open_input(name) as file, _bar(name, file) as progress, transaction.atomic():
                 done = import_stream(
-                    read_blocks(file),
+                    blocks=read_blocks(file),
                     run_name=_run_name(name, options["run"]),
                     file_name=name,
                     actor=None,

@@ -28,4 +28,6 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         order = JudgeDataOptions(find_run(options["run"]), options["table"], options["format"])
         with command_errors(InvalidJudgeData):
-            write_with_retry(options["output"], lambda: judge_data.export_judge_data(order, None))
+            write_with_retry(
+                options["output"], lambda: judge_data.export_judge_data(options=order, reader=None)
+            )

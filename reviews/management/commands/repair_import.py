@@ -26,7 +26,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, number: int, file: str, **options: Any) -> None:
         try:
             with Path(file).open("rb") as original:
-                repaired = repair_import(number, read_blocks(original))
+                repaired = repair_import(import_id=number, blocks=read_blocks(original))
         except Import.DoesNotExist as error:
             raise CommandError(f"There is no import {number}.", returncode=2) from error
         except OSError as error:

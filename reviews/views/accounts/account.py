@@ -135,7 +135,7 @@ def account(request: Request) -> HttpResponse:
 @require_POST
 def end_session(request: Request, pk: int) -> HttpResponse:
     try:
-        sessions.end(request.user, pk)
+        sessions.end(user=request.user, session_id=pk)
     except UserSession.DoesNotExist:
         raise Http404 from None
     messages.success(request, "Session ended.")
@@ -144,7 +144,7 @@ def end_session(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def end_other_sessions(request: Request) -> HttpResponse:
-    ended = sessions.end_others(request.user, request.session.session_key)
+    ended = sessions.end_others(user=request.user, current_key=request.session.session_key)
     messages.success(request, f"{ended} other session{'' if ended == 1 else 's'} ended.")
     return redirect("account")
 

@@ -150,7 +150,7 @@ def retry(request: Request) -> HttpResponse:
     elif not jobs.can_retry(item):
         messages.error(request, "This file cannot be imported as it is. Correct it and upload it again.")
     else:
-        jobs.retry(item, request.user)
+        jobs.retry(item=item, actor=request.user)
         messages.success(request, f"Queued again: {_job_title(item)}.")
     return _go_back(request)
 
@@ -159,7 +159,7 @@ def retry(request: Request) -> HttpResponse:
 def dismiss(request: Request) -> HttpResponse:
     """Take the failed job with the posted `place` out of the inbox."""
     if item := _failed_job(request):
-        jobs.dismiss(item, request.user)
+        jobs.dismiss(item=item, actor=request.user)
         messages.success(request, f"Dismissed: {_job_title(item)}.")
     return _go_back(request)
 

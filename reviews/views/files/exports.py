@@ -89,7 +89,7 @@ def export(request: Request, run_pk: int) -> HttpResponse:
     form = ExportForm(request.POST if request.method == "POST" else None, run=run)
     if form.is_valid():
         try:
-            return redirect("export-page", jobs.enqueue(form.options(), request.user).pk)
+            return redirect("export-page", jobs.enqueue(options=form.options(), actor=request.user).pk)
         except InvalidExport as reason:
             form.add_error(None, str(reason))
     context = {

@@ -110,7 +110,7 @@ def cancel(request: Request, pk: int) -> HttpResponse:
     """Cancel an import."""
     check(request.user, "import_file")
     source = load_in_run(request, Import.objects.all(), pk)
-    jobs.cancel_import(source.pk, request.user)
+    jobs.cancel_import(import_id=source.pk, actor=request.user)
     return redirect("import", source.pk)
 
 
@@ -119,7 +119,7 @@ def retry(request: Request, pk: int) -> HttpResponse:
     """Retry a failed import from its stored file."""
     check(request.user, "import_file")
     source = load_in_run(request, Import.objects.all(), pk)
-    jobs.retry_import(source.pk, request.user)
+    jobs.retry_import(import_id=source.pk, actor=request.user)
     if place := place_of(request):
         messages.success(request, f"Queued again: {source.file_name}.")
         return settled.go_on(request, place)
@@ -134,7 +134,7 @@ def rejected(request: Request, pk: int) -> StreamingHttpResponse:
     if source.run and source.rejected:
         # A rejected line may be another version of a record of the run.
         with transaction.atomic():
-            reveals.record_download(source.run, request.user)
+            reveals.record_download(run=source.run, reader=request.user)
     return download(jsonl.rejected_lines(source), f"import-{source.pk}-rejected.jsonl")
 
 

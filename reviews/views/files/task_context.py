@@ -59,7 +59,7 @@ def _import(form: ContextForm, request: Request) -> ContextImport | None:
     try:
         uploads.check_size(file.size or 0)
         return import_context(
-            file.chunks(BLOCK_SIZE),
+            blocks=file.chunks(BLOCK_SIZE),
             file_name=file.name,
             run_name=run.name if run else None,
             actor=request.user,

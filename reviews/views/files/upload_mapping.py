@@ -40,7 +40,7 @@ def upload_mapping(request: Request, pk: UUID) -> HttpResponse:
     form = ConfirmForm(initial={"run_name": upload.run_name})
     if request.method == "POST":
         if "cancel" in request.POST:
-            uploads.discard(upload, request.user)
+            uploads.discard(upload=upload, actor=request.user)
             messages.success(request, "Upload cancelled. Nothing was imported.")
             return redirect("runs")
         form = ConfirmForm(request.POST)

@@ -109,7 +109,7 @@ def upload(request: Request, pk: UUID) -> HttpResponse:
             raise Http404
         return redirect("upload-mapping", found.pk)
     if request.method == "DELETE":
-        uploads.discard(found, request.user)
+        uploads.discard(upload=found, actor=request.user)
         return HttpResponse(status=204)
     if request.method == "PATCH":
         found = _append(request, found)
@@ -129,7 +129,7 @@ def _append(request: Request, upload: Upload) -> Upload:
         for part in tus.read_parts(request):
             upload = uploads.append(upload, offset=upload.offset, data=part, keep_known_tool=True)
     except ImportRefused:
-        uploads.discard(upload, request.user)
+        uploads.discard(upload=upload, actor=request.user)
         raise
     except Upload.DoesNotExist as gone:
         raise tus.TusError(410, "The upload was removed.") from gone

@@ -69,7 +69,7 @@ def _import(form: ImportForm, request: Request) -> GoldSet | None:
     try:
         uploads.check_size(file.size or 0)
         return gold_file.import_gold_set(
-            file.chunks(BLOCK_SIZE), actor=request.user, name=form.cleaned_data["name"]
+            blocks=file.chunks(BLOCK_SIZE), actor=request.user, name=form.cleaned_data["name"]
         )
     except InvalidSettings as invalid:
         for field, sentences in invalid.problems.items():
@@ -111,7 +111,9 @@ def show_gold_set(request: Request, pk: int) -> HttpResponse:
 def export_gold_set(request: Request, pk: int) -> StreamingHttpResponse:
     """Download a gold set as JSONL."""
     gold_set = _load(request, pk)
-    return download(gold_file.export_gold_set(gold_set, request.user), f"{gold_set.name}-gold-set.jsonl")
+    return download(
+        gold_file.export_gold_set(gold_set=gold_set, actor=request.user), f"{gold_set.name}-gold-set.jsonl"
+    )
 
 
 @require_POST

@@ -51,7 +51,7 @@ def judge_data_page(request: Request, run_pk: int) -> HttpResponse | StreamingHt
     if form.is_valid():
         try:
             options = form.options()
-            blocks = judge_data.export_judge_data(options, request.user)
+            blocks = judge_data.export_judge_data(options=options, reader=request.user)
             kind = formats.CONTENT_TYPES[formats.ENDINGS[options.format]]
             return download(blocks, options.file_name, content_type=kind)
         except InvalidJudgeData as reason:

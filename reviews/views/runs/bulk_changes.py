@@ -84,7 +84,7 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
     if request.method == "POST":
         if entered.order:
             try:
-                change = bulk_changes.apply(entered.order, request.user)
+                change = bulk_changes.apply(order=entered.order, actor=request.user)
             except SplitRefused as refused:
                 entered = EnteredOrder(entered.action, None, str(refused))
             else:

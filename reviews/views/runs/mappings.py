@@ -97,7 +97,7 @@ def _map(form: NewMappingForm, request: Request) -> Run | None:
     """Save the mapping. Return None, with the reason in the form, if it is rejected."""
     try:
         return get_or_create_run(
-            form.cleaned_data["run_name"], mapping=form.cleaned_data["mapping"], actor=request.user
+            name=form.cleaned_data["run_name"], mapping=form.cleaned_data["mapping"], actor=request.user
         )
     except ImportRefused as refused:
         form.add_error("mapping" if refused.field == "mapping" else "run_name", str(refused))

@@ -63,7 +63,7 @@ class TestWebRole:
         skipped = claims.claim_next(run=run, reviewer=ana)
         assert skipped
         claims.skip(evaluation_id=skipped.pk, reviewer=ana)
-        jobs.build(jobs.enqueue(ExportOptions(run), lea).pk)
+        jobs.build(export_id=jobs.enqueue(options=ExportOptions(run), actor=lea).pk)
         people.add_user(username="eve", password=PASSWORD, role="reviewer", actor=max)
         execute("SET CONSTRAINTS ALL IMMEDIATE")
         assert Export.objects.get().state == Export.State.DONE

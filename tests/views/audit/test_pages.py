@@ -216,7 +216,7 @@ class TestChainStatus:
 
     def test_failed_check_is_shown(self, as_lea: Client, lea: User) -> None:
         check = chain_checks.request_check(actor=lea)
-        chain_checks.fail_check(check.pk, "The disk is full.")
+        chain_checks.fail_check(check_id=check.pk, error="The disk is full.")
         page = text(as_lea.get(reverse("audit")))
         assert "last check failed" in page
         assert "The disk is full." in page

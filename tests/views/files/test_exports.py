@@ -31,8 +31,8 @@ def run(db: None) -> Run:
 @pytest.fixture
 def export(run: Run, max: User) -> Export:
     """Return a finished export of all its lines."""
-    export = jobs.enqueue(output.ExportOptions(run), max)
-    jobs.build(export.pk)
+    export = jobs.enqueue(options=output.ExportOptions(run), actor=max)
+    jobs.build(export_id=export.pk)
     export.refresh_from_db()
     return export
 
@@ -99,7 +99,7 @@ class TestExportPage:
         page = text(as_max.get(address))
         assert f'hx-get="{address}" hx-trigger="every 1s"' in page
         assert "Waiting to start." in page
-        jobs.build(export.pk)
+        jobs.build(export_id=export.pk)
         state = as_max.get(address, headers={"HX-Request": "true"})
         assert "<html" not in text(state)
         assert "hx-trigger" not in text(state)
@@ -120,7 +120,7 @@ class TestExportPage:
 
     def test_export_page_shows_why_it_failed(self, as_max: Client) -> None:
         export = ExportFactory.create()
-        jobs.fail(export.pk, "ZeroDivisionError: <a bug>")
+        jobs.fail(export_id=export.pk, error="ZeroDivisionError: <a bug>")
         page = text(as_max.get(reverse("export-page", args=[export.pk])))
         assert "ZeroDivisionError: &lt;a bug&gt;" in page
 
@@ -164,8 +164,8 @@ class TestExportFile:
         assert response["Content-Length"] == str(len(OUT))
 
     def test_empty_export_file_is_sent(self, as_max: Client, run: Run, max: User) -> None:
-        export = jobs.enqueue(output.ExportOptions(run, only="reviewed"), max)
-        jobs.build(export.pk)
+        export = jobs.enqueue(options=output.ExportOptions(run, only="reviewed"), actor=max)
+        jobs.build(export_id=export.pk)
         response = as_max.get(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response), response["Content-Length"]) == (200, b"", "0")
 
@@ -189,7 +189,7 @@ class TestExportFile:
     ) -> None:
         as_max.post(reverse("export", args=[run.pk]), chosen)
         export = Export.objects.get()
-        jobs.build(export.pk)
+        jobs.build(export_id=export.pk)
         response = as_max.get(reverse("export-file", args=[export.pk]))
         assert response["Content-Disposition"] == f'attachment; filename="{name}"'
         assert response["Content-Type"] == content_type
@@ -204,7 +204,7 @@ class TestExportFile:
     )
     def test_export_file_has_a_safe_name(self, name: str, file_name: str, as_max: Client) -> None:
         export = ExportFactory.create(run=RunFactory.create(name=name))
-        jobs.build(export.pk)
+        jobs.build(export_id=export.pk)
         assert as_max.get(reverse("export-file", args=[export.pk]))["Content-Disposition"] == file_name
 
 

@@ -29,7 +29,7 @@ def upload(max: User, *lines: bytes, strict: bool = False) -> Import:
 
 def imported(max: User, *lines: bytes, strict: bool = False) -> Import:
     source = upload(max, *lines, strict=strict)
-    jobs.import_upload(source.pk)
+    jobs.import_upload(import_id=source.pk)
     return source
 
 
@@ -58,7 +58,7 @@ class TestRunningImport:
     def test_import_page_stops_polling_at_the_end(self, as_max: Client, max: User) -> None:
         source = upload(max, line("e-1"))
         assert "hx-trigger" in text(as_max.get(address(source), headers={"hx-request": "true"}))
-        jobs.import_upload(source.pk)
+        jobs.import_upload(import_id=source.pk)
         assert "hx-trigger" not in text(as_max.get(address(source), headers={"hx-request": "true"}))
 
     def test_import_page_shows_progress(self, as_max: Client, max: User) -> None:
@@ -114,7 +114,7 @@ class TestImportWithoutRun:
         source = upload(max, line("e-1"))
         client.force_login(ana)
         assert client.get(address(source)).status_code == 404
-        jobs.import_upload(source.pk)
+        jobs.import_upload(import_id=source.pk)
         assert client.get(address(source)).status_code == 200
 
 

@@ -49,7 +49,7 @@ class TestPreview:
         page = as_max.post(reverse("import-file"), sent)["Location"]
         assert '<th scope="row">u-1</th>' in text(as_max.get(page))
         source = as_max.post(page, {"run_name": "log"})["Location"]
-        import_upload(Import.objects.get().pk)
+        import_upload(import_id=Import.objects.get().pk)
         assert source == reverse("import", args=[Import.objects.get(new=1).pk])
 
     def test_form_without_script_leads_to_the_same_page(self, as_max: Client) -> None:
@@ -86,7 +86,7 @@ class TestConfirmation:
         answer = post(as_max, address, run_name="bench")
         source = Import.objects.get()
         assert answer["Location"] == reverse("import", args=[source.pk])
-        import_upload(source.pk)
+        import_upload(import_id=source.pk)
         source.refresh_from_db()
         assert (source.target_name, source.new, source.rejected) == ("bench", 5, 0)
         assert export_data(run="bench") == MT_BENCH_FILE
@@ -122,7 +122,7 @@ class TestConfirmation:
         self, as_max: Client, address: str
     ) -> None:
         post(as_max, address, run_name="bench")
-        import_upload(Import.objects.get().pk)
+        import_upload(import_id=Import.objects.get().pk)
         second = make(as_max, length=len(MT_BENCH_FILE), run="bench")["Location"]
         send(as_max, second, MT_BENCH_FILE, offset=0)
         assert as_max.get(second)["Location"] == reverse("import", args=[Import.objects.latest("pk").pk])

@@ -127,7 +127,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
         strict=False,
         actor=max,
     )
-    import_jobs.import_upload(upload.pk)
+    import_jobs.import_upload(import_id=upload.pk)
     run = Run.objects.get()
     declare_rubric(run_id=run.pk, actor=lea, rubric=hostile_rubric())
     answers = {"ideal_response": MARKUP, "final_answer": MARKUP, "metadata": {NAME: MARKUP}}
@@ -154,7 +154,7 @@ def record(max: User, lea: User, ana: User, settings: LazySettings) -> Evaluatio
     BulkChange.objects.create(run=run, actor=max, kind=BulkChange.Kind.RELEASE, query=f"q={MARKUP[:200]}")
     check = KnownAnswerCheck.objects.create(run=run, started_by=max)
     check.answers.create(evaluation=waiting)
-    jobs.build(jobs.enqueue(output.ExportOptions(run), max).pk)
+    jobs.build(export_id=jobs.enqueue(options=output.ExportOptions(run), actor=max).pk)
     api_tokens.create(person=max, scopes=["read"], actor=None)
     one_time_links.invite(role="reviewer", email=f"{PROBE}@example.org", actor=max)
     bring_mapping(max)
@@ -195,7 +195,7 @@ def bring_mapping(actor: User) -> None:
     needed = ("evaluation_id", "judge_llm_model", "judge_prompt_template_path", "created_at")
     key = json.dumps(MARKUP)
     parts = {"fields": dict.fromkeys(needed, key), "review": [{"when": key, "reason": MARKUP}]}
-    get_or_create_run(f"{RUN_NAME}, mapped", mapping=mapping.mapping_from_json(parts), actor=actor)
+    get_or_create_run(name=f"{RUN_NAME}, mapped", mapping=mapping.mapping_from_json(parts), actor=actor)
 
 
 def bring_contradiction(run: Run, actor: User) -> None:
@@ -212,7 +212,7 @@ def bring_contradiction(run: Run, actor: User) -> None:
     again = import_jobs.enqueue_import(
         run_name=run.name, file_name=NAME, blocks=[file_of(*lines)], strict=False, actor=actor
     )
-    import_jobs.import_upload(again.pk)
+    import_jobs.import_upload(import_id=again.pk)
 
 
 class Page(HTMLParser):

@@ -78,7 +78,7 @@ class TestScreen:
     ) -> None:
         run.sample_share = 0
         run.save()
-        draws.draw_sample(run.pk)
+        draws.draw_sample(run_id=run.pk)
         assert REASON in text(as_ana.get(page_of(flagged)))
 
     def test_line_download_is_denied_in_the_queue(self, as_ana: Client, drawn: Evaluation, ana: User) -> None:

@@ -83,7 +83,9 @@ class TestBulkChange:
 
     def test_bulk_change_can_be_undone(self, as_lea: Client, run: Run, lea: User, bo: User) -> None:
         evaluations(run, tasks=["1", "2"])
-        change = bulk_changes.apply(bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.ASSIGN, bo), lea)
+        change = bulk_changes.apply(
+            order=bulk_changes.BulkOrder(run, Filters(), bulk_changes.Kind.ASSIGN, bo), actor=lea
+        )
         run.evaluations.filter(task_id="1").update(assigned_to=None)
         response = as_lea.post(reverse("undo-bulk-change", args=[change.pk]), follow=True)
         assert "Undone: 1 record restored. Changed since, not restored: 1 record." in text(response)
@@ -93,10 +95,10 @@ class TestBulkChange:
     def test_bulk_change_page_lists_latest_changes(self, as_lea: Client, run: Run, lea: User) -> None:
         EvaluationFactory.create(run=run)
         bulk_changes.apply(
-            bulk_changes.BulkOrder(
+            order=bulk_changes.BulkOrder(
                 run, Filters.from_query_string("verdict=Fail"), bulk_changes.Kind.PRIORITISE, priority=1
             ),
-            lea,
+            actor=lea,
         )
         page = self.look(as_lea, run)
         assert "1 record set to priority" in page
