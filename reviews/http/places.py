@@ -49,6 +49,7 @@ PLACES = {
     "review": Place("Review", "run", "run"),
     "evaluation": Place(parent="run", subject="evaluation"),
     "record-history": Place("Record history", "evaluation", "evaluation"),
+    "restore": Place("Record history", "evaluation", "evaluation"),
     "escalate": Place("Send to a lead", "evaluation", "evaluation"),
     "recent": Place("My reviews", "run", "run"),
     "my-reviews": Place("My reviews"),
@@ -57,6 +58,7 @@ PLACES = {
     "export": Place("Exports", "run", "run"),
     "export-page": Place(parent="export", subject="export"),
     "import": Place(parent="run", subject="source"),
+    "import-as-new-run": Place(parent="run", subject="source"),
     "upload-mapping": Place(parent="import-file", subject="upload"),
     "judge": Place("Judge accuracy", "run", "run"),
     "judge-errors": Place("Errors", "judge", "run"),
@@ -135,7 +137,16 @@ _NAMES: dict[type, str] = {
     GoldSet: "name",
 }
 # Pages on which somebody reviews records of a run.
-_REVIEWING = {"review", "evaluation", "record-history", "escalate", "claim-next", "claim", "revise"}
+_REVIEWING = {
+    "review",
+    "evaluation",
+    "record-history",
+    "restore",
+    "escalate",
+    "claim-next",
+    "claim",
+    "revise",
+}
 
 
 def area_of(name: str) -> str:

@@ -1,13 +1,12 @@
 """List and count what waits for a person, and find the item after a settled one."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Count, Min, Q, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Min, Q, Value
 
 from reviews.database.pagination import split_page
 from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Rows
@@ -57,10 +56,11 @@ class Inbox:
 
     person: User
     run: Run | None = None
-    counts: dict[str, int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", _count(self.person, self.run))
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """The number of items of each kind."""
+        return _count(self.person, self.run)
 
     @property
     def total(self) -> int:
@@ -97,11 +97,10 @@ class Inbox:
             if found := self._load(kinds[first], later):
                 return found[0]
             kinds = [*kinds[first + 1 :], *kinds[: first + 1]]
+        waiting = _count(self.person, self.run, most=1)
         for kind in kinds:
-            if self.counts[kind.name]:
-                found = self._load(kind, self._rows(kind)[:1])
-                if found:
-                    return found[0]
+            if waiting[kind.name] and (found := self._load(kind, self._rows(kind)[:1])):
+                return found[0]
         return None
 
     def _rows(self, kind: Kind) -> Rows:
@@ -117,19 +116,24 @@ class Inbox:
         ]
 
 
-# They stand for the person and the run in a compiled statement.
-_PERSON, _RUN = -1, -2
+def count_up_to(most: int, person: User) -> int:
+    """Count what waits for a person, at most `most` items of each kind: further items cost nothing."""
+    return sum(_count(person, None, most).values())
 
 
-def _count(person: User, run: Run | None) -> dict[str, int]:
-    """Count the items of each kind in one query."""
+# They stand for the person, the run and the largest count in a compiled statement.
+_PERSON, _RUN, _MOST = -1, -2, -3
+
+
+def _count(person: User, run: Run | None, most: int | None = None) -> dict[str, int]:
+    """Count the items of each kind, all or at most `most` of them, in one query."""
     counts = dict.fromkeys(BY_NAME, 0)
     kinds = tuple(kind for kind in KINDS if kind.has_rows_for(person, run))
     if kinds:
         statement, values = _counting_statement(kinds, sees_all=sees_every_run(person), of_run=bool(run))
-        keys = {_PERSON: person.pk, _RUN: run.pk if run else None}
+        keys = {_PERSON: person.pk, _RUN: run.pk if run else None, _MOST: most}
         with connection.cursor() as cursor:
-            cursor.execute(statement, [keys[one] if one in (_PERSON, _RUN) else one for one in values])
+            cursor.execute(statement, [keys[one] if one in (_PERSON, _RUN, _MOST) else one for one in values])
             counts |= zip((kind.name for kind in kinds), cursor.fetchone(), strict=True)
     return counts
 
@@ -142,14 +146,14 @@ def _counting_statement(kinds: tuple[Kind, ...], *, sees_all: bool, of_run: bool
     """
     # An inactive person has no permissions, a superuser has all of them: neither takes a query.
     person = User(pk=_PERSON, is_active=sees_all, is_superuser=sees_all)
-    counted = (_count_rows(kind.all_rows(person, _RUN if of_run else None)) for kind in kinds)
-    statement, values = User.objects.filter(pk=_PERSON).values_list(*counted).query.sql_with_params()
-    return statement, list(values)
-
-
-def _count_rows(rows: Rows) -> Coalesce:
-    numbers = rows.order_by().values(one=Value(1)).annotate(number=Count("pk")).values("number")
-    return Coalesce(Subquery(numbers), 0)
+    counts, values = [], []
+    for kind in kinds:
+        rows = kind.all_rows(person, _RUN if of_run else None).order_by().values_list(Value(1))
+        statement, of_kind = rows.query.sql_with_params()
+        # LIMIT NULL counts all.
+        counts.append(f"(SELECT COUNT(*) FROM ({statement} LIMIT %s) AS waiting)")  # noqa: S608 (Django's SQL)
+        values += [*of_kind, _MOST]
+    return f"SELECT {', '.join(counts)}", values
 
 
 # The content of items by kind. A function takes the rows of a page and returns the values of their items.

@@ -4,17 +4,20 @@ from typing import Any, NamedTuple
 
 from django import template
 from django.template.context import RequestContext
-from django.urls import reverse
+from django.urls import resolve, reverse
 from django.utils.html import format_html
 
 from reviews.accounts import permissions
 from reviews.http import places
-from reviews.inbox.items import Inbox
+from reviews.inbox.items import Inbox, count_up_to
 from reviews.inbox.place import place_of
 from reviews.models import User
 from reviews.review import answers
 
 register = template.Library()
+
+# The largest number of waiting items that is shown, and counted, on every page.
+_MOST_SHOWN = 999
 
 
 class Entry(NamedTuple):
@@ -26,8 +29,8 @@ class Entry(NamedTuple):
     key: str = ""
     #: "page" for the current page, "true" for a page below it, or empty.
     current: str = ""
-    #: Shown after the title if it is not 0.
-    waiting: int = 0
+    #: Shown after the title: the number of waiting items, or "999+" for more; empty for none.
+    waiting: str = ""
 
 
 class Navigation(NamedTuple):
@@ -47,12 +50,11 @@ def navigation(context: RequestContext) -> Navigation:
     """Return the navigation of the page for its reader (a query for leads)."""
     request: Any = context["request"]
     user: User = request.user
-    match = request.resolver_match
-    here = match.url_name or "" if match else ""
+    here = _page_name(request)
     area = places.area_of(here)
     run = places.run_in(_variables(context))
 
-    def entry(name: str, key: str = "", waiting: int = 0, url: str = "", title: str = "") -> Entry:
+    def entry(name: str, key: str = "", waiting: str = "", url: str = "", title: str = "") -> Entry:
         is_below = area == name or (places.area_of(name) == places.ADMIN and here == name)
         current = "page" if here == name else "true" if is_below else ""
         return Entry(title or places.PLACES[name].title, url or reverse(name), key, current, waiting)
@@ -73,10 +75,14 @@ def navigation(context: RequestContext) -> Navigation:
     return Navigation(areas, admin, own, area == places.ADMIN)
 
 
-def _waiting(context: RequestContext, user: User) -> int:
+def _waiting(context: RequestContext, user: User) -> str:
     """Return the number of items in the inbox, which the page of the inbox has counted already."""
     shown = context.get("inbox")
-    return (shown if isinstance(shown, Inbox) and shown.run is None else Inbox(user)).total
+    if isinstance(shown, Inbox) and shown.run is None:
+        number = shown.total
+    else:
+        number = count_up_to(_MOST_SHOWN + 1, user)
+    return f"{_MOST_SHOWN}+" if number > _MOST_SHOWN else str(number or "")
 
 
 @register.simple_tag(takes_context=True)
@@ -124,15 +130,26 @@ def breadcrumb(
 
     With `heading`, the current page is the `h1`; the element with the id `described_by` describes it.
     """
-    match = context["request"].resolver_match
-    name = name or (match.url_name or "" if match else "")
-    crumbs = places.breadcrumb(name, _variables(context), above=above, link=link)
+    crumbs = places.breadcrumb(
+        name or _page_name(context["request"]), _variables(context), above=above, link=link
+    )
     return {
         "crumbs": crumbs[:-1],
         "here": crumbs[-1].title if crumbs else "",
         "is_heading": heading,
         "described_by": described_by,
     }
+
+
+def _page_name(request: Any) -> str:
+    """Return the name of the page's URL; empty for an unknown address.
+
+    A request that is repeated after its person has confirmed their identity still has the match of that page.
+    """
+    match = request.resolver_match
+    if match and (match.url_name or "").startswith("reauthenticate"):
+        match = resolve(request.path_info)
+    return match.url_name or "" if match else ""
 
 
 def _variables(context: RequestContext) -> dict[str, Any]:

@@ -10,9 +10,19 @@ from django.utils import timezone
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
 from reviews.inbox import jobs
-from reviews.inbox.items import Inbox
+from reviews.inbox.items import Inbox, count_up_to
 from reviews.inbox.place import Place
-from reviews.models import AuditEvent, Evaluation, Export, Import, Notification, Run, User, Webhook
+from reviews.models import (
+    AuditEvent,
+    Escalation,
+    Evaluation,
+    Export,
+    Import,
+    Notification,
+    Run,
+    User,
+    Webhook,
+)
 from reviews.queue.members import configure_members
 from reviews.review import escalations
 from tests.support.factories import EvaluationFactory, ExportFactory, ImportFactory, RunFactory, UserFactory
@@ -166,6 +176,20 @@ def test_counting_takes_one_query(everything: Run, max: User, django_assert_num_
     assert max.has_perm("reviews.see_every_run")  # loads the permissions
     with django_assert_num_queries(1):
         assert Inbox(max).total == len(ALL)
+    with django_assert_num_queries(1):
+        assert count_up_to(1, max) == len(ALL)
+
+
+def test_bounded_count_reads_no_further_rows(run: Run, ana: User, lea: User) -> None:
+    records = EvaluationFactory.create_batch(40, run=run)
+    Escalation.objects.bulk_create(
+        Escalation(evaluation=record, run=run, kind=kind, raised_by=ana)
+        for record, kind in zip(records, ["question", "disagreement"] * 20, strict=True)
+    )
+    assert count_up_to(40, lea) == Inbox(lea).total == 41  # with the rubric
+    with CaptureQueriesContext(connection) as sent:
+        assert count_up_to(5, lea) == 11
+    assert rows_read(sent[-1]["sql"])["escalation"] <= 20
 
 
 @pytest.mark.parametrize("text", ["question-17", "conflict-1-2"])

@@ -10,7 +10,7 @@ from reviews.models import Run, User
 from reviews.queue import claims
 from reviews.review import escalations
 from reviews.runs.changes import archive_run
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -61,15 +61,33 @@ def test_navigation_marks_the_current_place(as_max: Client) -> None:
     assert f'<a href="{reverse("review", args=[run.pk])}" aria-current="true" data-go="q">Review' in reviewing
 
 
-def test_navigation_counts_items_of_the_inbox_in_visible_runs(as_lea: Client, ana: User) -> None:
-    escalated(RunFactory.create(), ana)
+def test_navigation_counts_items_of_the_inbox_in_visible_runs(
+    as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunFactory.create()
+    escalated(run, ana)
     archived = RunFactory.create()
     escalated(archived, ana)
     archive_run(run_id=archived.pk, actor=None)
     restricted = RunFactory.create()
     escalated(restricted, ana)
     Run.objects.filter(pk=restricted.pk).update(is_restricted=True)
-    assert re.search(r'Inbox <span class="count-badge">1</span>', navigation(as_lea, "/"))
+    assert 'Inbox <span class="count-badge">1</span>' in navigation(as_lea, "/")
+    # More items than are counted on every page.
+    monkeypatch.setattr("reviews.templatetags.navigation._MOST_SHOWN", 1)
+    escalated(run, ana)
+    for path in ("/", "/inbox/"):
+        assert 'Inbox <span class="count-badge">1+</span>' in navigation(as_lea, path)
+    assert "Needs attention (2)" in as_lea.get("/inbox/").content.decode()
+
+
+def test_repeated_request_marks_the_place_of_its_own_page(as_max: Client) -> None:
+    as_max.post(reverse("invite"), {"people": "eve@", "role": "reviewer"})
+    confirmed = as_max.post(f"{reverse('reauthenticate')}?next={reverse('invite')}", {"password": PASSWORD})
+    page = confirmed.content.decode()
+    assert "not an e-mail address" in page
+    assert 'popovertarget="admin-menu" aria-current="true"' in page
+    assert '<a href="/people/">People</a>' in page[page.index('class="breadcrumb"') :]
 
 
 def test_page_without_the_person_has_no_links(client: Client) -> None:
