@@ -366,10 +366,10 @@ class _Blind:
             domain=lambda cell: place_of[group_of(cell)],
         )
         part = _covered_part(totals, self.rated.ratings)
-        for name, place in place_of.items():
-            found = clusters.ratio(totals.of_domain(place, 2), 0, 1)
-            if found.n:
-                yield name, part, found
+        found = clusters.ratios(totals, [(2 * place, 2 * place + 1) for place in place_of.values()])
+        for name, accuracy in zip(names, found, strict=True):
+            if accuracy.n:
+                yield name, part, accuracy
 
 
 def _why_not_covered(totals: ClusterTotals, ratings: Ratings) -> str:

@@ -11,7 +11,7 @@ from reviews.judge.ratings import RatingBatch, read_score, read_verdict
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
-from reviews.statistics.clusters import Sample
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate
 
 DEFINITION = (
@@ -73,12 +73,12 @@ def _submitted(criterion: str | None, batches: Iterable[RatingBatch]) -> Iterato
 def _changes(criterion: str | None, rows: Sequence[_Submitted]) -> AfterReveal:
     sizes = [len(row.cluster) for row in rows]
     sample = Sample(
-        np.zeros(sum(sizes), dtype=np.int32),
+        np.zeros(len(rows), dtype=np.int32),
         np.concatenate([row.cluster for row in rows]),
         np.ones(sum(sizes)),
-        np.repeat(np.arange(len(rows)), sizes),
+        np.array(sizes),
     )
-    totals = clusters.cluster_totals(sample, [[float(row.is_changed), 1.0] for row in rows])
+    totals = cluster_totals(sample, [[float(row.is_changed), 1.0] for row in rows])
     return AfterReveal(
         criterion,
         clusters.ratio(totals, 0, 1),

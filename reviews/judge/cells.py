@@ -20,7 +20,7 @@ from reviews.records.status import NOT_REQUIRED
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import verdicts
 from reviews.search.hidden_records import hidden_from_all
-from reviews.statistics.clusters import Population
+from reviews.statistics.extrapolation import Population
 
 # A figure over fewer records could reveal the judge's verdict on a record that is still scored blind.
 FEWEST = 10

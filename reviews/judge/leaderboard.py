@@ -18,6 +18,7 @@ from reviews.statistics.totals import ClusterTotals
 
 # Models with fewer blind ratings are not ranked.
 FEWEST = 10
+_DIGITS = 9
 
 _PASS = VERDICT_OF_LEVEL["yes"]
 DEFINITIONS = {
@@ -224,7 +225,8 @@ def _ranked(models: Sequence[RankedModel], pairs: Iterable[_Pair]) -> list[Ranke
 
 
 def _best_first(model: RankedModel) -> tuple[bool, float, float, str]:
-    rate = model.estimate.value
+    # Equal rates may differ by rounding.
+    rate = None if model.estimate.value is None else round(model.estimate.value, _DIGITS)
     return rate is None, -(rate or 0), -(model.judge_rate or 0), model.name
 
 

@@ -10,9 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from reviews.judge.cells import Cell, CellRecords, IntArray, load_cells
+from reviews.judge.computed_once import computes_once
 from reviews.judge.ratings import FloatArray, RatingKind, Ratings, load_ratings
 from reviews.judge.scope import JudgeScope
-from reviews.statistics.clusters import Sample, cluster_totals
+from reviews.statistics.extrapolation import Extrapolation, Sample, cluster_totals
 from reviews.statistics.totals import ClusterTotals
 
 
@@ -35,7 +36,7 @@ class RatedRun:
     ) -> ClusterTotals:
         """Add up ratings by cluster, extrapolated to the records: a column for each condition.
 
-        With `domain`, each domain of cells has these columns (see `cluster_totals`).
+        With `domain`, each domain of cells has these columns (see `Extrapolation.totals`).
         """
         values = np.array([[column(kind) for column in columns] for kind in self.ratings.kinds], dtype=float)
         return self.totals_of(values.reshape(-1, len(columns)), domain=domain)
@@ -43,7 +44,7 @@ class RatedRun:
     def totals_of(self, values: FloatArray, *, domain: Callable[[Cell], int] | None = None) -> ClusterTotals:
         """Do the same with values of each kind of rating: a row for each, in the order of `ratings.kinds`."""
         domains = None if domain is None else [domain(cell) for cell in self.records.cells]
-        return cluster_totals(self._sample, values, self.records.population, domains)
+        return self._extrapolation.totals(values, domains)
 
     def count(self, condition: Callable[[RatingKind], bool]) -> int:
         """Count the ratings of kinds that meet a condition."""
@@ -60,12 +61,13 @@ class RatedRun:
         places = [place for place, cell in enumerate(self.records.cells) if condition(cell)]
         if len(places) == len(self.records.cells):
             return self
-        return combine(self.ratings, self.records.keep(places, self.records.withheld))
+        return _combine(self.ratings, self.records.keep(places, self.records.withheld))
 
     @cached_property
-    def _sample(self) -> Sample:
+    def _extrapolation(self) -> Extrapolation:
         ratings = self.ratings
-        return Sample(self.place[ratings.kind], ratings.cluster, ratings.weight, ratings.kind)
+        sample = Sample(self.place, ratings.cluster, ratings.weight, ratings.counts)
+        return Extrapolation(sample, self.records.population)
 
 
 def load_rated_run(scope: JudgeScope, criterion: str | None = None) -> RatedRun:
@@ -76,8 +78,13 @@ def load_rated_run(scope: JudgeScope, criterion: str | None = None) -> RatedRun:
     return combine(load_ratings(scope, criterion), load_cells(scope))
 
 
+@computes_once
 def combine(ratings: Ratings, records: CellRecords) -> RatedRun:
     """Combine ratings with the records of a scope. Ratings of other cells are left out."""
+    return _combine(ratings, records)
+
+
+def _combine(ratings: Ratings, records: CellRecords) -> RatedRun:
     place_of = {cell: place for place, cell in enumerate(records.cells)}
     unsampled = sum(
         int(count)
@@ -94,5 +101,5 @@ def totals_of_ratings(
 ) -> ClusterTotals:
     """Add up values of each kind of rating by cluster and domain, for these ratings alone."""
     domains = np.array([domain(kind.cell) for kind in ratings.kinds], dtype=np.int32)
-    sample = Sample(domains[ratings.kind], ratings.cluster, ratings.weight, ratings.kind)
+    sample = Sample(domains, ratings.cluster, ratings.weight, ratings.counts)
     return cluster_totals(sample, values, domains=np.arange(int(domains.max(initial=0)) + 1))

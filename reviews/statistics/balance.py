@@ -35,7 +35,7 @@ def balance(
     spread = spread_of(totals, gradient / whole, [tuple(all_)])
     # A rating of any kind is above, below or neither.
     rating = RatingVariance(max(0.0, one + other - value**2), value**2 + 2 / 3)
-    effective = effective_size(totals, rating, spread, tuple(all_))
+    effective = effective_size(rating, spread, is_extrapolated=totals.is_extrapolated)
     # The variance of clusters is estimated. That of single ratings follows from the shares.
     quantile = t_quantile(spread.df) if spread.df + 1 < _SINGLE * n else Z
     low, high = _limits(one, other, effective, quantile)

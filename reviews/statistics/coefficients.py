@@ -273,7 +273,7 @@ def _estimate(
     spread = spread_of(totals, gradient, [columns])
     moved = slopes - shares @ slopes
     rating = RatingVariance(float(shares @ moved**2), float((moved**2).mean()))
-    effective = effective_size(totals, rating, spread, columns)
+    effective = effective_size(rating, spread, is_extrapolated=totals.is_extrapolated)
     # The quantile of t, in place of that of the normal distribution, as a smaller sample: the variance of
     # clusters is estimated. That of single ratings follows from the shares.
     uses_t = is_skewed or spread.df + 1 < _SINGLE * n

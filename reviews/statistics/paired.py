@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reviews.statistics import clusters
-from reviews.statistics.clusters import Comparison, Population, Sample, cluster_totals
+from reviews.statistics.clusters import Comparison
+from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail

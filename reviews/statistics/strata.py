@@ -24,7 +24,8 @@ def group_cells(paths: Sequence[tuple[str, ...]], sizes: IntArray, ratings: IntA
     filled = [cell for cell in range(len(paths)) if sizes[cell] > 0 or ratings[cell] > 0]
     covered = [cells for cells in _parts(paths, filled, 0) if ratings[cells].sum()]
     groups = (cells for part in covered for cells in _groups(paths, ratings, part, 1))
-    for number, cells in enumerate(groups):
+    # In the order of their cells, so that more ratings alone do not change the numbers.
+    for number, cells in enumerate(sorted(groups, key=min)):
         group[cells] = number
     return group
 

@@ -1,15 +1,15 @@
 """Sums of values of ratings by key, cluster and domain."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from reviews.statistics.strata import IntArray
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
 
 #: Cluster numbers are below this.
 CLUSTERS = 65_536
@@ -56,78 +56,60 @@ def are_grouped(clusters: IntArray) -> bool:
     return int(seen_clusters([clusters]).sum()) > _MOST_CLUSTERS
 
 
-def add_up(key: IntArray, values: npt.NDArray[Any], size: int) -> FloatArray:
+def add_up(key: IntArray, values: NDArray[Any], size: int) -> FloatArray:
     """Add up values by key, 0 to `size` - 1."""
     sums: FloatArray = np.bincount(key, weights=values, minlength=size).astype(np.float64, copy=False)
     return sums
 
 
-class RatedValues:
-    """The values of ratings, in `width` columns. Most are 0, so sums read the others only."""
+class KindValues:
+    """The values of kinds of ratings: `width` columns for each domain. Most are 0.
 
-    def __init__(self, values: FloatArray, kind: IntArray | None = None) -> None:
-        """`kind` is the row of `values` of each rating; without it, each rating has a row."""
-        self.rows, self.kind, self.width = values, kind, values.shape[1]
-        order = np.argsort(values == 0, axis=1, kind="stable")
-        entries = [
-            self._entries(order[:, slot]) for slot in range(int((values != 0).sum(axis=1).max(initial=0)))
-        ]
-        none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-        # The rating, the column and the value of each value that is not 0.
-        self._rating, self._column, self._value = (
-            np.concatenate(parts) for parts in zip(none, *entries, strict=True)
-        )
-        ratings = len(self.rows) if kind is None else len(kind)
-        # Whether each rating has one value, so that weights need not be picked, and whether all values are 1.
-        self._has_one_each = len(entries) == 1 and len(self._rating) == ratings
-        self._are_ones = bool((self._value == 1).all())
+    Sums read the others only.
+    """
 
-    def _entries(self, column: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the values of ratings of which each row has one in the given column."""
-        value = self.rows[np.arange(len(column)), column]
-        rating = np.flatnonzero(value if self.kind is None else (value != 0)[self.kind])
-        row = rating if self.kind is None else self.kind[rating]
-        return rating, column[row], value[row]
-
-    def sums(self, key: IntArray, weight: FloatArray, size: int, *, power: int = 1) -> FloatArray:
-        """Return size x width sums, by a key of each rating, of weighted powers of the values."""
-        if not self._has_one_each:
-            key, weight = key[self._rating], weight[self._rating]
-        weighted = weight if self._are_ones else weight * self._value**power
-        found = add_up(key * self.width + self._column, weighted, size * self.width)
-        return found.reshape(size, self.width)
-
-    def products(self, weight: FloatArray) -> FloatArray:
-        """Return width x width sums of weighted products of the columns."""
-        of_row = weight if self.kind is None else add_up(self.kind, weight, len(self.rows))
-        return (self.rows.T * of_row) @ self.rows
-
-
-class DomainSums:
-    """Adds up values of ratings in `width` columns for each domain. A rating of domain -1 is left out."""
-
-    def __init__(
-        self, values: RatedValues, domain: IntArray, place: IntArray, size: int, domains: int
-    ) -> None:
-        self.domains, self.size, self.total = domains, size, domains * values.width
-        self._values = values
-        self._is_kept = None if domain.min(initial=0) >= 0 else domain >= 0
-        self._domain = np.maximum(domain, 0)
-        self._key = place * domains + self._domain
-
-    def columns_of(self, domain: int) -> slice:
-        return slice(domain * self._values.width, (domain + 1) * self._values.width)
-
-    def by_cluster(self, weight: FloatArray) -> FloatArray:
-        """Return T x K weighted sums."""
-        kept = weight if self._is_kept is None else weight * self._is_kept
-        return self._values.sums(self._key, kept, self.size * self.domains).reshape(self.size, self.total)
+    def __init__(self, values: FloatArray, domain: IntArray, domains: int) -> None:
+        """`values` has a row for each kind, and `domain` the number of its domain, from 0."""
+        self.values, self.width, self.domains = values, values.shape[1], domains
+        self.total = self.width * domains
+        # The kind, the column and the value of each value that is not 0.
+        self._kind, self._column = np.nonzero(values)
+        self._value = values[self._kind, self._column]
+        self._place = domain[self._kind] * self.width + self._column
+        self._kinds = len(values)
 
     def sums(self, weight: FloatArray, *, power: int = 1) -> FloatArray:
-        """Return K weighted sums of powers of the values."""
-        kept = weight if self._is_kept is None else weight * self._is_kept
-        return self._values.sums(self._domain, kept, self.domains, power=power).ravel()
+        """Return a sum for each column of a domain, weighted by kind."""
+        return add_up(self._place, weight[self._kind] * self._value**power, self.total)
 
-    def counts(self) -> IntArray:
-        """Return the K numbers of values that are not 0."""
-        return np.rint(self.sums(np.ones(len(self._domain)), power=0)).astype(np.int64)
+    def sums_by_group(
+        self, weight: FloatArray, group: IntArray, groups: int, *, power: int = 1
+    ) -> FloatArray:
+        """Return groups x `width` sums over all domains. `group` has the group of each kind."""
+        key = group[self._kind] * self.width + self._column
+        found = add_up(key, weight[self._kind] * self._value**power, groups * self.width)
+        return found.reshape(groups, self.width)
+
+    def by_cluster(
+        self, of_ratings: Callable[[NDArray[Any]], NDArray[Any]], row: IntArray, size: int, weight: FloatArray
+    ) -> FloatArray:
+        """Return `size` x columns sums of weighted ratings by cluster, stored column by column.
+
+        `of_ratings` returns the values of kinds for each rating. `row` has the row of each rating's cluster,
+        below `size`.
+        """
+        found = None
+        for place, value in self._slots():
+            weighted = weight if (value == 1).all() else weight * of_ratings(value)
+            sums = add_up(of_ratings(place * size) + row, weighted, self.total * size)
+            found = sums if found is None else np.add(found, sums, out=found)
+        return (np.zeros(self.total * size) if found is None else found).reshape(self.total, size).T
+
+    def _slots(self) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the first value of each kind and its place, then the second, and so on. 0 if it has fewer."""
+        number = np.arange(len(self._kind)) - np.searchsorted(self._kind, self._kind)
+        for slot in range(int(number.max(initial=-1)) + 1):
+            chosen = number == slot
+            place, value = np.zeros(self._kinds, dtype=np.int64), np.zeros(self._kinds)
+            place[self._kind[chosen]], value[self._kind[chosen]] = self._place[chosen], self._value[chosen]
+            yield place, value

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from reviews.statistics.clusters import Population, Sample, cluster_totals, ratio
+from reviews.statistics.clusters import ratio
+from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 
 REPLICATIONS = 400
 # A step at the limit may pass in 2.5% of runs; three standard errors of the simulation are added.

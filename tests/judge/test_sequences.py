@@ -7,8 +7,8 @@ from reviews.judge import sequences
 from reviews.statistics import clusters
 from reviews.statistics.agreement import Category
 from reviews.statistics.betting import share_sequence, widened
-from reviews.statistics.clusters import Sample, cluster_totals
 from reviews.statistics.coefficients import Confusion
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, undefined
 
 SCORES = (Category("Yes", "yes", 2), Category("Partial", "partial", 1), Category("No", "no", 0))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reviews.statistics.balance import balance
-from reviews.statistics.clusters import Sample, cluster_totals
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, wilson
 
 

@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.statistics import sums
-from reviews.statistics.clusters import Population, Sample, cluster_totals, difference, ratio
+from reviews.statistics import extrapolation, sums
+from reviews.statistics.clusters import difference, ratio, ratios
+from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import wilson_limits
 from reviews.statistics.students_t import t_quantile
-from reviews.statistics.sums import FloatArray
-from reviews.statistics.totals import ClusterTotals
+from reviews.statistics.sums import FloatArray, Places
+from reviews.statistics.totals import ClusterTotals, Columns
 
 
 def independent(values: list[float], weights: list[float] | None = None) -> ClusterTotals:
@@ -72,11 +73,45 @@ class TestRatings:
     def test_share_of_a_domain_counts_its_ratings_only(self) -> None:
         sample = Sample(np.array([0, 0, 1, 1, 1, 2]), np.arange(6), np.ones(6))
         values = np.column_stack([[1, 1, 0, 0, 1, 1], np.ones(6)])
-        totals = cluster_totals(sample, values, domains=[0, 1, -1])
+        totals = cluster_totals(sample, values, domains=[0, 1, 2])
         assert [(ratio(totals, at, at + 1).value, ratio(totals, at, at + 1).n) for at in (0, 2)] == [
             (1.0, 2),
             (1 / 3, 3),
         ]
+
+    def test_shares_computed_at_once_equal_those_computed_apart(self) -> None:
+        rng = np.random.default_rng(9)
+        sample = Sample(rng.integers(0, 3, 90), rng.integers(0, 30, 90), rng.uniform(1, 2, 90))
+        values = np.column_stack([rng.integers(0, 2, 90), np.ones(90)])
+        totals = cluster_totals(sample, values, domains=[0, 1, 3])
+        columns: list[tuple[Columns, Columns]] = [(0, 1), (2, 3), (4, 5), (6, 7), ((0, 2), (1, 3))]
+        found = ratios(totals, columns)
+        assert [one.n for one in found] == [ratio(totals, *pair).n for pair in columns]
+        assert found[2] == ratio(totals, 4, 5)
+        assert found[2].value is None
+        limits = [[one.value, one.low, one.high] for one in found if one.value is not None]
+        apart = [ratio(totals, *pair) for pair in columns]
+        assert limits == pytest.approx(
+            np.array([[one.value, one.low, one.high] for one in apart if one.value is not None])
+        )
+
+    def test_ratings_of_kinds_add_up_like_single_ratings(self) -> None:
+        rng = np.random.default_rng(10)
+        counts = np.array([3, 0, 40, 7, 0])
+        cell, values = np.array([0, 0, 1, 1, 0]), rng.integers(0, 2, (5, 3))
+        cluster, weight = rng.integers(0, 9, 50), rng.uniform(1, 2, 50)
+        population = Population([("0",), ("1",)], np.array([90, 60]), [np.arange(90), np.arange(60)])
+        kinds = np.repeat(np.arange(5), counts)
+        for of in (None, population):
+            found, expected = (
+                cluster_totals(sample, rows, of, [0, 1])
+                for sample, rows in (
+                    (Sample(cell, cluster, weight, counts), values),
+                    (Sample(cell[kinds], cluster, weight), values[kinds]),
+                )
+            )
+            for name in ("sums", "rows", "rated", "unseen", "counts", "squares", "records", "uncovered"):
+                assert getattr(found, name) == pytest.approx(getattr(expected, name)), name
 
     def test_share_without_ratings_is_undefined(self) -> None:
         assert ratio(independent([]), 0, 1).value is None
@@ -167,6 +202,18 @@ class TestPopulation:
         totals = cluster_totals(flagged, np.ones(kept.sum()), population)
         assert totals.uncovered == population.sizes[:4].sum()
         assert totals.sums == pytest.approx(population.sizes[4:].sum())
+
+    def test_population_keeps_the_last_counts_of_its_records(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(extrapolation, "_MOST_KEPT", 2)
+        _, _, population = world(3)
+        places = Places.from_seen(population.seen)
+        units = [np.arange(8) % modulus for modulus in (1, 2, 4)]
+        first, second, third = (population.by_cluster(places, unit) for unit in units)
+        assert population.by_cluster(places, units[1]) is second
+        assert population.by_cluster(places, units[2]) is third
+        again = population.by_cluster(places, units[0])
+        assert again is not first
+        assert (again == first).all()
 
     def test_equal_ratings_of_a_cell_have_a_variance(self) -> None:
         """Ten equal ratings do not prove that a thousand records are the same."""

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from reviews.records.scales import Level
 from reviews.statistics.agreement import Category
-from reviews.statistics.clusters import Population, Sample, cluster_totals
 from reviews.statistics.coefficients import (
     DEFINITIONS,
     Confusion,
@@ -27,6 +26,7 @@ from reviews.statistics.coefficients import (
     leniency,
     weighted_kappa,
 )
+from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import Estimate
 from reviews.statistics.students_t import t_quantile
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from reviews.statistics.clusters import Sample, cluster_totals, difference
+from reviews.statistics.clusters import difference
 from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.totals import ClusterTotals
 
 TASKS = 60

@@ -10,8 +10,9 @@ import pytest
 
 from reviews.statistics import coefficients
 from reviews.statistics.agreement import Category
-from reviews.statistics.clusters import Sample, cluster_totals, difference, ratio, spread_of
+from reviews.statistics.clusters import difference, ratio, spread_of
 from reviews.statistics.coefficients import Confusion
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import holm, wilson
 from reviews.statistics.reliability import alpha, fleiss_kappa
 from reviews.statistics.students_t import t_quantile

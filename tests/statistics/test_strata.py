@@ -14,7 +14,16 @@ def grouped(cells: dict[tuple[str, ...], tuple[int, int]]) -> list[int]:
 def test_cells_with_enough_ratings_are_groups_of_their_own() -> None:
     rated = (100, ENOUGH)
     found = grouped({("0", "Pass"): rated, ("0", "Fail"): rated, ("1", "Pass"): rated, ("1", "Fail"): rated})
-    assert sorted(found) == [0, 1, 2, 3]
+    assert found == [0, 1, 2, 3]
+
+
+def test_more_ratings_of_a_group_do_not_change_the_numbers() -> None:
+    cells = [("0", "Pass"), ("0", "Fail"), ("1", "Pass")]
+    found = [
+        grouped({path: (100, number) for path, number in zip(cells, ratings, strict=True)})
+        for ratings in ((20, 30, 10), (40, 30, 50))
+    ]
+    assert found[0] == found[1]
 
 
 def test_cells_with_few_ratings_are_pooled_with_the_smallest_sibling() -> None:

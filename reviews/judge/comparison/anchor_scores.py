@@ -13,7 +13,8 @@ from reviews.records.scales import PairwiseScale, RangeScale, Scale
 from reviews.records.scores import criterion_title, format_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.facets import facet_key
-from reviews.statistics.clusters import Sample, cluster_totals, difference
+from reviews.statistics.clusters import difference
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, scale
 from reviews.statistics.sums import FloatArray
 

@@ -23,8 +23,9 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search import indexing, strata
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
-from reviews.statistics.clusters import Sample, cluster_totals, difference, ratio
+from reviews.statistics.clusters import difference, ratio
 from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals

@@ -24,7 +24,8 @@ from reviews.records.scales import PairwiseScale
 from reviews.records.scores import criterion_title
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, strata
-from reviews.statistics.clusters import Sample, cluster_totals, difference, ratio
+from reviews.statistics.clusters import difference, ratio
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.totals import ClusterTotals
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from reviews.judge.sequences import figure_sequence, share_of_columns
 from reviews.statistics import clusters, coefficients
-from reviews.statistics.clusters import Sample, cluster_totals
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate
 from reviews.statistics.strata import IntArray
 from tests.judge.coverage.ratings import (

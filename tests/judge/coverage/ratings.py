@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from reviews.statistics.agreement import Category
-from reviews.statistics.clusters import Population, Sample, cluster_totals
 from reviews.statistics.coefficients import Confusion
+from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import FloatArray
 

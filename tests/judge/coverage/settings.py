@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from reviews.statistics import betting, clusters, coefficients, reliability
 from reviews.statistics.balance import balance
-from reviews.statistics.clusters import Sample, cluster_totals
 from reviews.statistics.coefficients import Confusion
+from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate
 from reviews.statistics.paired import compare_verdicts
 from reviews.statistics.sums import FloatArray
