@@ -40,6 +40,8 @@ FILES = (
     TEXT,
 )
 ENCODINGS = ("gzip", "zstd")
+# Each part of a body is committed on its own, so larger ones take fewer statements.
+_PART_SIZE = 4 * BLOCK_SIZE
 # The statuses of problems of every operation with a JSON body.
 JSON_PROBLEMS = (400, 413, 415)
 # The OpenAPI schema of a body that is a file. It has few of the accepted types, because generated clients
@@ -126,17 +128,17 @@ def receive_file(request: HttpRequest) -> Iterator[BinaryIO]:
 
 
 def read_parts(request: HttpRequest, size: int) -> Iterator[bytes]:
-    """Read a body of `size` bytes in parts of 1 MiB. Raises `ImportRefused` if the connection breaks off."""
+    """Read a body of `size` bytes in parts of 4 MiB. Raises `ImportRefused` if the connection breaks off."""
     pending = bytearray()
     while size:
         # A slow sender must not occupy a database connection.
         if not connection.in_atomic_block:
             connection.close()
-        block = request.read(min(BLOCK_SIZE - len(pending), size))
+        block = request.read(min(_PART_SIZE - len(pending), size))
         if not block:
             raise ImportRefused("The upload was interrupted. Send the file again.")
         size -= len(block)
         pending += block
-        if len(pending) == BLOCK_SIZE or not size:
+        if len(pending) == _PART_SIZE or not size:
             yield bytes(pending)
             pending.clear()

@@ -36,7 +36,7 @@ def copy_statement(model: type[Model], columns: tuple[str, ...]) -> sql.Composed
 COPY_EVALUATIONS = copy_statement(Evaluation, copy_encoding.COLUMNS)
 _COPY_IMPORT_LINES = copy_statement(ImportLine, _LINE_COLUMNS)
 _COPY_WORDS = copy_statement(EvaluationWords, ("evaluation_id", "words"))
-_RESERVE = "SELECT nextval(pg_get_serial_sequence('evaluation', 'id')) FROM generate_series(1, %s)"
+_RESERVE = "SELECT nextval('evaluation_id_seq') FROM generate_series(1, %s)"
 
 
 def execute_with_bound_parameters(statement: LiteralString, parameters: Sequence[Any]) -> None:

@@ -17,11 +17,14 @@ from reviews.records.rubric import Rubric
 from reviews.rubric import inference
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
+from reviews.search.facets import Facet
 from reviews.search.indexing import LineRange
 from reviews.storage.chunks import ChunkLines
 
 # The rubric is inferred again before batches 1, 4, 16 and so on.
 _GROWTH = 4
+# So many options are remembered, so that each is usually written once and not with each batch.
+_REMEMBERED = 10_000
 # Options of filters wait here until the end of the import: a job that adds the same ones holds a lock that
 # the end of the import needs.
 _OPTIONS = (
@@ -59,6 +62,7 @@ class ImportIndex:
         self._rubrics: deque[Rubric | None] = deque()
         self._batches: list[_Batch] = []
         self._has_options = False
+        self._known_options: set[Facet] = set()
 
     def next_rubric(self) -> Rubric | None:
         """Return the rubric to index the next batch by. None if it is unknown."""
@@ -89,12 +93,19 @@ class ImportIndex:
         assert parsed.entries
         insert_words(parsed.entries.words)
         execute_with_bound_parameters(indexing.PUT_FACETS, [parsed.entries.facets.decode()])
+        self._keep_options(parsed.entries.options - self._known_options)
+
+    def _keep_options(self, new: set[Facet]) -> None:
+        if not new:
+            return
         if not self._has_options:
             with connection.cursor() as cursor:
                 cursor.execute(_OPTIONS)
             self._has_options = True
-        options = orjson.dumps([facet._asdict() for facet in parsed.entries.options])
+        options = orjson.dumps([facet._asdict() for facet in new])
         execute_with_bound_parameters(_KEEP_OPTIONS, [options.decode()])
+        if len(self._known_options) < _REMEMBERED:
+            self._known_options |= new
 
     def finish(self) -> None:
         """Index the other records of the import, and count the run.

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import cast
 
+import zstandard
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Sum
@@ -25,7 +26,7 @@ from reviews.imports.bulk_insert import execute_with_bound_parameters
 from reviews.imports.recognition import ToolRecognised, open_text, recognise_tool
 from reviews.models import Import, Upload, UploadPart, User
 from reviews.records.mapping import FieldMapping
-from reviews.storage.chunks import BOM
+from reviews.storage.chunks import BLOCK_SIZE, BOM
 from reviews.storage.errors import ImportRefused
 
 _INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
@@ -137,7 +138,7 @@ def append(upload: Upload, *, offset: int, data: bytes, keep_known_tool: bool = 
     if offset + len(data) > upload.size:
         raise FileTooLarge(f"The file is longer than the announced {upload.size:,} bytes.")
     _check_bytes(upload, len(data))
-    execute_with_bound_parameters(_INSERT_PART, [upload.pk, offset, data])
+    execute_with_bound_parameters(_INSERT_PART, [upload.pk, offset, zstandard.compress(data, level=1)])
     upload.offset += len(data)
     upload.changed_at = timezone.now()
     if upload.offset == upload.size:
@@ -151,7 +152,7 @@ def append(upload: Upload, *, offset: int, data: bytes, keep_known_tool: bool = 
 def receive(
     *, file_name: str, run_name: str, strict: bool, size: int, parts: Iterable[bytes], actor: User
 ) -> Import:
-    """Receive a complete file in parts of about 1 MiB, and return its import.
+    """Receive a complete file in parts of a few MiB, and return its import.
 
     No transaction is open while waiting for a part. After an error in `parts`, and after a refusal, nothing
     is left. Raises `ImportRefused`, `FileTooLarge` and `UploadQuotaExceeded`.
@@ -236,7 +237,9 @@ def enqueue_mapped(upload: Upload, *, run_name: str, mapping: FieldMapping) -> I
 
 def _blocks(upload: Upload) -> Iterator[bytes]:
     for pk in list(upload.parts.order_by("offset").values_list("pk", flat=True)):
-        yield bytes(UploadPart.objects.get(pk=pk).data)
+        data = zstandard.decompress(UploadPart.objects.get(pk=pk).data)
+        for start in range(0, len(data), BLOCK_SIZE):
+            yield data[start : start + BLOCK_SIZE]
 
 
 @transaction.atomic

@@ -2822,7 +2822,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("offset", models.BigIntegerField(help_text="Offset in the file, in bytes.")),
-                ("data", models.BinaryField()),
+                ("data", models.BinaryField(help_text="A zstd frame.")),
                 (
                     "upload",
                     models.ForeignKey(

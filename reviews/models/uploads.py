@@ -29,11 +29,11 @@ class Upload(models.Model):
 
 
 class UploadPart(models.Model):
-    """About 1 MiB of an upload. Stored in the database: the next part may reach another web server."""
+    """A few MiB of an upload. Stored in the database: the next part may reach another web server."""
 
     upload = models.ForeignKey(Upload, models.CASCADE, related_name="parts", db_index=False)
     offset = models.BigIntegerField(help_text="Offset in the file, in bytes.")
-    data = models.BinaryField()
+    data = models.BinaryField(help_text="A zstd frame.")
 
     class Meta:
         db_table = "upload_part"

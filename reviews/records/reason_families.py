@@ -5,6 +5,7 @@
 """
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST_TITLE = 120
@@ -47,7 +48,13 @@ _NO_KEY = re.compile(r"[\W_]+")
 
 def reason_family(reason: str) -> ReasonFamily:
     """Return the family of a reason. The title of a family is in the same family."""
-    title, before = reason[: 10 * LONGEST_TITLE], None
+    return _family(reason[: 10 * LONGEST_TITLE])
+
+
+# Many records have the same reasons.
+@lru_cache(maxsize=1_000)
+def _family(title: str) -> ReasonFamily:
+    before = None
     while title != before:
         before, title = title, _without_particulars(title)
     title = title or NOTHING_SAID

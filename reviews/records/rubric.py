@@ -127,14 +127,14 @@ class Rubric:
 
     def level(self, name: str, score: Any) -> Level | None:
         """Return the level of a criterion's score, or None if it has none."""
-        if not isinstance(score, str) or len(name) + len(score) > _LONGEST_KNOWN:
-            return self._level(name, score)
-        known, key = self._known_levels, (name, score)
-        if key not in known:
-            if len(known) >= _MOST_KNOWN:
-                return self._level(name, score)
-            known[key] = self._level(name, score)
-        return known[key]
+        known = self._known_levels
+        try:
+            return known[name, score]
+        except (KeyError, TypeError):  # a score may be any JSON value
+            level = self._level(name, score)
+        if isinstance(score, str) and len(name) + len(score) <= _LONGEST_KNOWN and len(known) < _MOST_KNOWN:
+            known[name, score] = level
+        return level
 
     @cached_property
     def _known_levels(self) -> dict[tuple[str, str], Level | None]:

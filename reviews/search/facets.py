@@ -30,6 +30,8 @@ _NOT_VERIFIED = "none"
 VERIFIED = (*_VERIFIED.values(), _NOT_VERIFIED)
 # Kinds of contradictions that can be found in the record alone: see `find_contradictions`.
 CONTRADICTIONS = ("verdict", "verifier", "justification")
+# The longest criterion and score whose facet is remembered.
+_LONGEST_KNOWN = 200
 # Facets whose values in a run are listed as options.
 WITH_OPTIONS = ("model", "judge", "template", "score", "reason")
 
@@ -135,19 +137,30 @@ def record_facets(
 
 def facets_of(record: SearchableRecord, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
     """The facets of a record, some of them perhaps twice. `rubric` is its run's."""
-    if record.model_id is not None:
-        yield Facet("model", record.model_id)
-    yield Facet("judge", record.judge_llm_model)
-    yield Facet("template", record.judge_prompt_template_path)
+    yield from _facets_of_names(record.model_id, record.judge_llm_model, record.judge_prompt_template_path)
     yield Facet("parse-error", "no" if record.parsing_error is None else "yes")
     outcome = read_verification(record.final_answer_verified, record.verification_message).outcome
     yield Facet("verified", _VERIFIED.get(outcome, _NOT_VERIFIED))
     yield from _facets_by_rule(record, judged, rubric)
     for criterion, score, _ in judged:
-        if is_score(score):
+        if type(score) is str and len(criterion) + len(score) <= _LONGEST_KNOWN:
+            yield from _facets_of_text(criterion, score)
+        elif is_score(score):
             yield Facet("score", score_value(criterion, score))
     for reason in record.review_reasons:
         yield Facet("reason", *reason_family(reason))
+
+
+# Records of an import have few names and scores, and making their facets takes longer than finding them.
+@lru_cache(maxsize=100)
+def _facets_of_names(model: str | None, judge: str, template: str) -> tuple[Facet, ...]:
+    models = () if model is None else (Facet("model", model),)
+    return (*models, Facet("judge", judge), Facet("template", template))
+
+
+@lru_cache(maxsize=1_000)
+def _facets_of_text(criterion: str, score: str) -> tuple[Facet, ...]:
+    return (Facet("score", score_value(criterion, score)),) if is_score(score) else ()
 
 
 def _facets_by_rule(

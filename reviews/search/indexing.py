@@ -57,7 +57,9 @@ PUT_FACETS = """
                task_id, evaluation_id, model_id, own_answer(structured_model_response, task_context)
            ),
            task_cluster(task_id, evaluation_id),
-           pair_key(task_id, evaluation_id, task_context -> 'responses')
+           CASE WHEN task_context IS NOT NULL THEN
+               pair_key(task_id, evaluation_id, task_context -> 'responses')
+           END
     FROM json_to_recordset(%s::json) AS new (id bigint, keys bigint[], verdict smallint)
     JOIN evaluation USING (id)
     ON CONFLICT (evaluation_id) DO UPDATE SET

@@ -29,12 +29,22 @@ def distinct_words(texts: Iterable[str]) -> list[str]:
     # Several times as fast as the expression, which the few words beyond ASCII need.
     parts = dict.fromkeys(joined.encode(errors="replace").translate(_SEPARATED).decode().split())
     if not joined.isascii():
-        parts = dict.fromkeys(
-            word for part in parts for word in ((part,) if part.isascii() else _WORD.findall(part.casefold()))
-        )
+        parts = _split_beyond_ascii(parts)
     if max(map(len, parts), default=0) > MAX_WORD_LENGTH:
         parts = dict.fromkeys(part[:MAX_WORD_LENGTH] for part in parts)
     return list(islice(parts, MAX_WORDS))
+
+
+def _split_beyond_ascii(parts: dict[str, None]) -> dict[str, None]:
+    """Split the parts with characters beyond ASCII, most of which are only dashes and quotation marks."""
+    beyond = [part for part in parts if not part.isascii()]
+    if any(map(_WORD.search, beyond)):
+        return dict.fromkeys(
+            word for part in parts for word in ((part,) if part.isascii() else _WORD.findall(part.casefold()))
+        )
+    for part in beyond:
+        del parts[part]
+    return parts
 
 
 def mark_names(words: Iterable[str]) -> list[str]:

@@ -1,7 +1,14 @@
 """Entries that the parser computes equal those of the stored records."""
 
-import pytest
+from collections.abc import Sequence
+from typing import Any, LiteralString
 
+import orjson
+import pytest
+from django.conf import LazySettings
+
+from reviews.imports import import_index
+from reviews.imports.bulk_insert import execute_with_bound_parameters
 from reviews.models import EvaluationFacets, EvaluationWords, Run, RunFacet
 from reviews.search import indexing
 from tests.support.lines import file_of, import_data, line
@@ -54,3 +61,21 @@ def test_new_record_among_known_ones_is_indexed() -> None:
     import_data(file_of(line("first")))
     import_data(file_of(line("first"), line("second")))
     assert EvaluationWords.objects.count() == 2
+
+
+def test_option_of_several_batches_is_written_once(
+    monkeypatch: pytest.MonkeyPatch, settings: LazySettings
+) -> None:
+    import_data(file_of(line("first")))
+    settings.MAX_REJECTED_LINES = 1  # and so a batch has one line
+    written: list[list[dict[str, str]]] = []
+
+    def execute(statement: LiteralString, parameters: Sequence[Any]) -> None:
+        if statement == import_index._KEEP_OPTIONS:
+            written.append(orjson.loads(parameters[0]))
+        execute_with_bound_parameters(statement, parameters)
+
+    monkeypatch.setattr(import_index, "execute_with_bound_parameters", execute)
+    import_data(file_of(line("second"), line("third"), line("fourth", model_id="another")))
+    assert [[option["name"] for option in batch] for batch in written[1:]] == [["model"]]
+    assert RunFacet.objects.filter(name="model").count() == 2

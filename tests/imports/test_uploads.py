@@ -15,6 +15,7 @@ from reviews.imports import jobs, uploads
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded, WrongOffset
 from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
 from reviews.storage import source_files
+from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, line
@@ -52,6 +53,17 @@ class TestUpload:
             uploads.append(upload, offset=offset, data=b"x")
         upload.refresh_from_db()
         assert (upload.offset, UploadPart.objects.count()) == (100, 1)
+
+    def test_stored_parts_are_compressed(self, max: User) -> None:
+        data = file_of(*(line(f"e-{number}") for number in range(3_000)))
+        half = len(data) // 2
+        upload = uploads.append(begin(max, size=len(data)), offset=0, data=data[:half])
+        assert len(UploadPart.objects.get().data) < half / 5
+        done = uploads.append(upload, offset=half, data=data[half:]).source
+        assert done
+        stored = [chunk.data for chunk in source_files.stored_chunks(done)]
+        assert b"".join(stored) == data
+        assert all(len(text) < 2 * BLOCK_SIZE for text in stored)
 
     def test_upload_accepts_no_more_than_announced(self, max: User) -> None:
         with pytest.raises(FileTooLarge, match="longer than the announced"):
