@@ -40,13 +40,13 @@ from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.totals import ClusterTotals
 
 BASES: dict[Basis, str] = {
-    "blind": "Blind: the reviewer scored before the judge's scores were shown. Blind ratings represent all "
-    "records of the run.",
+    "blind": "Blind: the reviewer scored before the judge's scores were shown.",
     "assisted": "Assisted: the reviewer saw the judge's scores. Such decisions may overstate the judge's "
     "accuracy, because people tend to agree with a score they see. The figures describe them only.",
 }
 PARTS: dict[Part, str] = {
-    "run": "The whole run: flagged and unflagged records, weighted by their numbers.",
+    "run": "The ratings represent all records of the run: flagged and unflagged ones, weighted by their "
+    "numbers.",
     "flagged": "Flagged records were marked for human review. They are harder than the rest, so the judge "
     "looks worse on them than on all records.",
     "unflagged": "Unflagged records, represented by a random sample of them.",

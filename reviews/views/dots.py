@@ -7,6 +7,7 @@ from typing import NamedTuple
 from reviews.views.tables import FEWEST, Cell
 
 _TICKS = 5  # labels of an axis
+_MOST_UNFOLDED = 12
 
 
 class Dot(NamedTuple):
@@ -79,6 +80,12 @@ class DotPlot(NamedTuple):
     @property
     def rows(self) -> list[Row]:
         return [self._row(dot) for dot in self.dots]
+
+    @property
+    def parts(self) -> list[list[Row]]:
+        """The rows on the page and, if there are many, those that are folded."""
+        rows = self.rows
+        return [part for part in (rows[:_MOST_UNFOLDED], rows[_MOST_UNFOLDED:]) if part]
 
     @property
     def ticks(self) -> list[Tick]:

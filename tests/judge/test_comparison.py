@@ -234,6 +234,8 @@ class TestPages:
             "second": 8,
             "neither": 3,
         }
+        right = [len(client.get(dot.cell.url).context["table"].rows) for dot in section.plot.dots]
+        assert right == [6 + 1, 6 + 8]
         listed = client.get(found["second"][1])
         assert len(listed.context["table"].rows) == 8
         rows = [*csv.DictReader(io.StringIO(client.get(listed.context["csv_url"]).getvalue().decode()))]

@@ -28,6 +28,11 @@ def only(run: Run) -> RankedModel:
     return model
 
 
+def answer(run: Run) -> str:
+    [section] = model_sections(JudgeFilters(JudgeScope(run), (), {}))
+    return section.answer
+
+
 class TestRankedModel:
     def test_judge_rate_covers_all_records_of_a_model(self, run: Run) -> None:
         stratum(run, {"Pass": 30, "Fail": 20, "": 5})
@@ -57,8 +62,7 @@ class TestRankedModel:
         assert only(run).estimate.value is None
         assert "represents 400 records" in only(run).estimate.why
         assert board(run).sentences[0].startswith("No model has an estimate yet.")
-        [section] = model_sections(JudgeFilters(JudgeScope(run), (), {}))
-        assert (section.answer, section.plot) == ("", None)
+        assert answer(run) == "No model is ranked yet."
 
     def test_estimate_counts_human_verdicts_on_records_without_judge_verdict(
         self, run: Run, ana: User
@@ -124,6 +128,7 @@ class TestRankingDisagreements:
         self.judged(run, ana, "o3", judged=120, passed=140, records=200)
         [swap] = board(run).ranking_disagreements
         assert (swap.ahead, swap.behind, swap.is_significant) == ("o1", "o3", True)
+        assert answer(run).startswith("o3 has the highest pass rate by reviewers: ")
         assert swap.difference.value == pytest.approx(0.4)
         assert board(run).sentences[-1] == (
             "The judge and reviewers rank 1 of 1 pair of models in opposite order, 1 of them significantly."
@@ -134,6 +139,7 @@ class TestRankingDisagreements:
         self.judged(run, ana, "o3", judged=8, passed=7, records=12)
         [swap] = board(run).ranking_disagreements
         assert not swap.is_significant
+        assert answer(run) == "Any of 2 models may be the best by reviewers: o3, o1."
         assert swap.p > 0.05
 
     def test_same_ranking_is_no_disagreement(self, run: Run, ana: User) -> None:

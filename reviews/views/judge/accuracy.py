@@ -5,15 +5,17 @@ from collections.abc import Iterator, Sequence
 from reviews.judge import accuracy, data_summary, reviewer_agreement
 from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, GroupField, JudgeGroup, JudgeVsHuman
 from reviews.judge.accuracy_figures import AccuracyFigures, Part
+from reviews.judge.after_reveal import AfterReveal
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.ratings import Basis
+from reviews.judge.reviewer_agreement import ReviewerAgreement
 from reviews.judge.scope import FILTERS, NO_MODEL
 from reviews.statistics.intervals import complement
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge import confusion, tables
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Link, Section, linked
-from reviews.views.tables import FEWEST, on_paper, share
+from reviews.views.tables import FEWEST, figure, on_paper, share
 
 _MOST_GROUPS = 12  # groups in the plot
 _GROUP_FIELDS: tuple[GroupField, ...] = ("judge", "template", "model")
@@ -30,7 +32,7 @@ def overview_sections(filters: JudgeFilters) -> Iterator[Section]:
         "criteria",
         "Accuracy by criterion",
         help=DEFINITIONS["accuracy"],
-        plot=_plot(figures, filters, best[0]),
+        plot=_plot(figures, filters, *best),
         tables=[linked(tables.section(compared, filters, *best), filters)],
         notes=[f"{accuracy.BASES[best[0]]} {accuracy.PARTS[best[1]] if best[0] == 'blind' else ''}".strip()],
     )
@@ -52,7 +54,7 @@ def overview_sections(filters: JudgeFilters) -> Iterator[Section]:
         )
 
 
-def _plot(figures: list[AccuracyFigures], filters: JudgeFilters, basis: Basis) -> DotPlot:
+def _plot(figures: list[AccuracyFigures], filters: JudgeFilters, basis: Basis, part: Part) -> DotPlot:
     bands = _agreement_bands(filters) if basis == "blind" else {}
     dots = [
         Dot(
@@ -64,7 +66,7 @@ def _plot(figures: list[AccuracyFigures], filters: JudgeFilters, basis: Basis) -
         )
         for one in figures
     ]
-    target = filters.scope.run.accuracy_target
+    target = _target(filters, basis, part)
     return DotPlot(
         "Accuracy of the verdict and of each criterion",
         dots,
@@ -72,6 +74,11 @@ def _plot(figures: list[AccuracyFigures], filters: JudgeFilters, basis: Basis) -
         line_title="target of the verdict",
         band_title="agreement among reviewers (95% interval)" if bands else "",
     )
+
+
+def _target(filters: JudgeFilters, basis: Basis, part: Part) -> float | None:
+    """Return the target of the run for figures about the whole run, from 0 to 1."""
+    return filters.scope.run.accuracy_target if (basis, part) == ("blind", "run") else None
 
 
 def _caught(figures: list[AccuracyFigures], filters: JudgeFilters) -> list[Dot]:
@@ -123,8 +130,9 @@ def error_sections(filters: JudgeFilters) -> Iterator[Section]:
     yield Section(
         f"scores-{tables.section_name(basis, part)}",
         tables.SECTIONS[basis, part],
+        answer=_error_answer(figures),
         help=confusion.HELP,
-        plot=_error_plot(figures, filters),
+        plot=_error_plot(figures, filters, _target(filters, basis, part)),
         template="judge/confusions.html",
         data=[
             confusion.confusion_table(one, filters)
@@ -203,7 +211,29 @@ def _wrong_of_group(of: GroupAccuracy, filters: JudgeFilters) -> str:
     return filters.address("judge-decisions", **chosen, **wrong)
 
 
-def _error_plot(figures: list[AccuracyFigures], filters: JudgeFilters) -> DotPlot | None:
+def _error_answer(figures: list[AccuracyFigures]) -> str:
+    """Say how often the verdict is wrong, and which criterion is most often."""
+    known = [one for one in figures if one.n >= FEWEST and one.accuracy.value is not None]
+    verdict = next((one for one in known if one.criterion is None), None)
+    if verdict is None:
+        return f"A figure needs {FEWEST} ratings or more."
+    wrong = share(complement(verdict.accuracy)).words
+    whose = f"of {tables.RECORDS[verdict.part]}"
+    if verdict.basis == "assisted":
+        whose = "of the decided records, for reviewers who saw it"
+    sentences = [f"The judge's verdict is wrong on {wrong} {whose}."]
+    criteria = [one for one in known if one.criterion is not None]
+    if len(criteria) > 1:
+        worst = min(criteria, key=lambda one: one.accuracy.value or 0)
+        sentences.append(
+            f"Most errors by criterion: {worst.title}, {share(complement(worst.accuracy)).words}."
+        )
+    return " ".join(sentences)
+
+
+def _error_plot(
+    figures: list[AccuracyFigures], filters: JudgeFilters, target: float | None
+) -> DotPlot | None:
     """Return the share of wrong scores, each of which leads to the wrong ones.
 
     The verdict comes first, then the criteria with most errors, and at last those with too few ratings.
@@ -218,20 +248,32 @@ def _error_plot(figures: list[AccuracyFigures], filters: JudgeFilters) -> DotPlo
                 filters.address("judge-decisions", **_records(one), human_said=OTHER_SCORE),
             ),
             is_assisted=one.basis == "assisted",
+            has_line=one.criterion is None,
         )
         for one in known
     ]
-    return DotPlot("Share of wrong scores: the verdict, then each criterion", dots) if dots else None
+    if not dots:
+        return None
+    return DotPlot(
+        "Share of wrong scores: the verdict, then each criterion",
+        dots,
+        line=None if target is None else 100 - 100 * target,
+        line_title="most wrong verdicts that the target allows",
+    )
 
 
 def _separate(compared: JudgeVsHuman) -> list[tuple[Basis, Part]]:
-    """Return the ratings to show apart: all, and blind ones also by part, if both parts have some."""
-    found = []
-    for basis, part in compared.rated:
-        parts = [other for of, other in compared.rated if of == basis]
-        if part == "run" or (basis == "blind" and len(parts) == len(accuracy.PARTS)):
-            found.append((basis, part))
-    return found
+    """Return the ratings to show apart: all, and blind ones also by part, if both parts have some.
+
+    If only one part has blind ratings, and they say nothing about the other one, it takes the place of all.
+    """
+    blind = [part for basis, part in compared.rated if basis == "blind"]
+    whole = compared.headline
+    if whole is None or whole.accuracy.value is None:
+        blind = [part for part in blind if part != "run"] or blind
+    elif len(blind) < len(accuracy.PARTS):
+        blind = ["run"]
+    return [("blind", part) for part in blind] + [of for of in compared.rated if of == ("assisted", "run")]
 
 
 def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
@@ -253,7 +295,7 @@ def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
     yield Section(
         "reviewers",
         "Agreement among reviewers",
-        answer="" if found else table.empty,
+        answer=agreement_answer(found) if found else table.empty,
         help=reviewer_agreement.DEFINITIONS["unanimous"],
         plot=DotPlot("Records on which all reviewers agree", dots) if dots else None,
         tables=[linked(table, filters)] if found else [],
@@ -268,11 +310,34 @@ def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
     yield Section(
         "after-reveal",
         changes.title,
-        answer="" if changes.rows else changes.empty,
+        answer=changes_answer(compared.after_reveal) if changes.rows else changes.empty,
         help=DEFINITIONS["changed"],
         plot=DotPlot("Blind scores that were changed after the reveal", changed) if changed else None,
         tables=[linked(changes, filters)] if changes.rows else [],
     )
+
+
+def agreement_answer(found: Sequence[ReviewerAgreement]) -> str:
+    """Say how often reviewers agree on the verdict, if enough records have several reviews."""
+    for one in found:
+        if one.criterion is None and one.unanimous.value is not None and one.unanimous.n >= FEWEST:
+            agreed, alpha = share(one.unanimous).words, figure(one.alpha).words
+            return (
+                f"Reviewers agree on the verdict of {agreed} of the records that several of them scored "
+                f"blind; Krippendorff's alpha is {alpha}."
+            )
+    return f"A figure needs {FEWEST} records or more that several reviewers scored blind."
+
+
+def changes_answer(found: Sequence[AfterReveal]) -> str:
+    """Say how many blind verdicts were changed after the reveal, if there are enough."""
+    for one in found:
+        if one.criterion is None and one.changed.value is not None and one.changed.n >= FEWEST:
+            changed = share(one.changed).words
+            return (
+                f"After the judge's scores are revealed, reviewers change {changed} of their blind verdicts."
+            )
+    return f"A figure needs {FEWEST} submitted reviews or more."
 
 
 def data_sections(filters: JudgeFilters) -> Iterator[Section]:

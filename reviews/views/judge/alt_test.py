@@ -73,14 +73,14 @@ def _scored_together(filters: JudgeFilters, of: JudgeAltTest, reviewer: str) -> 
 
 def _plot(verdicts: Sequence[JudgeAltTest], filters: JudgeFilters) -> DotPlot:
     epsilon = next(iter(EPSILONS))
+    compared = [(of, one) for of in verdicts for one in of.reviewers]
     dots = [
         Dot(
             one.reviewer if len(verdicts) == 1 else f"{_subject(of)}: {one.reviewer}",
             share(one.difference, _scored_together(filters, of, one.reviewer), sign="+"),
             fewest=FEWEST_RECORDS,
         )
-        for of in verdicts
-        for one in of.reviewers
+        for of, one in sorted(compared, key=lambda pair: -(pair[1].difference.value or 0))
     ]
     plot = difference_plot("How much more often the judge is closer than each reviewer", dots)
     reach = max(_LEAST_REACH, plot.high)

@@ -32,6 +32,12 @@ _MOST_JUDGES = 10
 # Reading the scores of more records takes longer than a page may take.
 _PAGE = Limits(scores=20_000, records=MOST_RECORDS)
 _RECORDS = Limits(scores=0, records=MOST_RECORDS, parts=False)
+# The lists of pairs, by the judge or judges that are right in them.
+_LISTS: dict[str, tuple[Side, ...]] = {
+    **{side: (side,) for side in SIDES},
+    "first_right": ("both", "first"),
+    "second_right": ("both", "second"),
+}
 _TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --compare instead."
 
 
@@ -67,14 +73,14 @@ def show_compare(request: Request, run_pk: int) -> HttpResponse:
 def show_pairs(request: Request, run_pk: int) -> HttpResponse:
     """List the records behind a count of a comparison."""
     filters = load(request, run_pk)
-    found, side = _chosen(request, filters)
-    pairs = found.list_pairs(side)
+    found, chosen = _chosen(request, filters)
+    pairs = _pairs(found, chosen)
     description = f"Verdicts on the same responses: {found.first} first, {found.second} second."
     return render_records(
         request,
         filters,
         _table(pairs[:MOST_ROWS], request.user),
-        title=_titles_of(found)[side],
+        title=_titles_of(found)[chosen],
         description=description,
         count=len(pairs),
         csv_place="judge-pairs-csv",
@@ -86,8 +92,12 @@ def show_pairs(request: Request, run_pk: int) -> HttpResponse:
 @read_from_replica
 def pairs_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the records behind a count of a comparison."""
-    found, side = _chosen(request, load(request, run_pk))
-    return as_csv(_table(found.list_pairs(side), request.user), "pairs.csv")
+    found, chosen = _chosen(request, load(request, run_pk))
+    return as_csv(_table(_pairs(found, chosen), request.user), "pairs.csv")
+
+
+def _pairs(found: PairedComparison, chosen: str) -> list[Pair]:
+    return [pair for side in _LISTS[chosen] for pair in found.list_pairs(side)]
 
 
 def _others(request: Request, filters: JudgeFilters) -> list[Run]:
@@ -100,16 +110,16 @@ def _kept(request: Request) -> dict[str, str]:
     return {"with": chosen} if (chosen := request.GET.get("with")) else {}
 
 
-def _chosen(request: Request, filters: JudgeFilters) -> tuple[PairedComparison, Side]:
-    """Return the comparison of the URL and the side whose records to list. Raises `Http404`."""
-    side = next((side for side in SIDES if side == request.GET.get("side")), None)
+def _chosen(request: Request, filters: JudgeFilters) -> tuple[PairedComparison, str]:
+    """Return the comparison of the URL and the name in `_LISTS` of the pairs to list. Raises `Http404`."""
+    side = request.GET.get("side", "")
     chosen = request.GET.get("with", "")
     try:
         with time_limit():
             found = _find(request, filters, chosen)
     except QueryTooSlow:
         raise Http404(_TOO_SLOW) from None
-    if side is None or found is None:
+    if side not in _LISTS or found is None:
         raise Http404
     return found, side
 
@@ -150,7 +160,7 @@ def _section(
             "Did the judge get better? Both judges scored the same responses, and people scored some of them "
             f"blind.\n\n{DEFINITION}"
         ),
-        plot=_plot(found) if found.n else None,
+        plot=_plot(found, filters.scope.run, query) if found.n else None,
         figures=[*_figures(found, filters.scope.run, query)] if found.n else [],
         notes=[*(change.sentence for change in found.changes), *found.notes],
         tables=[
@@ -209,27 +219,35 @@ def answer(found: PairedComparison) -> str:
     return f"No difference is shown: {difference}. {rates}"
 
 
-def _plot(found: PairedComparison) -> DotPlot:
+def _plot(found: PairedComparison, run: Run, query: dict[str, str]) -> DotPlot:
     dots = [
-        Dot(found.first, share(found.first_accuracy)),
-        Dot(found.second, share(found.second_accuracy)),
+        Dot(found.first, share(found.first_accuracy, _address(found, run, query, "first_right"))),
+        Dot(found.second, share(found.second_accuracy, _address(found, run, query, "second_right"))),
     ]
     return DotPlot("Accuracy on the same responses", dots)
 
 
+def _address(found: PairedComparison, run: Run, query: dict[str, str], of: str) -> str:
+    """Return the URL of the pairs of `_LISTS`; empty if none may be listed."""
+    is_listed = any(found.lists(side) for side in _LISTS[of])
+    return reverse("judge-pairs", args=[run.pk], query=query | {"side": of}) if is_listed else ""
+
+
 def _figures(found: PairedComparison, run: Run, query: dict[str, str]) -> Iterator[tuple[Column, Cell]]:
-    for side, title in _titles_of(found).items():
-        url = reverse("judge-pairs", args=[run.pk], query=query | {"side": side})
-        yield Column(side, title), count(found.counts[side], url if found.lists(side) else "")
+    titles = _titles_of(found)
+    for side in SIDES:
+        yield Column(side, titles[side]), count(found.counts[side], _address(found, run, query, side))
 
 
-def _titles_of(found: PairedComparison) -> dict[Side, str]:
-    """Return the title of each count."""
+def _titles_of(found: PairedComparison) -> dict[str, str]:
+    """Return the title of each list of pairs."""
     return {
         "both": "Both right",
         "first": f"Only {found.first} right",
         "second": f"Only {found.second} right",
         "neither": "Both wrong",
+        "first_right": f"{found.first} right",
+        "second_right": f"{found.second} right",
     }
 
 

@@ -18,7 +18,7 @@ from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot, difference_plot
-from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.filters import JudgeFilters, load, record_list
 from reviews.views.judge.record_lists import MOST_ROWS, render_records
 from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
@@ -66,7 +66,7 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
         answer=answer(found),
         tone="warn" if found.outcome != "not shown" else "",
         help=_HELP,
-        plot=_plot(found) if found.counts else None,
+        plot=_plot(found, other, filters.scope.run) if found.counts else None,
         figures=[*_figures(found, filters, query)] if found.counts else [],
         notes=[*_changes(found), *found.notes],
         tables=[_linked(_criteria(found), filters, query)] if found.criteria else [],
@@ -77,7 +77,7 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
             _MODELS,
             answer=_models_answer(found),
             help=_MODELS_HELP,
-            plot=_models_plot(found),
+            plot=_models_plot(found, filters.scope.run),
             tables=[_linked(_models(found), filters, query)],
         )
 
@@ -154,8 +154,11 @@ def _changes(found: Drift) -> Iterator[str]:
     yield from (change.sentence for change in found.changes)
 
 
-def _plot(found: Drift) -> DotPlot:
-    dots = [Dot(found.first, share(found.first_rate)), Dot(found.second, share(found.second_rate))]
+def _plot(found: Drift, first: Run, second: Run) -> DotPlot:
+    dots = [
+        Dot(found.first, share(found.first_rate, record_list(first))),
+        Dot(found.second, share(found.second_rate, record_list(second))),
+    ]
     return DotPlot("Pass rate by the judge on the same responses", dots)
 
 
@@ -218,12 +221,12 @@ def _models_answer(found: Drift) -> str:
     )
 
 
-def _models_plot(found: Drift) -> DotPlot:
+def _models_plot(found: Drift, second: Run) -> DotPlot:
     largest = sorted(found.models, key=lambda one: -abs(one.adjusted.value or 0))[:_MOST_DOTS]
     dots = [
         Dot(
             f"{one.second_model} now, {one.first_model} before",
-            share(one.adjusted, sign="+"),
+            share(one.adjusted, record_list(second, model=one.second_model), sign="+"),
             other=None if one.raw.value is None else 100 * one.raw.value,
         )
         for one in largest

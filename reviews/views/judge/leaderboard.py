@@ -21,6 +21,7 @@ from reviews.views.tables import (
     words,
 )
 
+_MOST_NAMES = 4
 _MODELS = [
     Column("model", "Model", is_number=False),
     Column("records", "Records"),
@@ -109,12 +110,28 @@ def model_sections(filters: JudgeFilters) -> Iterator[Section]:
     yield Section(
         "models",
         "Pass rate by model",
-        answer="" if table.rows else table.empty,
+        answer=_answer(found) if table.rows else table.empty,
         help=leaderboard.DEFINITIONS["estimate"],
         plot=plot if dots else None,
         notes=[] if found.unknown else found.sentences,
         tables=[linked(one, filters) for one in shown],
     )
+
+
+def _answer(found: Leaderboard) -> str:
+    """Say which models may be the best."""
+    known = [model for model in found.models if model.estimate.value is not None]
+    if not known:
+        return "No model is ranked yet."
+    first = [model for model in known if model.best_rank == 1]
+    best = f"{first[0].title} has the highest pass rate by reviewers: {share(first[0].estimate).words}."
+    if len(known) == 1:
+        best = f"Reviewers pass {share(first[0].estimate).words} of the responses of {first[0].title}."
+    elif len(first) > 1:
+        names = ", ".join(model.title for model in first[:_MOST_NAMES])
+        others = f" and {len(first) - _MOST_NAMES} more" if len(first) > _MOST_NAMES else ""
+        best = f"Any of {len(first)} models may be the best by reviewers: {names}{others}."
+    return best
 
 
 def _dot(model: RankedModel, run: Run) -> Dot:

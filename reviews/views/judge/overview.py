@@ -70,7 +70,7 @@ def _confusions(verdict: AccuracyFigures, filters: JudgeFilters) -> Iterator[Mar
     for crossing, part in pairs[:_MOST_MARKS]:
         ratings = counted(int(crossing.cell.value or 0), "rating")
         of_all = "records" if verdict.basis == "blind" else "decisions"
-        text = ratings if part is None else f"{100 * part:.0f}% of {of_all} ({ratings})"
+        text = ratings if part is None or verdict.n < FEWEST else f"{100 * part:.0f}% of {of_all} ({ratings})"
         yield Mark(crossing.title, text, crossing.cell.url)
 
 
@@ -150,10 +150,22 @@ def plan_cards(filters: JudgeFilters) -> Iterator[Card]:
     if plan.more and plan.parts[0].is_reachable:
         answer = f"blind reviews, to know the accuracy to ±{planning.points(plan.target)} points."
     elif plan.more:
-        answer = f"blind reviews, all that are left. {answer}"
+        answer = f"blind reviews: all that are left. {_best(plan)}"
     more = Cell(f"{plan.more:,} more") if plan.more else None
     url = filters.address("judge-plan")
     yield Card("What should we review next?", answer, url, "Plan", figure=more, marks=[*_next(plan)])
+
+
+def _best(plan: JudgePlan) -> str:
+    """Say how narrow the interval can get if the target is out of reach."""
+    whole, target = plan.parts[0], planning.points(plan.target)
+    if whole.best_half_width is None:
+        return plan.sentences[0]
+    now = "" if whole.half_width is None else f"from ±{planning.points(whole.half_width)} "
+    best = planning.points(whole.best_half_width)
+    if whole.half_width is not None and best == planning.points(whole.half_width):
+        return f"They hardly narrow the interval of the accuracy (±{best} points)."
+    return f"They narrow the interval of the accuracy {now}to ±{best} points. ±{target} is out of reach."
 
 
 def _next(plan: JudgePlan) -> Iterator[Mark]:

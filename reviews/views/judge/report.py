@@ -20,12 +20,12 @@ from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
 from reviews.judge.report_csv import report_csv
 from reviews.views.access import replica_page
-from reviews.views.judge import alt_test, flags, leaderboard
+from reviews.views.judge import accuracy, alt_test, flags, leaderboard
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.headline import headline
 from reviews.views.judge.pages import render_page
-from reviews.views.tables import Column, Table, figure, on_paper, prominent, share
+from reviews.views.tables import Column, Table, on_paper, prominent
 
 # Columns that only the other pages show, to keep the report short.
 _LEFT_OUT = ("weighted_kappa", "leniency", "changed", "recall", "judge_rank")
@@ -99,20 +99,10 @@ def _page(request: Request, filters: JudgeFilters, base: str) -> HttpResponse:
 
 def _sentences(found: JudgeReport) -> Iterator[str]:
     """Summarise changes after the reveal and the agreement between reviewers."""
-    for of in found.judge_vs_human.after_reveal:
-        if of.criterion is None and of.changed.value is not None:
-            changed = share(of.changed).words
-            yield (
-                f"After the judge's scores were revealed, reviewers changed {changed} of their blind "
-                f"verdicts."
-            )
-    for one in found.reviewers:
-        if one.criterion is None and one.unanimous.value is not None:
-            agreed, alpha = share(one.unanimous).words, figure(one.alpha).words
-            yield (
-                f"Independent reviewers agree on the verdict of {agreed} of their records; Krippendorff's "
-                f"alpha is {alpha}."
-            )
+    if changes := found.judge_vs_human.after_reveal:
+        yield accuracy.changes_answer(changes)
+    if found.reviewers:
+        yield accuracy.agreement_answer(found.reviewers)
 
 
 def _templates(found: JudgeReport) -> list[TemplateErrors]:

@@ -4,6 +4,7 @@ import csv
 import io
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.urls import reverse
 
@@ -57,6 +58,11 @@ def test_section_answers_for_the_verdict(as_lea: Client, run: Run, people: list[
     assert shown.plot
     assert [dot.title for dot in shown.plot.dots] == ["ana", "bo", "max"]
     assert (shown.plot.line, shown.plot.low, shown.plot.high) == (-20, -30, 30)
+    many = shown.plot._replace(dots=list(shown.plot.dots) * 5)
+    assert [len(part) for part in many.parts] == [12, 3]
+    folded = render_to_string("includes/dots.html", {"plot": many})
+    assert "3 more" in folded
+    assert folded.count("dots-axis") == 2
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,29 @@ def test_errors_page_ranks_only_criteria_with_enough_ratings(as_lea: Client, ana
     for criterion, right, wrong in (("Clarity", 0, 9), ("Depth", 9, 1), ("Rigor", 8, 2)):
         rated(flagged, ana, '"Yes"', '"Yes"', right, criterion=criterion, verdict="Pass")
         rated(flagged, ana, '"Yes"', '"No"', wrong, criterion=criterion, verdict="Pass")
-    plot = as_lea.get(url("judge-errors", run)).context["sections"][0].plot
+    Run.objects.filter(pk=run.pk).update(accuracy_target=0.8)
+    section = as_lea.get(url("judge-errors", run)).context["sections"][0]
+    assert section.answer.startswith("The judge's verdict is wrong on 0% (")
+    assert "of all records of the run. Most errors by criterion: Rigor, 20% (" in section.answer
+    plot = section.plot
+    assert (round(plot.line), [dot.title for dot in plot.dots if dot.has_line]) == (20, ["Verdict"])
     assert [(dot.title, dot.has_few) for dot in plot.dots] == [
         ("Verdict", False),
         ("Rigor", False),
         ("Depth", False),
         ("Clarity", True),
     ]
+
+
+def test_errors_page_describes_flagged_records_while_no_other_one_is_rated(
+    as_lea: Client, ana: User, run: Run
+) -> None:
+    Run.objects.filter(pk=run.pk).update(accuracy_target=0.8)
+    rated(stratum(run, {"Pass": 100}), ana, "Pass", "Pass", 9)
+    stratum(run, {"Pass": 100}, is_flagged=False)
+    section = as_lea.get(url("judge-errors", run)).context["sections"][0]
+    assert section.title == "Blind: flagged records"
+    assert (section.answer, section.plot.line) == ("A figure needs 10 ratings or more.", None)
 
 
 class TestCards:
