@@ -135,6 +135,11 @@ def models_of_a_run() -> set[str]:
     return {model.__name__ for model in of_a_run}
 
 
+def is_named_of(node: ast.AST) -> bool:
+    is_stored = isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    return (is_stored and ast.unparse(node) == "of") or (isinstance(node, ast.arg) and node.arg == "of")
+
+
 def writes(path: Path) -> list[ast.FunctionDef]:
     """Return the public functions with an `actor`, or that record an event, perhaps by private functions."""
     functions = {node.name: node for node in tree(path).body if isinstance(node, ast.FunctionDef)}
@@ -292,6 +297,15 @@ class TestModules:
             )
         ]
         assert named == [place(call, path) for path in others for call in calls(path, trusting)] == []
+
+    @pytest.mark.slow
+    def test_variables_have_names_of_their_own(self) -> None:
+        """`of` names nothing that a reader could look for."""
+        paths = [
+            path for top in ("cognireview", "reviews", "tests") for path in (BASE_DIR / top).rglob("*.py")
+        ]
+        unnamed = [place(node, path) for path in paths for node in ast.walk(tree(path)) if is_named_of(node)]
+        assert unnamed == []
 
     def test_public_writes_take_keyword_arguments_only(self) -> None:
         positional = {

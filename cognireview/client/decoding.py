@@ -28,18 +28,18 @@ def decode(kind: Any, value: Any, place: str = "response") -> Any:
 
 
 def _decode_generic(kind: Any, value: Any, place: str) -> Any:
-    origin, of = get_origin(kind), get_args(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
     if origin is list:
         entries = _checked(list, value, place)
-        return [decode(of[0], entry, f"{place}[{at}]") for at, entry in enumerate(entries)]
+        return [decode(arguments[0], entry, f"{place}[{at}]") for at, entry in enumerate(entries)]
     if origin is dict:
         members = _checked(dict, value, place)
-        return {name: decode(of[1], member, f"{place}.{name}") for name, member in members.items()}
+        return {name: decode(arguments[1], member, f"{place}.{name}") for name, member in members.items()}
     if origin is Literal:
         # A newer server may know further values.
         return _checked(str, value, place)
     # Every union of a response is an optional type.
-    [wanted] = [one for one in of if one is not types.NoneType]
+    [wanted] = [one for one in arguments if one is not types.NoneType]
     return None if value is None else decode(wanted, value, place)
 
 

@@ -24,7 +24,7 @@ class CriterionComparisonOut(Schema):
 class ComparedPartOut(Schema):
     """The comparison for the records of one judge, or of one prompt."""
 
-    of: str = Field(description="Judge or prompt.")
+    kind: str = Field(description="Judge or prompt.")
     name: str
     n: int = Field(description="Pairs of verdicts.")
     outcome: Outcome

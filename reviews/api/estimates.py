@@ -66,7 +66,7 @@ class MetricsOut(Schema):
 class ChangeOut(Schema):
     """Something that differs between two runs."""
 
-    of: str = Field(description="Judge, prompt or rubric.")
+    kind: str = Field(description="Judge, prompt or rubric.")
     first: str
     second: str
 

@@ -55,36 +55,36 @@ class _Share(NamedTuple):
 
 _SHARES = (
     _Share(
-        lambda of: of.overridden,
-        lambda of: of.judged,
-        lambda of: of.compared,
+        lambda work: work.overridden,
+        lambda work: work.judged,
+        lambda work: work.compared,
         "Changes {own} of the judge's scores, the others {theirs}.",
         "Changes only {own} of the judge's scores, the others {theirs}.",
         signal="changed",
     ),
     _Share(
-        lambda of: of.fast,
-        lambda of: of.read,
-        lambda of: of.read,
+        lambda work: work.fast,
+        lambda work: work.read,
+        lambda work: work.read,
         "Makes {own} of decisions faster than reading time, the others {theirs}.",
         signal="fast",
     ),
     _Share(
-        lambda of: of.skipped,
-        lambda of: of.skipped + of.done,
-        lambda of: of.skipped + of.done,
+        lambda work: work.skipped,
+        lambda work: work.skipped + work.done,
+        lambda work: work.skipped + work.done,
         "Skips {own} of records, the others {theirs}.",
     ),
     _Share(
-        lambda of: of.escalated,
-        lambda of: of.escalated + of.done,
-        lambda of: of.escalated + of.done,
+        lambda work: work.escalated,
+        lambda work: work.escalated + work.done,
+        lambda work: work.escalated + work.done,
         "Escalates {own} of records, the others {theirs}.",
     ),
     _Share(
-        lambda of: of.overturned,
-        lambda of: of.done,
-        lambda of: of.done,
+        lambda work: work.overturned,
+        lambda work: work.done,
+        lambda work: work.done,
         "Had {own} of decisions overturned, the others {theirs}.",
         margin=0.05,
     ),
@@ -102,31 +102,31 @@ def who_needs_help(team: Team) -> list[Attention]:
         return []
     comparisons = len(compared) * (len(_SHARES) + 2)
     quantile = NormalDist().inv_cdf(1 - SIGNIFICANT / 2 / comparisons)
-    found = [Attention(of.reviewer, _reasons(of, team, quantile)) for of in compared]
+    found = [Attention(work.reviewer, _reasons(work, team, quantile)) for work in compared]
     return [one for one in found if one.reasons]
 
 
 def comparable(team: Team) -> list[ReviewerFigures]:
     """Return the reviewers with enough decisions for a comparison."""
-    return [of for of in team.reviewers if of.done >= FEWEST]
+    return [work for work in team.reviewers if work.done >= FEWEST]
 
 
-def _reasons(of: ReviewerFigures, team: Team, quantile: float) -> list[Reason]:
-    others = [one for one in team.reviewers if one.reviewer != of.reviewer]
-    found = [_compare(share, of, others, quantile) for share in _SHARES]
-    found += [_slow(of, team, quantile), _disagreed(of, quantile)]
+def _reasons(work: ReviewerFigures, team: Team, quantile: float) -> list[Reason]:
+    others = [one for one in team.reviewers if one.reviewer != work.reviewer]
+    found = [_compare(share, work, others, quantile) for share in _SHARES]
+    found += [_slow(work, team, quantile), _disagreed(work, quantile)]
     return [reason for reason in found if reason]
 
 
 def _compare(
-    share: _Share, of: ReviewerFigures, others: Sequence[ReviewerFigures], quantile: float
+    share: _Share, work: ReviewerFigures, others: Sequence[ReviewerFigures], quantile: float
 ) -> Reason | None:
     compared = [one for one in others if share.units(one) >= FEWEST and share.whole(one)]
-    if share.units(of) < FEWEST or not share.whole(of) or not compared:
+    if share.units(work) < FEWEST or not share.whole(work) or not compared:
         return None
-    own = share.part(of) / share.whole(of)
+    own = share.part(work) / share.whole(work)
     theirs = _typical([share.part(one) / share.whole(one) for one in compared], own)
-    units, their_units = share.units(of), sum(map(share.units, compared))
+    units, their_units = share.units(work), sum(map(share.units, compared))
     low, high = difference_limits(own, units, theirs, their_units, quantile)
     if abs(own - theirs) < share.margin:
         return None
@@ -146,25 +146,25 @@ def _typical(rates: Sequence[float], own: float) -> float:
     return min(middle, key=lambda rate: abs(rate - own))
 
 
-def _slow(of: ReviewerFigures, team: Team, quantile: float) -> Reason | None:
-    if of.timed < FEWEST or team.median.timed - of.timed < FEWEST:
+def _slow(work: ReviewerFigures, team: Team, quantile: float) -> Reason | None:
+    if work.timed < FEWEST or team.median.timed - work.timed < FEWEST:
         return None
-    share = of.slower / of.timed
-    if share < _SLOW or wilson_limits(share, of.timed, quantile)[0] <= 1 / 2:
+    share = work.slower / work.timed
+    if share < _SLOW or wilson_limits(share, work.timed, quantile)[0] <= 1 / 2:
         return None
     return Reason(
-        f"Takes {_duration(of.median_seconds)} of active time for a decision (median), "
+        f"Takes {_duration(work.median_seconds)} of active time for a decision (median), "
         f"the team {_duration(team.median.seconds)}."
     )
 
 
-def _disagreed(of: ReviewerFigures, quantile: float) -> Reason | None:
-    if of.checked < _FEWEST_CHECKS:
+def _disagreed(work: ReviewerFigures, quantile: float) -> Reason | None:
+    if work.checked < _FEWEST_CHECKS:
         return None
-    wrong = of.checked - of.upheld
-    if wilson_limits(wrong / of.checked, of.checked, quantile)[0] <= _DISAGREED:
+    wrong = work.checked - work.upheld
+    if wilson_limits(wrong / work.checked, work.checked, quantile)[0] <= _DISAGREED:
         return None
-    return Reason(f"Leads did not agree with {wrong:,} of {of.checked:,} spot-checked decisions.")
+    return Reason(f"Leads did not agree with {wrong:,} of {work.checked:,} spot-checked decisions.")
 
 
 def _duration(seconds: float | None) -> str:

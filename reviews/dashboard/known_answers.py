@@ -118,12 +118,12 @@ def accuracies(comparisons: Iterable[Comparison]) -> list[ReviewerAccuracy]:
     found: dict[str, ReviewerAccuracy] = {}
     for one in comparisons:
         reviewer = one.given.reviewer
-        of = found.setdefault(reviewer.username, ReviewerAccuracy(reviewer))
-        of.records += 1
+        accuracy = found.setdefault(reviewer.username, ReviewerAccuracy(reviewer))
+        accuracy.records += 1
         if one.is_same_verdict is not None:
-            of.verdict.add(is_same=one.is_same_verdict)
+            accuracy.verdict.add(is_same=one.is_same_verdict)
         for criterion, is_same in one.criteria.items():
-            of.criteria[criterion].add(is_same=is_same)
+            accuracy.criteria[criterion].add(is_same=is_same)
     return [found[name] for name in sorted(found)]
 
 
@@ -140,14 +140,15 @@ def as_json(check: KnownAnswerCheck) -> dict[str, Any]:
     }
 
 
-def _reviewer_as_json(of: ReviewerAccuracy) -> dict[str, Any]:
+def _reviewer_as_json(accuracy: ReviewerAccuracy) -> dict[str, Any]:
     return {
-        "reviewer": of.reviewer.username,
-        "answers": of.records,
-        "verdicts": of.verdict.answers,
-        "same_verdict": of.verdict.same,
+        "reviewer": accuracy.reviewer.username,
+        "answers": accuracy.records,
+        "verdicts": accuracy.verdict.answers,
+        "same_verdict": accuracy.verdict.same,
         "criteria": [
-            {"criterion": name, "answers": one.answers, "same": one.same} for name, one in of.criteria.items()
+            {"criterion": name, "answers": one.answers, "same": one.same}
+            for name, one in accuracy.criteria.items()
         ],
     }
 

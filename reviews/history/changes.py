@@ -130,13 +130,13 @@ def _texts(name: str, old: Any, new: Any) -> Iterator[ComparedText]:
         for criterion in {**new, **old}:
             title = criterion_title(criterion)
             for part, label in (("score", f"{title}: score"), ("justification", title)):
-                before, after = (_judged(of.get(criterion), part) for of in (old, new))
+                before, after = (_judged(version.get(criterion), part) for version in (old, new))
                 yield ComparedText(label, before, after, name, title)
     elif name == "raw_judge_output":
         yield ComparedText(name, raw_text(old), raw_text(new), name)
     elif name == "task_context":
         for member in {**(old or {}), **(new or {})}:
-            before, after = (_text((of or {}).get(member)) for of in (old, new))
+            before, after = (_text((version or {}).get(member)) for version in (old, new))
             yield ComparedText(member, before, after, name)
     else:
         yield ComparedText(name, _text(old), _text(new), name)

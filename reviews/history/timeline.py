@@ -118,7 +118,7 @@ class _Place(NamedTuple):
 
 class _Row(NamedTuple):
     at: dt.datetime
-    of: AuditEvent | ImportLine | BulkChangeItem
+    stored: AuditEvent | ImportLine | BulkChangeItem
 
 
 def load_page(evaluation: Evaluation, *, reader: User | None = None, after: str = "") -> TimelinePage:
@@ -201,7 +201,7 @@ def _cursor(before: _Place, shown: Iterable[_Row]) -> str:
     """Return the cursor after the rows of a page that starts at `before`."""
     event, file, change = before
     for row in shown:
-        one = row.of
+        one = row.stored
         if isinstance(one, AuditEvent):
             event = one.pk
         elif isinstance(one, ImportLine):
@@ -220,7 +220,7 @@ def _claim_periods(evaluation: Evaluation, shown: list[_Row], before: _Place) ->
     newer = evaluation.events.filter(pk__gte=before.event, action__in=_ENDS).order_by("pk").first()
     end = (newer.at, newer.action) if newer else None
     for row in shown:
-        one = row.of
+        one = row.stored
         if isinstance(one, AuditEvent):
             if _starts_claim(one):
                 found[one.pk] = _claim_period(evaluation, one, end)
@@ -258,9 +258,9 @@ def _entry(
     periods: dict[int, ClaimPeriod],
     lines: LineReader,
 ) -> TimelineEntry:
-    one = row.of
+    one = row.stored
     if isinstance(one, ImportLine):
-        earlier = next((each.of for each in older if isinstance(each.of, ImportLine)), None)
+        earlier = next((each.stored for each in older if isinstance(each.stored, ImportLine)), None)
         return _file_entry(one, earlier, lines)
     if isinstance(one, BulkChangeItem):
         return TimelineEntry(row.at, one.change.actor.name, _bulk_sentence(one))

@@ -265,7 +265,7 @@ def _size(records: CellRecords, is_in: Callable[[Cell], bool]) -> int:
 
 def _verdict_parts(blind: Iterable["_Blind"]) -> Iterator[AccuracyFigures]:
     """Yield the blind figures of the verdict, by part."""
-    return (one for of in blind if of.criterion is None for one in of.parts)
+    return (one for figures in blind if figures.criterion is None for one in figures.parts)
 
 
 def _numbers(blind: Iterable["_Blind"], assisted: Ratings) -> dict[tuple[Basis, Part], int]:

@@ -104,9 +104,13 @@ def load_joint_ratings(scope: JudgeScope) -> dict[str | None, JointRatings]:
     with connection.cursor() as cursor:
         cursor.execute(_LOAD.format(conditions=conditions), parameters | {"strata": [*strata]})
         for criterion, key, verdict, is_sampled, *scores, packed in cursor:
-            of = strata[key]
+            counted = strata[key]
             cell = Cell(
-                of.is_flagged, verdict, of.judge_llm_model, of.judge_prompt_template_path, of.model_id
+                counted.is_flagged,
+                verdict,
+                counted.judge_llm_model,
+                counted.judge_prompt_template_path,
+                counted.model_id,
             )
             judge, human = scores if criterion is None else map(read_score, scores)
             rows[criterion].append((RatingKind(cell, is_sampled, judge, human), bytes(packed)))

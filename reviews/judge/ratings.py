@@ -22,7 +22,7 @@ from reviews.models import Stratum
 
 Basis = Literal["blind", "assisted"]
 # The verdict, the verdict with flag reasons, or all criteria.
-_Of = Literal["verdicts", "families", "criteria"]
+_RatedPart = Literal["verdicts", "families", "criteria"]
 _Place = tuple[int, tuple[str, ...], bool, str, float]
 FloatArray = NDArray[np.float64]
 Keys = NDArray[np.int64]
@@ -52,7 +52,7 @@ _PACKED = """
     string_agg(int8send(evaluation_id), '') AS records
 """
 # The parts of the statement that differ between loads.
-_PARTS: dict[_Of, dict[str, str]] = {
+_PARTS: dict[_RatedPart, dict[str, str]] = {
     "verdicts": {"criteria": "cell.criterion IS NULL", "families": "NULL::text[]"},
     "families": {"criteria": "cell.criterion IS NULL", "families": "families"},
     "criteria": {"criteria": "cell.criterion IS NOT NULL", "families": "NULL::text[]"},
@@ -286,14 +286,16 @@ def load_verdicts(scope: JudgeScope, *, basis: Basis = "blind") -> RatingTable:
 
 def load_tables(scope: JudgeScope, *, basis: Basis = "blind") -> dict[str | None, RatingTable]:
     """Load the same ratings with what their reviewers submitted after the reveal."""
-    verdicts, criteria = (_tables(scope, basis, of) for of in ("verdicts", "criteria"))
+    verdicts, criteria = (_tables(scope, basis, part) for part in ("verdicts", "criteria"))
     return {**verdicts.by_criterion, **criteria.by_criterion}
 
 
-def _update(found: _Tables, records: frozenset[int], scope: JudgeScope, basis: Basis, of: _Of) -> _Tables:
+def _update(
+    found: _Tables, records: frozenset[int], scope: JudgeScope, basis: Basis, part: _RatedPart
+) -> _Tables:
     """Load the ratings of some records again."""
     keys = np.array(sorted(records), dtype=np.int64)
-    loaded = _batches(scope, basis, of, keys.tolist())
+    loaded = _batches(scope, basis, part, keys.tolist())
     tables = {
         criterion: found.by_criterion.get(criterion, _NO_TABLE).replaced(keys, loaded.get(criterion, ()))
         for criterion in {**found.by_criterion, **loaded}
@@ -304,8 +306,8 @@ def _update(found: _Tables, records: frozenset[int], scope: JudgeScope, basis: B
 
 @loads
 @keeps_ratings(_update)
-def _tables(scope: JudgeScope, basis: Basis, of: _Of) -> _Tables:
-    loaded = _batches(scope, basis, of, None)
+def _tables(scope: JudgeScope, basis: Basis, part: _RatedPart) -> _Tables:
+    loaded = _batches(scope, basis, part, None)
     return _in_order({criterion: RatingTable.from_batches(found) for criterion, found in loaded.items()})
 
 
@@ -316,7 +318,7 @@ def _in_order(tables: Mapping[str | None, RatingTable]) -> _Tables:
 
 
 def _batches(
-    scope: JudgeScope, basis: Basis, of: _Of, records: list[int] | None
+    scope: JudgeScope, basis: Basis, part: _RatedPart, records: list[int] | None
 ) -> dict[str | None, list[RatingBatch]]:
     """Load the ratings of some records, or of all (None). Takes two queries."""
     strata = {stratum.pk: stratum for stratum in scope.strata()}
@@ -325,7 +327,7 @@ def _batches(
     cells = _ALL if records is None else _OF_RECORDS
     found: dict[str | None, list[RatingBatch]] = {}
     with connection.cursor() as cursor:
-        cursor.execute(_statement(cells, conditions, of), parameters)
+        cursor.execute(_statement(cells, conditions, part), parameters)
         for criterion, stratum, verdict, is_sampled, judge, human, families, *columns in cursor:
             read = read_verdict if criterion is None else read_score
             cell = _cell(strata[stratum], verdict)
@@ -337,16 +339,22 @@ def _batches(
     return found
 
 
-def _statement(cells: str, conditions: str, of: _Of) -> str:
-    families = _PARTS[of]["families"]
+def _statement(cells: str, conditions: str, part: _RatedPart) -> str:
+    families = _PARTS[part]["families"]
     packed = _PACKED.format(families=families)
     return _LOAD.format(
-        cells=cells.format(packed=packed, conditions=conditions, families=families), **_PARTS[of]
+        cells=cells.format(packed=packed, conditions=conditions, families=families), **_PARTS[part]
     )
 
 
-def _cell(of: Stratum, verdict: str) -> Cell:
-    return Cell(of.is_flagged, verdict, of.judge_llm_model, of.judge_prompt_template_path, of.model_id)
+def _cell(stratum: Stratum, verdict: str) -> Cell:
+    return Cell(
+        stratum.is_flagged,
+        verdict,
+        stratum.judge_llm_model,
+        stratum.judge_prompt_template_path,
+        stratum.model_id,
+    )
 
 
 def rating_columns(batches: Sequence[RatingBatch]) -> Ratings:

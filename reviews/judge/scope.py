@@ -132,7 +132,7 @@ def scope_choices(run: Run) -> ScopeChoices:
         reviewer=OuterRef("pk"), cell__in=[*verdicts.values_list("pk", flat=True)]
     )
     # To find no rating of a person takes reading all ratings, so only people who worked on the run are asked.
-    worked = [of.objects.filter(run=run, reviewer=OuterRef("pk")) for of in (Reveal, Review)]
+    worked = [model.objects.filter(run=run, reviewer=OuterRef("pk")) for model in (Reveal, Review)]
     reviewers = User.objects.filter(Exists(worked[0]) | Exists(worked[1]), Exists(of_person))
     return ScopeChoices(
         tuple(sorted({stratum.judge_llm_model for stratum in strata})),

@@ -55,29 +55,37 @@ def _share(estimate: Estimate, hits: FloatArray, cases: FloatArray) -> Estimate:
     return replace(estimate, value=found.value, low=found.low, high=found.high)
 
 
-def _accuracy(estimate: Estimate, of: Confusion) -> Estimate:
-    return share_of_columns(estimate, of.totals, of.where(lambda judge, human: judge is human), of.columns)
+def _accuracy(estimate: Estimate, counts: Confusion) -> Estimate:
+    return share_of_columns(
+        estimate, counts.totals, counts.where(lambda judge, human: judge is human), counts.columns
+    )
 
 
-def _false_pass(estimate: Estimate, of: Confusion) -> Estimate:
-    wrong = of.where(lambda judge, human: judge.level == "yes" and human.level == "no")
-    return share_of_columns(estimate, of.totals, wrong, of.where(lambda _, human: human.level == "no"))
+def _false_pass(estimate: Estimate, counts: Confusion) -> Estimate:
+    wrong = counts.where(lambda judge, human: judge.level == "yes" and human.level == "no")
+    return share_of_columns(
+        estimate, counts.totals, wrong, counts.where(lambda _, human: human.level == "no")
+    )
 
 
-def _defects_caught(estimate: Estimate, of: Confusion) -> Estimate:
-    caught = of.where(lambda judge, human: judge.level == "no" and human.level == "no")
-    return share_of_columns(estimate, of.totals, caught, of.where(lambda _, human: human.level == "no"))
+def _defects_caught(estimate: Estimate, counts: Confusion) -> Estimate:
+    caught = counts.where(lambda judge, human: judge.level == "no" and human.level == "no")
+    return share_of_columns(
+        estimate, counts.totals, caught, counts.where(lambda _, human: human.level == "no")
+    )
 
 
-def _false_fail(estimate: Estimate, of: Confusion) -> Estimate:
-    wrong = of.where(lambda judge, human: judge.level == "no" and human.level == "yes")
-    return share_of_columns(estimate, of.totals, wrong, of.where(lambda _, human: human.level == "yes"))
+def _false_fail(estimate: Estimate, counts: Confusion) -> Estimate:
+    wrong = counts.where(lambda judge, human: judge.level == "no" and human.level == "yes")
+    return share_of_columns(
+        estimate, counts.totals, wrong, counts.where(lambda _, human: human.level == "yes")
+    )
 
 
-def _leniency(estimate: Estimate, of: Confusion) -> Estimate:
+def _leniency(estimate: Estimate, counts: Confusion) -> Estimate:
     """Return twice a share less one: that of ranked pairs with a milder judge, and half of the equal ones."""
     milder, stricter, equal = (
-        _sums(of.totals, of.where(lambda judge, human: _compare(judge.rank, human.rank) == order))  # noqa: B023
+        _sums(counts.totals, counts.where(lambda judge, human: _compare(judge.rank, human.rank) == order))  # noqa: B023
         for order in (1, -1, 0)
     )
     found = _share(estimate, milder + equal / 2, milder + stricter + equal)

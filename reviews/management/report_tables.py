@@ -80,9 +80,9 @@ def drift_lines(found: Drift) -> Iterator[str]:
     yield f"Pass rate in {found.second!r}: {_share(found.second_rate)}"
     yield f"Shift: {_share(found.shift)} ({found.outcome})"
     yield f"Changed verdicts: {_share(found.changed)}"
-    for of in found.criteria:
-        means = f"mean {of.first_mean:.2f} → {of.second_mean:.2f}"
-        yield f"{_printable(of.title)}: {means}, shift {_number(of.shift)}"
+    for scores in found.criteria:
+        means = f"mean {scores.first_mean:.2f} → {scores.second_mean:.2f}"
+        yield f"{_printable(scores.title)}: {means}, shift {_number(scores.shift)}"
     for one in found.models:
         names = f"{one.second_model} ({found.second}) minus {one.first_model} ({found.first})"
         yield f"{_printable(names)}: {_share(one.raw)}, without the shift {_share(one.adjusted)}"

@@ -51,14 +51,14 @@ def undefined(why: str, n: int = 0) -> Estimate:
     return Estimate(None, None, None, n, why)
 
 
-def wilson(successes: int, n: int, of: str = "records") -> Estimate:
-    """Estimate a proportion from a random sample. `of` names the units in the plural.
+def wilson(successes: int, n: int, units: str = "records") -> Estimate:
+    """Estimate a proportion from a random sample. `units` names them in the plural.
 
     Wilson 1927, Journal of the American Statistical Association 22:209: the score interval, which stays
     within 0 and 1 and has a width for proportions of 0 and 1 too.
     """
     if not n:
-        return undefined(f"There are no {of} to count.")
+        return undefined(f"There are no {units} to count.")
     return Estimate(successes / n, *wilson_limits(successes / n, n), n)
 
 

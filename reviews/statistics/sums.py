@@ -38,8 +38,8 @@ class Places(NamedTuple):
     def tally(self, clusters: Sequence[IntArray], unit: IntArray) -> FloatArray:
         """Return units x size: how often the arrays of each unit have each row."""
         found = np.zeros((int(unit.max(initial=-1)) + 1, self.size))
-        for number, of in zip(unit, clusters, strict=True):
-            found[number] += np.bincount(self.row[of], minlength=self.size)
+        for number, cluster in zip(unit, clusters, strict=True):
+            found[number] += np.bincount(self.row[cluster], minlength=self.size)
         return found
 
 

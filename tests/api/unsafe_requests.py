@@ -68,8 +68,10 @@ class World:
         return answer.json() if answer.content else None
 
 
-def _record(operation: str, body: Any = None, *, of: str = "waiting") -> Callable[[World], tuple[Any, ...]]:
-    return lambda world: (path_of(getattr(world, of), operation), body)
+def _record(
+    operation: str, body: Any = None, *, state: str = "waiting"
+) -> Callable[[World], tuple[Any, ...]]:
+    return lambda world: (path_of(getattr(world, state), operation), body)
 
 
 def _skipped(world: World) -> tuple[Any, ...]:
@@ -276,7 +278,7 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     f"DELETE {_RECORD}/skip": _skipped,
     "DELETE /runs/{run}/skips": lambda world: ("runs/one/skips",) if _skipped(world) else (),
     f"POST {_RECORD}/escalation": _record("escalation", {"note": "Is it 2?"}),
-    f"POST {_RECORD}/reopening": _record("reopening", {"reason": "A typo."}, of="decided"),
+    f"POST {_RECORD}/reopening": _record("reopening", {"reason": "A typo."}, state="decided"),
     f"POST {_RECORD}/adjudication": _reviewed_once,
     "PUT /runs/{run}/drafts/{evaluation_id}": _draft,
     "DELETE /runs/{run}/drafts/{evaluation_id}": lambda world: (_draft(world)[0],),

@@ -72,7 +72,7 @@ def shape_of_schema(schema: dict[str, Any]) -> Any:
 
 def shape_of_type(kind: Any) -> Any:
     """Return the shape of the values of a Python type: objects as dicts, other types by name."""
-    origin, of = get_origin(kind), get_args(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
     found = kind
     if is_dataclass(kind):
         hints = get_type_hints(kind)
@@ -83,11 +83,11 @@ def shape_of_type(kind: Any) -> Any:
             for one in fields(kind)
         }
     elif origin in {Union, types.UnionType}:
-        found = ("optional", *(shape_of_type(one) for one in of if one is not types.NoneType))
+        found = ("optional", *(shape_of_type(one) for one in arguments if one is not types.NoneType))
     elif origin is Literal:
-        found = ("one of", *sorted(of))
+        found = ("one of", *sorted(arguments))
     elif origin in {list, dict}:
-        found = (origin.__name__, shape_of_type(of[-1]))
+        found = (origin.__name__, shape_of_type(arguments[-1]))
     return found
 
 

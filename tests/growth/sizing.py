@@ -116,7 +116,7 @@ def _reviewing(folder: Path) -> None:
         people = [programs.Program(f"reviewer{n}", "reviewer", "review") for n in range(max(CROWDS)[1])]
         for webs, crowd in CROWDS:
             with ThreadPoolExecutor(crowd) as pool:
-                before = [_seconds(of) for of in (sites, folder)]
+                before = [_seconds(measured) for measured in (sites, folder)]
                 end = time.monotonic() + SECONDS_OF_REVIEWING
                 working = [
                     pool.submit(_review, person, sites[number % webs], end)
@@ -126,8 +126,8 @@ def _reviewing(folder: Path) -> None:
                 [(connections,)] = rows(_CONNECTIONS)
                 decided = sum(future.result() for future in working)
             each = [
-                (_seconds(of) - seconds) / decided * 1000
-                for of, seconds in zip((sites, folder), before, strict=True)
+                (_seconds(measured) - seconds) / decided * 1000
+                for measured, seconds in zip((sites, folder), before, strict=True)
             ]
             name = f"{webs} web server(s), {crowd} reviewer(s) without a pause"
             say(name, f"{decided / SECONDS_OF_REVIEWING:.1f}/s, {connections} connections")
@@ -150,25 +150,25 @@ def _decisions(person: Any, site: Any, end: float) -> Iterator[str]:
         yield decided
 
 
-def _processes(of: Any) -> list[psutil.Process]:
+def _processes(measured: Any) -> list[psutil.Process]:
     """Return the processes of some servers, or of the PostgreSQL in a folder."""
-    if isinstance(of, Path):
-        first = [int((of / "postgres" / "postmaster.pid").read_text().split()[0])]
+    if isinstance(measured, Path):
+        first = [int((measured / "postgres" / "postmaster.pid").read_text().split()[0])]
     else:
-        first = [server.process.pid for server in of]
+        first = [server.process.pid for server in measured]
     tops = [psutil.Process(pid) for pid in first]
     return [process for top in tops for process in (top, *top.children(recursive=True))]
 
 
-def _seconds(of: Any) -> float:
+def _seconds(measured: Any) -> float:
     """Return the CPU time of the processes in seconds."""
-    times = [process.cpu_times() for process in _processes(of)]
+    times = [process.cpu_times() for process in _processes(measured)]
     return sum(spent.user + spent.system for spent in times)
 
 
-def _memory(of: Any) -> str:
+def _memory(measured: Any) -> str:
     """Return the memory of the processes. Shared memory counts once."""
-    return f"{sum(process.memory_full_info().pss for process in _processes(of)) / 1e6:.0f} MB"
+    return f"{sum(process.memory_full_info().pss for process in _processes(measured)) / 1e6:.0f} MB"
 
 
 main()

@@ -80,10 +80,10 @@ class Bootstrap:
         models = np.array([model_of[name] for name in sorted(model_of)])
         found = {}
         for model in sorted({*models}):
-            of, rated = models == model, models[self.cell] == model
-            predicted = (self.records * means[:, self.group_of])[:, of].sum(axis=1)
+            drawn, rated = models == model, models[self.cell] == model
+            predicted = (self.records * means[:, self.group_of])[:, drawn].sum(axis=1)
             total = predicted + residuals[:, rated].sum(axis=1)
-            found[f"{model}: pass rate"] = total / self.records[:, of].sum(axis=1)
+            found[f"{model}: pass rate"] = total / self.records[:, drawn].sum(axis=1)
         return found
 
 

@@ -132,12 +132,12 @@ def _flags(exports: Exports) -> Iterator[tuple[str, float]]:
         missed = weights[scored & (judge != human)].sum() / weights[scored].sum()
         yield f"{criterion}: miss rate", missed
     for family in _families(exports.blind):
-        of = np.array([one["is_flagged"] and family in one["flag_families"] for one in exports.blind])
-        precision = weights[of & wrong].sum() / weights[of].sum()
+        chosen = np.array([one["is_flagged"] and family in one["flag_families"] for one in exports.blind])
+        precision = weights[chosen & wrong].sum() / weights[chosen].sum()
         yield f"{family}: precision", precision
-        yield f"{family}: recall", weights[of & wrong].sum() / errors
-        yield f"{family}: ratings", of.sum()
-        yield f"{family}: wrong", (of & wrong).sum()
+        yield f"{family}: recall", weights[chosen & wrong].sum() / errors
+        yield f"{family}: ratings", chosen.sum()
+        yield f"{family}: wrong", (chosen & wrong).sum()
         yield f"{family}: minutes_per_error", _mean_minutes(exports, family) / precision
     yield from _choice(exports, wrong)
 
@@ -184,10 +184,10 @@ def _models(exports: Exports) -> Iterator[tuple[str, float]]:
     for ((one,), first), ((other,), second) in permutations(rates.items(), 2):
         yield f"{one} - {other}: pass rate", first[0] / first[1] - second[0] / second[1]
     for (model,), (passes, records) in rates.items():
-        of = [one["aggregated_score"] for one in exports.records if one["model_id"] == model]
+        chosen = [one["aggregated_score"] for one in exports.records if one["model_id"] == model]
         yield f"{model}: pass rate", min(1.0, max(0.0, passes / records))
-        yield f"{model}: judge's rate", of.count("Pass") / len(of)
-        yield f"{model}: records", len(of)
+        yield f"{model}: judge's rate", chosen.count("Pass") / len(chosen)
+        yield f"{model}: records", len(chosen)
         yield f"{model}: ratings", sum(one["model_id"] == model for one in exports.blind)
 
 
@@ -337,9 +337,9 @@ def _bounds(exports: Exports, missing: Sequence[Line]) -> Iterator[tuple[str, fl
     judge, human = pairs_of(exports.blind, VERDICT)
     low = high = 0.0
     for flag in (True, False):
-        of = np.array([one["is_flagged"] == flag for one in exports.blind])
+        chosen = np.array([one["is_flagged"] == flag for one in exports.blind])
         size = sum(one["records"] for one in exports.population if one["is_flagged"] == flag)
-        right = np.average(judge[of] == human[of], weights=exports.weights[of])
+        right = np.average(judge[chosen] == human[chosen], weights=exports.weights[chosen])
         rated = len({one["evaluation_id"] for one in exports.blind if one["is_flagged"] == flag})
         share = rated / (rated + sum(one["needs_human_review"] == flag for one in missing))
         low += size * share * right

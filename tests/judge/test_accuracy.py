@@ -231,11 +231,11 @@ class TestWholeRun:
         apart, together = (RunFactory.create() for _ in range(2))
         widths = []
         for one, clusters in ((apart, range(200)), (together, tasks)):
-            of = stratum(one, {})
-            count_records(of, "Pass", [*clusters])
+            counted = stratum(one, {})
+            count_records(counted, "Pass", [*clusters])
             RunCount.objects.create(run=one, status="Needs Review", evaluations=200)
-            rated(of, ana, "Pass", "Fail", 100, clusters=[*clusters][:100])
-            rated(of, ana, "Pass", "Pass", 100, clusters=[*clusters][100:])
+            rated(counted, ana, "Pass", "Fail", 100, clusters=[*clusters][:100])
+            rated(counted, ana, "Pass", "Pass", 100, clusters=[*clusters][100:])
             accuracy = compare_with_humans(JudgeScope(one)).overall[0].accuracy
             assert accuracy.low is not None
             assert accuracy.high is not None
@@ -243,10 +243,10 @@ class TestWholeRun:
         assert 1.8 < widths[1] / widths[0] < 2.6
 
     def test_assisted_ratings_do_not_change_the_blind_figures(self, run: Run, ana: User) -> None:
-        of = stratum(run, {"Pass": 100})
-        rated(of, ana, "Pass", "Fail", 20)
+        counted = stratum(run, {"Pass": 100})
+        rated(counted, ana, "Pass", "Fail", 20)
         before = compare_with_humans(JudgeScope(run)).headline
-        rated(of, ana, "Pass", "Pass", 50, is_blind=False)
+        rated(counted, ana, "Pass", "Pass", 50, is_blind=False)
         after = compare_with_humans(JudgeScope(run)).headline
         assert before
         assert after
@@ -366,8 +366,8 @@ def test_weighted_kappa_uses_distances_of_numeric_scores(run: Run, ana: User) ->
 
 def test_criterion_that_some_records_lack_has_the_weight_of_its_part(run: Run, ana: User) -> None:
     flagged, other = stratum(run, {"Pass": 40}), stratum(run, {"Pass": 100}, is_flagged=False)
-    for of in (flagged, other):
-        rated(of, ana, "Pass", "Pass", 20)
+    for counted in (flagged, other):
+        rated(counted, ana, "Pass", "Pass", 20)
     rated(flagged, ana, '"Yes"', '"No"', 20, criterion=CLARITY, verdict="Pass")
     rated(other, ana, '"Yes"', '"Yes"', 4, criterion=CLARITY, verdict="Pass")
     found = compare_with_humans(JudgeScope(run)).find(CLARITY, "blind", "run")

@@ -317,7 +317,7 @@ class TestParts:
                 records = judged(run, [verdict] * 12, judge_llm_model=judge)
                 rate(records, ana, ["Pass"] * 12)
         found = compare_runs(first, second)
-        assert [(part.of, part.name, part.found.difference.value) for part in found.parts] == [
+        assert [(part.kind, part.name, part.found.difference.value) for part in found.parts] == [
             ("Judge", "judge-1", 1),
             ("Judge", "judge-2", 0),
         ]

@@ -52,13 +52,13 @@ def _is_shown(setting: Setting, random: np.random.Generator) -> bool:
     difficulty = np.sqrt(setting.likeness) * random.normal(size=setting.tasks)[task]
     difficulty += np.sqrt(1 - setting.likeness) * random.normal(size=len(flag))
     wrong = np.zeros(len(flag), dtype=np.bool_)
-    for of, count in enumerate((errors[1], errors[0] - errors[1])):
-        records = np.flatnonzero(flag == of)
+    for kind, count in enumerate((errors[1], errors[0] - errors[1])):
+        records = np.flatnonzero(flag == kind)
         wrong[records[np.argsort(-difficulty[records])[: round(count)]]] = True
     probability = np.array(setting.rated)[flag]
     rated = random.random(len(flag)) < probability
     population = Population(
-        [("unflagged", "Pass"), ("flagged", "Pass")], sizes, [task[flag == of] for of in range(2)]
+        [("unflagged", "Pass"), ("flagged", "Pass")], sizes, [task[flag == kind] for kind in range(2)]
     )
     sample = Sample(flag[rated], task[rated], 1 / probability[rated])
     values = np.column_stack([wrong[rated], np.ones(int(rated.sum()))])

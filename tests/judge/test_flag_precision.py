@@ -33,11 +33,11 @@ def flagged(run: Run, **families: int) -> Stratum:
 
 
 def given(
-    of: Stratum, reviewer: User, family: str, *, wrong: int, ratings: int, is_blind: bool = True
+    counted: Stratum, reviewer: User, family: str, *, wrong: int, ratings: int, is_blind: bool = True
 ) -> None:
     """Rate records with a flag reason."""
     for human, count in (("Fail", wrong), ("Pass", ratings - wrong)):
-        made = rated(of, reviewer, "Pass", human, count, is_blind=is_blind)
+        made = rated(counted, reviewer, "Pass", human, count, is_blind=is_blind)
         type(made[0]).objects.filter(pk__in=[one.pk for one in made]).update(
             families=[family]
         ) if made else None
@@ -90,9 +90,9 @@ class TestFlagReason:
         assert family.time.timed == 1
 
     def test_recall_is_the_share_of_all_errors_on_records_with_the_reason(self, run: Run, ana: User) -> None:
-        of = flagged(run, parsing=100, verifier=100)
-        given(of, ana, "parsing", wrong=10, ratings=50)
-        given(of, ana, "verifier", wrong=30, ratings=50)
+        counted = flagged(run, parsing=100, verifier=100)
+        given(counted, ana, "parsing", wrong=10, ratings=50)
+        given(counted, ana, "verifier", wrong=30, ratings=50)
         assert [one.recall.value for one in measured(run).families] == [
             pytest.approx(0.25),
             pytest.approx(0.75),
@@ -162,11 +162,11 @@ class TestFlagChoice:
     @pytest.fixture
     def rated_run(self, run: Run, ana: User) -> Run:
         """Create 200 flagged records of a useless reason, 100 of a useful one, and 700 others."""
-        of = flagged(run, useless=200, useful=100)
-        given(of, ana, "useless", wrong=2, ratings=150)
-        given(of, ana, "useful", wrong=60, ratings=90)
-        given(of, ana, "useless", wrong=0, ratings=20, is_blind=False)
-        given(of, ana, "useful", wrong=9, ratings=10, is_blind=False)
+        counted = flagged(run, useless=200, useful=100)
+        given(counted, ana, "useless", wrong=2, ratings=150)
+        given(counted, ana, "useful", wrong=60, ratings=90)
+        given(counted, ana, "useless", wrong=0, ratings=20, is_blind=False)
+        given(counted, ana, "useful", wrong=9, ratings=10, is_blind=False)
         others = stratum(run, {"Pass": 700}, is_flagged=False)
         rated(others, ana, "Pass", "Fail", 6)
         rated(others, ana, "Pass", "Pass", 294)
@@ -204,8 +204,8 @@ class TestFlagChoice:
         )
 
     def test_records_flagged_without_a_reason_stay_flagged(self, rated_run: Run, ana: User) -> None:
-        of = Stratum.objects.get(run=rated_run, is_flagged=True)
-        Rating.objects.filter(pk=rated(of, ana, "Pass", "Fail", 1)[0].pk).update(families=[])
+        counted = Stratum.objects.get(run=rated_run, is_flagged=True)
+        Rating.objects.filter(pk=rated(counted, ana, "Pass", "Fail", 1)[0].pk).update(families=[])
         start = self.chosen(rated_run, 0.06).steps[0]
         assert start.error_rate.value == pytest.approx(0.02)
         assert (start.error_rate.n, start.flagged) == (300, 300)

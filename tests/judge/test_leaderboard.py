@@ -97,9 +97,9 @@ class TestRankedModel:
 class TestOrder:
     def test_models_are_ordered_by_estimate_with_their_possible_ranks(self, run: Run, ana: User) -> None:
         for name, passes in (("o1", 20), ("o3", 95), ("o4", 93)):
-            of = stratum(run, {"Pass": 100}, model_id=name)
-            rated(of, ana, "Pass", "Pass", passes)
-            rated(of, ana, "Pass", "Fail", 100 - passes)
+            counted = stratum(run, {"Pass": 100}, model_id=name)
+            rated(counted, ana, "Pass", "Pass", passes)
+            rated(counted, ana, "Pass", "Fail", 100 - passes)
         stratum(run, {"Fail": 10}, model_id="gpt-4o")
         found = board(run).models
         assert [(one.name, one.best_rank, one.worst_rank, one.judge_rank) for one in found] == [
@@ -113,7 +113,7 @@ class TestOrder:
 class TestRankingDisagreements:
     def judged(self, run: Run, reviewer: User, name: str, *, judged: int, passed: int, records: int) -> None:
         """Create a model with these pass rates by the judge and by humans."""
-        of = stratum(run, {"Pass": judged, "Fail": records - judged}, model_id=name)
+        counted = stratum(run, {"Pass": judged, "Fail": records - judged}, model_id=name)
         right = min(judged, passed)
         for judge, human, reviews in (
             ("Pass", "Pass", right),
@@ -121,7 +121,7 @@ class TestRankingDisagreements:
             ("Fail", "Pass", passed - right),
             ("Fail", "Fail", records - judged - passed + right),
         ):
-            rated(of, reviewer, judge, human, reviews)
+            rated(counted, reviewer, judge, human, reviews)
 
     def test_ranking_disagreement_beyond_chance_is_significant(self, run: Run, ana: User) -> None:
         self.judged(run, ana, "o1", judged=160, passed=60, records=200)

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.django_db
 def run(ana: User) -> Run:
     run = RunFactory.create(rubric=rubric_data("Clarity"), blind_share=0.5)
     for is_flagged in (True, False):
-        of = stratum(run, {"Pass": 100}, is_flagged=is_flagged)
-        rated(of, ana, "Pass", "Pass", 30, is_sampled=not is_flagged)
-        rated(of, ana, "Pass", "Fail", 10, is_sampled=not is_flagged)
+        counted = stratum(run, {"Pass": 100}, is_flagged=is_flagged)
+        rated(counted, ana, "Pass", "Pass", 30, is_sampled=not is_flagged)
+        rated(counted, ana, "Pass", "Fail", 10, is_sampled=not is_flagged)
     return run
 
 

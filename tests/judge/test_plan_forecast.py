@@ -36,7 +36,7 @@ def simulated_records(rng: Random, tasks: int, models: int, spread: float) -> di
 
 def rated_run(records: dict[Cell, list[Record]], ratings: dict[Cell, int]) -> RatedRun:
     """Return the run with the first records of each cell rated."""
-    clusters = tuple(np.array([task for task, _ in of], dtype=np.int32) for of in records.values())
+    clusters = tuple(np.array([task for task, _ in rated], dtype=np.int32) for rated in records.values())
     rows = []
     for cell, number in ratings.items():
         other = "Fail" if cell.verdict == "Pass" else "Pass"

@@ -37,10 +37,12 @@ def part(plan: JudgePlan, name: str) -> planning.PlannedPart:
     return next(one for one in plan.parts if one.name == name)
 
 
-def rate(of: Any, reviewer: User, *, right: int, wrong: int, verdict: str = "Pass", **values: Any) -> None:
+def rate(
+    counted: Any, reviewer: User, *, right: int, wrong: int, verdict: str = "Pass", **values: Any
+) -> None:
     other = "Fail" if verdict == "Pass" else "Pass"
-    rated(of, reviewer, verdict, verdict, right, **values)
-    rated(of, reviewer, verdict, other, wrong, **values)
+    rated(counted, reviewer, verdict, verdict, right, **values)
+    rated(counted, reviewer, verdict, other, wrong, **values)
 
 
 class TestPlan:
@@ -83,16 +85,16 @@ class TestPlan:
         assert 3 * found["Fail"] < found["Pass"]
 
     def test_planned_reviews_reach_the_target(self, run: Run, ana: User) -> None:
-        of = stratum(run, {"Pass": 20_000})
-        rate(of, ana, right=60, wrong=40)
+        counted = stratum(run, {"Pass": 20_000})
+        rate(counted, ana, right=60, wrong=40)
         more = plan_reviews(run, 0.04).more
-        rate(of, ana, right=round(more * 0.6), wrong=more - round(more * 0.6))
+        rate(counted, ana, right=round(more * 0.6), wrong=more - round(more * 0.6))
         after = part(plan_reviews(run, 0.04), "run")
         assert after.half_width == pytest.approx(0.04, abs=0.003)
 
     def test_records_reviewed_with_the_judges_scores_cannot_be_planned(self, run: Run, ana: User) -> None:
-        of = stratum(run, {"Pass": 300})
-        rated(of, ana, "Pass", "Pass", 250, is_blind=False)
+        counted = stratum(run, {"Pass": 300})
+        rated(counted, ana, "Pass", "Pass", 250, is_blind=False)
         found = plan_reviews(run, 0.05)
         assert found.more == 50
         assert not part(found, "run").is_reachable
@@ -102,8 +104,8 @@ class TestPlan:
 
     def test_reviews_of_all_other_records_never_widen_the_interval(self, run: Run, ana: User) -> None:
         """With few reviews, the assumed design effect may be larger than the real one."""
-        of = stratum(run, {"Pass": 29})
-        rate(of, ana, right=14, wrong=13)
+        counted = stratum(run, {"Pass": 29})
+        rate(counted, ana, right=14, wrong=13)
         whole = part(plan_reviews(run, 0.02), "run")
         assert whole.half_width is not None
         assert whole.best_half_width == whole.half_width

@@ -165,13 +165,13 @@ def assert_ranked(found: dict[str, Published], rates: dict[str, Values], tasks: 
         above = len(values) - found[f"{model}: worst rank"].value
         below = found[f"{model}: best rank"].value - 1
         for number, is_behind in ((above, True), (below, False)):
-            of = [
+            chosen = [
                 p
                 for pair, p in tests.items()
                 if name in pair and is_other_behind(name, pair, values) == is_behind
             ]
-            clear, possible = (sum(p < limit for p in of) for limit in (0.01, 0.2))
-            assert clear <= number <= possible, (name, rate, of)
+            clear, possible = (sum(p < limit for p in chosen) for limit in (0.01, 0.2))
+            assert clear <= number <= possible, (name, rate, chosen)
 
 
 def is_other_behind(name: str, pair: tuple[str, str], values: dict[str, float]) -> bool:

@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace, folder: Path) -> list[str]:
     site, test = import_module("tests.load.site"), import_module(module)
     begin = time.monotonic()
     chosen = (options.records, options.reviewers, options.kills)
-    numbers = [of if given is None else given for given, of in zip(chosen, usual, strict=True)]
+    numbers = [default if given is None else given for given, default in zip(chosen, usual, strict=True)]
     with embedded.running(data_dir):
         with site.running(data_dir) as running:
             load = test.Load(running, folder, test.Options(*numbers, options.pause, options.seed))

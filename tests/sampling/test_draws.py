@@ -62,9 +62,9 @@ def set_share(run: Run, share: float) -> DrawResult:
     return draws.draw_sample(run_id=run.pk)
 
 
-def rate(run: Run, reviewer: User, part: float, **of: str) -> None:
+def rate(run: Run, reviewer: User, part: float, **columns: str) -> None:
     """Score a part of the sampled records blind that nobody has scored."""
-    waiting = run.evaluations.filter(is_sampled=True, blind_scores=None, **of).select_related("run")
+    waiting = run.evaluations.filter(is_sampled=True, blind_scores=None, **columns).select_related("run")
     for one in waiting.order_by("pk")[: round(part * waiting.count())]:
         lock_in_scores(one, reviewer, {"Clarity": "No"})
 

@@ -194,13 +194,13 @@ class TestResponse:
 
     def test_response_is_equal_for_the_same_task_model_and_json(self) -> None:
         one, other = {"final_answer": "54", "steps": ["a"]}, {"steps": ["a"], "final_answer": "54"}
-        of = {"task_id": 1, "model_id": "o1"}
+        columns = {"task_id": 1, "model_id": "o1"}
         first, second, task, model, text = self.responses(
-            line("a", **of, structured_model_response=one),
-            line("b", **of, structured_model_response=other, judge_llm_model="another"),
-            line("c", **of | {"task_id": 2}, structured_model_response=one),
-            line("d", **of | {"model_id": "o3"}, structured_model_response=one),
-            line("e", **of, structured_model_response=one | {"final_answer": "55"}),
+            line("a", **columns, structured_model_response=one),
+            line("b", **columns, structured_model_response=other, judge_llm_model="another"),
+            line("c", **columns | {"task_id": 2}, structured_model_response=one),
+            line("d", **columns | {"model_id": "o3"}, structured_model_response=one),
+            line("e", **columns, structured_model_response=one | {"final_answer": "55"}),
         )
         assert first == second
         assert len({first, task, model, text}) == 4

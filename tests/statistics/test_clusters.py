@@ -102,9 +102,9 @@ class TestRatings:
         cluster, weight = rng.integers(0, 9, 50), rng.uniform(1, 2, 50)
         population = Population([("0",), ("1",)], np.array([90, 60]), [np.arange(90), np.arange(60)])
         kinds = np.repeat(np.arange(5), counts)
-        for of in (None, population):
+        for records in (None, population):
             found, expected = (
-                cluster_totals(sample, rows, of, [0, 1])
+                cluster_totals(sample, rows, records, [0, 1])
                 for sample, rows in (
                     (Sample(cell, cluster, weight, counts), values),
                     (Sample(cell[kinds], cluster, weight), values[kinds]),

@@ -25,10 +25,10 @@ def responses(*verdicts: tuple[int, int]) -> Responses:
     return Responses(np.arange(len(verdicts)), one_hot[first], one_hot[second], flags)
 
 
-def ratings(of: Responses, *rated: tuple[int, int], side: int = 0) -> PairedRatings:
+def ratings(answered: Responses, *rated: tuple[int, int], side: int = 0) -> PairedRatings:
     """Ratings of responses, given as place and human verdict."""
     place, human = np.array(rated, dtype=np.int64).reshape(-1, 2).T
-    right = np.column_stack([of.first[place, human], of.second[place, human]]).astype(float)
+    right = np.column_stack([answered.first[place, human], answered.second[place, human]]).astype(float)
     ones = np.ones(len(place))
     return PairedRatings(place, np.full(len(place), 2 * side + 1), ones, ones.astype(np.int64), right)
 
@@ -51,9 +51,9 @@ def test_response_that_both_runs_can_rate_does_not_count_twice() -> None:
 
 
 def test_weight_is_the_inverse_of_the_expected_number_of_ratings() -> None:
-    of = responses(*[(FAIL, PASS)] * 4)
-    first = ratings(of, (0, PASS), (1, PASS), (2, PASS))
-    second = ratings(of, (0, PASS), side=1)
+    answered = responses(*[(FAIL, PASS)] * 4)
+    first = ratings(answered, (0, PASS), (1, PASS), (2, PASS))
+    second = ratings(answered, (0, PASS), side=1)
     both = PairedRatings(
         *(
             np.concatenate([getattr(first, name), getattr(second, name)])
@@ -61,40 +61,40 @@ def test_weight_is_the_inverse_of_the_expected_number_of_ratings() -> None:
         )
     )
     # Three of four records of the first judge are rated, and one of four of the second.
-    assert response_weights(of, both) == pytest.approx([1 / (3 / 4 + 1 / 4)] * 4)
+    assert response_weights(answered, both) == pytest.approx([1 / (3 / 4 + 1 / 4)] * 4)
 
 
 class TestDifference:
     def test_equal_verdicts_need_no_ratings(self) -> None:
-        of = responses(*[(PASS, PASS)] * 80, *[(FAIL, PASS)] * 20)
-        few = compare_verdicts(of, ratings(of, *[(place, PASS) for place in range(80, 100)]))
+        answered = responses(*[(PASS, PASS)] * 80, *[(FAIL, PASS)] * 20)
+        few = compare_verdicts(answered, ratings(answered, *[(place, PASS) for place in range(80, 100)]))
         assert (few.responses, few.different, few.unknown) == (100, 20, 0)
         assert few.difference.difference.value == pytest.approx(0.2)
         assert _width(few) < 0.25
 
     def test_differing_responses_without_ratings_widen_the_interval(self) -> None:
-        of = responses(*[(PASS, PASS)] * 80, *[(FAIL, PASS)] * 20)
-        found = compare_verdicts(of, ratings(of, *[(place, PASS) for place in range(40)]))
+        answered = responses(*[(PASS, PASS)] * 80, *[(FAIL, PASS)] * 20)
+        found = compare_verdicts(answered, ratings(answered, *[(place, PASS) for place in range(40)]))
         assert found.unknown == 20
         assert found.difference.difference.value == 0
         assert 0.4 < _width(found) < 0.7
         assert found.difference.p == 1
 
     def test_judges_that_never_differ_have_an_interval_with_a_width(self) -> None:
-        of = responses(*[(PASS, PASS)] * 30)
-        found = compare_verdicts(of, ratings(of, *[(place, PASS) for place in range(30)]))
+        answered = responses(*[(PASS, PASS)] * 30)
+        found = compare_verdicts(answered, ratings(answered, *[(place, PASS) for place in range(30)]))
         assert found.difference.difference.value == 0
         assert 0 < _width(found) < 0.3
 
     def test_few_equal_ratings_leave_doubt(self) -> None:
-        of = responses(*[(FAIL, PASS)] * 30)
-        found = compare_verdicts(of, ratings(of, *[(place, PASS) for place in range(3)]))
+        answered = responses(*[(FAIL, PASS)] * 30)
+        found = compare_verdicts(answered, ratings(answered, *[(place, PASS) for place in range(3)]))
         assert found.difference.difference.value == 1
         assert _width(found) > 0.5
 
     def test_without_ratings_it_is_undefined(self) -> None:
-        of = responses((PASS, FAIL))
-        assert compare_verdicts(of, ratings(of)).difference.difference.value is None
+        answered = responses((PASS, FAIL))
+        assert compare_verdicts(answered, ratings(answered)).difference.difference.value is None
 
 
 def _width(found: PairedEstimate) -> float:

@@ -31,14 +31,14 @@ def stratum(run: Run, verdicts: Verdicts, *, is_flagged: bool = True, **names: s
     return made
 
 
-def count_records(of: Stratum, verdict: str, clusters: Sequence[int]) -> None:
+def count_records(counted: Stratum, verdict: str, clusters: Sequence[int]) -> None:
     """Count records of a stratum, given by their clusters."""
     packed = b"".join((number - CLUSTERS // 2).to_bytes(2, signed=True) for number in clusters)
-    StratumCount.objects.create(stratum=of, verdict=verdict, evaluations=len(clusters), clusters=packed)
+    StratumCount.objects.create(stratum=counted, verdict=verdict, evaluations=len(clusters), clusters=packed)
 
 
 def rated(
-    of: Stratum,
+    counted: Stratum,
     reviewer: User,
     judge: str | None,
     human: str | None,
@@ -59,18 +59,18 @@ def rated(
     """
     said = (judge or "" if criterion is None else "") if verdict is None else verdict
     cell, _ = RatingCell.objects.get_or_create(
-        stratum=of,
+        stratum=counted,
         criterion=criterion,
         verdict=said,
         is_blind=is_blind,
-        is_sampled=not of.is_flagged if is_sampled is None else is_sampled,
+        is_sampled=not counted.is_flagged if is_sampled is None else is_sampled,
         judge=judge,
         human=human,
     )
     # A record of another run: those of this run are the ones that `stratum` counted.
-    record = EvaluationFactory.create(needs_human_review=of.is_flagged)
-    Reveal.objects.create(run=of.run, evaluation=record, reviewer=reviewer, how=Reveal.How.LOCKED_IN)
-    numbers = clusters or _unrated_clusters(of, said, criterion, ratings)
+    record = EvaluationFactory.create(needs_human_review=counted.is_flagged)
+    Reveal.objects.create(run=counted.run, evaluation=record, reviewer=reviewer, how=Reveal.How.LOCKED_IN)
+    numbers = clusters or _unrated_clusters(counted, said, criterion, ratings)
     return Rating.objects.bulk_create(
         Rating(
             cell=cell,
@@ -86,13 +86,15 @@ def rated(
     )
 
 
-def _unrated_clusters(of: Stratum, verdict: str, criterion: str | None, ratings: int) -> list[int]:
+def _unrated_clusters(counted: Stratum, verdict: str, criterion: str | None, ratings: int) -> list[int]:
     """Return clusters of records of the stratum that no rating of the criterion has."""
-    packed = b"".join(bytes(one.clusters) for one in StratumCount.objects.filter(stratum=of, verdict=verdict))
+    packed = b"".join(
+        bytes(one.clusters) for one in StratumCount.objects.filter(stratum=counted, verdict=verdict)
+    )
     known = [
         int.from_bytes(packed[at : at + 2], signed=True) + CLUSTERS // 2 for at in range(0, len(packed), 2)
     ]
-    used = Rating.objects.filter(cell__stratum=of, cell__criterion=criterion)
+    used = Rating.objects.filter(cell__stratum=counted, cell__criterion=criterion)
     taken = set(used.values_list("cluster", flat=True))
     free = [number for number in known if number not in taken]
     return free[:ratings] + [next(_next_cluster) % CLUSTERS for _ in range(ratings - len(free))]

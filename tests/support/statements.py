@@ -54,10 +54,10 @@ def _collect(trace: str, found: Statements) -> None:
         if kind == "Parse" and (parsed := _PARSE.match(message)):
             name, statement = parsed.groups()
             texts[name] = statement
-            of = found.parsed
+            kept = found.parsed
         else:
             bound = _BIND.match(message) if kind == "Bind" else None
             statement = texts.get(bound[1], message) if bound else message.strip().strip('"')
-            of = found.transactions if statement.startswith(_TRANSACTION) else found.sent
+            kept = found.transactions if statement.startswith(_TRANSACTION) else found.sent
         if _OF_TESTS not in statement:
-            of.append(statement)
+            kept.append(statement)

@@ -114,4 +114,4 @@ def test_denied_action_shows_the_sentence_of_the_page(
     column = ("ana", "bo", "lea").index(who)
     for state, refused in REFUSED.items():
         places = [reverse(name, args=[records[state].pk]) for name in ("evaluation", "record-history")]
-        assert [check_offers(client, place) for place in places] == [of[column] for of in refused], state
+        assert [check_offers(client, place) for place in places] == [row[column] for row in refused], state

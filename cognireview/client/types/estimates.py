@@ -69,6 +69,6 @@ class Metrics:
 class Change:
     """Something that differs between two runs."""
 
-    of: str
+    kind: str
     first: str
     second: str

@@ -86,7 +86,7 @@ class CriterionComparison:
 class ComparedPart:
     """The comparison for the records of one judge, or of one prompt."""
 
-    of: str
+    kind: str
     name: str
     n: int
     outcome: Literal["better", "worse", "not shown"]

@@ -74,8 +74,8 @@ def measure_score_shifts(first: Run, second: Run, anchors: Anchors) -> tuple[Sco
     scores = _load_scores(records, amounts)
     return tuple(
         shift
-        for criterion, of in amounts.items()
-        if (shift := _measure(criterion, of, scores.get(criterion, {}), chosen))
+        for criterion, read in amounts.items()
+        if (shift := _measure(criterion, read, scores.get(criterion, {}), chosen))
     )
 
 
@@ -85,34 +85,34 @@ def _shared_scales(first: Run, second: Run) -> Iterator[tuple[str, _Amounts]]:
     values = RunFacet.objects.filter(run__in=[first, second], name="score").values_list("value", flat=True)
     found = [*values.distinct()]
     for name in names:
-        of = before.scale_of(name)
-        if of == after.scale_of(name) and not isinstance(of, PairwiseScale):
-            numbers = {facet_key("score", value): _amount(of, name, value) for value in found}
+        scale = before.scale_of(name)
+        if scale == after.scale_of(name) and not isinstance(scale, PairwiseScale):
+            numbers = {facet_key("score", value): _amount(scale, name, value) for value in found}
             known = {key: number for key, number in numbers.items() if number is not None}
-            lowest, highest = _limits(of)
+            lowest, highest = _limits(scale)
             if highest > lowest:
                 yield name, _Amounts(known, lowest, highest)
 
 
-def _amount(of: Scale, criterion: str, value: str) -> float | None:
+def _amount(scale: Scale, criterion: str, value: str) -> float | None:
     """Return the number of a score, from the value of its facet; None if it is of another criterion."""
     text = value.removeprefix(f"{criterion}=")
     if text == value:
         return None
-    listed = next((score for score in of.buttons if format_score(score).lower() == text.lower()), text)
-    return of.amount(listed)
+    listed = next((score for score in scale.buttons if format_score(score).lower() == text.lower()), text)
+    return scale.amount(listed)
 
 
-def _limits(of: Scale) -> tuple[float, float]:
-    if isinstance(of, RangeScale):
-        return of.minimum, of.maximum
-    amounts = [amount for score in of.buttons if (amount := of.amount(score)) is not None]
+def _limits(scale: Scale) -> tuple[float, float]:
+    if isinstance(scale, RangeScale):
+        return scale.minimum, scale.maximum
+    amounts = [amount for score in scale.buttons if (amount := scale.amount(score)) is not None]
     return min(amounts, default=0.0), max(amounts, default=0.0)
 
 
 def _load_scores(records: list[int], amounts: dict[str, _Amounts]) -> dict[str, dict[int, float]]:
     """Return the numbers of the scores of records, by criterion and record."""
-    criterion_of = {key: criterion for criterion, of in amounts.items() for key in of.of_key}
+    criterion_of = {key: criterion for criterion, read in amounts.items() for key in read.of_key}
     found: dict[str, dict[int, float]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_SCORES, {"records": records, "keys": [*criterion_of]})
@@ -122,19 +122,19 @@ def _load_scores(records: list[int], amounts: dict[str, _Amounts]) -> dict[str, 
     return found
 
 
-def _measure(criterion: str, of: _Amounts, scores: dict[int, float], anchors: Anchors) -> ScoreShift | None:
+def _measure(criterion: str, read: _Amounts, scores: dict[int, float], anchors: Anchors) -> ScoreShift | None:
     sides = [_scores_of(scores, keys.tolist()) for keys in (anchors.first, anchors.second)]
     both = ~np.isnan(sides[0]) & ~np.isnan(sides[1])
     if not both.any():
         return None
     kept = anchors.keep(both)
-    reach = of.highest - of.lowest
-    shares = [(side[both] - of.lowest) / reach for side in sides]
+    reach = read.highest - read.lowest
+    shares = [(side[both] - read.lowest) / reach for side in sides]
     sample = Sample(np.zeros(len(kept), dtype=np.int32), kept.cluster, kept.weight)
     compared = difference(
         cluster_totals(sample, np.column_stack([*shares, np.ones(len(kept))])), (1, 2), (0, 2)
     )
-    means = [float(of.lowest + reach * np.average(side, weights=kept.weight)) for side in shares]
+    means = [float(read.lowest + reach * np.average(side, weights=kept.weight)) for side in shares]
     return ScoreShift(criterion, len(kept), means[0], means[1], scale(compared.difference, reach), compared.p)
 
 

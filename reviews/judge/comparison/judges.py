@@ -12,13 +12,13 @@ class Change(NamedTuple):
     """Something that differs between two judges or runs."""
 
     #: Judge, prompt or rubric.
-    of: str
+    kind: str
     first: str
     second: str
 
     @property
     def sentence(self) -> str:
-        return f"{self.of}: {self.first} → {self.second}."
+        return f"{self.kind}: {self.first} → {self.second}."
 
 
 class JudgeAndPrompt(NamedTuple):
@@ -59,13 +59,13 @@ def load_run_judges(runs: Collection[Run]) -> dict[int, RunJudges]:
 
 def changes_between(before: RunJudges, after: RunJudges) -> Iterator[Change]:
     """Yield what differs: the judge, the prompt, the rubric."""
-    for of, first, second in (
+    for kind, first, second in (
         ("Judge", before.judges, after.judges),
         ("Prompt", before.templates, after.templates),
         ("Rubric", before.rubric.names, after.rubric.names),
     ):
         if first != second:
-            yield Change(of, ", ".join(first) or "none", ", ".join(second) or "none")
+            yield Change(kind, ", ".join(first) or "none", ", ".join(second) or "none")
     if before.rubric.names == after.rubric.names and _scoring(before.rubric) != _scoring(after.rubric):
         yield Change("Rubric", "other scales or verdict rule", "changed scales or verdict rule")
 

@@ -132,13 +132,13 @@ class PairedPart(NamedTuple):
     """The comparison of two runs for the records of one judge, or of one prompt."""
 
     #: Judge or prompt.
-    of: str
+    kind: str
     name: str
     found: PairedComparison
 
     def as_json(self) -> dict[str, Any]:
         names = ("outcome", "first_accuracy", "second_accuracy", "difference", "responses")
-        return {"of": self.of, "name": self.name, "n": self.found.n} | members(self.found, *names)
+        return {"kind": self.kind, "name": self.name, "n": self.found.n} | members(self.found, *names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +234,7 @@ def _compare_parts(
 ) -> Iterator[PairedPart]:
     """Compare the records of each judge, and of each prompt, that both runs have, if these are several."""
     without_scores = _Judges(judges.names, judges.runs, (), Limits(scores=0), judges.is_sample)
-    for of, place in (("Judge", 0), ("Prompt", 1)):
+    for kind, place in (("Judge", 0), ("Prompt", 1)):
         shared = sorted({one[place] for one in names[0]} & {one[place] for one in names[1]})
         for name in shared[:_MOST_PARTS] if len(shared) > 1 else ():
             first, second = (
@@ -243,7 +243,7 @@ def _compare_parts(
             )
             found = matches.match(first, second, ratings)
             if len(found.sides[0]):
-                yield PairedPart(of, name, _compare(without_scores, found, 0))
+                yield PairedPart(kind, name, _compare(without_scores, found, 0))
 
 
 @read_from_replica

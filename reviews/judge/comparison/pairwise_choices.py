@@ -119,12 +119,12 @@ def _score_keys(scope: JudgeScope, rubric: Rubric) -> dict[int, tuple[str, bool,
     found: dict[int, tuple[str, bool, Position]] = {}
     for value in values:
         for name in rubric.names:
-            of = rubric.scale_of(name)
+            scale = rubric.scale_of(name)
             text = value.removeprefix(f"{name}=")
-            if text == value or not isinstance(of, PairwiseScale):
+            if text == value or not isinstance(scale, PairwiseScale):
                 continue
-            words = {format_score(score).lower(): score for score in of.buttons}
-            position = position_of(of, words.get(text.lower()))
+            words = {format_score(score).lower(): score for score in scale.buttons}
+            position = position_of(scale, words.get(text.lower()))
             if position:
                 is_swapped = name in swapped
                 shown = _OTHER[position] if is_swapped else position
@@ -132,11 +132,11 @@ def _score_keys(scope: JudgeScope, rubric: Rubric) -> dict[int, tuple[str, bool,
     return found
 
 
-def position_of(of: PairwiseScale, score: Any) -> Position | None:
+def position_of(scale: PairwiseScale, score: Any) -> Position | None:
     """Return the position of the response that a score chooses, in the order of the record."""
     labels: dict[str, Position] = {"A": "first", "B": "second", "Tie": "neither", "Both bad": "neither"}
-    fitted = of.fit(score)
-    return None if fitted is None else labels.get(of.label(fitted))
+    fitted = scale.fit(score)
+    return None if fitted is None else labels.get(scale.label(fitted))
 
 
 class ShownChoices(NamedTuple):

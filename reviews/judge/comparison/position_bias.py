@@ -190,13 +190,13 @@ def _accuracies(scope: JudgeScope, criterion: str) -> tuple[Estimate, Estimate, 
     """Return the accuracy by the position of the reviewer's choice, and the difference of the two."""
     unknown = strata.why_not_counted(scope.run)
     none = undefined(unknown or _NO_RATINGS)
-    of = run_rubric(scope.run).scale_of(criterion)
-    if unknown or not isinstance(of, PairwiseScale):
+    scale = run_rubric(scope.run).scale_of(criterion)
+    if unknown or not isinstance(scale, PairwiseScale):
         return none, none, none
     rated = load_rated_run(scope, criterion)
 
     def columns(kind: RatingKind) -> list[bool]:
-        judge, human = position_of(of, kind.judge), position_of(of, kind.human)
+        judge, human = position_of(scale, kind.judge), position_of(scale, kind.human)
         return [
             judge is not None and human == position and (judge == human or not is_right)
             for position in ("first", "second")

@@ -149,7 +149,7 @@ def _decisions(scope: DashboardFilters, first: dt.date, last: dt.date) -> str:
 def _quality(scope: DashboardFilters, before: WorkSelection | None) -> list[KeyFigure]:
     team, when = scope.team, scope.before_words
     overridden, judged = (
-        sum(getattr(of, name) for of in team.reviewers) for name in ("overridden", "judged")
+        sum(getattr(one, name) for one in team.reviewers) for name in ("overridden", "judged")
     )
     blind = reviewer_pairs.blind_agreement(scope.selection)
     earlier_time = median_active_time(before) if before else None
@@ -194,8 +194,8 @@ def _of_scores(cell: Cell) -> Cell:
     return Cell(cell.text, cell.value, cell.url, note)
 
 
-def _with_base(cell: Cell, n: int, of: str, url: str) -> Cell:
-    return Cell(cell.text, cell.value, url if n else "", f"{n:,} {of}" if n else f"no timed {of}")
+def _with_base(cell: Cell, n: int, units: str, url: str) -> Cell:
+    return Cell(cell.text, cell.value, url if n else "", f"{n:,} {units}" if n else f"no timed {units}")
 
 
 def _share_before(part: int, whole: int, when: str) -> str:

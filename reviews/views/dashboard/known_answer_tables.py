@@ -113,9 +113,9 @@ def _differing(one: Comparison) -> str:
     return ", ".join(criterion_title(name) for name, is_same in one.criteria.items() if not is_same) or "none"
 
 
-def _agreement(of: AnswerAgreement | None) -> Cell:
-    if not of or not of.answers:
+def _agreement(found: AnswerAgreement | None) -> Cell:
+    if not found or not found.answers:
         return NOTHING
-    if of.answers < FEWEST_ANSWERS:
-        return Cell(f"{of.same} of {of.answers}")
-    return share(of.estimate)
+    if found.answers < FEWEST_ANSWERS:
+        return Cell(f"{found.same} of {found.answers}")
+    return share(found.estimate)

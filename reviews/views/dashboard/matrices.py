@@ -100,12 +100,16 @@ def _sum_of(name: str, found: list[CriterionOverrides]) -> CriterionOverrides:
     return CriterionOverrides(name, sum(one.judged for one in theirs), sum(one.overridden for one in theirs))
 
 
-def _overrides(of: CriterionOverrides, scope: DashboardFilters) -> Shaded:
-    rate = round(100 * of.overridden / of.judged)
-    who = {"reviewer": of.reviewer.username} if of.reviewer else {}
-    url = scope.address(reverse("decisions"), **who, criterion=of.criterion) if of.overridden else ""
-    shade = sum(rate >= low for low in _SHADES) if of.judged >= FEWEST else 0
-    return Shaded(Cell(f"{rate}%", rate, url, f"n\N{NO-BREAK SPACE}{of.judged:,}"), shade)
+def _overrides(overrides: CriterionOverrides, scope: DashboardFilters) -> Shaded:
+    rate = round(100 * overrides.overridden / overrides.judged)
+    who = {"reviewer": overrides.reviewer.username} if overrides.reviewer else {}
+    url = (
+        scope.address(reverse("decisions"), **who, criterion=overrides.criterion)
+        if overrides.overridden
+        else ""
+    )
+    shade = sum(rate >= low for low in _SHADES) if overrides.judged >= FEWEST else 0
+    return Shaded(Cell(f"{rate}%", rate, url, f"n\N{NO-BREAK SPACE}{overrides.judged:,}"), shade)
 
 
 def agreement(scope: DashboardFilters) -> Matrix:

@@ -45,56 +45,56 @@ def _figure(
 
 # The column of each figure, and the function that formats its cells.
 _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cell]]] = [
-    (_figure("done", "Decisions"), lambda of, to: count(of.done, to())),
-    (_figure("median_seconds", "Median active time"), lambda of, _: duration(of.median_seconds)),
+    (_figure("done", "Decisions"), lambda work, to: count(work.done, to())),
+    (_figure("median_seconds", "Median active time"), lambda work, _: duration(work.median_seconds)),
     (
         _figure("change_rate", "Changed records", notes="changed"),
-        lambda of, to: percent(of.changed, of.compared, to(signal="changed")),
+        lambda work, to: percent(work.changed, work.compared, to(signal="changed")),
     ),
     (
         _figure("override_rate", "Changed scores", notes="overridden"),
-        lambda of, _: percent(of.overridden, of.judged),
+        lambda work, _: percent(work.overridden, work.judged),
     ),
     (
         _figure("verdict_change_rate", "Changed verdicts", notes="verdict_changes"),
-        lambda of, to: percent(of.verdict_changes, of.verdicts, to(signal="verdict-changed")),
+        lambda work, to: percent(work.verdict_changes, work.verdicts, to(signal="verdict-changed")),
     ),
     (
         _figure("current_agreement", "Current agreement streak", notes="longest_agreement"),
-        lambda of, to: _streak(of, to(signal="unchanged")),
+        lambda work, to: _streak(work, to(signal="unchanged")),
     ),
     (
         _figure("fast_rate", "Faster than reading time", notes="fast"),
-        lambda of, to: percent(of.fast, of.read, to(signal="fast")),
+        lambda work, to: percent(work.fast, work.read, to(signal="fast")),
     ),
-    (_figure("skipped", "Skipped"), lambda of, _: count(of.skipped)),
-    (_figure("returned", "Released"), lambda of, _: count(of.returned)),
-    (_figure("escalated", "Escalated"), lambda of, _: count(of.escalated)),
-    (_figure("overturned", "Overturned"), lambda of, _: count(of.overturned)),
+    (_figure("skipped", "Skipped"), lambda work, _: count(work.skipped)),
+    (_figure("returned", "Released"), lambda work, _: count(work.returned)),
+    (_figure("escalated", "Escalated"), lambda work, _: count(work.escalated)),
+    (_figure("overturned", "Overturned"), lambda work, _: count(work.overturned)),
     (
         _figure("agreement_rate", "Spot checks agreed", parts=("agreement_low", "agreement_high", "checked")),
-        lambda of, to: _agreement(of, to(signal="checked")),
+        lambda work, to: _agreement(work, to(signal="checked")),
     ),
 ]
 
 
-def _agreement(of: ReviewerFigures, url: str) -> Cell:
-    return share(wilson(of.upheld, of.checked, "spot checks"), url) if of.checked else NOTHING
+def _agreement(work: ReviewerFigures, url: str) -> Cell:
+    return share(wilson(work.upheld, work.checked, "spot checks"), url) if work.checked else NOTHING
 
 
-def figures(of: ReviewerFigures, scope: DashboardFilters) -> list[tuple[Column, Cell]]:
+def figures(work: ReviewerFigures, scope: DashboardFilters) -> list[tuple[Column, Cell]]:
     """Return the figures of one reviewer with their columns."""
 
     def to(**more: str) -> str:
-        return scope.address(reverse("decisions"), reviewer=of.reviewer.username, **more)
+        return scope.address(reverse("decisions"), reviewer=work.reviewer.username, **more)
 
-    return [(column, read(of, to)) for column, read in _FIGURES]
+    return [(column, read(work, to)) for column, read in _FIGURES]
 
 
 def reviewers(scope: DashboardFilters) -> Table:
     rows = [
-        [_person(of.reviewer, scope), *(cell for _, cell in figures(of, scope))]
-        for of in scope.team.reviewers
+        [_person(work.reviewer, scope), *(cell for _, cell in figures(work, scope))]
+        for work in scope.team.reviewers
     ]
     return Table(
         "reviewers",
@@ -175,7 +175,7 @@ def _state_cells(run: Run, progress: Progress) -> list[Cell]:
 
 def criteria(scope: DashboardFilters) -> Table:
     """Build the table of overridden scores by criterion."""
-    rows = [_criterion(of, scope) for of in daily_counts.criterion_overrides(scope.selection)]
+    rows = [_criterion(overrides, scope) for overrides in daily_counts.criterion_overrides(scope.selection)]
     return Table(
         "criteria",
         "Changed scores by criterion",
@@ -187,9 +187,9 @@ def criteria(scope: DashboardFilters) -> Table:
 
 def criteria_by_reviewer(scope: DashboardFilters) -> Table:
     rows = [
-        [_person(of.reviewer, scope), *_criterion(of, scope)]
-        for of in daily_counts.criterion_overrides_by_reviewer(scope.selection)
-        if of.reviewer
+        [_person(overrides.reviewer, scope), *_criterion(overrides, scope)]
+        for overrides in daily_counts.criterion_overrides_by_reviewer(scope.selection)
+        if overrides.reviewer
     ]
     return Table(
         "criteria-by-reviewer",
@@ -209,17 +209,17 @@ def _criterion_columns() -> list[Column]:
     ]
 
 
-def _criterion(of: CriterionOverrides, scope: DashboardFilters) -> list[Cell]:
-    rate = percent(of.overridden, of.judged)
-    overridden = count(of.overridden, _overriding(of, scope))
-    return [words(criterion_title(of.criterion)), rate, overridden, count(of.judged)]
+def _criterion(overrides: CriterionOverrides, scope: DashboardFilters) -> list[Cell]:
+    rate = percent(overrides.overridden, overrides.judged)
+    overridden = count(overrides.overridden, _overriding(overrides, scope))
+    return [words(criterion_title(overrides.criterion)), rate, overridden, count(overrides.judged)]
 
 
-def _overriding(of: CriterionOverrides, scope: DashboardFilters) -> str:
+def _overriding(overrides: CriterionOverrides, scope: DashboardFilters) -> str:
     """Return the URL of the decisions that override the criterion."""
-    reviewer = of.reviewer or scope.selection.reviewer
+    reviewer = overrides.reviewer or scope.selection.reviewer
     who = {"reviewer": reviewer.username} if reviewer else {}
-    return scope.address(reverse("decisions"), **who, criterion=of.criterion)
+    return scope.address(reverse("decisions"), **who, criterion=overrides.criterion)
 
 
 def days(scope: DashboardFilters, most: int | None = None) -> Table:
@@ -379,5 +379,5 @@ def _known(number: int | None) -> Cell:
     return NOTHING if number is None else count(number)
 
 
-def _streak(of: ReviewerFigures, url: str) -> Cell:
-    return count(of.current_agreement, url, f"longest {of.longest_agreement:,}")
+def _streak(work: ReviewerFigures, url: str) -> Cell:
+    return count(work.current_agreement, url, f"longest {work.longest_agreement:,}")

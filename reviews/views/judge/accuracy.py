@@ -93,9 +93,9 @@ def _caught(figures: list[AccuracyFigures], filters: JudgeFilters) -> list[Dot]:
     ]
 
 
-def _failed(of: AccuracyFigures) -> dict[str, str]:
+def _failed(figures: AccuracyFigures) -> dict[str, str]:
     """Return the filter of ratings that fail, if one score does."""
-    failed = [category.spelled for category in of.table.categories if category.level == "no"]
+    failed = [category.spelled for category in figures.table.categories if category.level == "no"]
     return {"human_said": failed[0]} if len(failed) == 1 and failed[0] else {}
 
 
@@ -110,8 +110,8 @@ def _agreement_bands(filters: JudgeFilters) -> dict[str | None, tuple[float, flo
     }
 
 
-def _records(of: AccuracyFigures) -> dict[str, str]:
-    return {"criterion": of.criterion or "", "basis": of.basis, "part": of.part}
+def _records(figures: AccuracyFigures) -> dict[str, str]:
+    return {"criterion": figures.criterion or "", "basis": figures.basis, "part": figures.part}
 
 
 def error_sections(filters: JudgeFilters) -> Iterator[Section]:
@@ -150,18 +150,18 @@ def error_sections(filters: JudgeFilters) -> Iterator[Section]:
 def group_sections(filters: JudgeFilters) -> Iterator[Section]:
     """Show the errors by judge, prompt and model, those with most errors first."""
     compared = filters.compared
-    known = [of.criterion for of in compared.blind]
+    known = [one.criterion for one in compared.blind]
     criterion = filters.criterion if filters.criterion in known else None
     groups = compared.groups_of(criterion)
     if not groups:
         return
     table = tables.groups(compared, criterion)
-    found = [of for of in groups if of.accuracy.n >= FEWEST]
-    found.sort(key=lambda of: of.accuracy.value or 0)
-    titles = _group_titles([of.group for of in found])
+    found = [one for one in groups if one.accuracy.n >= FEWEST]
+    found.sort(key=lambda one: one.accuracy.value or 0)
+    titles = _group_titles([one.group for one in found])
     dots = [
-        Dot(titles[of.group], share(complement(of.accuracy), _wrong_of_group(of, filters)))
-        for of in found[:_MOST_GROUPS]
+        Dot(titles[one.group], share(complement(one.accuracy), _wrong_of_group(one, filters)))
+        for one in found[:_MOST_GROUPS]
     ]
     left_out = f", the {_MOST_GROUPS} with most errors" if len(found) > _MOST_GROUPS else ""
     title = f"Share of wrong scores of groups with {FEWEST} blind ratings or more{left_out}"
@@ -197,17 +197,26 @@ def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot
 
 def _group_titles(groups: Sequence[JudgeGroup]) -> dict[JudgeGroup, str]:
     """Return short titles: the parts in which the groups differ, and prompts by the end of their path."""
-    ends = {of.template: of.template.rpartition("/")[2] for of in groups}
+    ends = {one.template: one.template.rpartition("/")[2] for one in groups}
     prompts = ends if len({*ends.values()}) == len(ends) else dict(zip(ends, ends, strict=True))
-    parts = [(of.judge, prompts[of.template], of.model or "no model") for of in groups]
+    parts = [(one.judge, prompts[one.template], one.model or "no model") for one in groups]
     varied = [place for place, values in enumerate(zip(*parts, strict=True)) if len({*values}) > 1] or [2]
-    return {of: " · ".join(part[place] for place in varied) for of, part in zip(groups, parts, strict=True)}
+    return {one: " · ".join(part[place] for place in varied) for one, part in zip(groups, parts, strict=True)}
 
 
-def _wrong_of_group(of: GroupAccuracy, filters: JudgeFilters) -> str:
+def _wrong_of_group(group: GroupAccuracy, filters: JudgeFilters) -> str:
     """Return the URL of the group's ratings that differ from the judge."""
-    chosen = {"judge": of.group.judge, "template": of.group.template, "model": of.group.model or NO_MODEL}
-    wrong = {"criterion": of.criterion or "", "basis": "blind", "part": of.part, "human_said": OTHER_SCORE}
+    chosen = {
+        "judge": group.group.judge,
+        "template": group.group.template,
+        "model": group.group.model or NO_MODEL,
+    }
+    wrong = {
+        "criterion": group.criterion or "",
+        "basis": "blind",
+        "part": group.part,
+        "human_said": OTHER_SCORE,
+    }
     return filters.address("judge-decisions", **chosen, **wrong)
 
 
@@ -273,7 +282,9 @@ def _separate(compared: JudgeVsHuman) -> list[tuple[Basis, Part]]:
         blind = [part for part in blind if part != "run"] or blind
     elif len(blind) < len(accuracy.PARTS):
         blind = ["run"]
-    return [("blind", part) for part in blind] + [of for of in compared.rated if of == ("assisted", "run")]
+    return [("blind", part) for part in blind] + [
+        rated for rated in compared.rated if rated == ("assisted", "run")
+    ]
 
 
 def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:

@@ -49,12 +49,12 @@ def alt_test_sections(filters: JudgeFilters) -> Iterator[Section]:
     )
 
 
-def _subject(of: JudgeAltTest) -> str:
-    return of.judge if of.criterion is None else f"{of.judge}, {of.title}"
+def _subject(tested: JudgeAltTest) -> str:
+    return tested.judge if tested.criterion is None else f"{tested.judge}, {tested.title}"
 
 
-def _answer(of: JudgeAltTest, answer: EpsilonAnswer) -> str:
-    judge, whom = _subject(of), f"{answer.suits} (epsilon {answer.epsilon:g})"
+def _answer(tested: JudgeAltTest, answer: EpsilonAnswer) -> str:
+    judge, whom = _subject(tested), f"{answer.suits} (epsilon {answer.epsilon:g})"
     if answer.winning_rate is None:
         return f"{judge}: not shown yet, because several reviewers scored too few records blind."
     close = f"it is close enough to {len(answer.replaces)} of {counted(answer.tested, 'reviewer')}"
@@ -65,22 +65,22 @@ def _answer(of: JudgeAltTest, answer: EpsilonAnswer) -> str:
     return f"Whether {judge} may replace {whom} is not shown yet: {close}."
 
 
-def _scored_together(filters: JudgeFilters, of: JudgeAltTest, reviewer: str) -> str:
+def _scored_together(filters: JudgeFilters, tested: JudgeAltTest, reviewer: str) -> str:
     """Return the URL of a reviewer's ratings of records that others scored blind as well."""
-    place = {"criterion": of.criterion or "", "basis": "blind", "shared": "yes"}
-    return filters.address("judge-decisions", **place, judge=of.judge, reviewer=reviewer)
+    place = {"criterion": tested.criterion or "", "basis": "blind", "shared": "yes"}
+    return filters.address("judge-decisions", **place, judge=tested.judge, reviewer=reviewer)
 
 
 def _plot(verdicts: Sequence[JudgeAltTest], filters: JudgeFilters) -> DotPlot:
     epsilon = next(iter(EPSILONS))
-    compared = [(of, one) for of in verdicts for one in of.reviewers]
+    compared = [(tested, one) for tested in verdicts for one in tested.reviewers]
     dots = [
         Dot(
-            one.reviewer if len(verdicts) == 1 else f"{_subject(of)}: {one.reviewer}",
-            share(one.difference, _scored_together(filters, of, one.reviewer), sign="+"),
+            one.reviewer if len(verdicts) == 1 else f"{_subject(tested)}: {one.reviewer}",
+            share(one.difference, _scored_together(filters, tested, one.reviewer), sign="+"),
             fewest=FEWEST_RECORDS,
         )
-        for of, one in sorted(compared, key=lambda pair: -(pair[1].difference.value or 0))
+        for tested, one in sorted(compared, key=lambda pair: -(pair[1].difference.value or 0))
     ]
     plot = difference_plot("How much more often the judge is closer than each reviewer", dots)
     reach = max(_LEAST_REACH, plot.high)
@@ -95,13 +95,13 @@ def answers_table(found: Sequence[JudgeAltTest]) -> Table:
     """Build the table of the answers for each judge and score."""
     rows = [
         [
-            words(of.judge),
-            words(of.title),
-            count(of.records),
-            share(of.advantage),
-            *(_outcome(answer) for answer in of.answers),
+            words(tested.judge),
+            words(tested.title),
+            count(tested.records),
+            share(tested.advantage),
+            *(_outcome(answer) for answer in tested.answers),
         ]
-        for of in found
+        for tested in found
     ]
     columns = [
         *_SUBJECT,
@@ -134,14 +134,14 @@ def reviewers_table(found: Sequence[JudgeAltTest]) -> Table:
     """Build the table of the comparison with each reviewer."""
     rows = [
         [
-            words(of.judge),
-            words(of.title),
+            words(tested.judge),
+            words(tested.title),
             words(one.reviewer),
             *map(_rate, (one.judge_closer, one.reviewer_closer)),
             share(one.difference, sign="+"),
         ]
-        for of in found
-        for one in of.reviewers
+        for tested in found
+        for one in tested.reviewers
     ]
     columns = [
         *_SUBJECT,

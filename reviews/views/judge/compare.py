@@ -172,8 +172,8 @@ def _section(
 
 def _parts(found: PairedComparison, name: str) -> Table:
     """Build the table of the comparison by judge and by prompt."""
-    columns = [*text_columns(of="", part="Judge or prompt"), *_accuracy_columns(found)]
-    rows = [[words(part.of), words(part.name), *_accuracies(part.found)] for part in found.parts]
+    columns = [*text_columns(kind="", part="Judge or prompt"), *_accuracy_columns(found)]
+    rows = [[words(part.kind), words(part.name), *_accuracies(part.found)] for part in found.parts]
     return Table(name, "By judge and by prompt", columns, rows, "")
 
 
@@ -227,10 +227,10 @@ def _plot(found: PairedComparison, run: Run, query: dict[str, str]) -> DotPlot:
     return DotPlot("Accuracy on the same responses", dots)
 
 
-def _address(found: PairedComparison, run: Run, query: dict[str, str], of: str) -> str:
+def _address(found: PairedComparison, run: Run, query: dict[str, str], side: str) -> str:
     """Return the URL of the pairs of `_LISTS`; empty if none may be listed."""
-    is_listed = any(found.lists(side) for side in _LISTS[of])
-    return reverse("judge-pairs", args=[run.pk], query=query | {"side": of}) if is_listed else ""
+    is_listed = any(found.lists(one) for one in _LISTS[side])
+    return reverse("judge-pairs", args=[run.pk], query=query | {"side": side}) if is_listed else ""
 
 
 def _figures(found: PairedComparison, run: Run, query: dict[str, str]) -> Iterator[tuple[Column, Cell]]:

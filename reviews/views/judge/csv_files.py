@@ -38,7 +38,7 @@ def _of_section(basis: Basis, part: accuracy_figures.Part) -> _TableBuilder:
 
 # The tables by their name in the URL of the CSV file.
 TABLES: dict[str, _TableBuilder] = {
-    **{tables.section_name(*of): _of_section(*of) for of in tables.SECTIONS},
+    **{tables.section_name(*section): _of_section(*section) for section in tables.SECTIONS},
     "groups": _of_compared(tables.all_groups),
     "pairs": _of_compared(tables.pairs),
     "after-reveal": lambda filters: tables.after_reveal(filters.compared, filters),

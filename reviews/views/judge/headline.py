@@ -123,14 +123,14 @@ def _why_nothing(compared: JudgeVsHuman) -> str:
 def _secondary(compared: JudgeVsHuman) -> str:
     """Describe the figures that are known instead of those of the whole run."""
     known = tables.best(compared)
-    of = compared.find(None, *known) if known else None
-    if of is None or of.accuracy.value is None:
+    figures = compared.find(None, *known) if known else None
+    if figures is None or figures.accuracy.value is None:
         return ""
-    found = prominent(share(of.accuracy))
+    found = prominent(share(figures.accuracy))
     if found.value is None:
         return ""
-    if of.basis == "blind":
-        return f"Blind accuracy on {tables.RECORDS[of.part]}: {found.words}."
+    if figures.basis == "blind":
+        return f"Blind accuracy on {tables.RECORDS[figures.part]}: {found.words}."
     return (
         f"Assisted accuracy on the decided records: {found.words}. The reviewers saw the judge's verdict, so "
         f"this may overstate its accuracy."

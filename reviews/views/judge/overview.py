@@ -33,7 +33,7 @@ def error_cards(filters: JudgeFilters) -> Iterator[Card]:
     """Give the share of wrong verdicts, the most frequent confusions and the least accurate criterion."""
     known = tables.best(filters.compared)
     figures = filters.compared.figures_of(*known) if known else []
-    verdict = next((of for of in figures if of.criterion is None), None)
+    verdict = next((one for one in figures if one.criterion is None), None)
     if verdict is None:
         return
     wrong = prominent(share(_error_rate(verdict), _wrong_ratings(filters, verdict)))
@@ -48,12 +48,12 @@ def error_cards(filters: JudgeFilters) -> Iterator[Card]:
     )
 
 
-def _error_rate(of: AccuracyFigures) -> Estimate:
-    return complement(of.accuracy)
+def _error_rate(figures: AccuracyFigures) -> Estimate:
+    return complement(figures.accuracy)
 
 
-def _wrong_ratings(filters: JudgeFilters, of: AccuracyFigures) -> str:
-    place = {"criterion": of.criterion or "", "basis": of.basis, "part": of.part}
+def _wrong_ratings(filters: JudgeFilters, figures: AccuracyFigures) -> str:
+    place = {"criterion": figures.criterion or "", "basis": figures.basis, "part": figures.part}
     return filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
 
 
@@ -77,10 +77,12 @@ def _confusions(verdict: AccuracyFigures, filters: JudgeFilters) -> Iterator[Mar
 def _weakest(figures: list[AccuracyFigures], filters: JudgeFilters) -> Iterator[Mark]:
     """Yield the criterion with the lowest accuracy, among those with enough ratings."""
     known = [
-        of for of in figures if of.criterion is not None and of.n >= FEWEST and of.accuracy.value is not None
+        one
+        for one in figures
+        if one.criterion is not None and one.n >= FEWEST and one.accuracy.value is not None
     ]
     if len(known) > 1:
-        lowest = min(known, key=lambda of: of.accuracy.value or 0)
+        lowest = min(known, key=lambda one: one.accuracy.value or 0)
         wrong = share(_error_rate(lowest))
         yield Mark(
             f"Least accurate criterion: {lowest.title}",
@@ -133,7 +135,7 @@ def comparison_cards(filters: JudgeFilters) -> Iterator[Card]:
 
 
 def _comparison_card(title: str, found: PairedComparison, url: str) -> Card:
-    marks = [Mark(change.of, f"{change.first} → {change.second}") for change in found.changes]
+    marks = [Mark(change.kind, f"{change.first} → {change.second}") for change in found.changes]
     if found.difference.value is None:
         answer = f"Compared with {quoted(found.first)}: {found.difference.why}"
         return Card(title, answer, url, "Compare", marks=marks)

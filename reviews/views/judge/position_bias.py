@@ -71,9 +71,9 @@ def position_bias_sections(filters: JudgeFilters) -> Iterator[Section]:
     )
 
 
-def _first(of: PositionBias) -> Cell:
+def _first(bias: PositionBias) -> Cell:
     """Return the share for both orders if there are any, otherwise that of all choices."""
-    return share(of.first_share if of.balanced_share.value is None else of.balanced_share)
+    return share(bias.first_share if bias.balanced_share.value is None else bias.balanced_share)
 
 
 def _notes(found: Sequence[PositionBias]) -> Iterator[str]:
@@ -83,26 +83,26 @@ def _notes(found: Sequence[PositionBias]) -> Iterator[str]:
         yield from one.notes
 
 
-def _answer(of: PositionBias, found: Sequence[PositionBias]) -> str:
-    subject = _subject(of, found)
-    if of.outcome != "not shown":
-        sentence = f"{subject}: the judge favours the {of.outcome} response."
+def _answer(bias: PositionBias, found: Sequence[PositionBias]) -> str:
+    subject = _subject(bias, found)
+    if bias.outcome != "not shown":
+        sentence = f"{subject}: the judge favours the {bias.outcome} response."
     else:
         sentence = f"{subject}: no bias is shown."
-    if of.changed.value is not None:
-        return f"{sentence} The order changed {share(of.changed).words} of its choices."
-    if of.accuracy_difference.value is None:
+    if bias.changed.value is not None:
+        return f"{sentence} The order changed {share(bias.changed).words} of its choices."
+    if bias.accuracy_difference.value is None:
         return f"{sentence} No pair was judged in both orders, and there are too few blind ratings."
-    first, second = share(of.accuracy_first).words, share(of.accuracy_second).words
+    first, second = share(bias.accuracy_first).words, share(bias.accuracy_second).words
     return (
         f"{sentence} It agrees with reviewers who chose the first response on {first} of the records, and "
         f"with those who chose the second on {second}."
     )
 
 
-def _subject(of: PositionBias, found: Sequence[PositionBias]) -> str:
+def _subject(bias: PositionBias, found: Sequence[PositionBias]) -> str:
     judges = {(one.judge, one.template) for one in found}
-    return of.title if len(judges) == 1 else f"{of.title}, {of.judge}, {of.template}"
+    return bias.title if len(judges) == 1 else f"{bias.title}, {bias.judge}, {bias.template}"
 
 
 def orders_table(found: Sequence[PositionBias], filters: JudgeFilters) -> Table:
@@ -145,12 +145,12 @@ def _table(
     return Table(name, title, columns, rows, "The judge compares no responses.")
 
 
-def _url(of: PositionBias, figure: str, filters: JudgeFilters) -> str:
+def _url(bias: PositionBias, figure: str, filters: JudgeFilters) -> str:
     """Return the URL of the pairs that a figure counts, if there are any to list."""
-    if figure not in ORDER_FIGURES or not of.pairs_of(figure):
+    if figure not in ORDER_FIGURES or not bias.pairs_of(figure):
         return ""
     return filters.address(
-        "judge-orders", judge=of.judge, template=of.template, of=of.criterion, figure=figure
+        "judge-orders", judge=bias.judge, template=bias.template, of=bias.criterion, figure=figure
     )
 
 

@@ -60,36 +60,42 @@ def explained_column(definitions: dict[str, str], name: str, title: str) -> Colu
 _FIGURES: list[tuple[Column, Callable[[AccuracyFigures], Cell]]] = [
     (
         estimate_column("accuracy", "Accuracy", DEFINITIONS["accuracy"]),
-        lambda of: share(of.accuracy),
+        lambda figures: share(figures.accuracy),
     ),
     (
         estimate_column("defects_caught", "Defects caught", DEFINITIONS["defects_caught"]),
-        lambda of: share(of.defects_caught),
+        lambda figures: share(figures.defects_caught),
     ),
-    (estimate_column("kappa", "Kappa", DEFINITIONS["kappa"]), lambda of: figure(of.kappa)),
+    (estimate_column("kappa", "Kappa", DEFINITIONS["kappa"]), lambda figures: figure(figures.kappa)),
     (
         estimate_column("weighted_kappa", "Weighted kappa", DEFINITIONS["weighted_kappa"]),
-        lambda of: figure(of.weighted_kappa),
+        lambda figures: figure(figures.weighted_kappa),
     ),
-    (estimate_column("ac1", "AC1", DEFINITIONS["ac1"]), lambda of: figure(of.ac1)),
-    (estimate_column("false_pass", "False pass", DEFINITIONS["false_pass"]), lambda of: share(of.false_pass)),
-    (estimate_column("false_fail", "False fail", DEFINITIONS["false_fail"]), lambda of: share(of.false_fail)),
+    (estimate_column("ac1", "AC1", DEFINITIONS["ac1"]), lambda figures: figure(figures.ac1)),
+    (
+        estimate_column("false_pass", "False pass", DEFINITIONS["false_pass"]),
+        lambda figures: share(figures.false_pass),
+    ),
+    (
+        estimate_column("false_fail", "False fail", DEFINITIONS["false_fail"]),
+        lambda figures: share(figures.false_fail),
+    ),
     (
         estimate_column("leniency", "Leniency", DEFINITIONS["leniency"]),
-        lambda of: share(of.leniency, sign="+"),
+        lambda figures: share(figures.leniency, sign="+"),
     ),
 ]
 _CRITERION = Column("criterion", "Criterion", is_number=False)
 _COLUMNS = [column for column, _ in _FIGURES]
 
 
-def _figures(of: AccuracyFigures) -> list[Cell]:
-    return [read(of) for _, read in _FIGURES]
+def _figures(figures: AccuracyFigures) -> list[Cell]:
+    return [read(figures) for _, read in _FIGURES]
 
 
 def figures_table(name: str, title: str, figures: Iterable[AccuracyFigures]) -> Table:
     """Build a table of the verdict and each criterion."""
-    rows = [[words(of.title), *_figures(of)] for of in figures]
+    rows = [[words(one.title), *_figures(one)] for one in figures]
     return Table(name, title, [_CRITERION, *_COLUMNS], rows, _NONE_YET)
 
 
@@ -100,8 +106,8 @@ def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, part: P
         SECTIONS[basis, part],
         [_CRITERION, *_COLUMNS],
         [
-            [words(of.title, url=_groups_url(of, filters)), *_figures(of)]
-            for of in compared.figures_of(basis, part)
+            [words(one.title, url=_groups_url(one, filters)), *_figures(one)]
+            for one in compared.figures_of(basis, part)
         ],
         _NONE_YET,
         f"{accuracy.BASES[basis]} {accuracy.PARTS[part]}",
@@ -110,7 +116,7 @@ def section(compared: JudgeVsHuman, filters: JudgeFilters, basis: Basis, part: P
 
 def verdicts(compared: JudgeVsHuman) -> Table:
     """Build the table of the verdict, for every basis and part."""
-    rows = [[words(SECTIONS[of.basis, of.part]), *_figures(of)] for of in compared.of_verdicts]
+    rows = [[words(SECTIONS[one.basis, one.part]), *_figures(one)] for one in compared.of_verdicts]
     ratings = Column("ratings", "Ratings", _BASIS_HELP, is_number=False)
     return Table("verdicts", "Verdicts", [ratings, *_COLUMNS], rows, _NONE_YET)
 
@@ -129,9 +135,9 @@ def section_name(basis: Basis, part: Part) -> str:
     return f"{basis}-{part}"
 
 
-def _groups_url(of: AccuracyFigures, filters: JudgeFilters) -> str:
+def _groups_url(figures: AccuracyFigures, filters: JudgeFilters) -> str:
     """Return the URL of the figure by judge, prompt and model."""
-    return filters.address("judge-errors", of=of.criterion) + "#by-group" if of.criterion else ""
+    return filters.address("judge-errors", of=figures.criterion) + "#by-group" if figures.criterion else ""
 
 
 _GROUP = text_columns(judge="Judge", template="Prompt", model="Model")
@@ -147,9 +153,9 @@ def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
     """
     found = compared.groups_of(criterion)
     title = found[0].title if found else "Verdict"
-    most = {id(of) for of in nlargest(MOST_GROUPS, found, key=lambda of: of.accuracy.n)}
-    shown = [of for of in found if id(of) in most]
-    rows = [[*_group(of), words(of.part), share(of.accuracy)] for of in shown]
+    most = {id(one) for one in nlargest(MOST_GROUPS, found, key=lambda one: one.accuracy.n)}
+    shown = [one for one in found if id(one) in most]
+    rows = [[*_group(one), words(one.part), share(one.accuracy)] for one in shown]
     left_out = f"The groups with most ratings. The CSV file has all {len(found):,}." if shown != found else ""
     return Table(
         "groups",
@@ -164,12 +170,12 @@ def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
 
 def all_groups(compared: JudgeVsHuman) -> Table:
     """Build the table of all groups and criteria for a CSV file."""
-    rows = [[*_group(of), words(of.title), words(of.part), share(of.accuracy)] for of in compared.groups]
+    rows = [[*_group(one), words(one.title), words(one.part), share(one.accuracy)] for one in compared.groups]
     return Table("groups", "", [*_GROUP, _CRITERION, _PART, _ACCURACY], rows, _NONE_YET)
 
 
-def _group(of: GroupAccuracy) -> list[Cell]:
-    return [words(of.group.judge), words(of.group.template), words(of.group.model or "no model")]
+def _group(group: GroupAccuracy) -> list[Cell]:
+    return [words(group.group.judge), words(group.group.template), words(group.group.model or "no model")]
 
 
 def changed_ratings(filters: JudgeFilters, criterion: str | None, changed: str = "any") -> str:
@@ -182,12 +188,12 @@ def after_reveal(compared: JudgeVsHuman, filters: JudgeFilters) -> Table:
     """Build the table of changes after the judge's scores were revealed."""
     rows = [
         [
-            words(of.title),
-            share(of.changed, changed_ratings(filters, of.criterion)),
-            count(of.towards_judge, changed_ratings(filters, of.criterion, "to judge")),
-            count(of.away_from_judge, changed_ratings(filters, of.criterion, "from judge")),
+            words(one.title),
+            share(one.changed, changed_ratings(filters, one.criterion)),
+            count(one.towards_judge, changed_ratings(filters, one.criterion, "to judge")),
+            count(one.away_from_judge, changed_ratings(filters, one.criterion, "from judge")),
         ]
-        for of in compared.after_reveal
+        for one in compared.after_reveal
     ]
     columns = [
         _CRITERION,
@@ -204,13 +210,13 @@ def reviewers(found: Iterable[reviewer_agreement.ReviewerAgreement]) -> Table:
     """Build the table of agreement between reviewers."""
     rows = [
         [
-            words(of.title),
-            share(of.unanimous),
-            figure(of.fleiss_kappa),
-            figure(of.alpha),
-            figure(of.ordinal_alpha),
+            words(one.title),
+            share(one.unanimous),
+            figure(one.fleiss_kappa),
+            figure(one.alpha),
+            figure(one.ordinal_alpha),
         ]
-        for of in found
+        for one in found
     ]
     columns = [
         _CRITERION,
@@ -231,15 +237,15 @@ def pairs(compared: JudgeVsHuman) -> Table:
     """Build the table of all cells of all confusion matrices for a CSV file."""
     rows = [
         [
-            words(of.title),
-            words(of.basis),
-            words(of.part),
+            words(one.title),
+            words(one.basis),
+            words(one.part),
             words(judge.label),
             words(human.label),
             count(ratings),
         ]
-        for of in compared.overall
-        for judge, human, ratings in of.table.cells()
+        for one in compared.overall
+        for judge, human, ratings in one.table.cells()
     ]
     scores = text_columns(judge="Judge", human="Human")
     return Table(

@@ -175,12 +175,12 @@ class TestUp:
         """Duplicate, invalid and endless headers get one error response or a closed connection."""
         first = up()
         to = b"POST /login/ HTTP/1.1\r\nHost: localhost\r\n"
-        of = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        health = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for head, body in (
-            (to + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n" + of),
-            (to + b"Content-Length: 0\r\nContent-Length: 44\r\n\r\n", of),
-            (to + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n" + of),
-            (to + b" folded: x\r\nbad name: y\r\n\r\n", of),
+            (to + b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n", b"0\r\n\r\n" + health),
+            (to + b"Content-Length: 0\r\nContent-Length: 44\r\n\r\n", health),
+            (to + b"Transfer-Encoding: chunked\r\n\r\n", b"zz\r\n" + health),
+            (to + b" folded: x\r\nbad name: y\r\n\r\n", health),
             (to + b"X: " + b"a" * 2**20 + b"\r\n\r\n", b""),
             (b"GET /" + b"a" * 2**20 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", b""),
             (b"GET / HTTP/1.1\r\nHost: local\0host\r\n\r\n", b""),

@@ -60,20 +60,22 @@ def gates() -> Iterator[Gate]:
     yield of_run("flagged first")
 
 
-def of_pairs(figure: str, of: Pairs, *, each: int, n: int = 400, setting: str = "") -> Gate:
+def of_pairs(figure: str, population: Pairs, *, each: int, n: int = 400, setting: str = "") -> Gate:
     """Ask after every 20 of `n` ratings, `each` of them in a task."""
     compute = getattr(coefficients, figure)
     task = np.arange(n) // each
 
     def ask(rng: Generator) -> Iterator[Answer]:
-        drawn = draw_like_neighbours(rng, of.shares.ravel(), task, 0.7 if each > 1 else 0.0)
+        drawn = draw_like_neighbours(rng, population.shares.ravel(), task, 0.7 if each > 1 else 0.0)
         for seen in range(20, n + 1, 20):
-            found = confusion(drawn[:seen], task[:seen], of)
+            found = confusion(drawn[:seen], task[:seen], population)
             estimate = compute(found)
             yield estimate, figure_sequence(figure, estimate, found)
 
-    exact = np.repeat(np.arange(of.shares.size), np.round(of.shares.ravel() * 20_000).astype(int))
-    truth = compute(confusion(exact, np.arange(len(exact)) % 60_000, of)).value
+    exact = np.repeat(
+        np.arange(population.shares.size), np.round(population.shares.ravel() * 20_000).astype(int)
+    )
+    truth = compute(confusion(exact, np.arange(len(exact)) % 60_000, population)).value
     independent = "independent ratings" if each == 1 else f"{each} ratings a task"
     return Gate(f"{figure}: {setting or independent}", truth, ask)
 

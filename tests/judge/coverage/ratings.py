@@ -54,10 +54,10 @@ def draw_like_neighbours(rng: Generator, shares: FloatArray, cluster: IntArray, 
     return np.where(rng.random(len(cluster)) < likeness, common[cluster], own)
 
 
-def confusion(drawn: IntArray, cluster: IntArray, of: Pairs) -> Confusion:
+def confusion(drawn: IntArray, cluster: IntArray, pairs: Pairs) -> Confusion:
     """Count pairs of scores, given as positions in the joint distribution."""
     sample = Sample(np.zeros_like(drawn), cluster, np.ones(len(drawn)))
-    return Confusion(of.categories, cluster_totals(sample, np.eye(of.shares.size)[drawn]))
+    return Confusion(pairs.categories, cluster_totals(sample, np.eye(pairs.shares.size)[drawn]))
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def all_settings() -> Iterator[Setting]:
 
 
 def _of_pairs(
-    figure: str, of: Pairs, n: int, *, each: int = 1, likeness: float = 0.7, setting: str = ""
+    figure: str, population: Pairs, n: int, *, each: int = 1, likeness: float = 0.7, setting: str = ""
 ) -> Setting:
     """Estimate a figure of `n` ratings, `each` of them in a cluster."""
     compute: Callable[[Confusion], Estimate] = getattr(coefficients, figure)
@@ -59,16 +59,20 @@ def _of_pairs(
 
     def estimate(rng: Generator) -> Estimate:
         alike = likeness if each > 1 else 0.0
-        return compute(confusion(draw_like_neighbours(rng, of.shares.ravel(), cluster, alike), cluster, of))
+        return compute(
+            confusion(
+                draw_like_neighbours(rng, population.shares.ravel(), cluster, alike), cluster, population
+            )
+        )
 
-    return Setting(figure, setting or f"n = {n}", _truth(compute, of), estimate)
+    return Setting(figure, setting or f"n = {n}", _truth(compute, population), estimate)
 
 
-def _truth(compute: Callable[[Confusion], Estimate], of: Pairs) -> float:
+def _truth(compute: Callable[[Confusion], Estimate], population: Pairs) -> float:
     """Compute a figure of a large number of pairs in exact proportion."""
-    counts = np.round(of.shares.ravel() * 20_000).astype(int)
+    counts = np.round(population.shares.ravel() * 20_000).astype(int)
     drawn = np.repeat(np.arange(len(counts)), counts)
-    value = compute(confusion(drawn, np.arange(len(drawn)), of)).value
+    value = compute(confusion(drawn, np.arange(len(drawn)), population)).value
     assert value is not None
     return value
 

@@ -47,8 +47,8 @@ def judged(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
         run = RunFactory.create(name="Algebra", rubric=rubric_data(CLARITY))
         ana = UserFactory.create(username="ana", role="reviewer")
         for number, cause in enumerate(["too strict", "too lenient", "arithmetic"] * 2):
-            of = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
-            review(run, ana, "Yes", "No", cause=cause, **of)
+            columns = {"model_id": f"m{number}", "judge_prompt_template_path": f"p{number}.txt"}
+            review(run, ana, "Yes", "No", cause=cause, **columns)
         yield run
 
 
