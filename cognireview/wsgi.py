@@ -15,6 +15,8 @@ _options["prepare_threshold"] = None if settings.ENVIRONMENT.transaction_pooler 
 _options["pool"] = {
     "min_size": 1,
     "max_size": settings.ENVIRONMENT.database_pool_size,
+    # Each connection takes about 10 MB of PostgreSQL's memory. A new one costs a few milliseconds.
+    "max_idle": 30,
     # Longer than it takes to detect an outage, which ends the wait.
     "timeout": 4,
     # The pool gives up early and retries on demand. By default, it retries with growing pauses.

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 from pathlib import Path
+from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
 from procrastinate.contrib.django import app
@@ -16,6 +17,8 @@ from cognireview.operations import outage
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
 _HEARTBEAT_SECONDS = 5
+# A connection takes 5 MB. Two jobs that end at once need another one for a moment.
+_POOL_SIZE: dict[str, Any] = {"min_size": 1, "max_size": 4, "max_idle": 30}
 log = logging.getLogger(__name__)
 
 
@@ -80,7 +83,7 @@ async def _work_until_stopped(finish_seconds: int) -> None:
 
 async def _run_worker(finish_seconds: int) -> None:
     # The pool gives up early. By default, it retries with growing pauses.
-    connector = WorkerConnector(kwargs=connector_params(), timeout=5, reconnect_timeout=1)
+    connector = WorkerConnector(kwargs=connector_params(), timeout=5, reconnect_timeout=1, **_POOL_SIZE)
     with app.replace_connector(connector) as ours:
         try:
             # The pool would keep waiting for connections that it has given up.

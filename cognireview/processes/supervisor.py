@@ -28,6 +28,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _READY_TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.5
 _MAX_LOG_BYTES = 32 * 1024**2
+# Without it, processes on Linux keep up to 64 MB of freed memory each after an upload or an import.
+_MEMORY_TO_KEEP = ("MALLOC_TRIM_THRESHOLD_", str(1024**2))
 Report = Callable[[str], None]
 
 
@@ -58,6 +60,7 @@ def main() -> None:
     with os.fdopen(int(sys.argv[1])) as given:
         site = Site(**json.loads(given.readline()))
     exit_gracefully_on_signals()
+    os.environ.setdefault(*_MEMORY_TO_KEEP)
     try:
         with os.fdopen(site.lock, "a") as lock:
             try:

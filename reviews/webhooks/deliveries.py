@@ -135,6 +135,11 @@ def enqueue_event(event: str, run: Run | None, data: dict[str, Any]) -> list[Web
     return [_enqueue(webhook, event, run, data) for webhook in _webhooks_for(event, run)]
 
 
+def has_webhooks() -> bool:
+    """Return whether any webhook is called."""
+    return allowlist.is_enabled() and active_webhooks().exists()
+
+
 def _webhooks_for(event: str, run: Run | None) -> list[Webhook]:
     if not allowlist.is_enabled():
         return []

@@ -15,8 +15,17 @@ from reviews.dashboard import bulk_changes
 from reviews.dashboard.splitting import Share, Split
 from reviews.exports import jobs as export_jobs
 from reviews.exports.output import ExportOptions
-from reviews.models import Escalation, Evaluation, Notification, Run, User, Webhook, WebhookDelivery
-from reviews.notifications import event_types
+from reviews.models import (
+    AuditEvent,
+    Escalation,
+    Evaluation,
+    Notification,
+    Run,
+    User,
+    Webhook,
+    WebhookDelivery,
+)
+from reviews.notifications import audit_walk, event_types
 from reviews.notifications.audit_walk import notify_of_next_events
 from reviews.notifications.event_types import EVENTS, WEBHOOK_EVENTS, When
 from reviews.queue import due_dates
@@ -174,9 +183,21 @@ def test_choices_decide_who_is_mailed_when(run: Run, ana: User, lea: User, max: 
     assert due.hour == event_types.DIGEST_HOUR
 
 
-def test_without_mail_no_notification_waits(run: Run, ana: User, settings: Settings) -> None:
-    settings.SENDS_MAIL = False
-    asked(run, ana)
+def test_without_mail_and_webhooks_events_are_passed_over(
+    run: Run, ana: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker would import all pages for the links to them."""
+    composed: list[AuditEvent] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(audit_walk, "_notify", composed.append)
+        asked(run, ana)
+        notified()
+        assert [event.action for event in composed] == ["escalate"]
+        settings.SENDS_MAIL = False
+        asked(run, ana)
+        notified()
+        assert len(composed) == 1
+    settings.SENDS_MAIL = True
     assert notified() == []
 
 
