@@ -95,10 +95,7 @@ def list_records(
     page = listing.load_page(
         found, view.filters, reader=request.user, sort=view.sort, after=after, known=known, size=limit
     )
-    rows = []
-    for row in page.rows:
-        row.run = found
-        rows.append(shapes.evaluation_out(row, is_hidden=row.pk in page.hidden))
+    rows = [shapes.evaluation_out(row, is_hidden=row.pk in page.hidden) for row in page.rows]
     is_complete = not view.needs_index or indexing.is_indexed(found)
     listed = {
         "evaluations": rows,

@@ -245,6 +245,8 @@ def _page_of_everything(
     places = dict(zip(order.places, cursor or (), strict=False))
     with prepared_statements():
         found = _walk_of_everything(sort, size + 1, is_after=bool(places)).rows(run=run.pk, **places)
+    for row in found:
+        row.run = run
     page = split_page(found, size, order.cursor)
     return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader))
 
