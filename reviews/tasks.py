@@ -19,6 +19,7 @@ from reviews.audit import chain_checks, log
 from reviews.exports import jobs
 from reviews.imports import importer
 from reviews.imports import jobs as imports_job
+from reviews.judge import review_plan
 from reviews.maintenance import job_list, retention
 from reviews.notifications import audit_walk, sending
 from reviews.queue import due_dates
@@ -174,9 +175,10 @@ def draw_sample(run_id: int) -> None:
 @app.periodic(cron="* * * * * */10")
 @app.task(task_middleware=_AROUND, queueing_lock="notify_reviewed_runs")
 def notify_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic tasks get it)
-    """Notify webhooks of runs whose queue has become empty."""
+    """Notify webhooks of runs whose queue has become empty, and report plans whose records are reviewed."""
     with _skip_on_outage():
         deliveries.notify_reviewed_runs()
+        review_plan.report_finished_plans()
 
 
 @app.periodic(cron="* * * * * */10")

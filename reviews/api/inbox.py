@@ -29,6 +29,7 @@ Kind = Literal[
     "export",
     "mail",
     "webhook",
+    "plan",
     "rubric",
 ]
 
@@ -43,7 +44,9 @@ class ItemOut(Schema):
     )
     run: str | None
     evaluation_id: str | None
-    point: str = Field(description="The question, what differs, or the error; empty without one.")
+    point: str = Field(
+        description="The question, what differs, the error, or the target of a plan; empty without one."
+    )
     count: int = Field(description="The number of conflicts, e-mails or messages; 0 for other items.")
     since: dt.datetime | None
     can_retry: bool = Field(description="Whether the failed job can be retried as it is.")

@@ -55,6 +55,7 @@ class ServedPlanOut(Schema):
 
     target: float = Field(description=_TARGET)
     aim: str = Field(description=_AIM)
+    is_finished: bool = Field(description="Whether all its records are reviewed, so that you can plan again.")
 
 
 class PlanOut(Schema):

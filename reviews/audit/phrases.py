@@ -148,6 +148,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "webhook secret removed": "removed a secret of a webhook",
         "webhook tested": "tested a webhook",
         "run reviewed": "found every record reviewed",
+        "plan reviewed": "found every record of a review plan reviewed",
         "message retried": "sent a message to a webhook again",
         "message given up": "gave up a message to a webhook",
         "retry notifications": "sent notifications of {person} again",

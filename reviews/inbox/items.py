@@ -227,6 +227,10 @@ def _of_webhooks(rows: list[Any], _: User) -> list[dict[str, Any]]:
     ]
 
 
+def _of_plans(rows: list[Any], _: User) -> list[dict[str, Any]]:
+    return [{"point": f"\N{PLUS-MINUS SIGN}{100 * row.review_plan['target']:g} points"} for row in rows]
+
+
 def _of_rubrics(rows: list[Any], _: User) -> list[dict[str, Any]]:
     return [{"since": row.created_at} for row in rows]
 
@@ -242,5 +246,6 @@ _DETAILS = {
     "export": _of_jobs,
     "mail": _of_mails,
     "webhook": _of_webhooks,
+    "plan": _of_plans,
     "rubric": _of_rubrics,
 }

@@ -15,6 +15,7 @@ from reviews.models import Escalation, Export, FileConflict, Import, Notificatio
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
 from reviews.review.known_answer_rows import answers_to_give
+from reviews.sampling.planned_shares import finished_plans
 from reviews.webhooks.deliveries import active_webhooks, failed_deliveries
 
 Rows = QuerySet[Any]
@@ -122,6 +123,11 @@ def _rubrics(person: User) -> Rows:
     return runs.exclude(rubric={}).annotate(position=F("pk"))
 
 
+def _plans(person: User) -> Rows:
+    """Return the runs whose plan of blind reviews has no record left."""
+    return finished_plans().visible_to(person).filter(archived_at=None).annotate(position=F("pk"))
+
+
 KINDS = (
     Kind("question", "Questions", "lead_review", _questions),
     Kind("disagreement", "Disagreements", "lead_review", _disagreements),
@@ -132,6 +138,7 @@ KINDS = (
     Kind("export", "Failed jobs", "export_run", _exports),
     Kind("mail", "Failed jobs", "manage_people", _mails, run=""),
     Kind("webhook", "Failed jobs", "manage_webhooks", _webhooks),
+    Kind("plan", "Review plans", "configure_run", _plans, run="pk"),
     Kind("rubric", "Rubrics to confirm", "configure_run", _rubrics, run="pk"),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}

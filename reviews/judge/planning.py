@@ -17,7 +17,7 @@ from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
-from reviews.sampling.planned_shares import Aim, current_plan
+from reviews.sampling.planned_shares import Aim, current_plan, finished_plans
 from reviews.search import strata
 from reviews.statistics import clusters, planning
 from reviews.statistics.intervals import Estimate, undefined
@@ -135,9 +135,12 @@ class JudgePlan:
 
 
 def served_plan(run: Run) -> dict[str, Any] | None:
-    """Return the target and the aim of the plan that the queue serves."""
+    """Return the target and the aim of the plan that the queue serves, and whether a record of it is left."""
     served = current_plan(run)
-    return {"target": served.target, "aim": served.aim} if served else None
+    if served is None:
+        return None
+    is_finished = finished_plans().filter(pk=run.pk).exists()
+    return {"target": served.target, "aim": served.aim, "is_finished": is_finished}
 
 
 def plan_reviews(run: Run, target: float = USUAL_TARGET, aim: Aim = "run") -> JudgePlan:

@@ -3229,6 +3229,12 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("review_plan__isnull", False)), fields=["id"], name="run_planned"
+            ),
+        ),
+        migrations.AddIndex(
             model_name="fileconflict",
             index=models.Index(fields=["evaluation"], name="file_conflict_evaluation"),
         ),

@@ -133,6 +133,7 @@ class Run(models.Model):
                 name="run_rubric_undeclared",
                 condition=models.Q(archived_at=None, is_rubric_declared=False),
             ),
+            models.Index(fields=["id"], name="run_planned", condition=models.Q(review_plan__isnull=False)),
         ]
         permissions: ClassVar = [
             ("import_file", "Can import files"),

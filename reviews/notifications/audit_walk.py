@@ -240,6 +240,14 @@ def _reviewed(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
         yield Occurrence("run.reviewed", people, f"{run.name} is reviewed: nothing is left.", path, {})
 
 
+def _planned(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
+    if run is not None:
+        people, path = _concerned(event, run, "plan.reviewed"), reverse("judge-plan", args=[run.pk])
+        text = f"The planned records of {run.name} are reviewed. Plan the next ones, or end the plan."
+        target = event.detail.get("target")
+        yield Occurrence("plan.reviewed", people, text, path, {"target": target})
+
+
 _OCCURRENCES: dict[str, Callable[[AuditEvent, Run | None], Iterable[Occurrence]]] = {
     "escalate": _raised,
     "resolve escalation": _answered,
@@ -254,4 +262,5 @@ _OCCURRENCES: dict[str, Callable[[AuditEvent, Run | None], Iterable[Occurrence]]
     "export": _exported,
     "export failed": _failed,
     "run reviewed": _reviewed,
+    "plan reviewed": _planned,
 }

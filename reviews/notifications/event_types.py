@@ -46,6 +46,7 @@ EVENTS: dict[str, EventType] = {
     "import.failed": EventType("An import fails", "export_run", When.AT_ONCE),
     "export.failed": EventType("An export fails", "export_run", When.AT_ONCE),
     "run.reviewed": EventType("A run is reviewed", "lead_review", When.DAILY),
+    "plan.reviewed": EventType("The records of a plan are reviewed", "configure_run", When.DAILY),
     "rubric.inferred": EventType("A rubric waits for confirmation", "configure_run", When.DAILY),
 }
 # Name -> description of the events of which webhooks are notified, and people are not.

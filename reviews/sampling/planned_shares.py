@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
-from reviews.models import Run
+from reviews.models import Evaluation, Run
+from reviews.models.runs import RunQuerySet
 from reviews.queue import allocation
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import status_changes
@@ -95,6 +97,26 @@ def current_plan(run: Run) -> ReviewPlan | None:
     return ReviewPlan(kept["target"], kept["aim"], tuple(CellShare(**share) for share in kept["shares"]))
 
 
+def finished_plans() -> RunQuerySet:
+    """Return the runs whose plan has no record left to review: a lead plans again, or ends the plan.
+
+    A plan whose records a job has yet to put into the queue is not finished. Three indexes have the records
+    that wait, so that the many deferred ones are not read.
+    """
+    waiting = Evaluation.objects.filter(
+        run=OuterRef("pk"),
+        human_review_status__in=QUEUE_STATUSES,
+        is_escalated=False,
+        priority__gte=NORMAL,
+    )
+    served = Run.objects.filter(review_plan__isnull=False, review_plan__has_key="is_drawn")
+    return served.exclude(review_plan__has_key="is_ended").filter(
+        ~Exists(waiting.filter(claimed_by=None, assigned_to=None)),
+        ~Exists(waiting.filter(claimed_by=None, assigned_to__isnull=False)),
+        ~Exists(waiting.filter(claimed_by__isnull=False)),
+    )
+
+
 def end_plan(run: Run) -> None:
     """End the plan of a run that the caller saves. The next draw returns deferred records to their place."""
     if run.review_plan is not None:
@@ -147,7 +169,7 @@ def order_flagged(run: Run) -> int:
             status_changes.change_probabilities(reached)
         cursor.execute(_ORDER, values)
         changed = int(cursor.rowcount)
-    if current_plan(run) is None:
-        run.review_plan = None
+    if run.review_plan is not None:
+        run.review_plan = None if current_plan(run) is None else run.review_plan | {"is_drawn": True}
         run.save(update_fields=["review_plan"])
     return changed

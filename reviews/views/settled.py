@@ -21,6 +21,7 @@ _PAGES = {
     "export": "export-page",
     "mail": "person",
     "webhook": "webhook",
+    "plan": "judge-plan",
     "rubric": "run-settings",
 }
 

@@ -23,7 +23,7 @@ def test_lead_plans_and_serves_and_stops(run: Run, of_lea: Program) -> None:
     assert (planned["target"], planned["aim"], planned["served"]) == (0.1, "parts", None)
     assert planned["more"] == planned["parts"][0]["more"] == 145
     served = of_lea.ask("PUT", "runs/algebra/plan", {"target": 0.1})
-    assert served.json()["served"] == {"target": 0.1, "aim": "run"}
+    assert served.json()["served"] == {"target": 0.1, "aim": "run", "is_finished": True}
     assert Run.objects.get().blind_share == 1
     assert of_lea.ask("DELETE", "runs/algebra/plan").json()["served"] is None
 

@@ -57,6 +57,7 @@ def everything(run: Run, ana: User, bo: User, lea: User, max: User) -> Run:
     ImportFactory.create(run=run, state=Import.State.FAILED, error="It broke.")
     ExportFactory.create(run=run, created_by=lea, state=Export.State.FAILED, error="It broke.")
     in_conflict(run)
+    Run.objects.filter(pk=run.pk).update(review_plan={"target": 0.05, "aim": "run", "is_drawn": True})
     Notification.objects.create(
         person=ana, event="run.reviewed", due_at=timezone.now(), state="failed", error="Refused."
     )
@@ -77,7 +78,18 @@ def kinds(inbox: Inbox) -> list[str]:
     return [group.kind.name for group in inbox.groups() for _ in group.items]
 
 
-ALL = ["question", "disagreement", "conflict", "check", "import", "export", "mail", "webhook", "rubric"]
+ALL = [
+    "question",
+    "disagreement",
+    "conflict",
+    "check",
+    "import",
+    "export",
+    "mail",
+    "webhook",
+    "plan",
+    "rubric",
+]
 
 
 def test_admin_sees_items_of_every_kind(everything: Run, max: User) -> None:
@@ -87,7 +99,7 @@ def test_admin_sees_items_of_every_kind(everything: Run, max: User) -> None:
     points = {group.kind.name: group.items[0].point for group in inbox.groups()}
     assert points["question"] == "Why?"
     assert points["disagreement"] == "ana Yes, bo No on Clarity"
-    assert (points["import"], points["mail"]) == ("It broke.", "Refused.")
+    assert (points["import"], points["mail"], points["plan"]) == ("It broke.", "Refused.", "±5 points")
 
 
 def test_failed_messages_of_a_webhook_are_one_item(everything: Run, max: User) -> None:
@@ -106,7 +118,7 @@ def test_failed_messages_of_a_webhook_are_one_item(everything: Run, max: User) -
 
 
 def test_lead_sees_neither_imports_nor_mail_nor_checks_of_others(everything: Run, lea: User) -> None:
-    assert kinds(Inbox(lea)) == ["question", "disagreement", "conflict", "export", "rubric"]
+    assert kinds(Inbox(lea)) == ["question", "disagreement", "conflict", "export", "plan", "rubric"]
 
 
 def test_items_of_hidden_and_archived_runs_are_left_out(everything: Run, lea: User, max: User) -> None:

@@ -12,13 +12,16 @@ from django.test import Client
 from django.urls import reverse
 
 from reviews.accounts.permissions import Denied
+from reviews.inbox.items import Inbox
 from reviews.judge import planning, review_plan
 from reviews.judge.planning import JudgePlan, plan_reviews
 from reviews.models import AuditEvent, Evaluation, Rating, Run, User
 from reviews.queue import claims
+from reviews.records.status import QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan
+from reviews.views.settled import item_url
 from tests.support.commands import manage
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
@@ -185,6 +188,28 @@ class TestServe:
             claims.skip(evaluation_id=claimed.pk, reviewer=ana)
         assert claims.claim_next(run=imported, reviewer=ana).priority == DEFERRED  # type: ignore[union-attr]
 
+    def test_plan_whose_records_are_reviewed_waits_for_a_lead(
+        self, imported: Run, client: Client, lea: User, ana: User
+    ) -> None:
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        assert (Inbox(lea).counts["plan"], review_plan.report_finished_plans()) == (0, 0)
+        for record in imported.evaluations.filter(priority=NORMAL, human_review_status__in=QUEUE_STATUSES):
+            lock_in_scores(record, ana, {"Clarity": "Yes"})
+            agree(Evaluation.objects.get(pk=record.pk), ana)
+        assert imported.evaluations.filter(priority=DEFERRED, human_review_status="Needs Review").exists()
+        [item] = [one for group in Inbox(lea).groups() for one in group.items if one.kind.name == "plan"]
+        assert (item.row, item.point) == (imported, "±20 points")
+        assert [review_plan.report_finished_plans() for _ in range(2)] == [1, 0]
+        assert AuditEvent.objects.filter(action="plan reviewed").count() == 1
+        client.force_login(lea)
+        page = client.get(item_url(item))
+        assert page.context["form"].data["target"] == "20"
+        assert page.context["served"] == {"points": "20", "is_finished": True}
+        sent = {"target": 3, "aim": "run", "inbox": str(item.place)}
+        next_item = reverse("run-settings", args=[imported.pk], query={"inbox": f"rubric-{imported.pk}"})
+        assert client.post(reverse("serve-plan", args=[imported.pk]), sent)["Location"] == next_item
+        assert (Inbox(lea).counts["plan"], review_plan.report_finished_plans()) == (0, 0)
+
     def test_same_plan_again_changes_nothing(self, imported: Run, lea: User) -> None:
         review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.15, aim="run")
         before = queue_counts(imported)
@@ -328,7 +353,7 @@ class TestCommand:
         assert b"Flagged: 0 blind reviews." in printed.out
         assert b"Blind reviews to add for \xc2\xb110 points:" in printed.out
         served = json.loads(manage(capfdbinary, "review_plan", "evaluations", "--serve", "--json").out)
-        assert served["served"] == {"target": 0.05, "aim": "run"}
+        assert served["served"] == {"target": 0.05, "aim": "run", "is_finished": False}
         assert manage(capfdbinary, "review_plan", "evaluations", "--stop").status == 0
         assert Run.objects.get().review_plan is None
 

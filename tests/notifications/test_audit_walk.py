@@ -15,6 +15,7 @@ from reviews.dashboard import bulk_changes
 from reviews.dashboard.splitting import Share, Split
 from reviews.exports import jobs as export_jobs
 from reviews.exports.output import ExportOptions
+from reviews.judge import review_plan
 from reviews.models import (
     AuditEvent,
     Escalation,
@@ -152,6 +153,13 @@ def test_import_notifies_of_conflicts_and_of_an_inferred_rubric(run: Run, lea: U
         ("max", "The rubric of Algebra was inferred from its file. Confirm it or change it.")
     ]
     assert notified("conflicts.found") == [("max", "A file imported into Algebra conflicts with 1 decision.")]
+
+
+def test_reviewed_plan_notifies_leads(run: Run) -> None:
+    Run.objects.update(review_plan={"target": 0.05, "aim": "run", "is_drawn": True})
+    assert [review_plan.report_finished_plans() for _ in range(2)] == [1, 0]
+    sentence = "The planned records of Algebra are reviewed. Plan the next ones, or end the plan."
+    assert notified("plan.reviewed") == [("lea", sentence), ("max", sentence)]
 
 
 def test_reviewed_run_notifies_leads(run: Run, ana: User) -> None:

@@ -7,7 +7,17 @@ from typing import Literal
 from cognireview.client.types.records import Decision
 
 InboxKind = Literal[
-    "question", "disagreement", "conflict", "check", "answer", "import", "export", "mail", "webhook", "rubric"
+    "question",
+    "disagreement",
+    "conflict",
+    "check",
+    "answer",
+    "import",
+    "export",
+    "mail",
+    "webhook",
+    "plan",
+    "rubric",
 ]
 
 

@@ -154,6 +154,8 @@ class ServedPlan:
     #: Half the width of the 95% interval to reach: 0.05 for ±5 percentage points.
     target: float
     aim: str
+    #: Whether all its records are reviewed, so that you can plan again.
+    is_finished: bool
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,14 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from reviews.http.request import Request
+from reviews.inbox.place import place_of
 from reviews.judge import planning, review_plan
 from reviews.judge.accuracy import DEFINITIONS
 from reviews.judge.planning import AIMS, NARROWEST, USUAL_TARGET, WIDEST, JudgePlan, PlannedPart, points
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.rubric.run_settings import InvalidSettings
+from reviews.views import settled
 from reviews.views.access import load_run, replica_page
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.pages import render_page
@@ -88,6 +90,8 @@ def serve(request: Request, run_pk: int) -> HttpResponse:
             form.add_error(None, str(invalid))
         else:
             messages.success(request, _success(served))
+            if place := place_of(request):
+                return settled.go_on(request, place)
             return redirect(reverse("judge-plan", args=[run.pk], query={"target": f"{target:g}", "aim": aim}))
     filters = JudgeFilters(JudgeScope(run), (), {})
     return _page(request, filters, form, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -106,7 +110,8 @@ def stop(request: Request, run_pk: int) -> HttpResponse:
     run = load_run(request, run_pk, "configure_run")
     review_plan.stop_plan(run_id=run.pk, actor=request.user)
     messages.success(request, "The plan has ended. The queue has its usual order.")
-    return redirect("judge-plan", run.pk)
+    place = place_of(request)
+    return settled.go_on(request, place) if place else redirect("judge-plan", run.pk)
 
 
 def _entered(query: Any, filters: JudgeFilters) -> dict[str, Any]:
@@ -127,6 +132,7 @@ def _page(request: Request, filters: JudgeFilters, form: PlanForm, status: HTTPS
         "plan": plan,
         "first_part": review_plan.FIRST_PART,
         "served": _served(run),
+        "place": place_of(request),
         "obstacle": review_plan.why_not_blind(run) if plan.parts else "",
         "sections": [_section(plan)],
     }
@@ -150,9 +156,9 @@ def _section(plan: JudgePlan) -> Section:
     )
 
 
-def _served(run: Run) -> dict[str, str] | None:
+def _served(run: Run) -> dict[str, Any] | None:
     known = planning.served_plan(run)
-    return {"points": points(known["target"])} if known else None
+    return known and {"points": points(known["target"]), "is_finished": known["is_finished"]}
 
 
 def _parts(plan: JudgePlan) -> Table:
