@@ -19,7 +19,7 @@ from reviews.api.problems import Problem, invalid_field
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Run
 from reviews.queue import progress
-from reviews.search import indexing, listing
+from reviews.search import indexing, listing, totals
 from reviews.search.filters import FILTERS, Filter, Filters
 from reviews.search.listing import DEFAULT_SORT, SORTS, RecordList
 
@@ -91,7 +91,9 @@ def list_records(
         )
     with prepared_statements():
         found = get_run(run, request.user)
-        known = _known(found, view.filters)
+        known = None if view.filters else progress.count_records(found)
+    if view.filters:
+        known = totals.known_total(found, view.filters, progress.run_progress(found))
     page = listing.load_page(
         found, view.filters, reader=request.user, sort=view.sort, after=after, known=known, size=limit
     )
@@ -106,11 +108,6 @@ def list_records(
     # Validating rows that are built here would take as long as the rest of the request.
     response.content = JsonRenderer().render(request, listed, response_status=response.status_code)
     return response
-
-
-def _known(run: Run, filters: Filters) -> int | None:
-    """Return the number of matches if it is already counted."""
-    return None if filters else progress.count_records(run)
 
 
 def read_filters(values: Mapping[str, str | list[str]]) -> Filters:

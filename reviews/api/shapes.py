@@ -139,7 +139,9 @@ class EvaluationsOut(Schema):
     """A page of records."""
 
     evaluations: list[EvaluationOut]
-    total: int | None = Field(description="Null above 10,000 matches, or if not complete.")
+    total: int | None = Field(
+        description="Null for more than 500 matches that are not counted to the end, or if not complete."
+    )
     is_complete: bool = Field(
         description="False while a job indexes the records of a large import, which filters cannot find yet."
     )

@@ -12,7 +12,7 @@ from reviews.models.runs import Import, Run
 
 
 class WordsField(models.TextField):  # type: ignore[type-arg]  # Django's takes none at run time
-    """A tsvector column. Its only lookup, `have`, takes a query made by `terms`."""
+    """A tsvector column. Its lookups take a query made by `terms`."""
 
     def db_type(self, connection: Any) -> str:
         return "tsvector"
@@ -28,6 +28,17 @@ class Have(Lookup):
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         words, words_parameters = self.process_lhs(compiler, connection)
         return f"{words} @@ %s::tsquery", (*words_parameters, self.rhs)
+
+
+@WordsField.register_lookup
+class HaveByReading(Have):
+    """Match words against a query without their index, which is slower for words of most records."""
+
+    lookup_name = "have_by_reading"
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+        words, words_parameters = self.process_lhs(compiler, connection)
+        return f"ts_match_vq({words}, %s::tsquery)", (*words_parameters, self.rhs)
 
 
 class RunFacet(models.Model):

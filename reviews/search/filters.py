@@ -145,6 +145,16 @@ def _parse_search(text: str) -> str:
     return text
 
 
+def _has_words(text: str, common: frozenset[str] = frozenset()) -> Q:
+    """The condition for records with the words of a search. `common` words are sought without their index."""
+    words = terms.searched_words(text)
+    rare = [word for word in words if word not in common]
+    if len(rare) in {0, len(words)}:
+        return Q(words__words__have=terms.tsquery(text))
+    by_index = Q(words__words__have=terms.tsquery(" ".join(rare)))
+    return by_index & Q(words__words__have_by_reading=terms.tsquery(text))
+
+
 _STATUS_TITLES = {name: name.replace("-", " ").capitalize() for name in STATUSES}
 DUE = {
     "overdue": "overdue",
@@ -168,7 +178,7 @@ _CONTRADICTIONS = {
 # By name, in the order of canonical query strings.
 FILTERS: dict[str, Filter] = {
     "status": Filter("Status", STATUSES.__getitem__, _STATUS_TITLES),
-    "q": Filter("Search", lambda text: Q(words__words__have=terms.tsquery(text)), parse=_parse_search),
+    "q": Filter("Search", _has_words, parse=_parse_search),
     "task": Filter("Task", _equals("task_id")),
     "model": Filter("Model", _equals("model_id"), is_facet=True),
     "judge": Filter("Judge", _equals("judge_llm_model"), is_facet=True),
@@ -236,13 +246,21 @@ class Filters:
         """Parse the text of a query string."""
         return cls.parse(QueryDict(query_string[:_MAX_QUERY_LENGTH]))
 
-    def condition(self, run: Run, reader: User | None, *, is_indexed: bool = False) -> Q:
+    def condition(
+        self,
+        run: Run,
+        reader: User | None,
+        *,
+        is_indexed: bool = False,
+        common_words: frozenset[str] = frozenset(),
+    ) -> Q:
         """Return the condition on `Evaluation` for the matching records that the reader may find.
 
         A filter by hidden values excludes the records that have them: see `hidden_records`. The condition is
-        faster with `is_indexed`, if all records of the run are indexed.
+        faster with `is_indexed`, if all records of the run are indexed, and with the `common_words` of a
+        search, which are then not sought by their index.
         """
-        condition = self._matching(run, is_indexed=is_indexed)
+        condition = self._matching(run, common_words, is_indexed=is_indexed)
         if self.reveals_judge:
             condition &= ~hidden_records.hidden_from(reader, run)
         if self.reveals_reason:
@@ -262,12 +280,14 @@ class Filters:
         """Whether a filter finds records by their flag reasons."""
         return bool(self.values_of("reason"))
 
-    def _matching(self, run: Run, *, is_indexed: bool) -> Q:
+    def _matching(self, run: Run, common_words: frozenset[str], *, is_indexed: bool) -> Q:
         condition, all_of = Q(), []
         for name in dict(self.values):
             one, values = FILTERS[name], self.values_of(name)
             if one.in_run:
                 condition &= reduce(or_, (one.in_run(value, run) for value in values))
+            elif name == "q":
+                condition &= reduce(or_, (_has_words(value, common_words) for value in values))
             elif one.condition and not (one.is_facet and is_indexed):
                 condition &= reduce(or_, map(one.condition, values))
             elif len(values) == 1:

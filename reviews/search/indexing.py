@@ -15,7 +15,8 @@ from procrastinate.contrib.django import app as jobs
 
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.models import Evaluation, Import, ImportLine, Run, RunCount, RunFacet, UnindexedImport
+from reviews.models import Evaluation, Import, ImportLine, Run, RunFacet, UnindexedImport
+from reviews.queue import progress
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
@@ -127,7 +128,7 @@ def index_import(done: Import, *, new: Collection[LineRange] | None = None) -> N
             _index(done, _changed_records(done, chunk))
     if done.new + changed > MAX_RECORDS_UNANALYSED:
         _analyse()
-    if _size(done.target_run) <= MAX_RECORDS_INLINE:
+    if progress.count_records(done.target_run) <= MAX_RECORDS_INLINE:
         _update_counts(done.target_run)
     else:
         _leave_to_job(done, line=done.lines, records=0)
@@ -169,10 +170,6 @@ def index_next_chunk() -> bool:
 def _analyse() -> None:
     with connection.cursor() as cursor:
         cursor.execute(_ANALYZE)
-
-
-def _size(run: Run) -> int:
-    return RunCount.objects.filter(run=run).aggregate(sum=Sum("evaluations"))["sum"] or 0
 
 
 def _update_counts(run: Run) -> None:

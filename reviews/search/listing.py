@@ -1,7 +1,7 @@
 """Lists of a run's records: filtered, sorted, counted up to a limit, with cursor pagination.
 
 The cost does not depend on the page or the size of the run: a small number of matches is sorted, and a large
-number is found quickly by walking the index of the sort order.
+number is found quickly by walking the index of the sort order. `density` tells them apart in a large run.
 """
 
 import datetime as dt
@@ -26,8 +26,10 @@ from reviews.database.pagination import split_page
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, Run, User
 from reviews.models.evaluations import IN_QUEUE, TASK_ORDER
+from reviews.queue import progress
 from reviews.queue.claims import EVERYTHING
-from reviews.search import indexing
+from reviews.search import density, indexing
+from reviews.search.density import Density
 from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from
 from reviews.search.verdicts import with_judged_scores
@@ -45,6 +47,8 @@ _LISTED = (
 )
 # Matches are counted up to this number, and sorted if there are no more.
 MAX_COUNTED = 10_000
+# If there are probably more, they are counted only up to this number.
+MAX_COUNTED_OF_MANY = 500
 TIME_LIMIT = dt.timedelta(seconds=3)
 
 
@@ -59,12 +63,25 @@ class RecordPage(NamedTuple):
     """A page of a list."""
 
     rows: list[Evaluation]
-    #: The number of matches; None if there are more than `MAX_COUNTED`.
+    #: The number of matches; None if there are more than `counted`.
     total: int | None
     #: The cursor of the next page; empty on the last page.
     after: str
     #: The primary keys of rows whose judge output is hidden from the reader.
     hidden: frozenset[int]
+    #: The number up to which matches were counted.
+    counted: int = MAX_COUNTED
+
+
+class _Matches(NamedTuple):
+    """The records that a list has."""
+
+    records: QuerySet[Evaluation]
+    #: The cursors of all of them, each followed by the primary key; None if there are too many.
+    few: list[tuple[Any, ...]] | None = None
+    #: As in `RecordPage`.
+    total: int | None = None
+    counted: int = MAX_COUNTED
 
 
 CursorValue = Callable[[Any], Any]
@@ -221,20 +238,37 @@ def load_page(
     if known is not None and not filters:
         return _page_of_everything(run, known, reader=reader, sort=sort, cursor=cursor, size=size)
     with time_limit():
-        matching = matching_records(run, filters, reader).filter(order.only)
-        if order.reveals:
-            matching = matching.exclude(hidden_from(reader, run))
-        # If there are many matches, the index has the page at its next entries.
-        is_dense = known is not None and known > MAX_COUNTED
-        few = None if is_dense else _few_matches(matching, order)
+        found = _find(run, filters, reader, order, known)
         rows = (
-            _index_walk(matching, order, cursor)
-            if few is None
-            else _sorted_rows(run, order, few, cursor, size)
+            _index_walk(found.records, order, cursor)
+            if found.few is None
+            else _sorted_rows(run, order, found.few, cursor, size)
         )
         page = split_page(rows[: size + 1], size, order.cursor)
-    total = known if few is None else len(few)
-    return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader))
+    return RecordPage(page.rows, found.total, page.next_after, _hidden(run, page.rows, reader), found.counted)
+
+
+def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, known: int | None) -> _Matches:
+    """Count the records of a list, and return their cursors if there are few."""
+    is_indexed = bool(filters) and indexing.is_indexed(run)
+    only = order.only & ~hidden_from(reader, run) if order.reveals else order.only
+    condition = only & filters.condition(run, reader, is_indexed=is_indexed)
+    # If there are many matches, the index has the page at its next entries.
+    if known is not None and known > MAX_COUNTED:
+        return _Matches(run.evaluations.filter(condition), total=known)
+    size, expected = 0 if known is not None else progress.count_records(run), Density()
+    if filters and size > MAX_COUNTED:
+        expected = density.estimate(run, filters, condition)
+        condition = only & filters.condition(
+            run, reader, is_indexed=is_indexed, common_words=expected.common_words
+        )
+    matching = run.evaluations.filter(condition)
+    if expected.share * size > MAX_COUNTED and density.are_more(
+        matching, MAX_COUNTED_OF_MANY, filters, expected
+    ):
+        return _Matches(matching, counted=MAX_COUNTED_OF_MANY)
+    few = _few_matches(matching, order)
+    return _Matches(matching, few, None if few is None else len(few))
 
 
 def _page_of_everything(

@@ -1,18 +1,27 @@
 """Count the records of a run by stratum. Estimates about the judge are weighted by these counts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connection, transaction
+from django.db.models import Sum
 
-from reviews.models import Evaluation, Run, Stratum
+from reviews.models import Evaluation, Run, Stratum, StratumCount
 from reviews.records.status import NOT_REQUIRED
-from reviews.search.facets import READ_VERDICT
+from reviews.search.facets import NO_VERDICT, READ_VERDICT
 
 NOT_COUNTED = (
     "The records of this run are not all counted yet, so figures about all of them are unknown. "
     "They appear when the counting job of the last import is done."
 )
+
+# The filters by what strata and their counts have, with its place in a count.
+FILTERS = {
+    "judge": "stratum__judge_llm_model",
+    "template": "stratum__judge_prompt_template_path",
+    "model": "stratum__model_id",
+    "verdict": "verdict",
+}
 
 # Missing strata are added; then all counts of the run are replaced.
 _ADD = """
@@ -65,6 +74,15 @@ _IS_COUNTED = """
         FROM stratum_count JOIN stratum ON stratum.id = stratum_id WHERE run_id = %(run)s
     )
 """
+
+
+def count(run: Run, filters: Mapping[str, Sequence[str]]) -> int:
+    """Return the number of records that filters in `FILTERS` find, by their values, in a counted run."""
+    wanted = {f"{FILTERS[name]}__in": [*values] for name, values in filters.items()}
+    if NO_VERDICT in filters.get("verdict", ()):
+        wanted["verdict__in"].append("")
+    counted = StratumCount.objects.filter(stratum__run=run, **wanted).aggregate(sum=Sum("evaluations"))
+    return counted["sum"] or 0
 
 
 def get_stratum(evaluation: Evaluation) -> Stratum:

@@ -52,13 +52,17 @@ def mark_names(words: Iterable[str]) -> list[str]:
     return [f"{_NAME_MARK}{word}" for word in words]
 
 
+def searched_words(text: str) -> list[str]:
+    """Return the words of a text that a search for it requires."""
+    return distinct_words([text])[:MAX_TERMS]
+
+
 def tsquery(text: str, *, in_names: bool = False) -> str:
     """Return a tsquery for records with all words of the text, or with words that start with them.
 
     The words are sought in names and other texts, or only in names. Empty if the text has no words.
     """
-    terms = [_term(word, in_names=in_names) for word in distinct_words([text])[:MAX_TERMS]]
-    return " & ".join(terms)
+    return " & ".join(_term(word, in_names=in_names) for word in searched_words(text))
 
 
 def _term(word: str, *, in_names: bool) -> str:

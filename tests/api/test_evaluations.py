@@ -6,6 +6,7 @@ from urllib.parse import quote
 import pytest
 
 from reviews.models import Evaluation, Run, User
+from reviews.search import listing
 from reviews.search.filters import FILTERS
 from reviews.search.listing import PAGE_SIZE
 from tests.api.conftest import Program, path_of
@@ -40,6 +41,15 @@ class TestList:
             after, pages = page["next"], pages + 1
         assert (pages, page["total"]) == (3, len(made))
         assert found == [each.evaluation_id for each in made]
+
+    def test_total_is_null_if_matches_are_not_counted_to_the_end(
+        self, run: Run, of_ana: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(listing, "MAX_COUNTED", 3)
+        monkeypatch.setattr(listing, "MAX_COUNTED_OF_MANY", 2)
+        evaluations(run, tasks=["7"] * 4)
+        assert listed(of_ana, "task=7")["total"] is None
+        assert listed(of_ana, "status=waiting")["total"] == 4
 
     def test_link_header_has_the_address_of_the_next_page(self, of_ana: Program) -> None:
         run = RunFactory.create(name="één #1?")

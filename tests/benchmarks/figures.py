@@ -10,7 +10,7 @@ from django.db import transaction
 
 from reviews.exports import jsonl
 from reviews.models import Import, Run
-from tests.benchmarks import analysing, auditing, database, dataset, judging, painting, reviewing
+from tests.benchmarks import analysing, auditing, database, dataset, judging, painting, reviewing, scaling
 from tests.benchmarks.measuring import Figure, alternating, into_pipe, peak_memory
 
 RECORDS = 100_000
@@ -132,6 +132,7 @@ FIGURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "painting": lambda bench: painting.submit_to_painted(bench.folder, bench.scale),
     "analysing": lambda bench: analysing.reports(bench.scale),
     "judging": lambda bench: judging.figures(bench.scale),
+    "scaling": lambda bench: scaling.pages(bench.file(scaling.SMALL), bench.file(scaling.LARGE)),
     "auditing": lambda bench: auditing.verification(bench.scale),
 }
 

@@ -7,7 +7,7 @@ from django.http import QueryDict
 from reviews.accounts.permissions import people_in
 from reviews.models import Run, User
 from reviews.queue.progress import Progress
-from reviews.search import facets, filter_options, query_text
+from reviews.search import facets, filter_options, query_text, totals
 from reviews.search.filter_options import FilterOption
 from reviews.search.filters import DUE, FILTERS, NOBODY
 from reviews.search.listing import RecordList
@@ -68,18 +68,6 @@ class Finder(NamedTuple):
     menu: list[MenuFilter]
     #: The active filters as hidden fields of a form, without the words of the search field.
     kept: list[tuple[str, str]]
-
-
-def sizes(progress: Progress) -> dict[str, int]:
-    """Return the number of records of each status that is counted; "" for all."""
-    return {
-        "": progress.total,
-        "waiting": progress.waiting,
-        "claimed": progress.claimed,
-        "escalated": progress.escalated,
-        "done": progress.done,
-        "not-required": progress.not_required,
-    }
 
 
 class EnteredFilters(NamedTuple):
@@ -162,7 +150,7 @@ def _chips(
 def _menu(
     run: Run, view: RecordList, offered: dict[str, list[FilterOption]], progress: Progress
 ) -> list[MenuFilter]:
-    counts = {"status": sizes(progress), **filter_options.option_counts(run)}
+    counts = {"status": totals.status_sizes(progress), **filter_options.option_counts(run)}
     return [
         _menu_filter(name, view, offered.get(name, []), counts.get(name, {}))
         for name in FILTERS

@@ -17,8 +17,8 @@ from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search import indexing, listing, saved_views
-from reviews.search.filters import FILTERS, Filters
+from reviews.search import indexing, listing, saved_views, totals
+from reviews.search.filters import FILTERS
 from reviews.search.listing import RecordList, RecordPage
 from reviews.search.verdicts import judge_verdict
 from reviews.views.access import load_run
@@ -83,7 +83,7 @@ def _address(run: Run, query: str) -> str:
 def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> dict[str, Any]:
     """Return the context of the list: a page of records, its filters and its links."""
     after = request.GET.get("after", "")
-    known = _known(view.filters, progress)
+    known = totals.known_total(run, view.filters, progress)
     try:
         page = listing.load_page(
             run, view.filters, reader=request.user, sort=view.sort, after=after, known=known
@@ -103,7 +103,6 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "after": after,
         "tabs": _tabs(view, progress),
         "sorts": listing.SORTS,
-        "most_counted": listing.MAX_COUNTED,
         "uncovered": uncovered,
         "covered": progress.total - uncovered,
         "change_query": urlencode({"list": view.filters.query_string}),
@@ -125,16 +124,8 @@ def _around(request: Request, run: Run) -> dict[str, Any]:
     }
 
 
-def _known(filters: Filters, progress: Progress) -> int | None:
-    """Return the number of records if the progress has already counted them."""
-    statuses = filters.values_of("status")
-    if len(filters.values) != len(statuses) or len(statuses) > 1:
-        return None
-    return filter_menu.sizes(progress).get(statuses[0] if statuses else "")
-
-
 def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
-    sizes, current = filter_menu.sizes(progress), view.filters.values_of("status")
+    sizes, current = totals.status_sizes(progress), view.filters.values_of("status")
     titles = {"": "All"} | dict(FILTERS["status"].options)
     return [
         StatusTab(

@@ -248,10 +248,18 @@ class TestFilters:
         EvaluationFactory.create(run=run)
         assert "No records match these filters." in text(as_ana.get(address(run, verdict="Pass")))
 
+    def test_list_that_is_not_counted_to_the_end_says_so(
+        self, as_ana: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(listing, "MAX_COUNTED", 3)
+        monkeypatch.setattr(listing, "MAX_COUNTED_OF_MANY", 2)
+        EvaluationFactory.create_batch(4, run=run, task_id="7")
+        assert "More than 2 records" in text(as_ana.get(address(run, task="7")))
+
     def test_slow_filters_show_a_message(
         self, as_ana: Client, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("reviews.search.listing.matching_records", Mock(side_effect=listing.QueryTooSlow))
+        monkeypatch.setattr("reviews.search.listing.time_limit", Mock(side_effect=listing.QueryTooSlow))
         response = as_ana.get(address(run, verdict="Fail"))
         assert response.status_code == 200
         assert "Too many records to search this way. Add a filter." in text(response)
