@@ -13,7 +13,8 @@ _NEEDS_EXTRA = "The MCP server needs further packages: pip install 'cognireview[
 def main() -> None:
     """Run the command in `sys.argv`."""
     if sys.argv[1:2] == ["up"]:
-        sys.stderr.write("cognireview: Loading the program...\n")
+        if all(map(_is_valid, sys.argv[2:])):
+            sys.stderr.write("cognireview: Loading the program...\n")
         # Without bytecode, each of the processes that `up` starts would compile every module again.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         sys.dont_write_bytecode = False
@@ -24,6 +25,12 @@ def main() -> None:
     from cognireview import command_line  # noqa: PLC0415 only after the first line
 
     command_line.main()
+
+
+def _is_valid(argument: str) -> bool:
+    """Return whether `up` will start with an argument, and not report an error or print its help."""
+    port = argument.removeprefix("--port=")
+    return argument in ("--demo", "--port") or (port.isdecimal() and 0 < int(port) < 2**16)
 
 
 def _serve_assistant(arguments: list[str]) -> int:

@@ -3499,7 +3499,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="auditevent",
-            index=models.Index(fields=["actor", "at", "id"], name="audit_event_by_actor"),
+            index=models.Index(fields=["actor", "at", "id", "action"], name="audit_event_by_actor"),
         ),
         migrations.AddIndex(
             model_name="auditevent",
@@ -3525,7 +3525,7 @@ class Migration(migrations.Migration):
             model_name="auditevent",
             index=models.Index(
                 condition=models.Q(("address__isnull", False)),
-                fields=["address", "at", "id"],
+                fields=["address", "at", "id", "action", "actor", "run"],
                 name="audit_event_by_address",
             ),
         ),

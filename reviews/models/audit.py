@@ -47,7 +47,9 @@ class AuditEvent(models.Model):
             models.Index(fields=["actor", "run", "id"], name="audit_event_of_person"),
             # The lists of the audit log: newest first, and each filter in that order.
             models.Index(fields=["at", "id"], name="audit_event_by_time"),
-            models.Index(fields=["actor", "at", "id"], name="audit_event_by_actor"),
+            # Columns after the key are for filters of several actions, and for pairs with an address: they
+            # exclude events without reading them.
+            models.Index(fields=["actor", "at", "id", "action"], name="audit_event_by_actor"),
             models.Index(fields=["action", "at", "id"], name="audit_event_by_action"),
             models.Index(fields=["run", "at", "id"], name="audit_event_by_run"),
             # Two filters that are frequent apart, but rare together.
@@ -55,7 +57,7 @@ class AuditEvent(models.Model):
             models.Index(fields=["run", "action", "at", "id"], name="audit_event_by_run_action"),
             models.Index(fields=["run", "actor", "at", "id"], name="audit_event_by_run_actor"),
             models.Index(
-                fields=["address", "at", "id"],
+                fields=["address", "at", "id", "action", "actor", "run"],
                 name="audit_event_by_address",
                 condition=models.Q(address__isnull=False),
             ),

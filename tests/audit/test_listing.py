@@ -117,17 +117,24 @@ class TestPages:
                 actor=(ana, bo)[number % 2],
                 action=("claim", "skip")[number % 2],
                 run=runs[number % 2],
+                address=("192.0.2.1", "192.0.2.2")[number % 2],
                 detail={"username": ("lea", "max")[number % 2]},
             )
             for number in range(4_000)
         )
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE audit_event")
+            for other in ("seqscan", "bitmapscan", "sort"):
+                cursor.execute(f"SET LOCAL enable_{other} = off")
         for wanted in (
             EventFilter(person=ana, actions=["skip"]),
             EventFilter(person=lea, actions=["skip"]),
             EventFilter(run=runs[0].pk, actions=["skip"]),
             EventFilter(run=runs[0].pk, person=bo),
+            EventFilter(person=ana, actions=["skip", "release"]),
+            EventFilter(address="192.0.2.1", actions=["skip"]),
+            EventFilter(address="192.0.2.1", person=bo),
+            EventFilter(address="192.0.2.1", run=runs[1].pk),
         ):
             with CaptureQueriesContext(connection) as sent:
                 assert list_events(wanted, max).rows == []

@@ -96,7 +96,10 @@ def test_printed_dashboard_is_as_wide_as_the_paper(dashboard: Page, landscape: b
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert dashboard.evaluate(wide) == 0
     inside = "all => all.every((it) => it.getBoundingClientRect().right <= innerWidth)"
-    assert dashboard.locator("#live :is(th, td)").evaluate_all(inside)
+    assert dashboard.locator("#live :is(th, td):not(.action)").evaluate_all(inside)
+    # On paper, nothing can be pressed, and the page says which days it covers.
+    expect(dashboard.locator(".print-only").first).to_contain_text("Period: 7 d. As of 20")
+    assert not dashboard.locator("#live :is(.action, summary, .button)").filter(visible=True).count()
 
 
 def test_question_mark_explains_a_figure(dashboard: Page) -> None:

@@ -189,7 +189,11 @@ def test_help_of_a_command_needs_no_database(
 
 
 @pytest.mark.slow
-def test_up_reports_before_imports_and_children_write_bytecode() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "reports"),
+    [([], True), (["--demo", "--port", "8001"], True), (["--port", "abc"], False), (["--port=0"], False)],
+)
+def test_up_reports_before_imports_and_children_write_bytecode(arguments: list[str], reports: bool) -> None:
     """Replace the command line module with one that prints its environment."""
     code = """
         import os, sys, types
@@ -201,12 +205,12 @@ def test_up_reports_before_imports_and_children_write_bytecode() -> None:
         print("django" in sys.modules)
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), "up"],
+        [sys.executable, "-c", textwrap.dedent(code), "up", *arguments],
         cwd=BASE_DIR,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stderr == "cognireview: Loading the program...\n"
+    assert done.stderr == ("cognireview: Loading the program...\n" if reports else "")
     assert done.stdout == "False None\nFalse\n"

@@ -31,7 +31,7 @@ from reviews.views.accounts.people import (
 )
 
 _MAIL = """\
-You are invited to CogniReview as {role}. Open this link to choose your name and password:
+{link.created_by.name} invites you to CogniReview as {role}. Open this link to choose your name and password:
 
 {url}
 

@@ -107,7 +107,7 @@ def reviewers(scope: DashboardFilters) -> Table:
 
 def now(scope: DashboardFilters) -> Table:
     columns = [
-        *text_columns(reviewer="Reviewer", record="Record", run="Run", claimed_until="Reserved until"),
+        *text_columns(reviewer="Reviewer", record="Record", run="Run", claimed_until="Claimed until"),
         Column("last_seen", "Last active", "The time of the last action.", is_number=False),
         Column("release", "Release", is_number=False, is_action=True),
     ]

@@ -194,6 +194,7 @@ class TestInvitation:
         page = self.invite(as_max_proven, "bo@example.org\nDee\ncy@example.org", send="on")
         assert "Sent to bo@example.org." in page
         assert [sent.to for sent in mail.outbox] == [["bo@example.org"], ["cy@example.org"]]
+        assert str(mail.outbox[0].body).startswith("max invites you to CogniReview as ")
         [address] = [line for line in str(mail.outbox[0].body).splitlines() if line.startswith("http")]
         assert one_time_links.find_pending(address.split("/")[-2], OneTimeLink.Purpose.JOIN)
         self.invite(as_max_proven, "eve@example.org")
