@@ -19,12 +19,11 @@ from reviews.audit import chain_checks, log
 from reviews.exports import jobs
 from reviews.imports import importer
 from reviews.imports import jobs as imports_job
-from reviews.judge import review_plan
 from reviews.maintenance import job_list, retention
 from reviews.notifications import audit_walk, sending
 from reviews.queue import due_dates
 from reviews.runs import deletion
-from reviews.sampling import draws
+from reviews.sampling import draws, planned_shares
 from reviews.search import indexing
 from reviews.storage import corruption
 from reviews.storage.corruption import CorruptData
@@ -178,7 +177,7 @@ def notify_reviewed_runs(timestamp: int) -> None:  # noqa: ARG001 (periodic task
     """Notify webhooks of runs whose queue has become empty, and report plans whose records are reviewed."""
     with _skip_on_outage():
         deliveries.notify_reviewed_runs()
-        review_plan.report_finished_plans()
+        planned_shares.report_finished_plans()
 
 
 @app.periodic(cron="* * * * * */10")

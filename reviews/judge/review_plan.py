@@ -23,7 +23,7 @@ from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling import draws, planned_shares
-from reviews.sampling.planned_shares import Aim, CellShare, ReviewPlan, current_plan, finished_plans
+from reviews.sampling.planned_shares import Aim, CellShare, ReviewPlan, current_plan
 
 # So many blind reviews are served while their number depends on assumed error rates and design effects.
 FIRST_PART = 100
@@ -128,19 +128,6 @@ def stop_plan(*, run_id: int, actor: User | None) -> Run:
     events.record("stop plan", actor=actor, run=run, target=plan.target, aim=plan.aim)
     draws.request_draw(run=run, actor=actor)
     return run
-
-
-@transaction.atomic
-def report_finished_plans() -> int:
-    """Record an event for each plan whose records are reviewed, once. Returns the number of events."""
-    found = finished_plans().filter(archived_at=None, deletion_requested_at=None)
-    runs = found.exclude(review_plan__has_key="is_reported").select_for_update(no_key=True, skip_locked=True)
-    for run in runs:
-        plan = run.review_plan or {}
-        run.review_plan = plan | {"is_reported": True}
-        run.save(update_fields=["review_plan"])
-        events.record("plan reviewed", actor=None, run=run, target=plan["target"], aim=plan["aim"])
-    return len(runs)
 
 
 def _first_part(plan: JudgePlan) -> JudgePlan:

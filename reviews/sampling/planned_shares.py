@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
+from reviews.audit import events
 from reviews.models import Evaluation, Run
 from reviews.models.runs import RunQuerySet
 from reviews.queue import allocation
@@ -115,6 +116,19 @@ def finished_plans() -> RunQuerySet:
         ~Exists(waiting.filter(claimed_by=None, assigned_to__isnull=False)),
         ~Exists(waiting.filter(claimed_by__isnull=False)),
     )
+
+
+@transaction.atomic
+def report_finished_plans() -> int:
+    """Record an event for each plan whose records are reviewed, once. Returns the number of events."""
+    found = finished_plans().filter(archived_at=None, deletion_requested_at=None)
+    runs = found.exclude(review_plan__has_key="is_reported").select_for_update(no_key=True, skip_locked=True)
+    for run in runs:
+        plan = run.review_plan or {}
+        run.review_plan = plan | {"is_reported": True}
+        run.save(update_fields=["review_plan"])
+        events.record("plan reviewed", actor=None, run=run, target=plan["target"], aim=plan["aim"])
+    return len(runs)
 
 
 def end_plan(run: Run) -> None:

@@ -20,7 +20,7 @@ from reviews.queue import claims
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan
+from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan, report_finished_plans
 from reviews.views.settled import item_url
 from tests.support.commands import manage
 from tests.support.factories import RunFactory
@@ -192,14 +192,14 @@ class TestServe:
         self, imported: Run, client: Client, lea: User, ana: User
     ) -> None:
         review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
-        assert (Inbox(lea).counts["plan"], review_plan.report_finished_plans()) == (0, 0)
+        assert (Inbox(lea).counts["plan"], report_finished_plans()) == (0, 0)
         for record in imported.evaluations.filter(priority=NORMAL, human_review_status__in=QUEUE_STATUSES):
             lock_in_scores(record, ana, {"Clarity": "Yes"})
             agree(Evaluation.objects.get(pk=record.pk), ana)
         assert imported.evaluations.filter(priority=DEFERRED, human_review_status="Needs Review").exists()
         [item] = [one for group in Inbox(lea).groups() for one in group.items if one.kind.name == "plan"]
         assert (item.row, item.point) == (imported, "±20 points")
-        assert [review_plan.report_finished_plans() for _ in range(2)] == [1, 0]
+        assert [report_finished_plans() for _ in range(2)] == [1, 0]
         assert AuditEvent.objects.filter(action="plan reviewed").count() == 1
         client.force_login(lea)
         page = client.get(item_url(item))
@@ -208,7 +208,7 @@ class TestServe:
         sent = {"target": 3, "aim": "run", "inbox": str(item.place)}
         next_item = reverse("run-settings", args=[imported.pk], query={"inbox": f"rubric-{imported.pk}"})
         assert client.post(reverse("serve-plan", args=[imported.pk]), sent)["Location"] == next_item
-        assert (Inbox(lea).counts["plan"], review_plan.report_finished_plans()) == (0, 0)
+        assert (Inbox(lea).counts["plan"], report_finished_plans()) == (0, 0)
 
     def test_same_plan_again_changes_nothing(self, imported: Run, lea: User) -> None:
         review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.15, aim="run")

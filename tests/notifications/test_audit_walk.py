@@ -15,7 +15,6 @@ from reviews.dashboard import bulk_changes
 from reviews.dashboard.splitting import Share, Split
 from reviews.exports import jobs as export_jobs
 from reviews.exports.output import ExportOptions
-from reviews.judge import review_plan
 from reviews.models import (
     AuditEvent,
     Escalation,
@@ -32,6 +31,7 @@ from reviews.notifications.event_types import EVENTS, WEBHOOK_EVENTS, When
 from reviews.queue import due_dates
 from reviews.queue.members import configure_members
 from reviews.review import decisions, escalations
+from reviews.sampling import planned_shares
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
 from tests.runs.test_deletion import seal
@@ -157,7 +157,7 @@ def test_import_notifies_of_conflicts_and_of_an_inferred_rubric(run: Run, lea: U
 
 def test_reviewed_plan_notifies_leads(run: Run) -> None:
     Run.objects.update(review_plan={"target": 0.05, "aim": "run", "is_drawn": True})
-    assert [review_plan.report_finished_plans() for _ in range(2)] == [1, 0]
+    assert [planned_shares.report_finished_plans() for _ in range(2)] == [1, 0]
     sentence = "The planned records of Algebra are reviewed. Plan the next ones, or end the plan."
     assert notified("plan.reviewed") == [("lea", sentence), ("max", sentence)]
 
