@@ -1,6 +1,5 @@
 """Follow the records that are to be scored blind: assigned, locked in, changed, escalated, closed."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -8,15 +7,26 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models import (
+    Aggregate,
+    BinaryField,
+    BooleanField,
+    Count,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+)
 
 from reviews.database.pagination import Page, page_by_key
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.accuracy_figures import Part
 from reviews.judge.data_summary import counted, percent
-from reviews.judge.kept import keeps_figures
+from reviews.judge.kept import keeps_by_record, keeps_figures
 from reviews.judge.plain_json import members
-from reviews.judge.ratings import RatingBatch, load_verdicts
+from reviews.judge.ratings import Keys, RatingBatch, load_verdicts
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, Rating
 from reviews.models.evaluations import EvaluationQuerySet
@@ -44,6 +54,7 @@ DEFINITIONS = {
     "assigned but not locked in (Manski 1989, Journal of Human Resources 24:343).",
 }
 PAGE_SIZE = 50
+_KEYS_OF_A_RATING, _NO_KEYS = 4, np.zeros(0, dtype=np.int64)
 #: The numbers of the funnel whose records `list_records` lists. The others count ratings: see `drilldown`.
 ListedState = Literal["assigned", "closed"]
 
@@ -58,6 +69,12 @@ class _IsOneOf(Func):
 
     template, arg_joiner = "(%(expressions)s))", " = ANY("
     output_field = BooleanField()
+
+
+class _PackedKeys(Aggregate):
+    """All keys of a group as big-endian 64-bit integers. Takes hardly longer than to count them."""
+
+    template, output_field = "string_agg(int8send(%(expressions)s), '')", BinaryField()
 
 
 class _LockedIn(NamedTuple):
@@ -159,7 +176,8 @@ def follow_records(scope: JudgeScope, compared: JudgeVsHuman) -> Funnel:
 def _count_records(scope: JudgeScope) -> _Counted:
     ratings = [one for one in load_verdicts(scope).batches if one.kind.is_representative]
     locked_in = _locked_in(ratings)
-    missing = _missing(scope)
+    # The filters by reviewer and date are about ratings.
+    missing = _missing(replace(scope, reviewer=None, since=None, until=None)).counts
     funnel = Funnel(
         assigned=sum(one.records for one in locked_in.values()) + sum(missing.values()),
         locked_in=sum(one.records for one in locked_in.values()),
@@ -211,24 +229,59 @@ def _closed_unrated(scope: JudgeScope) -> EvaluationQuerySet:
     return represented.exclude(Exists(_blind_ratings(scope)))
 
 
-def _missing(scope: JudgeScope) -> dict[bool, int]:
-    """Return the number of records to score blind that have no blind rating, by flag.
+@dataclass(frozen=True, eq=False)
+class _Missing:
+    """The keys of the records to score blind that have no blind rating, by flag."""
 
-    Once a rating is submitted, its record is hidden from nobody, so only other ratings are subtracted.
+    keys: Mapping[bool, Keys]
+
+    @property
+    def held(self) -> int:
+        """The number of ratings that take as much memory."""
+        return sum(map(len, self.keys.values())) // _KEYS_OF_A_RATING
+
+    @property
+    def counts(self) -> dict[bool, int]:
+        return {is_flagged: len(keys) for is_flagged, keys in self.keys.items()}
+
+    def without(self, records: Iterable[int]) -> "_Missing":
+        changed = np.array(sorted(records), dtype=np.int64)
+        return _Missing({flag: keys[np.isin(keys, changed, invert=True)] for flag, keys in self.keys.items()})
+
+    def together(self, other: "_Missing") -> "_Missing":
+        return _Missing({flag: np.concatenate([keys, other.keys[flag]]) for flag, keys in self.keys.items()})
+
+
+def _update_missing(found: _Missing, records: frozenset[int], scope: JudgeScope) -> _Missing:
+    return found.without(records).together(_find_missing(scope, records))
+
+
+@keeps_by_record(_update_missing)
+def _missing(scope: JudgeScope) -> _Missing:
+    return _find_missing(scope, None)
+
+
+def _find_missing(scope: JudgeScope, among: Iterable[int] | None) -> _Missing:
+    """Find the records to score blind that have no blind rating, among some records or all (None).
+
+    Once a rating is submitted, its record is hidden from nobody, so only other ratings count.
     """
+    is_given = Q() if among is None else Q(pk__in=among)
     not_submitted = Rating.objects.filter(
-        cell__criterion=None, cell__is_blind=True, cell__stratum__run=scope.run, final=None
+        Q() if among is None else Q(evaluation__in=among),
+        cell__criterion=None,
+        cell__is_blind=True,
+        cell__stratum__run=scope.run,
+        final=None,
     )
     is_rated = _IsOneOf(F("pk"), ArraySubquery(not_submitted.values("evaluation")))
-    found = _by_flag(_closed_unrated(scope))
-    for hidden in map(scope.records().filter, hidden_from_all(scope.run)):
-        found.update(_by_flag(hidden))
-        found.subtract(_by_flag(hidden.filter(is_rated)))
-    return found
-
-
-def _by_flag(records: EvaluationQuerySet) -> Counter[bool]:
-    return Counter(dict(records.order_by().values_list("needs_human_review").annotate(Count("pk"))))
+    hidden = [scope.records().filter(~Q(is_rated), condition) for condition in hidden_from_all(scope.run)]
+    found: dict[bool, list[Keys]] = {True: [], False: []}
+    for records in (*hidden, _closed_unrated(scope)):
+        by_flag = records.filter(is_given).order_by().values_list("needs_human_review")
+        for is_flagged, packed in by_flag.annotate(packed=_PackedKeys("pk")):
+            found[is_flagged].append(np.frombuffer(packed, dtype=">i8").astype(np.int64))
+    return _Missing({flag: np.concatenate([_NO_KEYS, *keys]) for flag, keys in found.items()})
 
 
 def list_records(scope: JudgeScope, state: ListedState, *, after: str = "") -> Page[AssignedRecord]:

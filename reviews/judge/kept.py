@@ -4,8 +4,9 @@ Each transaction that changes a run writes an audit event, and events are sealed
 commits. So figures stay right as long as no event of their run has been sealed since they were computed. A
 job counts records without an event, so the counts have a number of their own.
 
-An event of a record is that of a transaction which changes no ratings but those of the record, unless it
-seals an event without a record, too. So rows of ratings are updated with those of the records that changed.
+An event of a record is that of a transaction which changes no ratings or states but those of the record,
+unless it seals an event without a record, too (tests check all transactions: `tests/support/audit_check.py`).
+So rows of ratings are updated with those of the records that changed.
 """
 
 from collections import OrderedDict
@@ -165,10 +166,10 @@ def keeps_counts(
     return _keeps(compute, renew)
 
 
-def keeps_ratings(
+def keeps_by_record(
     load_again: Callable[Concatenate[_T, frozenset[int], JudgeScope, _P], _T],
 ) -> Callable[[Callable[Concatenate[JudgeScope, _P], _T]], Callable[Concatenate[JudgeScope, _P], _T]]:
-    """Do the same for a function that loads ratings. `load_again` loads those of some records again."""
+    """Do the same for a function that loads rows of records. `load_again` loads those of some again."""
 
     def renew(
         kept: _Kept, state: _State, scope: JudgeScope, /, *args: _P.args, **options: _P.kwargs

@@ -15,7 +15,7 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from reviews.judge.cells import Cell, IntArray, unpack_clusters
-from reviews.judge.kept import keeps_ratings
+from reviews.judge.kept import keeps_by_record
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Stratum
@@ -305,7 +305,7 @@ def _update(
 
 
 @loads
-@keeps_ratings(_update)
+@keeps_by_record(_update)
 def _tables(scope: JudgeScope, basis: Basis, part: _RatedPart) -> _Tables:
     loaded = _batches(scope, basis, part, None)
     return _in_order({criterion: RatingTable.from_batches(found) for criterion, found in loaded.items()})

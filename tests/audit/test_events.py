@@ -17,13 +17,13 @@ from reviews.exports import jobs, output
 from reviews.imports import uploads
 from reviews.models import AuditEvent, AuditSeal, Evaluation, Review, Run, User
 from reviews.queue import claims
-from reviews.review import escalations
+from reviews.review import escalations, standing_sample
 from reviews.search import saved_views
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
 from tests.support.audit_check import AuditCheck
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import decide
+from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
 
@@ -226,3 +226,19 @@ class TestAuditCheck:
     def test_write_with_its_event_passes(self, ana: User, audit_check: AuditCheck) -> None:
         claims.claim(evaluation_id=EvaluationFactory.create().pk, reviewer=ana)
         assert audit_check.found == []
+
+    def test_change_of_a_record_that_no_event_names_is_found(
+        self, ana: User, audit_check: AuditCheck, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        record, other = evaluations(RunFactory.create(), tasks="12")
+
+        def change_other(*_: object) -> None:
+            Evaluation.objects.filter(pk=other.pk).update(human_review_status="Completed")
+
+        monkeypatch.setattr(standing_sample, "draw", change_other)
+        decide(record, ana)
+        [found] = audit_check.found
+        assert found.endswith(
+            f" changes record {record.run_id}/{other.pk} without an event of it or of its run"
+        )
+        audit_check.found.clear()

@@ -63,7 +63,14 @@ def touch(run: Run, record: Evaluation | None = None) -> None:
 def rated_records(run: Run, *tasks: str) -> list[Evaluation]:
     """Create records with scores by the judge."""
     scores = {CLARITY: {"score": "No", "justification": ""}, DEPTH: {"score": 4, "justification": ""}}
-    return evaluations(run, tasks=tasks, model_id="o1", aggregated_score="Fail", parsed_rubric_scores=scores)
+    return evaluations(
+        run,
+        tasks=tasks,
+        model_id="o1",
+        aggregated_score="Fail",
+        parsed_rubric_scores=scores,
+        structured_model_response={"steps": ["It is 4."]},
+    )
 
 
 @transaction.atomic
@@ -213,6 +220,21 @@ def test_figures_survive_an_event_of_a_record_whose_ratings_stay(run: Run, ana: 
     assert all(one is first[name] for name, one in load_all_ratings(JudgeScope(run)).items())
     lock_in(record, User.objects.create(username="cy"), "No")
     assert load_all_ratings(JudgeScope(run))[None] is not first[None]
+
+
+def test_changed_records_alone_are_looked_up_again_as_records_to_score(run: Run, ana: User) -> None:
+    run.blind_share = 1.0
+    run.save()
+    record, _ = rated_records(run, "1", "2")
+    touch(run)
+    assert follow_records(JudgeScope(run), compare(run)).missing == 2
+    lock_in(record, ana, "Yes")
+    with CaptureQueriesContext(connection) as queries:
+        found = follow_records(JudgeScope(run), compare(run))
+    assert (found.missing, found.assigned) == (1, 3)
+    looked_up = [query["sql"] for query in queries if 'int8send("evaluation"' in query["sql"]]
+    assert len(looked_up) == 3
+    assert all(f'"evaluation"."id" IN ({record.pk})' in sql for sql in looked_up)
 
 
 def test_blind_figures_survive_an_assisted_decision(run: Run, ana: User, bo: User) -> None:

@@ -1,8 +1,11 @@
 """Find transactions of the program that write to a domain table and leave no audit event.
 
-Triggers in the tests' database note each table that a transaction writes to. The check reads the notes
-before each commit of a transaction that the program began. Writes by tests and their factories are not
-checked.
+Find also those that change ratings, or the state, of a record without an event of it: figures about the judge
+stay in memory for records that no event names (`reviews/judge/kept.py`). An event without a record is enough.
+
+Triggers in the tests' database note each table that a transaction writes to, and these records. The check
+reads the notes before each commit of a transaction that the program began. Writes by tests and their
+factories are not checked.
 """
 
 import contextlib
@@ -78,16 +81,58 @@ _FUNCTION = """
         RETURN NULL;
     END $$;
 """
+# A note is the run and the record of a change, or of an event; 0 for an event without a record. Ratings of a
+# deleted record are ignored.
+_RECORDS = """
+    CREATE FUNCTION audit_check.note_record() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+        noted text := coalesce(current_setting('audit_check.records', true), '');
+        record bigint;
+        run bigint;
+        note text;
+    BEGIN
+        IF TG_TABLE_NAME = 'evaluation' THEN
+            record := NEW.id;
+            run := NEW.run_id;
+        ELSIF TG_TABLE_NAME = 'audit_event' THEN
+            record := coalesce(NEW.evaluation_id, 0);
+            run := NEW.run_id;
+        ELSE
+            record := coalesce(NEW.evaluation_id, OLD.evaluation_id);
+            run := (SELECT run_id FROM evaluation WHERE id = record);
+        END IF;
+        note := TG_ARGV[0] || ':' || run || '/' || record;
+        IF strpos(noted || ' ', ' ' || note || ' ') = 0 THEN
+            PERFORM set_config('audit_check.records', noted || ' ' || note, false);
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER audit_check_records AFTER INSERT ON audit_event
+    FOR EACH ROW EXECUTE FUNCTION audit_check.note_record('event');
+    CREATE TRIGGER audit_check_records AFTER INSERT OR UPDATE OR DELETE ON rating
+    FOR EACH ROW EXECUTE FUNCTION audit_check.note_record('changed');
+    CREATE TRIGGER audit_check_records AFTER UPDATE ON evaluation FOR EACH ROW WHEN (
+        (OLD.human_review_status, OLD.review_id, OLD.was_shown, OLD.has_answer, OLD.needs_human_review,
+         OLD.is_sampled, OLD.judge_llm_model, OLD.judge_prompt_template_path, OLD.model_id, OLD.task_id)
+        IS DISTINCT FROM
+        (NEW.human_review_status, NEW.review_id, NEW.was_shown, NEW.has_answer, NEW.needs_human_review,
+         NEW.is_sampled, NEW.judge_llm_model, NEW.judge_prompt_template_path, NEW.model_id, NEW.task_id)
+    ) EXECUTE FUNCTION audit_check.note_record('changed');
+"""
 _TRIGGER = """
     CREATE TRIGGER audit_check AFTER {operations} ON {table}
     FOR EACH ROW EXECUTE FUNCTION audit_check.note_write({columns});
 """
+_EVENT, _CHANGED = "event:", "changed:"
 _TEST = "a test"
 _PROGRAM = ("reviews.", "cognireview.")
 _ENTRY_POINTS = ("reviews.views", "reviews.api", "reviews.management", "reviews.tasks")
 _NO_WRITE = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "DECLARE", "FETCH", "CLOSE")
-_READ = "SELECT current_setting('audit_check.writes', true)"
-_RESET = "SELECT set_config('audit_check.writes', '', false)"
+_READ = """
+    SELECT coalesce(current_setting('audit_check.writes', true), '') || '|'
+        || coalesce(current_setting('audit_check.records', true), '')
+"""
+_RESET = "SELECT set_config('audit_check.writes', '', false), set_config('audit_check.records', '', false)"
 
 
 def install_triggers(connection: Any) -> None:
@@ -96,7 +141,7 @@ def install_triggers(connection: Any) -> None:
     tables = {model._meta.db_table for model in apps.get_app_config("reviews").get_models()}
     assert exempt <= tables, exempt - tables
     with connection.cursor() as cursor:
-        cursor.execute(_FUNCTION)
+        cursor.execute(_FUNCTION + _RECORDS)
         for table in sorted(tables - exempt):
             columns = ", ".join(f"'{name}'" for name in sorted(EXEMPT_COLUMNS.get(table, ())))
             operations = "INSERT OR UPDATE" if table in EXEMPT_DELETIONS else "INSERT OR UPDATE OR DELETE"
@@ -136,9 +181,19 @@ class AuditCheck:
             self._look(connection, place)
 
     def _look(self, connection: Any, place: str) -> None:
-        written = set((_ask(connection, _READ) or "").split())
-        if written and EVENTS not in written:
-            self.found.append(f"{place} writes to {', '.join(sorted(written))} without an audit event")
+        written, noted = (_ask(connection, _READ) or "|").split("|")
+        tables = set(written.split())
+        if tables and EVENTS not in tables:
+            self.found.append(f"{place} writes to {', '.join(sorted(tables))} without an audit event")
+        for record in _unnamed(noted.split()):
+            self.found.append(f"{place} changes record {record} without an event of it or of its run")
+
+
+def _unnamed(notes: list[str]) -> list[str]:
+    """Return the changed records that no event names, of runs without an event that has no record."""
+    events = {note.removeprefix(_EVENT) for note in notes if note.startswith(_EVENT)}
+    changed = [note.removeprefix(_CHANGED) for note in notes if note.startswith(_CHANGED)]
+    return [one for one in changed if one not in events and f"{one.split('/')[0]}/0" not in events]
 
 
 def _ask(connection: Any, question: str) -> Any:

@@ -15,7 +15,7 @@ _SENT = re.compile(r"^F\t\d+\t(Query|Parse|Bind)\t (.*?)(?=^[FB]\t)", re.MULTILI
 _PARSE, _BIND = re.compile(r'"(.*?)" "(.*)"', re.DOTALL), re.compile(r'".*?" "(.*?)"')
 _TRANSACTION = ("BEGIN", "COMMIT", "ROLLBACK")
 # Statements of the tests themselves (`audit_check.py`).
-_OF_TESTS = "audit_check.writes"
+_OF_TESTS = "audit_check."
 
 
 @dataclass
