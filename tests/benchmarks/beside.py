@@ -59,6 +59,7 @@ def compare(folder: Path, name: str, scale: float) -> Iterator[str]:
         together = STEPS_TOGETHER * REVIEWERS
         yield str(_turns(f"the same, {REVIEWERS} users, per decision", tools, _all_review, together))
         yield str(_turns("list of 50 records", tools, _read_lists, LISTS))
+        yield str(_turns("page with 50 records", tools, _read_pages, LISTS))
         yield str(_once("export", tools, lambda tool: tool.export()))
         other, own = theirs.memory(), ours.memory()
         yield f"| memory of all processes (MiB) | {other / own:.1f} | | {other:.0f} | {own:.0f} | | |"
@@ -108,3 +109,8 @@ def _all_review(tool: Tool) -> None:
 def _read_lists(tool: Tool) -> None:
     for _ in range(LISTS):
         tool.read_list()
+
+
+def _read_pages(tool: Tool) -> None:
+    for _ in range(LISTS):
+        tool.read_page()

@@ -2,15 +2,18 @@
 
 import http.client
 import json
+import re
 import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
+from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import psutil
 
@@ -66,6 +69,35 @@ class Connection:
             return self._connection.getresponse()
 
 
+class Browser:
+    """A logged-in person's connection with cookies, which is kept open."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection(HOST, port, timeout=_TIMEOUT)
+        self._cookies: SimpleCookie = SimpleCookie()
+
+    def log_in(self, name: str, password: str) -> None:
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', self.read("/login/"))
+        assert token
+        entries = {"login": name, "password": password, "csrfmiddlewaretoken": token[1]}
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        self._ask("POST", "/login/", urlencode(entries), form)
+        assert "sessionid" in self._cookies
+
+    def read(self, path: str) -> str:
+        return self._ask("GET", path, None, {})
+
+    def _ask(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> str:
+        cookies = "; ".join(f"{name}={one.value}" for name, one in self._cookies.items())
+        self._connection.request(method, path, body, {"Cookie": cookies} | headers)
+        response = self._connection.getresponse()
+        text = response.read().decode()
+        assert response.status < http.HTTPStatus.BAD_REQUEST, (path, response.status, text[:500])
+        for given in response.headers.get_all("Set-Cookie", []):
+            self._cookies.load(given)
+        return text
+
+
 class Tool(ABC):
     """A running tool with records to review."""
 
@@ -82,6 +114,10 @@ class Tool(ABC):
     @abstractmethod
     def read_list(self) -> None:
         """Read a page of the list of records."""
+
+    def read_page(self) -> None:
+        """Read the page with the list in the browser. By default, a script on the page reads the list."""
+        self.read_list()
 
     @abstractmethod
     def export(self) -> int:
@@ -120,6 +156,8 @@ class Site(Tool):
                 "add_user", name, "--role", "reviewer", "--password-stdin", text=f"a password of {name}"
             )
         self._reviewers = [Connection(port, self._token(name, "review,read")) for name in names]
+        self._browser = Browser(port)
+        self._browser.log_in("max", "a long password of max")
 
     def import_file(self, file: Path) -> None:
         size = {"Content_Length": str(file.stat().st_size), "Content_Type": _NDJSON}
@@ -140,6 +178,15 @@ class Site(Tool):
 
     def read_list(self) -> None:
         assert self._admin.ask("GET", f"/api/v1/runs/{RUN}/evaluations?limit={PAGE}")["evaluations"]
+
+    def read_page(self) -> None:
+        assert self._browser.read(self._page).count("data-row=") == PAGE
+
+    @cached_property
+    def _page(self) -> str:
+        """The path of the run's page."""
+        [path] = set(re.findall(r'href="(/runs/\d+/)"', self._browser.read("/")))
+        return str(path)
 
     def export(self) -> int:
         job = self._admin.ask("POST", f"/api/v1/runs/{RUN}/exports")

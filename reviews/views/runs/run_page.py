@@ -12,19 +12,18 @@ from django.views.decorators.http import require_safe
 from reviews.accounts.permissions import can
 from reviews.history import file_conflicts
 from reviews.http.request import Request
-from reviews.models import Evaluation, Run
+from reviews.models import Run
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
-from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, listing, saved_views, totals
 from reviews.search.filters import FILTERS
-from reviews.search.listing import RecordList, RecordPage
-from reviews.search.verdicts import judge_verdict
+from reviews.search.listing import RecordList
 from reviews.views.access import load_run
 from reviews.views.runs import filter_menu
 from reviews.views.runs.bulk_changes import ACTIONS
 from reviews.views.runs.judge_card import judge_card
+from reviews.views.runs.rows import rows_of
 
 
 class StatusTab(NamedTuple):
@@ -37,19 +36,6 @@ class StatusTab(NamedTuple):
     #: The query string of the tab.
     query: str
     is_current: bool
-
-
-class Row(NamedTuple):
-    """A record in the list."""
-
-    evaluation: Evaluation
-    #: None if the judge gave no verdict, or if it is hidden from the reader.
-    judge_verdict: str | None
-    #: None if nobody decided, or if the judge's verdict is hidden from the reader.
-    human_verdict: str | None
-    is_claimed: bool
-    #: Whether the reader may still review the record blind.
-    is_blind: bool
 
 
 @require_safe
@@ -90,7 +76,6 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         )
     except listing.QueryTooSlow:
         page = None
-    rubric = run_rubric(run)
     uncovered = indexing.unindexed_count(run) if view.needs_index else 0
     return {
         "view": view,
@@ -98,7 +83,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "query": view.query(),
         "filtered": view.filters.query_string,
         "page": page,
-        "rows": [_row(evaluation, page, rubric) for evaluation in page.rows] if page else [],
+        "rows": rows_of(page, run_rubric(run), request.user) if page else [],
         "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
         "tabs": _tabs(view, progress),
@@ -137,11 +122,3 @@ def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
         )
         for value, title in titles.items()
     ]
-
-
-def _row(evaluation: Evaluation, page: RecordPage, rubric: Rubric) -> Row:
-    if evaluation.pk in page.hidden:
-        return Row(evaluation, None, None, evaluation.is_in_progress, is_blind=True)
-    human = rubric.verdict(evaluation.human_corrected_scores)
-    judged = judge_verdict(evaluation, rubric)
-    return Row(evaluation, judged, human, evaluation.is_in_progress, is_blind=False)
