@@ -18,6 +18,7 @@ from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import parser_pool
+from reviews.imports.batches import make_batches
 from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines, reserve_keys
 from reviews.imports.bulk_update import apply_updates
 from reviews.imports.exception_groups import LineGroup, group_exceptions
@@ -32,7 +33,7 @@ from reviews.imports.reconcile import (
     find_known_records,
     reconcile,
 )
-from reviews.imports.rejection_limit import RejectionLimit, split_batches
+from reviews.imports.rejection_limit import RejectionLimit
 from reviews.imports.repeats import count_repeats, repeats_of
 from reviews.imports.runs import check_open, get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
@@ -44,7 +45,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.sampling import draws
 from reviews.search import indexing
 from reviews.storage import chunks, integrity, source_files
-from reviews.storage.chunks import BOM, Chunk, ChunkLines, MeteredStream, split_lines
+from reviews.storage.chunks import BOM, Chunk, ChunkLines, MeteredStream
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.line_reader import LineReader
@@ -268,7 +269,7 @@ class _FileImport:
                 cursor.execute(CHECK_AT_ONCE)
         repeats = repeats_of(self._target, self._mapping)
         size = 0
-        batches = split_batches(split_lines(stored), settings.MAX_REJECTED_LINES)
+        batches = make_batches(stored, most_lines=settings.MAX_REJECTED_LINES)
         requests = ((lines, self._request(lines)) for lines in batches)
         with closing(parser_pool.parse_ahead(requests, cores=parser_pool.usable_cores())) as parsed_batches:
             for lines, parsed in parsed_batches:

@@ -140,33 +140,3 @@ def _count_line(
         limit.count(rejected=[(number, error.field, error.reason)])
     else:
         limit.count(good=1)
-
-
-def split_batches(chunks: Iterable[ChunkLines], most: int) -> Iterator[ChunkLines]:
-    """Split chunks of very short lines, so the rejections of one batch fit in memory."""
-    for lines in chunks:
-        if len(lines) <= most:
-            yield lines
-        else:
-            yield from _batches(lines, most)
-
-
-def _batches(lines: ChunkLines, most: int) -> Iterator[ChunkLines]:
-    chunk, start, done = lines.chunk, 0, 0
-    while start < len(chunk.data):
-        end = _end_of(chunk.data, start, most)
-        count = min(most, chunk.lines - done)
-        # Only the first batch keeps the chunk's number: chunk 0 may begin with a byte order mark.
-        number = -1 if start else chunk.number
-        batch = Chunk(number, chunk.first_line + done, count, chunk.data[start:end])
-        yield ChunkLines(batch, begins_inside=lines.begins_inside and not start)
-        start, done = end, done + count
-
-
-def _end_of(data: bytes, start: int, lines: int) -> int:
-    """Return the index after so many line ends, or the end of the data."""
-    for _ in range(lines):
-        start = data.find(b"\n", start) + 1
-        if not start:
-            return len(data)
-    return start

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import Settings
 
-from reviews.imports import importer, jobs, parser_pool
+from reviews.imports import batches, importer, jobs, parser_pool
 from reviews.imports.bulk_insert import insert_evaluations
 from reviews.imports.importer import NothingImported
 from reviews.imports.jobs import enqueue_import, fail_upload, import_upload
@@ -143,6 +143,7 @@ class TestImport:
 
     def test_import_reports_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(chunks, "BLOCK_SIZE", 1)
+        monkeypatch.setattr(batches, "ENOUGH_BYTES", 1)
         data = [file_of(A), file_of(b""), file_of(b"no record", B)]
         reported: list[tuple[int, int, int]] = []
         with transaction.atomic():

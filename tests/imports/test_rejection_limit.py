@@ -11,10 +11,9 @@ import zstandard
 
 from reviews.imports import parser_pool, task_context, uploads
 from reviews.imports.jobs import enqueue_import, import_upload
-from reviews.imports.rejection_limit import RejectionLimit, TooManyRejections, split_batches
+from reviews.imports.rejection_limit import RejectionLimit, TooManyRejections
 from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, Upload, User
 from reviews.storage import chunks, copy_encoding
-from reviews.storage.chunks import Chunk, ChunkLines
 from reviews.storage.copy_encoding import RowKeys
 from reviews.storage.errors import ImportRefused
 from tests.support.commands import manage
@@ -208,27 +207,6 @@ class TestRecordsAmongBadLines:
         with pytest.raises(TooManyRejections) as caught:
             RejectionLimit(1).count(rejected=[(1, "field", "x" * 100_000)])
         assert len(str(caught.value)) < 500
-
-
-class TestBatches:
-    @pytest.mark.parametrize(
-        "data", [b"a\nb\n\nc\n", b"a\nb\n\nc\nd", b"a\n", b"\n" * 9, b"\xef\xbb\xbfa\nb\nc"]
-    )
-    @pytest.mark.parametrize("most", [1, 2, 3, 100])
-    @pytest.mark.parametrize("begins_inside", [True, False])
-    def test_batches_contain_the_lines_of_the_chunk(
-        self, data: bytes, most: int, *, begins_inside: bool
-    ) -> None:
-        count = data.count(b"\n") + (not data.endswith(b"\n"))
-        whole = ChunkLines(Chunk(0, 7, count, data), begins_inside=begins_inside)
-        batches = list(split_batches([whole], most))
-        assert [one for batch in batches for one in batch] == list(whole)
-        assert b"".join(batch.chunk.data for batch in batches) == data
-        assert all(len(batch) <= most for batch in batches)
-        first = 7
-        for batch in batches:
-            assert batch.chunk.first_line == first
-            first += len(batch)
 
 
 class TestDyingProcess:
