@@ -49,7 +49,7 @@ PARTS: dict[Part, str] = {
     "numbers.",
     "flagged": "Flagged records were marked for human review. They are harder than the rest, so the judge "
     "looks worse on them than on all records.",
-    "unflagged": "Unflagged records, represented by a random sample of them.",
+    "unflagged": "Unflagged records are represented by a random sample of them.",
 }
 DEFINITIONS = coefficients.DEFINITIONS | {
     "accuracy": "How often the judge's verdict, or its score of a criterion, is the one that a reviewer "

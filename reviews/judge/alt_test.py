@@ -33,14 +33,14 @@ EPSILONS = {0.2: "experts", 0.15: "trained reviewers", 0.1: "crowd workers"}
 DEFINITIONS = {
     "winning_rate": "Whether the judge may do a reviewer's work. It passes if it can replace at least half "
     "of the reviewers.\n\n"
-    "The share of reviewers whom the judge can replace. Calderon, Reichart & Dror 2025, ACL, pp. "
-    "16051-16081: a one-sided t-test for each reviewer, over tasks, with Benjamini & Yekutieli's adjustment "
-    "(false discovery rate 5%).",
+    "The winning rate \N{GREEK SMALL LETTER OMEGA} is the share of reviewers whom the judge can replace. "
+    "Calderon, Reichart & Dror 2025, ACL, pp. 16051-16081: a one-sided t-test for each reviewer, "
+    "over tasks, with Benjamini & Yekutieli's adjustment (false discovery rate 5%).",
     "epsilon": "How much worse than a reviewer the judge may be, because it is cheaper. Experts deserve a "
     "larger allowance than crowd workers.\n\n"
-    "How much less often than a reviewer the judge may be the closer one to the other reviewers: 0.2 "
-    "compared with experts, 0.15 with trained reviewers, 0.1 with crowd workers (Calderon, Reichart & Dror "
-    "2025).",
+    "\N{GREEK SMALL LETTER EPSILON} is how much less often than a reviewer the judge may be the closer one "
+    "to the other reviewers: 0.2 compared with experts, 0.15 with trained reviewers, 0.1 with crowd workers "
+    "(Calderon, Reichart & Dror 2025).",
     "advantage": "How often the judge agrees with the reviewers at least as well as one of them. Compare "
     "judges by this figure.\n\n"
     "The average probability that the judge is at least as close to the other reviewers as the reviewer whom "

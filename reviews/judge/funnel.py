@@ -37,8 +37,8 @@ DEFINITIONS = {
     "rests on them.\n\n"
     "Flagged and sampled records that are to be scored blind, were scored blind, or were closed before: they "
     "are in the blind share and have a response to read.",
-    "locked_in": "How many of them somebody has scored. Figures count these scores, whatever became of the "
-    "record.\n\n"
+    "locked_in": "How many assigned records somebody has scored blind. Figures count these scores, whatever "
+    "became of the record.\n\n"
     "Assigned records that somebody scored before the judge's scores were shown.",
     "changed": "How often reviewers changed their verdict once they saw the judge's. Figures count the "
     "verdict before the change.\n\n"
@@ -50,8 +50,8 @@ DEFINITIONS = {
     "Records that a lead closed because nobody could judge them, locked in or not.",
     "bounds": "How far blind review is, and what became of the scored records. The bounds show how much the "
     "missing records could change the accuracy.\n\n"
-    "The accuracy over the whole run if the judge were wrong, or right, on all records like those that are "
-    "assigned but not locked in (Manski 1989, Journal of Human Resources 24:343).",
+    "The bounds are the accuracy over the whole run if the judge were wrong, or right, on all records like "
+    "those that are assigned but not locked in (Manski 1989, Journal of Human Resources 24:343).",
 }
 PAGE_SIZE = 50
 _KEYS_OF_A_RATING, _NO_KEYS = 4, np.zeros(0, dtype=np.int64)

@@ -33,9 +33,10 @@ DEFINITIONS = {
     "Fleiss' kappa of interchangeable reviewers, whatever the number of a record's scores. Fleiss 1971, "
     "Psychological Bulletin 76:378; for two reviewers it is Scott's pi. Interval: Dirichlet posterior at the "
     "effective number of records.",
-    "unanimous": "How often reviewers give the same score without seeing the judge's. A judge can hardly "
-    "agree with them more often than they do among each other.\n\n"
-    "The share of records with several blind scores that are all equal. Interval: Wilson 1927, Journal of "
+    "unanimous": "How often reviewers give the same score without seeing the judge's. Where they differ, no "
+    "judge can agree with all of them.\n\n"
+    "The share of records with several blind scores that are all equal, weighted by the inverse of the "
+    "record's probability. It is lower if more reviewers score a record. Interval: Wilson 1927, Journal of "
     "the American Statistical Association 22:209, at the effective number of records.",
 }
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 
 import pytest
 from django.test import Client
@@ -228,6 +229,19 @@ class TestPages:
         assert "Judge: judge-1 → judge-2." in text(page)
         section, *_ = page.context["sections"]
         found = {column.name: (cell.value, cell.url) for column, cell in section.figures}
+        texts = {column.help for of in page.context["sections"] for column, _ in of.figures}
+        texts |= {
+            column.help
+            for of in page.context["sections"]
+            for shown in of.tables
+            for column in shown.table.columns
+        }
+        assert [
+            one
+            for one in texts - {""}
+            if len(re.findall(r"[.?](?= |\n)", one.partition("\n\n")[0] + " ")) != 2
+        ] == []
+        assert len(texts) > 5
         assert {name: value for name, (value, _) in found.items()} == {
             "both": 6,
             "first": 1,

@@ -36,8 +36,24 @@ MOST_MODELS = 12
 DEFINITIONS = {
     "shift": "The pass rate by the judge of the second run minus that of the first, on responses that both "
     "judged. Both judged the same responses, so the models do not matter. The interval counts tasks.",
-    "changed": "The share of the same responses whose verdict differs between the two runs, in either "
-    "direction.",
+    "changed": "How often the judge gave another verdict on the same response. If nothing about the judge "
+    "changed, this is its noise.\n\n"
+    "The share of responses in both runs whose verdict differs between them, in either direction.",
+    "pairs": "How many responses got the one verdict before and the other one now. The number leads to their "
+    "records.\n\n"
+    "Pairs of records, one of each run, with the same response and these two verdicts.",
+    "mean": "How high the judge scores the criterion on the responses that are in both runs. Compare the two "
+    "means: only the judge differs.\n\n"
+    "The mean of the judge's scores. Named scores count from 0 (worst) to 1 (best).",
+    "score_shift": "How much higher the judge scores the criterion now. Above 0 it became milder, below 0 "
+    "stricter.\n\n"
+    "The second mean minus the first, on the same responses. The interval counts tasks.",
+    "rate": "How many of the model's records the judge of that run passes. It says nothing about whether the "
+    "judge is right.\n\n"
+    "The share of all records of the model in that run with a verdict that is Pass.",
+    "raw": "How much higher the pass rate of the second model is. A judge that became milder raises it, "
+    "too.\n\n"
+    "The pass rate of the second model by the second judge minus that of the first model by the first judge.",
     "adjusted": "The difference of the models' pass rates, minus the judge's shift on the same responses "
     "(difference in differences). It assumes that the judge shifted as much on the other responses.",
 }

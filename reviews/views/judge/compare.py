@@ -32,6 +32,21 @@ _MOST_JUDGES = 10
 # Reading the scores of more records takes longer than a page may take.
 _PAGE = Limits(scores=20_000, records=MOST_RECORDS)
 _RECORDS = Limits(scores=0, records=MOST_RECORDS, parts=False)
+_ACCURACY = (
+    "How often this judge gives the verdict or the score that a reviewer gives without seeing it. Both "
+    "judges are compared on the same responses.\n\n"
+    f"The share of all responses that both judged. {DEFINITION}"
+)
+_DIFFERENCE = (
+    "How much more often the second judge is right. If the interval includes 0, either judge may be the "
+    f"better one.\n\n{DEFINITION}"
+)
+_P = (
+    "How surprising the difference would be if both judges were equally good. Below 0.05, it is beyond "
+    "chance.\n\n"
+    "The two-sided p-value of a t-test over tasks, adjusted for all criteria (Holm 1979, Scandinavian "
+    "Journal of Statistics 6:65)."
+)
 # The lists of pairs, by the judge or judges that are right in them.
 _LISTS: dict[str, tuple[Side, ...]] = {
     **{side: (side,) for side in SIDES},
@@ -179,9 +194,9 @@ def _parts(found: PairedComparison, name: str) -> Table:
 
 def _accuracy_columns(found: PairedComparison) -> list[Column]:
     return [
-        Column("first", found.first, "The share of responses with the score of an unaided reviewer."),
-        Column("second", found.second, "The same for the second judge."),
-        Column("difference", "Difference", "The second share minus the first, with its 95% interval."),
+        Column("first", found.first, _ACCURACY),
+        Column("second", found.second, _ACCURACY),
+        Column("difference", "Difference", _DIFFERENCE),
     ]
 
 
@@ -194,7 +209,7 @@ def _criteria(found: PairedComparison, name: str) -> Table:
     columns = [
         *text_columns(criterion="Criterion"),
         *_accuracy_columns(found),
-        Column("p", "p", "Two-sided, adjusted for all criteria (Holm 1979)."),
+        Column("p", "p", _P),
     ]
     rows = [[words(one.criterion), *_accuracies(one), words(f"{one.p:.3f}")] for one in found.criteria]
     return Table(name, "Scores by criterion", columns, rows, "No criterion has scores to compare.")

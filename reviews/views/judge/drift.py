@@ -49,7 +49,6 @@ _SAME_NAMES = (
     "Judge, prompt and criteria have the same names in both runs. The shift has another cause, such as a new "
     "version behind the same name."
 )
-_CHANGED = "Pairs of records whose verdict changed in this way between the two runs."
 _MOST_DOTS = 12
 _TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --drift instead."
 
@@ -173,7 +172,7 @@ def _figures(found: Drift, filters: JudgeFilters, query: dict[str, str]) -> Iter
             )
             is_listed = len(found.listed_with(first, second))
             yield (
-                Column(f"{first}-{second}", f"{first} → {second}", _CHANGED),
+                Column(f"{first}-{second}", f"{first} → {second}", DEFINITIONS["pairs"]),
                 count(pairs, url if is_listed else ""),
             )
 
@@ -187,9 +186,9 @@ def _criteria(found: Drift) -> Table:
     columns = [
         *text_columns(criterion="Criterion"),
         Column("pairs", "Pairs"),
-        Column("first", f"Mean in {found.first}", "Named scores count from 0 (worst) to 1 (best)."),
-        Column("second", f"Mean in {found.second}"),
-        estimate_column("shift", "Shift", "The second mean minus the first, on the same responses."),
+        Column("first", f"Mean in {found.first}", DEFINITIONS["mean"]),
+        Column("second", f"Mean in {found.second}", DEFINITIONS["mean"]),
+        estimate_column("shift", "Shift", DEFINITIONS["score_shift"]),
     ]
     rows = [
         [
@@ -251,10 +250,10 @@ def _models_plot(found: Drift, second: Run) -> DotPlot:
 def _models(found: Drift) -> Table:
     columns = [
         *text_columns(second_model=f"Model in {found.second}", first_model=f"Model in {found.first}"),
-        estimate_column("second_rate", "Pass rate", "By the judge of its run, over all records."),
-        estimate_column("first_rate", "Pass rate, earlier run", "By the judge of its run."),
-        estimate_column("raw", "Difference", "With the judge's shift."),
-        estimate_column("adjusted", "Without the shift", DEFINITIONS["adjusted"]),
+        estimate_column("second_rate", "Pass rate", DEFINITIONS["rate"]),
+        estimate_column("first_rate", "Pass rate, earlier run", DEFINITIONS["rate"]),
+        estimate_column("raw", "Difference", DEFINITIONS["raw"]),
+        estimate_column("adjusted", "Without the shift", _MODELS_HELP),
     ]
     rows = [
         [
