@@ -75,15 +75,31 @@ class Population:
         key = places.key, unit.tobytes()
         found = self._counted.pop(key, None)
         if found is None:
-            found = places.tally(self.clusters, unit)
+            found = self._add_up(places, unit)
         # Last in the order of the dictionary, which other threads may change, too.
         self._counted[key] = found
         if len(self._counted) > _MOST_KEPT:
             self._counted.pop(next(iter(self._counted)), None)
         return found
 
+    def _add_up(self, places: Places, unit: IntArray) -> FloatArray:
+        of_cells = self._of_cells.get(places.key)
+        if of_cells is None:
+            of_cells = places.tally(self.clusters)
+            self._of_cells.clear()
+            self._of_cells[places.key] = of_cells
+        found = np.zeros((int(unit.max(initial=-1)) + 1, places.size))
+        for number, of_cell in zip(unit, of_cells, strict=True):
+            found[number] += of_cell
+        return found
+
     @cached_property
     def _counted(self) -> dict[tuple[bytes, bytes], FloatArray]:
+        return {}
+
+    @cached_property
+    def _of_cells(self) -> dict[bytes, FloatArray]:
+        """The records of each cell by cluster, for the last rows."""
         return {}
 
 

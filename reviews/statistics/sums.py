@@ -35,11 +35,11 @@ class Places(NamedTuple):
             return cls(np.arange(CLUSTERS) % _MOST_CLUSTERS, _MOST_CLUSTERS, b"")
         return cls(np.cumsum(seen) - 1, size, seen.tobytes())
 
-    def tally(self, clusters: Sequence[IntArray], unit: IntArray) -> FloatArray:
-        """Return units x size: how often the arrays of each unit have each row."""
-        found = np.zeros((int(unit.max(initial=-1)) + 1, self.size))
-        for number, cluster in zip(unit, clusters, strict=True):
-            found[number] += np.bincount(self.row[cluster], minlength=self.size)
+    def tally(self, clusters: Sequence[IntArray]) -> FloatArray:
+        """Return arrays x size: how often each array has each row."""
+        found = np.zeros((len(clusters), self.size))
+        for number, of in enumerate(clusters):
+            found[number] = np.bincount(self.row[of], minlength=self.size)
         return found
 
 
