@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from reviews.models import Evaluation, IndependentReview, KnownAnswerCheck, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
-from reviews.records.scores import identity, is_score, score_of
+from reviews.review.versions import comparable_scores
 from reviews.statistics.intervals import Estimate, undefined, wilson
 
 #: Fewer answers than this give no share: its interval would cover almost everything.
@@ -43,7 +43,7 @@ class Comparison:
     @property
     def criteria(self) -> dict[str, bool]:
         """Criterion -> whether the scores are the same. A criterion that only one of them scored differs."""
-        known, given = (_scores(review) for review in (self.known, self.given))
+        known, given = (comparable_scores(review) for review in (self.known, self.given))
         return {name: known.get(name) == given.get(name) for name in sorted({**known, **given})}
 
 
@@ -156,8 +156,3 @@ def _reviewer_as_json(accuracy: ReviewerAccuracy) -> dict[str, Any]:
 def _place(review: Review) -> tuple[int, int | None, int | None]:
     """The line that a review is about."""
     return review.evaluation_id, review.source_import_id, review.source_line
-
-
-def _scores(review: Review) -> dict[str, object]:
-    scores = {name: score_of(entry) for name, entry in (review.corrected_scores or {}).items()}
-    return {name: identity(score) if is_score(score) else score for name, score in scores.items()}

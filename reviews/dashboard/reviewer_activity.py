@@ -18,7 +18,6 @@ from reviews.dashboard.selection import (
     SELECTED,
     WorkSelection,
     people_by_key,
-    rate,
     selected_rows,
 )
 from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
@@ -81,26 +80,6 @@ class ReviewerFigures(NamedTuple):
     #: The base of `upheld`.
     checked: int = 0
     upheld: int = 0
-
-    @property
-    def override_rate(self) -> float | None:
-        return rate(self.overridden, self.judged)
-
-    @property
-    def change_rate(self) -> float | None:
-        return rate(self.changed, self.compared)
-
-    @property
-    def verdict_change_rate(self) -> float | None:
-        return rate(self.verdict_changes, self.verdicts)
-
-    @property
-    def fast_rate(self) -> float | None:
-        return rate(self.fast, self.read)
-
-    @property
-    def agreement_rate(self) -> float | None:
-        return rate(self.upheld, self.checked)
 
 
 class Median(NamedTuple):
@@ -167,13 +146,8 @@ NOT_WITHDRAWN = Q(by__withdrawal=None)
 _Figures = dict[int, dict[str, Any]]
 
 
-def reviewer_figures(selection: WorkSelection) -> list[ReviewerFigures]:
-    """Return the figures of every reviewer with any work in the selection, by username."""
-    return team_figures(selection).reviewers
-
-
 def team_figures(selection: WorkSelection) -> Team:
-    """Return the same figures, and those of everybody together."""
+    """Return the figures of every reviewer with any work in the selection, and of everybody together."""
     found: dict[int, dict[str, Any]] = defaultdict(dict)
     work, median = _work(selection)
     for pk, figures in work.items():

@@ -1,6 +1,5 @@
 """Recognise files of well-known tools by their content, and preview their records."""
 
-import json
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from typing import Any, NamedTuple
@@ -11,6 +10,7 @@ from django.utils import timezone
 
 from reviews.imports.shipped_mappings import SHIPPED, ShippedMapping
 from reviews.models import Evaluation
+from reviews.records.json_text import as_text
 from reviews.records.mapping import FieldMapping, Outside
 from reviews.records.schema import LineError, Record, read_object
 from reviews.records.translation import read_line
@@ -156,7 +156,7 @@ def _preview(lines: bytes, mapping: FieldMapping, document: Any = None) -> list[
 def preview_row(record: Record | Evaluation) -> PreviewRow:
     """Return the beginning of a record."""
     scores = ", ".join(
-        f"{name}: {_text(score.get('score'))}" for name, score in record.parsed_rubric_scores.items()
+        f"{name}: {as_text(score.get('score'))}" for name, score in record.parsed_rubric_scores.items()
     )
     return PreviewRow(
         _short(record.evaluation_id),
@@ -179,17 +179,11 @@ def _response(record: Record | Evaluation) -> Any:
     if record.structured_model_response is not None:
         return record.structured_model_response
     responses = (record.task_context or {}).get("responses", [])
-    return "; ".join(f"{one['name']}: {_text(one['response'])}" for one in responses)
+    return "; ".join(f"{one['name']}: {as_text(one['response'])}" for one in responses)
 
 
 def _short(value: Any) -> str:
     """Return the beginning of a value, on one line and without characters that control a terminal."""
-    words = " ".join(_text(value)[: 2 * _LONGEST_TEXT].split())
+    words = " ".join(as_text(value)[: 2 * _LONGEST_TEXT].split())
     text = "".join(character for character in words if character.isprintable())
     return text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

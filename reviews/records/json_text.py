@@ -24,3 +24,10 @@ def indented(
             return json.dumps(value, **options)
         chunks.append(chunk)
     return "".join(chunks)
+
+
+def as_text(value: Any) -> str:
+    """Return a text as it is, None as an empty text, and any other value as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

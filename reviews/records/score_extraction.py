@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from reviews.records import partial_json
-from reviews.records.json_text import indented
+from reviews.records.json_text import as_text, indented
 from reviews.records.latex import double_backslashes
 from reviews.records.patterns import STRING, STRING_BODY
 from reviews.records.reading_budget import OverBudget, ReadingBudget
@@ -296,7 +296,7 @@ def _part(name: str, value: dict[str, Any], start: int, end: int) -> _Part | Non
     respelled = _respelled(
         (criterion_key, criterion), (score_key, _SCORE[0]), (justification_key, _JUSTIFICATION[0])
     )
-    return _Part(criterion, score, _as_text(justification), start, end, respelled)
+    return _Part(criterion, score, as_text(justification), start, end, respelled)
 
 
 def _respelled(*keys: tuple[str | None, str]) -> tuple[Repair, ...]:
@@ -321,12 +321,6 @@ def _spelling(value: dict[str, Any], names: tuple[str, ...]) -> str | None:
     if names[0] in value:
         return names[0]
     return next((key for key in value if isinstance(key, str) and key.strip().lower() in names), None)
-
-
-def _as_text(justification: Any) -> str:
-    if justification is None:
-        return ""
-    return justification if isinstance(justification, str) else json.dumps(justification, ensure_ascii=False)
 
 
 _FENCE_END = re.compile(r"\n[ \t]*```")

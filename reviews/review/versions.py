@@ -173,11 +173,12 @@ def confirms_judge(evaluation: Evaluation, review: Review) -> bool:
 
 def have_same_scores(reviews: Iterable[Review]) -> bool:
     """Return whether all reviews have the same criteria and scores."""
-    first, *others = (_scores(review) for review in reviews)
+    first, *others = (comparable_scores(review) for review in reviews)
     return all(other == first for other in others)
 
 
-def _scores(review: Review) -> dict[str, Any]:
+def comparable_scores(review: Review) -> dict[str, Any]:
+    """Return the scores of a version, in which 1 and 1.0 are equal."""
     scores = {name: score_of(entry) for name, entry in (review.corrected_scores or {}).items()}
     return {name: identity(score) if is_score(score) else score for name, score in scores.items()}
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
 from reviews.records import extracted_scores
-from reviews.records.contradictions import find_contradictions
+from reviews.records.contradictions import JudgedRecord, find_contradictions
 from reviews.records.reason_families import reason_family
 from reviews.records.rubric import Rubric
 from reviews.records.score_extraction import raw_text
@@ -54,7 +54,7 @@ class JudgedCriterion(NamedTuple):
     justification: str
 
 
-class SearchableRecord(Protocol):
+class SearchableRecord(JudgedRecord, Protocol):
     """The fields of an evaluation that can be filtered by or searched."""
 
     @property
@@ -75,12 +75,6 @@ class SearchableRecord(Protocol):
     def parsed_rubric_scores(self) -> Mapping[str, Any]: ...
     @property
     def extracted_scores(self) -> Mapping[str, Any] | None: ...
-    @property
-    def aggregated_score(self) -> str | None: ...
-    @property
-    def final_answer_verified(self) -> bool | None: ...
-    @property
-    def verification_message(self) -> str | None: ...
     @property
     def review_reasons(self) -> Sequence[str]: ...
     @property

@@ -139,8 +139,10 @@ def words(text: str, *, url: str = "") -> Cell:
     return Cell(text, text, url)
 
 
-def count(number: int, url: str = "", note: str = "") -> Cell:
+def count(number: int | None, url: str = "", note: str = "") -> Cell:
     """Return a cell with a number. It links to `url` unless the number is 0."""
+    if number is None:
+        return NOTHING
     return Cell(f"{number:,}", number, url if number else "", note)
 
 

@@ -112,7 +112,7 @@ def reports(scale: float) -> Iterator[Figure]:
 
 def _reports(selection: WorkSelection) -> dict[str, Callable[[], object]]:
     return {
-        "reviewers": lambda: reviewer_activity.reviewer_figures(selection),
+        "reviewers": lambda: reviewer_activity.team_figures(selection).reviewers,
         "criteria": lambda: daily_counts.criterion_overrides(selection),
         "criteria by reviewer": lambda: daily_counts.criterion_overrides_by_reviewer(selection),
         "days": lambda: daily_counts.day_figures(selection),

@@ -46,7 +46,7 @@ def change(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
 
 
 def figures_of(reviewer: User, **selected: Any) -> ReviewerFigures:
-    [figures] = reviewer_activity.reviewer_figures(WorkSelection(reviewer=reviewer, **selected))
+    [figures] = reviewer_activity.team_figures(WorkSelection(reviewer=reviewer, **selected)).reviewers
     assert figures.reviewer == reviewer
     return figures
 
@@ -70,7 +70,7 @@ class TestReviewerFigures:
     def test_imported_decisions_do_not_count(self, run: Run, lea: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"], human_review_status="Reviewed", human_reviewer_id="ana")
         decisions.reopen(evaluation_id=evaluation.pk, actor=lea, reason="Look again.")
-        assert reviewer_activity.reviewer_figures(WorkSelection()) == []
+        assert reviewer_activity.team_figures(WorkSelection()).reviewers == []
 
     def test_median_time_covers_timed_reviews_only(self, run: Run, ana: User) -> None:
         for evaluation, ms in zip(
@@ -80,13 +80,10 @@ class TestReviewerFigures:
         figures = figures_of(ana)
         assert (figures.done, figures.timed, figures.median_seconds) == (4, 3, 4.0)
 
-    def test_rates_without_a_base_are_none(self, run: Run, ana: User) -> None:
+    def test_figures_without_a_base_are_zero(self, run: Run, ana: User) -> None:
         [evaluation] = evaluations(run, tasks=["1"])
         decide(evaluation, ana, scores=CHANGED)
         assert figures_of(ana) == ReviewerFigures(ana, done=1)
-        figures = figures_of(ana)
-        rates = (figures.override_rate, figures.change_rate, figures.verdict_change_rate, figures.fast_rate)
-        assert rates == (None,) * 4
 
     def test_change_rate_counts_reviews_with_a_change(self, run: Run, ana: User) -> None:
         same, other, caused, removed, added = evaluations(run, tasks=["1"] * 5)
@@ -97,7 +94,7 @@ class TestReviewerFigures:
         decide(removed, ana, scores=without, judged=JUDGED)
         decide(added, ana, scores=AGREED, judged={"Clarity": "Yes", "Rigor": "No"})
         figures = figures_of(ana)
-        assert (figures.compared, figures.changed, figures.change_rate) == (5, 4, 0.8)
+        assert (figures.compared, figures.changed) == (5, 4)
         assert (figures.judged, figures.overridden) == (14, 2)
 
     def test_verdict_change_rate_compares_verdicts(self, run: Run, ana: User) -> None:
@@ -108,7 +105,7 @@ class TestReviewerFigures:
         odd = {"Clarity": {"score": "who knows", "justification": ""}}
         decide(unknown, ana, scores=odd, judged=JUDGED)
         figures = figures_of(ana)
-        assert (figures.verdicts, figures.verdict_changes, figures.verdict_change_rate) == (2, 1, 0.5)
+        assert (figures.verdicts, figures.verdict_changes) == (2, 1)
 
     @pytest.mark.parametrize(
         ("changes", "longest", "current"),
@@ -146,7 +143,7 @@ class TestReviewerFigures:
         agree(fast, ana, words=240, active_ms=59_999)
         agree(unknown, ana, words=240)
         figures = figures_of(ana)
-        assert (figures.read, figures.fast, figures.fast_rate) == (2, 1, 0.5)
+        assert (figures.read, figures.fast) == (2, 1)
 
     def test_skips_releases_and_escalations_are_counted(self, run: Run, ana: User, lea: User) -> None:
         skipped, returned, taken, asked, withdrawn = evaluations(run, tasks=["1"] * 5)
@@ -161,7 +158,9 @@ class TestReviewerFigures:
         escalations.withdraw(escalation_id=raised.pk, actor=ana)
         figures = figures_of(ana)
         assert (figures.skipped, figures.returned, figures.escalated) == (1, 1, 1)
-        assert [other.reviewer for other in reviewer_activity.reviewer_figures(WorkSelection())] == [ana]
+        assert [other.reviewer for other in reviewer_activity.team_figures(WorkSelection()).reviewers] == [
+            ana
+        ]
 
     def test_agreement_rate_counts_spot_checks(self, run: Run, ana: User, lea: User) -> None:
         for evaluation in evaluations(run, tasks=["1"] * 3):
@@ -170,7 +169,7 @@ class TestReviewerFigures:
         spot_checks.agree(check_id=upheld.pk, actor=lea)
         spot_checks.reopen(check_id=reopened.pk, actor=lea, reason="Step two.")
         figures = figures_of(ana)
-        assert (figures.checked, figures.upheld, figures.agreement_rate) == (2, 1, 0.5)
+        assert (figures.checked, figures.upheld) == (2, 1)
         listed = drilldown.list_decisions(WorkSelection(run, reviewer=ana), signal="checked")
         assert set(listed.rows) == {upheld.review, reopened.review}
         assert figures.overturned == 1
@@ -182,8 +181,8 @@ class TestReviewerFigures:
         day = dt.timedelta(days=1)
         assert figures_of(ana).done == figures_of(ana, first=today, last=today).done == 2
         assert figures_of(ana, run=run).done == figures_of(ana, run=run, last=dt.date.max).done == 1
-        assert reviewer_activity.reviewer_figures(WorkSelection(last=today - day)) == []
-        assert reviewer_activity.reviewer_figures(WorkSelection(first=today + day)) == []
+        assert reviewer_activity.team_figures(WorkSelection(last=today - day)).reviewers == []
+        assert reviewer_activity.team_figures(WorkSelection(first=today + day)).reviewers == []
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_figures_take_the_same_queries_for_any_number_of_reviewers(
@@ -193,13 +192,14 @@ class TestReviewerFigures:
         for evaluation, person in zip(evaluations(run, tasks=["1"] * count), people, strict=True):
             agree(evaluation, person)
         with django_assert_num_queries(8):
-            assert [one.reviewer for one in reviewer_activity.reviewer_figures(WorkSelection(run))] == people
+            found = reviewer_activity.team_figures(WorkSelection(run)).reviewers
+        assert [one.reviewer for one in found] == people
 
     def test_every_figure_has_a_definition(self) -> None:
         counts = {"reviewer", "timed", "compared", "changed", "verdicts", "verdict_changes", "read", "fast"}
         counts |= {"slower", "judged", "overridden", "checked", "upheld"}
-        rates = {name for name in vars(ReviewerFigures) if name.endswith("_rate")}
-        assert {*ReviewerFigures._fields, *rates} - counts == {*DEFINITIONS}
+        shares = {"override_rate", "change_rate", "verdict_change_rate", "fast_rate", "agreement_rate"}
+        assert {*ReviewerFigures._fields, *shares} - counts == {*DEFINITIONS}
 
 
 class TestCriterionOverrides:
@@ -370,7 +370,7 @@ class TestDailySums:
                 daily_counts.criterion_overrides_by_reviewer,
             )
         )
-        people = reviewer_activity.reviewer_figures(WorkSelection())
+        people = reviewer_activity.team_figures(WorkSelection()).reviewers
         for sums in (by_all, by_each, people):
             assert sum(one.judged for one in sums) == sum(judged for judged, _ in recounted().values())
             assert sum(one.overridden for one in sums) == sum(other for _, other in recounted().values())

@@ -7,7 +7,7 @@ import pytest
 
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import spot_checks
-from reviews.dashboard.reviewer_activity import reviewer_figures
+from reviews.dashboard.reviewer_activity import team_figures
 from reviews.dashboard.selection import WorkSelection
 from reviews.models import AuditEvent, Evaluation, Overturn, Run, SpotCheck, User
 from reviews.queue import allocation
@@ -84,7 +84,7 @@ class TestSelect:
         detail = {"records": 2, "reviews": [one.review_id for one in made]}
         assert AuditEvent.objects.filter(action="select spot checks").earliest("pk").detail == detail
         spot_checks.agree(check_id=made[0].pk, actor=lea)
-        [figures] = reviewer_figures(WorkSelection(run, reviewer=ana))
+        [figures] = team_figures(WorkSelection(run, reviewer=ana)).reviewers
         assert figures.checked == 0
         [drawn] = spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=9, actor=lea)
         assert drawn.review.evaluation_id == other.pk
@@ -194,11 +194,11 @@ class TestCorrection:
         assert correction
         decisions.undo(review=correction)
         assert list(spot_checks.open_checks(lea)) == [drawn]
-        assert reviewer_figures(WorkSelection(drawn.run))[0].checked == 0
+        assert team_figures(WorkSelection(drawn.run)).reviewers[0].checked == 0
 
     def test_correction_counts_against_the_reviewer(self, drawn: SpotCheck, lea: User) -> None:
         correct(drawn, lea)
-        figures = next(one for one in reviewer_figures(WorkSelection(drawn.run)) if one.checked)
+        figures = next(one for one in team_figures(WorkSelection(drawn.run)).reviewers if one.checked)
         assert (figures.reviewer.username, figures.checked, figures.upheld) == ("ana", 1, 0)
 
     def test_correction_is_for_leads(self, drawn: SpotCheck, ana: User, bo: User) -> None:

@@ -141,9 +141,9 @@ class TestFirstReview:
 
     def test_first_review_counts_as_activity(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
-        assert [(one.reviewer, one.done) for one in reviewer_activity.reviewer_figures(WorkSelection())] == [
-            (ana, 1)
-        ]
+        assert [
+            (one.reviewer, one.done) for one in reviewer_activity.team_figures(WorkSelection()).reviewers
+        ] == [(ana, 1)]
 
     def test_open_review_is_in_no_override_metric(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         def figures() -> list[Any]:
@@ -154,7 +154,7 @@ class TestFirstReview:
             )
             worked = [
                 (one.compared, one.judged, one.longest_agreement)
-                for one in reviewer_activity.reviewer_figures(selection)
+                for one in reviewer_activity.team_figures(selection).reviewers
             ]
             return [*by_criterion, worked, [one.changed for one in daily_counts.day_figures(selection)]]
 
@@ -334,7 +334,7 @@ class TestDisagreement:
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         differ(evaluation, ana, bo)
-        assert {one.escalated for one in reviewer_activity.reviewer_figures(WorkSelection())} == {0}
+        assert {one.escalated for one in reviewer_activity.team_figures(WorkSelection()).reviewers} == {0}
 
 
 class TestUndo:
@@ -408,7 +408,7 @@ class TestUndo:
     def test_undone_review_does_not_count_as_activity(self, evaluation: Evaluation, ana: User) -> None:
         decide(evaluation, ana)
         undo.undo(run=evaluation.run, actor=ana)
-        assert reviewer_activity.reviewer_figures(WorkSelection()) == []
+        assert reviewer_activity.team_figures(WorkSelection()).reviewers == []
 
 
 class TestTakeOver:

@@ -33,7 +33,8 @@ def kinds(reviewer: User) -> list[str]:
 
 
 def count(reviewer: User) -> int:
-    return sum(one.overturned for one in reviewer_activity.reviewer_figures(WorkSelection(reviewer=reviewer)))
+    team = reviewer_activity.team_figures(WorkSelection(reviewer=reviewer))
+    return sum(one.overturned for one in team.reviewers)
 
 
 class TestOverturns:

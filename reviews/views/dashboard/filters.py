@@ -11,6 +11,7 @@ from typing import Any
 from django import forms
 from django.db.models import QuerySet
 from django.http import QueryDict
+from django.urls import reverse
 from django.utils.http import urlencode
 
 from reviews.dashboard.pace import RunPace, run_paces
@@ -110,6 +111,10 @@ class DashboardFilters:
         """Return a dashboard URL that keeps the filters and adds parameters."""
         query = urlencode([*self.chosen, *more.items()])
         return f"{place}?{query}" if query else place
+
+    def activity(self, reviewer: User) -> str:
+        """Return the URL of a reviewer's page, with the filters."""
+        return self.address(reverse("reviewer-activity", args=[reviewer.pk]))
 
     def records(self, **more: str) -> str:
         """Return the query string of the run's list for the same days."""

@@ -81,9 +81,8 @@ def overrides(scope: DashboardFilters) -> Matrix:
         rows.append(MatrixRow(Cell("All reviewers"), total, is_total=True))
     for username, theirs in by_reviewer.items():
         person = people[username]
-        url = scope.address(reverse("reviewer-activity", args=[person.pk]))
         cells = [_overrides(theirs[name], scope) if name in theirs else Shaded(_EMPTY) for name in names]
-        rows.append(MatrixRow(Cell(person.name, username, url), cells))
+        rows.append(MatrixRow(Cell(person.name, username, scope.activity(person)), cells))
     return Matrix(
         "criteria-by-reviewer",
         "Changed scores by reviewer and criterion",
@@ -124,7 +123,7 @@ def agreement(scope: DashboardFilters) -> Matrix:
             for column, (other, _) in enumerate(people[:-1])
         ]
         if place:
-            rows.append(MatrixRow(Cell(person.name, username, _activity(person.pk, scope)), cells))
+            rows.append(MatrixRow(Cell(person.name, username, scope.activity(person)), cells))
     run = scope.selection.run
     return Matrix(
         "agreement",
@@ -139,10 +138,6 @@ def agreement(scope: DashboardFilters) -> Matrix:
         if run
         else (reverse("runs"), "Choose a run"),
     )
-
-
-def _activity(person: int, scope: DashboardFilters) -> str:
-    return scope.address(reverse("reviewer-activity", args=[person]))
 
 
 def _pair(pair: PairAgreement | None, scope: DashboardFilters) -> Shaded:

@@ -57,7 +57,7 @@ def dashboard(request: Request) -> HttpResponse:
         "has_work": scope.runs.exists(),
         "figures": key_figures(scope),
         "attention": [
-            (_reviewer_url(one.reviewer, scope), one.reviewer, _reasons(one, scope))
+            (scope.activity(one.reviewer), one.reviewer, _reasons(one, scope))
             for one in attention.who_needs_help(scope.team)
         ],
         "compared": len(attention.comparable(scope.team)),
@@ -74,10 +74,6 @@ def dashboard(request: Request) -> HttpResponse:
     }
     is_refresh = request.htmx and request.htmx.target == "live"
     return render(request, "dashboard/live.html" if is_refresh else "dashboard/overview.html", context)
-
-
-def _reviewer_url(reviewer: User, scope: DashboardFilters) -> str:
-    return scope.address(reverse("reviewer-activity", args=[reviewer.pk]))
 
 
 def _reasons(found: attention.Attention, scope: DashboardFilters) -> list[tuple[str, str]]:
@@ -263,9 +259,7 @@ def _back_url(request: Request, scope: DashboardFilters) -> str:
     reviewer = scope.selection.reviewer
     if reviewer == request.user:
         return scope.address(reverse("my-activity"))
-    return scope.address(
-        reverse("reviewer-activity", args=[reviewer.pk]) if reviewer else reverse("dashboard")
-    )
+    return scope.activity(reviewer) if reviewer else scope.address(reverse("dashboard"))
 
 
 @require_safe

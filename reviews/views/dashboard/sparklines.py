@@ -5,8 +5,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from django.urls import reverse
-
 from reviews import days
 from reviews.dashboard.daily_counts import day_figures
 from reviews.models import User
@@ -93,7 +91,7 @@ def small_multiples(scope: DashboardFilters) -> SmallMultiples:
             sum(counts),
             days_worked[person],
             list(_bars(counts, most, last, step)),
-            scope.address(reverse("reviewer-activity", args=[person.pk])),
+            scope.activity(person),
         )
         for person, counts in by_reviewer.items()
         if sum(counts)

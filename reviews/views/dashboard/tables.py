@@ -336,9 +336,9 @@ def decided(review: Review, scope: DashboardFilters) -> list[Cell]:
         moment(review.submitted_at),
         words(review.judged_verdict or ""),
         words(review.verdict or ""),
-        _known(review.changes),
+        count(review.changes),
         duration(None if review.active_ms is None else review.active_ms / 1000),
-        _known(review.words),
+        count(review.words),
     ]
 
 
@@ -367,16 +367,12 @@ TABLES: dict[str, Callable[[DashboardFilters], Table]] = {
 
 def _person(person: User, scope: DashboardFilters) -> Cell:
     """Return a cell that links to the reviewer's figures, except on their own page."""
-    url = "" if scope.selection.reviewer else scope.address(reverse("reviewer-activity", args=[person.pk]))
+    url = "" if scope.selection.reviewer else scope.activity(person)
     return Cell(person.name, person.username, url)
 
 
 def _record(evaluation: Evaluation) -> Cell:
     return Cell(evaluation.title, evaluation.evaluation_id, reverse("evaluation", args=[evaluation.pk]))
-
-
-def _known(number: int | None) -> Cell:
-    return NOTHING if number is None else count(number)
 
 
 def _streak(work: ReviewerFigures, url: str) -> Cell:

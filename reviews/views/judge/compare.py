@@ -1,6 +1,6 @@
 """Compare the judge with that of another run, and judges within the run, on the same responses."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
@@ -13,9 +13,7 @@ from reviews.judge.comparison.criteria import CriterionComparison
 from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, PairedComparison, Side
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.data_summary import counted, quoted
-from reviews.models import Evaluation, Run, User
-from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.models.runs import in_visible_runs
+from reviews.models import Run, User
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
@@ -23,7 +21,7 @@ from reviews.views.judge import drift
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.overview import MOST_RECORDS
 from reviews.views.judge.pages import render_page
-from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
 from reviews.views.judge.sections import Section, Tone
 from reviews.views.tables import Cell, Column, LinkedTable, Table, as_csv, count, share, text_columns, words
 
@@ -277,7 +275,7 @@ def _table(pairs: Sequence[Pair], reader: User) -> Table:
 
 def _rows(pairs: Sequence[Pair], reader: User) -> Iterator[list[Cell]]:
     keys = {side.record for pair in pairs for side in (pair.first, pair.second)}
-    records = _titles(keys, reader)
+    records = record_titles(keys, reader)
     for pair in pairs:
         yield [
             records[pair.first.record],
@@ -286,8 +284,3 @@ def _rows(pairs: Sequence[Pair], reader: User) -> Iterator[list[Cell]]:
             words(pair.second.verdict),
             words(pair.human),
         ]
-
-
-def _titles(keys: Iterable[int], reader: User) -> dict[int, Cell]:
-    records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
-    return {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}

@@ -1,7 +1,6 @@
 """List the ratings behind a count of the judge's accuracy, and the decisions that name a cause."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
@@ -18,6 +17,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.record_lists import score_text
 from reviews.views.judge.tables import RECORDS
 from reviews.views.tables import Cell, Column, Table, as_csv, moment, text_columns, words
 
@@ -99,19 +99,12 @@ def _rows(found: Iterable[RatedRecord], wanted: RatingFilter) -> Iterator[list[C
     for one in found:
         yield [
             words(one.evaluation.title, url=reverse("evaluation", args=[one.evaluation.pk])),
-            *(words(_score_text(score, wanted.criterion)) for score in (one.judge, one.human, one.final)),
+            *(words(score_text(score, wanted.criterion)) for score in (one.judge, one.human, one.final)),
             words(_cause(one, wanted)),
             words(one.basis),
             words(one.reviewer.name),
             moment(one.at),
         ]
-
-
-def _score_text(score: Any, criterion: str) -> str:
-    """Format the score of a criterion, or a verdict."""
-    if score is None:
-        return "none"
-    return format_score(score) if criterion else str(score)
 
 
 def _cause(one: RatedRecord, wanted: RatingFilter) -> str:

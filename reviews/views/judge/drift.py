@@ -1,6 +1,6 @@
 """Show the drift of the judge between two runs, and their models without it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
@@ -11,15 +11,13 @@ from reviews.http.request import Request
 from reviews.judge.comparison.anchors import Anchors
 from reviews.judge.comparison.drift import DEFINITIONS, Drift, measure_drift
 from reviews.judge.data_summary import counted, quoted
-from reviews.models import Evaluation, Run, User
-from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.models.runs import in_visible_runs
+from reviews.models import Run, User
 from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot, difference_plot
 from reviews.views.judge.filters import JudgeFilters, load, record_list
-from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
 from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import (
@@ -282,9 +280,3 @@ def _rows(pairs: Anchors, reader: User) -> Iterator[list[Cell]]:
     columns = (pairs.first, pairs.first_verdict, pairs.second, pairs.second_verdict)
     for first, verdict, second, later in zip(*(column.tolist() for column in columns), strict=True):
         yield [titles[first], words(VERDICT_ORDER[verdict]), titles[second], words(VERDICT_ORDER[later])]
-
-
-def record_titles(keys: Collection[int], reader: User) -> dict[int, Cell]:
-    """Return a cell with a link for each record that the reader may see."""
-    records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
-    return {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}

@@ -8,7 +8,6 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -19,10 +18,8 @@ from reviews.judge.drilldown import ANY_SCORE
 from reviews.judge.gold import gold_sets, measurement
 from reviews.judge.gold.measurement import BASES, GoldBasis, GoldMeasurement, GoldRecord
 from reviews.judge.scope import JudgeScope
-from reviews.models import Evaluation, GoldSet, User
-from reviews.models.evaluations import LARGE_COLUMNS
-from reviews.models.runs import in_visible_runs
-from reviews.records.scores import criterion_title, format_score
+from reviews.models import GoldSet, User
+from reviews.records.scores import criterion_title
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
@@ -30,7 +27,7 @@ from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge import confusion
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.pages import render_page
-from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records, score_text
 from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import figures_table
 from reviews.views.tables import Cell, Column, LinkedTable, Table, as_csv, moment, share, text_columns, words
@@ -221,20 +218,12 @@ def _table(rows: list[GoldRecord], criterion: str, reader: User) -> Table:
 
 
 def _rows(rows: list[GoldRecord], criterion: str, reader: User) -> Iterator[list[Cell]]:
-    keys = [one.record for one in rows]
-    records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
-    titles = {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}
+    titles = record_titles([one.record for one in rows], reader)
     # A record may have been deleted meanwhile.
     for one in (one for one in rows if one.record in titles):
         yield [
             titles[one.record],
-            *(words(_said(score, criterion)) for score in (one.judge, one.human)),
+            *(words(score_text(score, criterion)) for score in (one.judge, one.human)),
             words(one.reviewer),
             moment(one.at),
         ]
-
-
-def _said(score: object, criterion: str) -> str:
-    if score is None:
-        return "none"
-    return format_score(score) if criterion else str(score)

@@ -53,14 +53,10 @@ def _model(model: RankedModel, run: Run) -> list[Cell]:
         count(model.records),
         percent(model.passes, model.judged),
         share(model.estimate),
-        _rank(model.judge_rank),
+        count(model.judge_rank),
         _ranks(model),
         count(model.ratings),
     ]
-
-
-def _rank(rank: int | None) -> Cell:
-    return NOTHING if rank is None else count(rank)
 
 
 def _ranks(model: RankedModel) -> Cell:

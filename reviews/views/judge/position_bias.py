@@ -18,9 +18,8 @@ from reviews.judge.data_summary import counted
 from reviews.models import User
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
-from reviews.views.judge.drift import record_titles
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.record_lists import MOST_ROWS, render_records
+from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
 from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import estimate_column
 from reviews.views.tables import Cell, Table, as_csv, share, text_columns, words

@@ -1,14 +1,19 @@
 """The lists of records behind a figure that compares two sides."""
 
-from typing import Final
+from collections.abc import Collection
+from typing import Any, Final
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
 from reviews.http.request import Request
+from reviews.models import Evaluation, User
+from reviews.models.evaluations import LARGE_COLUMNS
+from reviews.models.runs import in_visible_runs
+from reviews.records.scores import format_score
 from reviews.views.judge.filters import JudgeFilters
-from reviews.views.tables import Table
+from reviews.views.tables import Cell, Table, words
 
 #: The most rows of a page. The CSV file has all.
 MOST_ROWS: Final = 200
@@ -42,3 +47,16 @@ def render_records(
         "back": back,
     }
     return render(request, "judge/decisions.html", context)
+
+
+def record_titles(keys: Collection[int], reader: User) -> dict[int, Cell]:
+    """Return a cell with a link for each record that the reader may see."""
+    records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
+    return {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}
+
+
+def score_text(score: Any, criterion: str) -> str:
+    """Format the score of a criterion, or a verdict."""
+    if score is None:
+        return "none"
+    return format_score(score) if criterion else str(score)
