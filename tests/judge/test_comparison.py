@@ -6,7 +6,9 @@ import json
 import re
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from reviews.judge.comparison import matches
@@ -15,9 +17,12 @@ from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compa
 from reviews.models import Evaluation, Rating, Run, User
 from tests.api.conftest import program_of
 from tests.support.commands import manage
+from tests.support.contexts import bring, task
 from tests.support.factories import RunFactory
 from tests.support.gold import CLARITY, judged, rate
+from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
+from tests.support.plans import rows_read
 from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db
@@ -215,6 +220,20 @@ class TestJudges:
     def test_run_with_one_judge_has_nothing_to_compare(self, first: Run, ana: User) -> None:
         rate(judged(first, ["Pass"]), ana, ["Pass"])
         assert compare_judges(first) == ()
+
+
+def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
+    unanswered = {"structured_model_response": None, "task_context": ...}
+    lines = (line(f"e-{number}", task_id=str(number), model_id="o1", **unanswered) for number in range(60))
+    run = import_data(file_of(*lines)).target_run
+    answer = {"model_id": "o1", "response_text": "54"}
+    bring(task(task_id="7", model_responses=[answer]), task(task_id="other", model_responses=[answer]))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE; SET LOCAL enable_seqscan = off")
+    with CaptureQueriesContext(connection) as captured:
+        found = matches.load_records(run)
+    assert [*found.record] == [run.evaluations.get(task_id="7").pk]
+    assert rows_read(captured.captured_queries[-1]["sql"])["evaluation"] == 1
 
 
 @pytest.mark.slow

@@ -46,7 +46,9 @@ _RECORDS = """
                verdict_order, is_flagged, cluster, {judge}
         FROM evaluation_facets AS known JOIN evaluation ON evaluation.id = known.evaluation_id
         CROSS JOIN LATERAL context_answer(known.run_id, task_id, model_id, response_id) AS context (response)
-        WHERE known.run_id = %(run)s AND known.response IS NULL AND has_answer(context.response)
+        WHERE known.run_id = %(run)s AND known.response IS NULL AND evaluation.run_id = %(run)s
+          AND task_id IN (SELECT task_id FROM task_context WHERE run_id = %(run)s OR run_id IS NULL)
+          AND has_answer(context.response)
     )
     SELECT string_agg(
         int8send(response) || int8send(evaluation_id) || int2send(verdict_order)
