@@ -22,8 +22,8 @@ from reviews.models.evaluations import draws_samples
 from reviews.models.runs import in_visible_runs
 from reviews.review import blind_scoring, versions
 
-_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
-_RUN = CompiledQuery(lambda: Run.objects.filter(name=parameter("name")).annotate(**_OF_RUN))
+_KNOWN_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
+_RUN = CompiledQuery(lambda: Run.objects.filter(name=parameter("name")).annotate(**_KNOWN_OF_RUN))
 _RECORD = CompiledQuery(
     lambda: Evaluation.objects.filter(
         run__name=parameter("run"), evaluation_id=parameter("record")

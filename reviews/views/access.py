@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
@@ -11,6 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import check
+from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.prepared_statements import prepared_statements
 from reviews.database.replica import read_from_replica
 from reviews.http.errors import Gone
 from reviews.http.request import Request
@@ -26,8 +28,11 @@ from reviews.models import (
     SavedView,
     SpotCheck,
 )
+from reviews.models.evaluations import draws_samples
 from reviews.models.runs import sees_every_run
 
+_KNOWN_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
+_RUN = CompiledQuery(lambda: Run.objects.filter(pk=parameter("key")).annotate(**_KNOWN_OF_RUN))
 P = ParamSpec("P")
 View = Callable[Concatenate[Request, P], HttpResponse]
 Row = TypeVar(
@@ -41,7 +46,8 @@ def load_run(request: Request, pk: int, permission: str = "review_evaluation") -
     Raises `Denied`, `Http404` and `Gone`.
     """
     check(request.user, permission)
-    run = Run.objects.filter(pk=pk).first()
+    with prepared_statements():
+        run = _RUN.first(key=pk)
     if run is None or not run.is_visible_to(request.user):
         check_not_deleted(AuditEvent.objects.filter(run=pk))
         raise Http404
