@@ -42,7 +42,7 @@ class Density(NamedTuple):
 def estimate(run: Run, filters: Filters, condition: Q) -> Density:
     """Estimate the share of records that fulfil the condition of a list with these filters."""
     first = run.evaluations.order_by("first_import", "first_line").values("pk")[:_SAMPLED]
-    words = _words(filters)
+    words = searched_words(filters)
     wanted = {
         f"word_{number}": Q(words__words__have=terms.tsquery(word)) for number, word in enumerate(words)
     }
@@ -58,7 +58,7 @@ def estimate(run: Run, filters: Filters, condition: Q) -> Density:
     return Density(found["listed"] / size, frozenset(common), found["first"] or 0)
 
 
-def _words(filters: Filters) -> list[str]:
+def searched_words(filters: Filters) -> list[str]:
     """Return the words of a search; none of several searches, which are joined by OR."""
     texts = filters.values_of("q")
     return terms.searched_words(texts[0]) if len(texts) == 1 else []

@@ -257,7 +257,8 @@ def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, kno
     if known is not None and known > MAX_COUNTED:
         return _Matches(run.evaluations.filter(condition), total=known)
     size, expected = 0 if known is not None else progress.count_records(run), Density()
-    if filters and size > MAX_COUNTED:
+    # The index of words is that of all runs, so common words also matter in a small one.
+    if filters and (size > MAX_COUNTED or len(density.searched_words(filters)) > 1):
         expected = density.estimate(run, filters, condition)
         condition = only & filters.condition(
             run, reader, is_indexed=is_indexed, common_words=expected.common_words

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from reviews.models import Run
 from reviews.search import density, listing
@@ -106,6 +107,14 @@ def test_common_words_are_sought_among_records_with_the_others(run: Run) -> None
     assert list(found.values_list("evaluation_id", flat=True)) == [f"eval-{RECORDS - 1:02d}"]
     assert statement.count(" @@ ") == 1
     assert COMMON not in statement.partition(" @@ ")[2].partition("::")[0]
+
+
+def test_common_words_of_a_small_run_are_not_sought_in_all_runs(run: Run) -> None:
+    with CaptureQueriesContext(connection) as captured:
+        assert load(run, "q=eval-07").total == 1
+    [_, sought] = [query["sql"] for query in captured if "tsquery" in query["sql"]]
+    assert "'07'" in sought.partition(" @@ ")[2].partition("::tsquery")[0]
+    assert "'eval'" not in sought.partition(" @@ ")[2].partition("::tsquery")[0]
 
 
 def test_proof_of_many_records_reads_only_the_first_ones(run: Run) -> None:
