@@ -273,7 +273,7 @@ def _numbers(blind: Iterable["_Blind"], assisted: Ratings) -> dict[tuple[Basis, 
     numbers: dict[tuple[Basis, Part], int] = {
         ("blind", one.part): one.ratings for one in _verdict_parts(blind)
     }
-    pairs = ScorePairs(ScoreCategories.of_verdicts(), assisted)
+    pairs = ScorePairs(ScoreCategories.of_verdicts(), assisted.kinds, assisted.counts)
     for part, is_in in IS_IN.items():
         chosen = pairs.only(is_in)
         if chosen.kinds:
@@ -331,7 +331,8 @@ class _Blind:
 
     @cached_property
     def _pairs(self) -> ScorePairs:
-        return ScorePairs(self.scale, self.rated.ratings if self.rated else self.ratings)
+        ratings = self.rated.ratings if self.rated else self.ratings
+        return ScorePairs(self.scale, ratings.kinds, ratings.counts)
 
     def _measure(self, part: Part, pairs: ScorePairs) -> Measured:
         if self.rated is None:

@@ -69,4 +69,4 @@ class _Assisted:
     @cached_property
     def pairs(self) -> ScorePairs:
         """The pairs of scores of all parts."""
-        return ScorePairs(self.scale, self.ratings)
+        return ScorePairs(self.scale, self.ratings.kinds, self.ratings.counts)

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
-from functools import update_wrapper, wraps
+from functools import wraps
 from inspect import signature
-from typing import Any, Generic, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
@@ -28,32 +28,20 @@ def shares_loads(action: Callable[_P, _T]) -> Callable[_P, _T]:
     return sharing
 
 
-class Loading(Generic[_P, _T]):
-    """A function decorated with `loads`."""
+def loads(load: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Decorate a loading function. Its arguments are hashable, and nobody changes its result."""
+    parameters = signature(load)
 
-    def __init__(self, load: Callable[_P, _T]) -> None:
-        self._load, self._signature = load, signature(load)
-        update_wrapper(self, load)
-
-    def __call__(self, *args: _P.args, **options: _P.kwargs) -> _T:
+    @wraps(load)
+    def loading(*args: _P.args, **options: _P.kwargs) -> _T:
         results = _results.get()
         if results is None:
-            return self._load(*args, **options)
-        key = self._key(*args, **options)
+            return load(*args, **options)
+        given = parameters.bind(*args, **options)
+        given.apply_defaults()
+        key = load, *given.arguments.items()
         if key not in results:
-            results[key] = self._load(*args, **options)
+            results[key] = load(*args, **options)
         return cast(_T, results[key])
 
-    def known(self, *args: _P.args, **options: _P.kwargs) -> _T | None:
-        """Return the result for these arguments if the function has already run for them."""
-        return (_results.get() or {}).get(self._key(*args, **options))
-
-    def _key(self, *args: _P.args, **options: _P.kwargs) -> Hashable:
-        given = self._signature.bind(*args, **options)
-        given.apply_defaults()
-        return self._load, *given.arguments.items()
-
-
-def loads(load: Callable[_P, _T]) -> Loading[_P, _T]:
-    """Decorate a loading function. Its arguments are hashable, and nobody changes its result."""
-    return Loading(load)
+    return loading

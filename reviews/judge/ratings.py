@@ -122,20 +122,6 @@ class RatingBatch:
 
 
 @dataclass(frozen=True, eq=False)
-class RatingCounts:
-    """The numbers of ratings of a criterion, or of the verdict, by kind."""
-
-    kinds: tuple[RatingKind, ...]
-    #: The number of ratings of each kind.
-    counts: IntArray
-
-    def only(self, condition: Callable[[RatingKind], bool]) -> "RatingCounts":
-        """Return the kinds that meet a condition."""
-        kept = [place for place, kind in enumerate(self.kinds) if condition(kind)]
-        return RatingCounts(tuple(self.kinds[place] for place in kept), self.counts[kept])
-
-
-@dataclass(frozen=True, eq=False)
 class Ratings:
     """The ratings of a criterion, or of the verdict: columns of one length, sorted by kind."""
 

@@ -1,14 +1,14 @@
 """Arrange ratings as pairs of scores: the confusion matrix."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reviews.judge.cells import Cell
-from reviews.judge.ratings import FloatArray, RatingCounts, RatingKind, Ratings
+from reviews.judge.cells import Cell, IntArray
+from reviews.judge.ratings import FloatArray, RatingKind
 from reviews.judge.scales import ScoreCategories
 from reviews.records.scores import is_score
 from reviews.statistics.agreement import ConfusionMatrix
@@ -21,8 +21,9 @@ _NEITHER = "neither"
 class ScorePairs:
     """The scores of the judge and of people on a scale of K categories."""
 
-    def __init__(self, scale: ScoreCategories, ratings: Ratings | RatingCounts) -> None:
-        self._scale, self.kinds, self._counts = scale, ratings.kinds, ratings.counts
+    def __init__(self, scale: ScoreCategories, kinds: Sequence[RatingKind], counts: IntArray) -> None:
+        """`counts` has the number of ratings of each kind."""
+        self._scale, self.kinds, self._counts = scale, kinds, counts
         self._size = len(scale.categories)
 
     @cached_property
@@ -33,8 +34,7 @@ class ScorePairs:
     def only(self, condition: Callable[[Cell], bool]) -> "ScorePairs":
         """Return the pairs of cells that meet a condition, without looking their scores up again."""
         kept = [number for number, kind in enumerate(self.kinds) if condition(kind.cell)]
-        kinds = tuple(self.kinds[number] for number in kept)
-        chosen = ScorePairs(self._scale, RatingCounts(kinds, self._counts[kept]))
+        chosen = ScorePairs(self._scale, [self.kinds[number] for number in kept], self._counts[kept])
         chosen._places = self._places[kept]
         return chosen
 
@@ -42,7 +42,7 @@ class ScorePairs:
     def left_out(self) -> Counter[str]:
         """The number of ratings that are not in the table, by the reason."""
         found: Counter[str] = Counter()
-        for number in np.flatnonzero(self._places < 0):
+        for number in np.flatnonzero(self._places < 0).tolist():
             found[_why_left_out(self.kinds[number])] += int(self._counts[number])
         return found
 

@@ -333,7 +333,7 @@ class _Found:
     def _figures(self, basis: GoldBasis, criterion: str | None, groups: list[_Group]) -> AccuracyFigures:
         ratings = rating_columns([one.batch() for one in groups])
         ratings = replace(ratings, weight=np.concatenate([one.columns["weight"] for one in groups]))
-        pairs = ScorePairs(self._scale(criterion, ratings), ratings)
+        pairs = ScorePairs(self._scale(criterion, ratings), ratings.kinds, ratings.counts)
         counted_as: Basis = "blind" if basis == "blind" else "assisted"
         return AccuracyFigures(criterion, counted_as, "run", pairs, partial(_measure, ratings, pairs))
 
