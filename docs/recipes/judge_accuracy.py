@@ -18,8 +18,11 @@ ENOUGH = 10
 
 
 def lines(path):
-    with Path(path).open("rb") as file:
-        return [json.loads(line) for line in file if line.strip()]
+    try:
+        with Path(path).open("rb") as file:
+            return [json.loads(line) for line in file if line.strip()]
+    except ValueError:
+        sys.exit(f"{path} is not JSONL. Export it with --format jsonl.")
 
 
 def blind(ratings):

@@ -14,7 +14,10 @@ from django.urls import reverse
 from reviews.judge.comparison import matches
 from reviews.judge.comparison.judges import Change
 from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compare_runs
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Rating, Run, User
+from reviews.views.judge.filters import JudgeFilters
+from reviews.views.judge.overview import comparison_cards
 from tests.api.conftest import program_of
 from tests.support.commands import manage
 from tests.support.contexts import bring, task
@@ -216,6 +219,8 @@ class TestJudges:
         assert (found.first, found.second) == ("prompts/judge.txt", "v2")
         assert found.counts == {"both": 0, "first": 0, "second": 2, "neither": 0}
         assert found.changes == (Change("Prompt", "prompts/judge.txt", "v2"),)
+        [card] = comparison_cards(JudgeFilters(JudgeScope(first), (), {}))
+        assert [(mark.title, mark.text) for mark in card.marks] == [("Prompt", "judge.txt → v2")]
 
     def test_run_with_one_judge_has_nothing_to_compare(self, first: Run, ana: User) -> None:
         rate(judged(first, ["Pass"]), ana, ["Pass"])
@@ -248,12 +253,12 @@ class TestPages:
         assert "Judge: judge-1 → judge-2." in text(page)
         section, *_ = page.context["sections"]
         found = {column.name: (cell.value, cell.url) for column, cell in section.figures}
-        texts = {column.help for of in page.context["sections"] for column, _ in of.figures}
+        texts = {column.help for shown in page.context["sections"] for column, _ in shown.figures}
         texts |= {
             column.help
-            for of in page.context["sections"]
-            for shown in of.tables
-            for column in shown.table.columns
+            for shown in page.context["sections"]
+            for linked in shown.tables
+            for column in linked.table.columns
         }
         assert [
             one

@@ -1,11 +1,13 @@
 """The cards of the overview: a short answer to each question, with its figure and the records behind it."""
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 
 from reviews.judge import missed_errors, planning
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.comparison import paired
+from reviews.judge.comparison.judges import Change
 from reviews.judge.comparison.paired import Limits, PairedComparison
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.data_summary import counted, quoted
@@ -20,6 +22,7 @@ from reviews.views.judge.sections import Card, Mark
 from reviews.views.tables import FEWEST, Cell, figure, prominent, share
 
 _MOST_MARKS = 3
+_FOLDERS = re.compile(r"[^\s,]*/(?=[^\s,/])")
 #: Of more records with common responses, pages compare a random sample.
 MOST_RECORDS = 50_000
 _COMPARED = {
@@ -135,7 +138,7 @@ def comparison_cards(filters: JudgeFilters) -> Iterator[Card]:
 
 
 def _comparison_card(title: str, found: PairedComparison, url: str) -> Card:
-    marks = [Mark(change.kind, f"{change.first} → {change.second}") for change in found.changes]
+    marks = [Mark(change.kind, _change(change)) for change in found.changes]
     if found.difference.value is None:
         answer = f"Compared with {quoted(found.first)}: {found.difference.why}"
         return Card(title, answer, url, "Compare", marks=marks)
@@ -143,6 +146,14 @@ def _comparison_card(title: str, found: PairedComparison, url: str) -> Card:
     answer = f"{quoted(found.second)} {_COMPARED[found.outcome]} than {quoted(found.first)}, on {on}."
     difference = prominent(share(found.difference, url, sign="+"))
     return Card(title, answer, url, "Compare", figure=difference, marks=marks)
+
+
+def _change(change: Change) -> str:
+    """Return the names before and after a change, those of prompts without folders if they differ then."""
+    short = [_FOLDERS.sub("", names) for names in (change.first, change.second)]
+    is_short = change.kind == "Prompt" and short[0] != short[1]
+    first, second = short if is_short else (change.first, change.second)
+    return f"{first} → {second}"
 
 
 def plan_cards(filters: JudgeFilters) -> Iterator[Card]:

@@ -89,6 +89,8 @@ class TestHeadline:
         self, as_lea: Client, ana: User, run: Run
     ) -> None:
         rated(stratum(run, {"Pass": 100}), ana, "Pass", "Pass", 9)
+        page = as_lea.get(url("judge", run)).text
+        assert 0 < page.index("headline-title") < page.index("<summary>Filters")
         answer = shown(as_lea, run)
         assert "not shown yet The run has 9 blind ratings so far. A figure needs 10 or more." in answer
 
