@@ -18,14 +18,14 @@ from cognireview.operations import outage
 from cognireview.postgres import embedded
 from reviews import metrics
 from reviews.imports import parser_pool
-from reviews.models import User
+from reviews.models import Run, User
 from reviews.search import listing
 from tests.support import audit_check as audit_checks
 from tests.support import samples
 from tests.support.audit_check import AuditCheck
 from tests.support.cleanup import kept_rows_digest, quick_cleanup
 from tests.support.data_folders import copy_cluster
-from tests.support.factories import UserFactory
+from tests.support.factories import RunFactory, UserFactory
 from tests.support.live_requests import counted_requests, requests_of_a_test
 from tests.support.locked import locked
 from tests.support.rewriting import rewrite_assertions
@@ -238,6 +238,12 @@ def max(db: None) -> User:  # noqa: A001 the person, not the function
 def eve(db: None) -> User:
     """A person without a role."""
     return UserFactory.create(username="eve")
+
+
+@pytest.fixture
+def run(db: None) -> Run:
+    """A run without records."""
+    return RunFactory.create(name="Algebra")
 
 
 @pytest.fixture

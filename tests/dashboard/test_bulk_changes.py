@@ -24,11 +24,6 @@ pytestmark = pytest.mark.django_db
 SOON = timezone.now() + dt.timedelta(hours=1)
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
 def everything(run: Run, kind: Kind, **what: object) -> BulkOrder:
     return BulkOrder(run, Filters(), kind, **what)  # type: ignore[arg-type]
 

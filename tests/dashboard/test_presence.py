@@ -10,15 +10,10 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.models import Draft, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.review import drafts
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.work import claim_expiry, decide, end_claim, evaluations
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 class TestActiveReviewers:

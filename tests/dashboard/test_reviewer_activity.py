@@ -21,7 +21,7 @@ from reviews.records.conflicts import Conflict
 from reviews.records.scores import score_of
 from reviews.review import decisions, escalations, undo
 from tests.load import recounts
-from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.factories import EvaluationFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide, evaluations, restore_version
 
@@ -30,11 +30,6 @@ pytestmark = pytest.mark.django_db
 JUDGED = {"Clarity": "Yes", "Rigor": "No", "Results": "No"}
 AGREED = {name: {"score": score, "justification": ""} for name, score in JUDGED.items()}
 CHANGED = AGREED | {"Rigor": {"score": "Yes", "justification": "It is."}}
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 def agree(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:

@@ -15,11 +15,6 @@ pytestmark = pytest.mark.django_db
 JUDGED = {"Clarity": "Yes", "Rigor": "No"}
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
 def scored(run: Run, *given: tuple[User, str, str], status: str = COMPLETED) -> Evaluation:
     """Create a record with the blind scores for Clarity and Rigor of several people."""
     record = EvaluationFactory.create(run=run)

@@ -13,15 +13,10 @@ from reviews.models import AuditEvent, Evaluation, Overturn, Run, SpotCheck, Use
 from reviews.queue import allocation
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.work import ORIGINS, SCORES, decide, evaluations
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 @pytest.fixture

@@ -14,11 +14,6 @@ from tests.support.factories import SCORES, EvaluationFactory, RunFactory
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
 def record(run: Run, model: str, answer: Any = None, **fields: Any) -> Evaluation:
     response = answer and {"model": "gpt-4o", "response": {"final_answer": answer}}
     values = {"task_id": "7", "model_id": model, "structured_model_response": response} | fields

@@ -9,17 +9,12 @@ from reviews.history import recent
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
 from reviews.review import decisions, escalations, undo
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
 
 ALL_YES = {"Clarity": {"score": "Yes", "justification": "Each step follows."}}
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 def raise_it(evaluation: Evaluation, reviewer: User) -> Any:

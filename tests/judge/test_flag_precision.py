@@ -7,17 +7,11 @@ from reviews.judge.flag_choice import FlagChoice
 from reviews.judge.flag_precision import FlagPrecision, FlagReason
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, FacetCount, Rating, ReasonCount, Run, RunFacet, Stratum, User
-from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum
 from tests.support.work import decide, lock_in_scores
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 def measured(run: Run) -> FlagPrecision:

@@ -14,11 +14,6 @@ from tests.support.population import rated, stratum
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
 def board(run: Run) -> Leaderboard:
     return leaderboard.rank_models(JudgeScope(run))
 

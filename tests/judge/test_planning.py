@@ -23,17 +23,11 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan, report_finished_plans
 from reviews.views.settled import item_url
 from tests.support.commands import manage
-from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum
 from tests.support.work import agree, lock_in_scores
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 def part(plan: JudgePlan, name: str) -> planning.PlannedPart:

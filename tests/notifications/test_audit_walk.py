@@ -52,11 +52,6 @@ def mailboxes(settings: Settings, ana: User, bo: User, lea: User, max: User) -> 
         person.save()
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 def notified(event: str = "") -> list[tuple[str, str]]:
     """Notify of all events so far. Return who is notified of what."""
     seal()

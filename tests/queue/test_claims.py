@@ -17,16 +17,11 @@ from reviews.models import AuditEvent, Evaluation, Run, Skip, User
 from reviews.queue import claims, progress
 from reviews.records.conflicts import RecordUnavailable
 from reviews.search.filters import STATUSES
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.plans import rows_read
 from tests.support.work import claim_expiry, decide, end_claim, evaluations
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 def decide_all(run: Run, reviewer: User) -> list[Evaluation]:

@@ -13,17 +13,12 @@ from reviews.queue.members import configure_members, current_members, fingerprin
 from reviews.records.conflicts import SettingsChanged
 from reviews.review import drafts
 from reviews.rubric.run_settings import InvalidSettings
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import start_and_wait_for_lock, together
 from tests.support.work import decide, evaluations
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 def restrict(run: Run, *members: User) -> None:

@@ -14,11 +14,6 @@ from tests.support.work import decide, end_claim, evaluations
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
 def send_to_a_lead(evaluation: Evaluation, reviewer: User) -> None:
     escalations.escalate(
         evaluation_id=evaluation.pk, reviewer=reviewer, kind="cannot judge", reason="no response", note=""

@@ -25,11 +25,6 @@ Act = Callable[[Evaluation, User], object]
 
 
 @pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
-@pytest.fixture
 def evaluation(run: Run, ana: User) -> Evaluation:
     """A record that ana has claimed, with a draft."""
     record = claims.claim(evaluation_id=record_in(run, "7").pk, reviewer=ana)

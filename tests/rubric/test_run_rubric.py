@@ -13,7 +13,6 @@ from reviews.records.scales import RangeScale, ValueScale
 from reviews.records.verdict import VerdictRule
 from reviews.rubric.inference import infer_rubric
 from reviews.rubric.run_rubric import declare_rubric, extend_rubric, run_rubric
-from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.rubrics import rubric_of
 
@@ -23,11 +22,6 @@ MINE = Rubric(
     VerdictRule("worst"),
     (Cause("Typo"), Cause("Other")),
 )
-
-
-@pytest.fixture
-def run(db: None) -> Run:
-    return RunFactory.create()
 
 
 def declare(run: Run, wanted: Rubric, actor: User | None) -> Run:

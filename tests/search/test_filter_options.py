@@ -9,11 +9,6 @@ from tests.support.factories import EvaluationFactory, RunFactory
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
 def test_reviewers_with_decisions_are_listed_once(run: Run) -> None:
     for name in ("kim", "ana", None, "kim", "ana"):
         EvaluationFactory.create(run=run, human_reviewer_id=name)

@@ -11,16 +11,11 @@ from reviews.models import Evaluation, Run
 from reviews.search import indexing, listing
 from reviews.search.filters import Filters
 from reviews.search.listing import SORTS, QueryTooSlow
-from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+from tests.support.factories import EvaluationFactory, ImportFactory
 
 pytestmark = pytest.mark.django_db
 
 DAY = dt.datetime(2025, 5, 1, tzinfo=dt.UTC)
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
 
 
 def fill(run: Run, *rows: dict[str, Any]) -> list[str]:

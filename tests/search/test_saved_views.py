@@ -11,11 +11,6 @@ from tests.support.factories import RunFactory
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create()
-
-
 def save(run: Run, owner: User, name: str, *, query: str = "model=o1", is_shared: bool = False) -> SavedView:
     return saved_views.save(run=run, owner=owner, name=name, query=query, is_shared=is_shared)
 

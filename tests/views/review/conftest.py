@@ -4,12 +4,7 @@ import pytest
 
 from reviews.models import Evaluation, Run, User
 from reviews.queue import claims
-from tests.support.factories import EvaluationFactory, RunFactory
-
-
-@pytest.fixture
-def run(db: None) -> Run:
-    return RunFactory.create(name="Algebra")
+from tests.support.factories import EvaluationFactory
 
 
 @pytest.fixture

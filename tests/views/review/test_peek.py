@@ -31,11 +31,6 @@ def peek(client: Client, record: Evaluation, other: Evaluation) -> Any:
     return client.get(reverse("peek", args=[record.pk, other.pk]))
 
 
-@pytest.fixture
-def run(db: None) -> Run:
-    return RunFactory.create()
-
-
 def test_peek_shows_response_scores_and_justifications_without_a_claim(as_ana: Client, run: Run) -> None:
     record, other = make(run), make(run, "o3")
     response = peek(as_ana, record, other)

@@ -17,11 +17,6 @@ from tests.support.work import decide, evaluations
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def run(db: None) -> Run:
-    return RunFactory.create(name="Algebra")
-
-
 class TestBulkChange:
     def look(self, client: Client, run: Run, **query: str) -> str:
         return text(client.get(reverse("bulk-change", args=[run.pk], query=query)))

@@ -7,16 +7,11 @@ from django.urls import reverse
 from reviews.models import AuditEvent, Evaluation, Guideline, Review, Run, User
 from reviews.queue import claims
 from reviews.rubric.guidelines import MAX_GUIDELINE, write_guideline
-from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.factories import EvaluationFactory
 from tests.support.pages import text
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create(name="Algebra")
 
 
 def page_of(run: Run) -> str:

@@ -6,16 +6,10 @@ from django.urls import reverse
 
 from reviews.models import Run, SavedView, User
 from reviews.search import saved_views
-from tests.support.factories import RunFactory
 from tests.support.pages import text
 from tests.support.work import evaluations
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run(db: None) -> Run:
-    return RunFactory.create(name="Algebra")
 
 
 class TestTasks:

@@ -8,15 +8,9 @@ from django.urls import reverse
 
 from reviews.models import Run, User
 from reviews.queue.members import configure_members, current_members
-from tests.support.factories import RunFactory
 from tests.support.pages import text
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run() -> Run:
-    return RunFactory.create(name="Algebra")
 
 
 def page_of(run: Run) -> str:

@@ -14,17 +14,12 @@ from django.utils import timezone
 from reviews.models import Evaluation, Run, UnindexedImport, User
 from reviews.queue import claims
 from reviews.search import listing
-from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+from tests.support.factories import EvaluationFactory, ImportFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def run(db: None) -> Run:
-    return RunFactory.create(name="Algebra")
 
 
 def address(run: Run, **query: str) -> str:
