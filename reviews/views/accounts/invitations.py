@@ -48,6 +48,9 @@ class ShownLink:
     #: Whether the mail server has accepted the invitation.
     mailed: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.link.name or self.link.email}: {self.url}"
+
 
 @admin_action
 def invite(request: Request) -> HttpResponse:

@@ -1,5 +1,6 @@
 """The people page, and the links that admins create."""
 
+import re
 import smtplib
 import time
 from datetime import timedelta
@@ -154,7 +155,7 @@ class TestInvitation:
     def test_list_creates_an_invitation_for_each_line(self, as_max_proven: Client) -> None:
         people = "Ana Smith, ana@example.org, Lead\n\n  bo@example.org\nCy <cy@example.org>; admin\nDee\n"
         page = self.invite(as_max_proven, people)
-        assert page.count("/join/") == 4
+        assert page.count("/join/") == 2 * 4  # in its field, and in the list of all
         made = OneTimeLink.objects.order_by("pk").values_list("name", "email", "role")
         assert list(made) == [
             ("Ana Smith", "ana@example.org", "lead"),
@@ -193,6 +194,8 @@ class TestInvitation:
         assert "by e-mail" in text(as_max_proven.get(reverse("people")))
         page = self.invite(as_max_proven, "bo@example.org\nDee\ncy@example.org", send="on")
         assert "Sent to bo@example.org." in page
+        # All links can be copied together.
+        assert re.search(r"bo@example\.org: http\S+ Dee: http\S+ cy@example\.org: http", page)
         assert [sent.to for sent in mail.outbox] == [["bo@example.org"], ["cy@example.org"]]
         assert str(mail.outbox[0].body).startswith("max invites you to CogniReview as ")
         [address] = [line for line in str(mail.outbox[0].body).splitlines() if line.startswith("http")]
@@ -226,7 +229,7 @@ class TestInvitation:
         monkeypatch.setattr(mail.EmailMessage, "send", refuse)
         page = self.invite(as_max_proven, "bo@example.org\ncy@example.org", send="on")
         assert "The e-mail could not be sent: connection lost." in page
-        assert page.count("/join/") == 2
+        assert page.count("/join/") == 2 * 2
 
     def test_renewed_link_replaces_the_pending_one(
         self, as_max_proven: Client, max: User, ana: User, settings: LazySettings
