@@ -26,8 +26,10 @@ from reviews.search.index_entries import facets_as_json, index_entry
 JOB = "reviews.tasks.index_records"
 # So many records are indexed in their import's transaction, and so large a run is counted in it.
 MAX_RECORDS_INLINE = 1_000_000
-# Index tables are analysed after imports with more records.
+# Index tables are analysed after imports with more records. The records themselves take longer, so a smaller
+# import leaves them to autovacuum.
 MAX_RECORDS_UNANALYSED = 2_000
+MAX_RECORDS_LEFT_TO_AUTOVACUUM = 100_000
 # Lines of a file that are indexed at once: by the job, in one transaction.
 CHUNK_LINES = 1_000
 _COLUMNS = (
@@ -79,8 +81,6 @@ _ADD_CHOICES = """
     SELECT %s, name, value, title FROM json_to_recordset(%s::json) AS new (name text, value text, title text)
     ON CONFLICT DO NOTHING
 """
-# Lets the query planner know the new rows at once.
-_ANALYZE = "ANALYZE evaluation_facets, evaluation_words"
 
 
 def lock_before_run() -> None:
@@ -126,8 +126,7 @@ def index_import(done: Import, *, new: Collection[LineRange] | None = None) -> N
     if changed:
         for chunk in everything.chunks():
             _index(done, _changed_records(done, chunk))
-    if done.new + changed > MAX_RECORDS_UNANALYSED:
-        _analyse()
+    _analyse(done.new + changed)
     if progress.count_records(done.target_run) <= MAX_RECORDS_INLINE:
         _update_counts(done.target_run)
     else:
@@ -160,16 +159,21 @@ def index_next_chunk() -> bool:
             left = max(waiting.evaluations - indexed, 0)
             UnindexedImport.objects.filter(pk=waiting.pk).update(line=until, evaluations=left)
         else:
-            run = waiting.source.target_run
+            source = waiting.source
             waiting.delete()
-            _analyse()
-            _update_counts(run)
+            _analyse(source.new + source.updated + source.conflicts)
+            _update_counts(source.target_run)
     return True
 
 
-def _analyse() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(_ANALYZE)
+def _analyse(records: int) -> None:
+    """Let the query planner know the rows of an import with so many new or changed records."""
+    tables = ["evaluation_facets, evaluation_words"] if records > MAX_RECORDS_UNANALYSED else []
+    if records > MAX_RECORDS_LEFT_TO_AUTOVACUUM:
+        tables.append("evaluation")
+    if tables:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ANALYZE {', '.join(tables)}")
 
 
 def _update_counts(run: Run) -> None:

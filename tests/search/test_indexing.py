@@ -1,6 +1,7 @@
 """Records are indexed with their import, or later by a job."""
 
 import pytest
+from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from reviews.models import (
@@ -151,6 +152,21 @@ class TestAfterImport:
         assert left == [3, 1, 0]
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
         assert not UnindexedImport.objects.exists()
+
+    @pytest.mark.parametrize("most", [3, 4])
+    def test_query_planner_knows_the_records_of_a_huge_import(
+        self, most: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(indexing, "MAX_RECORDS_UNANALYSED", 3)
+        monkeypatch.setattr(indexing, "MAX_RECORDS_LEFT_TO_AUTOVACUUM", most)
+        imported(*(line(str(number), model_id="known to the planner") for number in range(4)))
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT tablename FROM pg_stats WHERE tablename = 'evaluation_words'"
+                " OR tablename = 'evaluation' AND most_common_vals::text LIKE '%known to the planner%'"
+            )
+            known = {name for (name,) in cursor.fetchall()}
+        assert known == {"evaluation_words", *(["evaluation"] if most == 3 else [])}
 
     def test_small_import_into_large_run_is_counted_by_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         imported(line("a"))
