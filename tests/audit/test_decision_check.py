@@ -12,7 +12,7 @@ from reviews.queue import claims
 from reviews.review import blind_scoring, decisions, escalations, independent_reviews, undo
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import SCORES, agree, decide, restore_version
+from tests.support.work import SCORES, agree, decide, fresh, restore_version
 
 pytestmark = pytest.mark.django_db
 
@@ -26,10 +26,6 @@ def found() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     return list(decision_check.find_differences())
-
-
-def again(evaluation: Evaluation) -> Evaluation:
-    return Evaluation.objects.get(pk=evaluation.pk)
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ def decided(ana: User) -> Evaluation:
     """A record that ana decided, as `SCORES` says."""
     evaluation = EvaluationFactory.create(run=RunFactory.create(name="one"), evaluation_id="eval_a")
     decide(evaluation, ana, comments="Half of it.", causes={"Conclusion Accuracy": "arithmetic"})
-    return again(evaluation)
+    return fresh(evaluation)
 
 
 class TestUntouchedHistories:
@@ -62,13 +58,13 @@ class TestUntouchedHistories:
         assert found() == []
         decide(decided, lea, by=decisions.revise, scores=OTHER)
         assert found() == []
-        restore_version(again(decided), lea, 1)
+        restore_version(fresh(decided), lea, 1)
         assert found() == []
         undo.undo(run=decided.run, actor=lea)
         assert found() == []
         decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Look again.")
         assert found() == []
-        decide(again(decided), lea)
+        decide(fresh(decided), lea)
         undo.undo(run=decided.run, actor=lea)
         assert found() == []
 
@@ -84,17 +80,17 @@ class TestUntouchedHistories:
         assert found() == []
         decide(other, ana)
         undo.undo(run=run, actor=ana)
-        decide(again(other), ana)
-        decide(again(other), bo, scores=OTHER)
-        decide(again(other), lea)
+        decide(fresh(other), ana)
+        decide(fresh(other), bo, scores=OTHER)
+        decide(fresh(other), lea)
         assert found() == []
-        decide(again(one), lea, by=independent_reviews.add, scores=OTHER)
+        decide(fresh(one), lea, by=independent_reviews.add, scores=OTHER)
         assert found() == []
 
     def test_random_sample_matches_the_log(self, ana: User) -> None:
         evaluation = EvaluationFactory.create(needs_human_review=False, review_reasons=[], is_sampled=True)
         agree(evaluation, ana, comments="I agree.")
-        assert again(evaluation).is_confirmed
+        assert fresh(evaluation).is_confirmed
         assert found() == []
 
     def test_closed_record_matches_the_log(self, ana: User, lea: User) -> None:

@@ -18,7 +18,7 @@ from reviews.review import independent_reviews, known_answers, undo
 from reviews.statistics.intervals import wilson
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.work import SCORES, decide, evaluations
+from tests.support.work import SCORES, decide, evaluations, fresh
 
 pytestmark = pytest.mark.django_db
 
@@ -37,10 +37,6 @@ def start(run: Run, lead: User) -> KnownAnswerCheck:
     return known_answers.start(run_id=run.pk, actor=lead, count=100)
 
 
-def now(evaluation: Evaluation) -> Evaluation:
-    return Evaluation.objects.get(pk=evaluation.pk)
-
-
 def figures(check: KnownAnswerCheck) -> dict[str, ReviewerAccuracy]:
     return {one.reviewer.username: one for one in accuracies(compare(check))}
 
@@ -51,11 +47,11 @@ def test_figures_equal_those_counted_by_hand(run: Run, ana: User, bo: User, lea:
     known = [PASS, PASS, PASS, FAIL, FAIL, FAIL]  # none for the last record
     by_ana = [PASS, FAIL, WORSE, FAIL, WORSE, PASS, PASS]
     for record, scores in zip(made, by_ana, strict=True):
-        decide(now(record), ana, scores=scores)
+        decide(fresh(record), ana, scores=scores)
     for record, scores in zip(made, known, strict=False):
-        decide(now(record), lea, scores=scores)
+        decide(fresh(record), lea, scores=scores)
     for record in made[:2]:
-        decide(now(record), bo, scores=PASS)
+        decide(fresh(record), bo, scores=PASS)
     found = figures(check)
     assert [*found] == ["ana", "bo"]
     of_ana = found["ana"]
@@ -81,7 +77,7 @@ def test_criterion_that_only_one_person_scored_differs(run: Run, ana: User, lea:
     [record] = evaluations(run, tasks=["1"])
     check = start(run, lea)
     decide(record, lea, scores=PASS)
-    decide(now(record), ana, scores={"Clarity": PASS["Clarity"]})
+    decide(fresh(record), ana, scores={"Clarity": PASS["Clarity"]})
     assert figures(check)["ana"].criteria == {
         "Clarity": AnswerAgreement(1, 1),
         "Conclusion Accuracy": AnswerAgreement(0, 1),
@@ -92,10 +88,10 @@ def test_figures_stay_after_the_end(run: Run, ana: User, bo: User, lea: User) ->
     [record] = evaluations(run, tasks=["1"])
     check = start(run, lea)
     decide(record, lea, scores=PASS)
-    decide(now(record), ana, scores=FAIL)
+    decide(fresh(record), ana, scores=FAIL)
     known_answers.end(check_id=check.pk, actor=lea)
     # Bo had the record open, and adds a review with the decision in view.
-    decide(now(record), bo, by=independent_reviews.add)
+    decide(fresh(record), bo, by=independent_reviews.add)
     check.refresh_from_db()
     assert {name: one.verdict for name, one in figures(check).items()} == {"ana": AnswerAgreement(0, 1)}
 
@@ -104,7 +100,7 @@ def test_undone_answers_do_not_count(run: Run, ana: User, bo: User, lea: User) -
     [record] = evaluations(run, tasks=["1"])
     check = start(run, lea)
     for person in (lea, ana, bo):
-        decide(now(record), person)
+        decide(fresh(record), person)
     undo.undo(run=run, actor=ana)
     assert [*figures(check)] == ["bo"]
     undo.undo(run=run, actor=lea)
@@ -118,9 +114,9 @@ def test_answers_to_another_line_do_not_count(ana: User, lea: User) -> None:
     record = Evaluation.objects.get()
     decide(record, ana)
     import_data(file_of(line("a", verification_message="Another")), run="algebra")
-    decide(now(record), lea)
+    decide(fresh(record), lea)
     assert figures(check) == {}
-    decide(now(record), ana)
+    decide(fresh(record), ana)
     assert [*figures(check)] == ["ana"]
 
 
@@ -138,7 +134,7 @@ def test_review_after_the_end_does_not_count(run: Run, ana: User, lea: User) -> 
     [record] = evaluations(run, tasks=["1"])
     check = start(run, lea)
     decide(record, lea)
-    review = decide(now(record), ana)
+    review = decide(fresh(record), ana)
     check.ended_at = review.submitted_at + timedelta(seconds=1)
     assert [*figures(check)] == ["ana"]
     check.ended_at = review.submitted_at

@@ -39,7 +39,7 @@ from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import together
-from tests.support.work import SCORES, decide
+from tests.support.work import SCORES, decide, fresh
 
 pytestmark = pytest.mark.django_db
 
@@ -63,10 +63,6 @@ def cy() -> User:
     return UserFactory.create(username="cy", role="reviewer")
 
 
-def now(evaluation: Evaluation) -> Evaluation:
-    return Evaluation.objects.get(pk=evaluation.pk)
-
-
 def differ(evaluation: Evaluation, ana: User, bo: User) -> Escalation:
     """Ana and bo give independent reviews that differ on one criterion."""
     decide(evaluation, ana)
@@ -76,7 +72,7 @@ def differ(evaluation: Evaluation, ana: User, bo: User) -> Escalation:
 
 def add(evaluation: Evaluation, reviewer: User, **other: Any) -> Review:
     """The independent review of somebody who came too late."""
-    return decide(now(evaluation), reviewer, by=independent_reviews.add, **other)
+    return decide(fresh(evaluation), reviewer, by=independent_reviews.add, **other)
 
 
 def actions(evaluation: Evaluation) -> list[str]:
@@ -85,9 +81,9 @@ def actions(evaluation: Evaluation) -> list[str]:
 
 class TestFirstReview:
     def test_first_review_is_not_the_current_decision(self, evaluation: Evaluation, ana: User) -> None:
-        before = now(evaluation).human
+        before = fresh(evaluation).human
         review = decide(evaluation, ana)
-        after = now(evaluation)
+        after = fresh(evaluation)
         assert (after.review, after.human, after.version) == (None, before, evaluation.version)
         assert (review.version, review.independent_review.is_open) == (1, True)
         assert not Rating.objects.exists()
@@ -98,7 +94,7 @@ class TestFirstReview:
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         drafts.save(evaluation_id=evaluation.pk, reviewer=ana, fields=[["comments", "Hm."]], revision=1)
         decide(evaluation, ana)
-        assert now(evaluation).claimed_by is None
+        assert fresh(evaluation).claimed_by is None
         assert drafts.find_draft(evaluation, ana) is None
 
     def test_record_with_first_review_is_offered_to_others(
@@ -111,7 +107,7 @@ class TestFirstReview:
 
     def test_first_review_removes_the_assignment(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         Evaluation.objects.update(assigned_to=ana)
-        decide(now(evaluation), ana)
+        decide(fresh(evaluation), ana)
         assert claims.claim_next(run=evaluation.run, reviewer=bo) == evaluation
 
     def test_reviewer_cannot_review_the_record_twice(self, evaluation: Evaluation, ana: User) -> None:
@@ -161,7 +157,7 @@ class TestFirstReview:
         judged = {"Clarity": "No", "Conclusion Accuracy": "No"}
         decide(evaluation, ana, judged=judged)
         assert figures() == [[], [], [(0, 0, 0)], [0]]
-        decide(now(evaluation), bo, judged=judged)
+        decide(fresh(evaluation), bo, judged=judged)
         criteria, by_reviewer, worked, changed = figures()
         assert [(one.criterion, one.judged, one.overridden) for one in criteria] == [
             ("Clarity", 2, 2),
@@ -184,7 +180,7 @@ class TestFirstReview:
     def test_review_outside_the_overlap_share_is_a_decision(self, evaluation: Evaluation, ana: User) -> None:
         Run.objects.update(overlap_share=0)
         decide(evaluation, ana)
-        assert now(evaluation).human_review_status == "Completed"
+        assert fresh(evaluation).human_review_status == "Completed"
         assert not IndependentReview.objects.exists()
 
 
@@ -194,7 +190,7 @@ class TestAgreement:
     ) -> None:
         decide(evaluation, ana, comments="Mine.")
         last = decide(evaluation, bo, comments="And mine.")
-        after = now(evaluation)
+        after = fresh(evaluation)
         assert (after.review, after.human_review_status, after.human_reviewer_id) == (last, "Completed", "bo")
         assert (after.human_review_comments, after.version) == ("And mine.", evaluation.version + 1)
         assert not IndependentReview.objects.filter(is_open=True).exists()
@@ -208,32 +204,32 @@ class TestAgreement:
     ) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo, scores={name: {"score": one["score"]} for name, one in SCORES.items()})
-        assert now(evaluation).is_done
+        assert fresh(evaluation).is_done
 
     def test_equal_numbers_agree_but_a_number_and_a_text_differ(self, run: Run, ana: User, bo: User) -> None:
         for other, agrees in ((4.0, True), ("4", False), (True, False)):
             record = EvaluationFactory.create(run=run)
             decide(record, ana, scores={"Clarity": {"score": 4}}, origins={})
             decide(record, bo, scores={"Clarity": {"score": other}}, origins={})
-            assert now(record).is_done is agrees
+            assert fresh(record).is_done is agrees
 
     def test_agreeing_reviews_wait_for_the_required_number(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User
     ) -> None:
         Run.objects.update(overlap=3)
         for person in (ana, bo):
-            decide(now(evaluation), person)
-            assert now(evaluation).review is None
-        decide(now(evaluation), cy)
-        assert now(evaluation).human_reviewer_id == "cy"
+            decide(fresh(evaluation), person)
+            assert fresh(evaluation).review is None
+        decide(fresh(evaluation), cy)
+        assert fresh(evaluation).human_reviewer_id == "cy"
 
     def test_agreeing_reviews_do_not_wait_after_the_number_is_reduced(
         self, evaluation: Evaluation, ana: User, bo: User
     ) -> None:
         decide(evaluation, ana)
         Run.objects.update(overlap_share=0)
-        decide(now(evaluation), bo)
-        assert now(evaluation).is_done
+        decide(fresh(evaluation), bo)
+        assert fresh(evaluation).is_done
 
     def test_agreement_closes_the_reviews_for_later_decisions(
         self, evaluation: Evaluation, ana: User, bo: User
@@ -241,8 +237,8 @@ class TestAgreement:
         decide(evaluation, ana)
         decide(evaluation, bo)
         decisions.reopen(evaluation_id=evaluation.pk, actor=bo, reason="Again.")
-        review = decide(now(evaluation), ana, scores=OTHER)
-        assert now(evaluation).review == review
+        review = decide(fresh(evaluation), ana, scores=OTHER)
+        assert fresh(evaluation).review == review
 
 
 class TestDisagreement:
@@ -254,7 +250,7 @@ class TestDisagreement:
     ) -> None:
         decide(evaluation, ana)
         decide(evaluation, bo, scores=scores)
-        after = now(evaluation)
+        after = fresh(evaluation)
         assert (after.review, after.is_escalated, after.human_review_status) == (None, True, "Needs Review")
         raised = Escalation.objects.get()
         assert (raised.kind, raised.outcome, raised.raised_by) == ("disagreement", "open", bo)
@@ -277,7 +273,7 @@ class TestDisagreement:
     ) -> None:
         raised = differ(evaluation, ana, bo)
         review = decide(claims.claim(evaluation_id=evaluation.pk, reviewer=lea), lea, scores=OTHER)
-        after = now(evaluation)
+        after = fresh(evaluation)
         assert (after.review, after.is_escalated, after.human_reviewer_id) == (review, False, "lea")
         raised.refresh_from_db()
         assert (raised.outcome, raised.resolved_by) == ("decided", lea)
@@ -288,19 +284,19 @@ class TestDisagreement:
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
-        decide(now(evaluation), lea)
+        decide(fresh(evaluation), lea)
         undo.undo(run=evaluation.run, actor=lea)
-        assert [one.reviewer for one in independent_reviews.open_reviews(now(evaluation))] == [ana, bo]
+        assert [one.reviewer for one in independent_reviews.open_reviews(fresh(evaluation))] == [ana, bo]
         raised.refresh_from_db()
-        assert (raised.outcome, now(evaluation).is_escalated) == ("open", True)
+        assert (raised.outcome, fresh(evaluation).is_escalated) == ("open", True)
 
     def test_lead_who_submitted_a_review_may_decide(
         self, evaluation: Evaluation, ana: User, lea: User
     ) -> None:
         differ(evaluation, ana, lea)
         claims.claim(evaluation_id=evaluation.pk, reviewer=lea)
-        decide(now(evaluation), lea)
-        assert now(evaluation).is_done
+        decide(fresh(evaluation), lea)
+        assert fresh(evaluation).is_done
 
     def test_returned_disagreement_takes_one_more_review(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
@@ -310,16 +306,16 @@ class TestDisagreement:
         assert claims.claim_next(run=evaluation.run, reviewer=bo) is None
         assert claims.claim_next(run=evaluation.run, reviewer=cy) == evaluation
         assert escalations.find_answer(evaluation) is None
-        decide(now(evaluation), cy)
-        assert [one.reviewer for one in independent_reviews.open_reviews(now(evaluation))] == [ana, bo, cy]
-        assert now(evaluation).is_escalated
+        decide(fresh(evaluation), cy)
+        assert [one.reviewer for one in independent_reviews.open_reviews(fresh(evaluation))] == [ana, bo, cy]
+        assert fresh(evaluation).is_escalated
 
     def test_disagreement_can_be_closed_without_scores(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         raised = differ(evaluation, ana, bo)
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="closed", answer="No reference.")
-        assert (now(evaluation).human_review_status, independent_reviews.open_reviews(evaluation)) == (
+        assert (fresh(evaluation).human_review_status, independent_reviews.open_reviews(evaluation)) == (
             "Completed",
             [],
         )
@@ -349,9 +345,9 @@ class TestUndo:
         assert ["comments", "Hm."] in draft.fields
         assert independent_reviews.open_reviews(evaluation) == []
         assert actions(evaluation) == ["independent review", "undo independent review"]
-        decide(now(evaluation), ana)
-        decide(now(evaluation), bo)
-        assert now(evaluation).review == Review.objects.get(version=3)
+        decide(fresh(evaluation), ana)
+        decide(fresh(evaluation), bo)
+        assert fresh(evaluation).review == Review.objects.get(version=3)
 
     def test_undone_independent_review_keeps_the_claim_of_another(
         self, evaluation: Evaluation, ana: User, bo: User
@@ -359,9 +355,9 @@ class TestUndo:
         decide(evaluation, ana)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         undo.undo(run=evaluation.run, actor=ana)
-        assert now(evaluation).claimed_by == bo
-        decide(now(evaluation), bo)
-        assert now(evaluation).review is None
+        assert fresh(evaluation).claimed_by == bo
+        decide(fresh(evaluation), bo)
+        assert fresh(evaluation).review is None
 
     @pytest.mark.parametrize("who", ["ana", "bo"])
     def test_undone_review_of_a_disagreement_ends_the_escalation(
@@ -372,7 +368,7 @@ class TestUndo:
         undo.undo(run=evaluation.run, actor=person)
         raised.refresh_from_db()
         assert (raised.outcome, raised.resolved_by) == ("withdrawn", person)
-        assert (now(evaluation).is_escalated, now(evaluation).claimed_by) == (False, person)
+        assert (fresh(evaluation).is_escalated, fresh(evaluation).claimed_by) == (False, person)
 
     def test_undo_is_refused_while_a_lead_adjudicates(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
@@ -388,12 +384,12 @@ class TestUndo:
         decide(evaluation, ana)
         decide(evaluation, bo)
         undo.undo(run=evaluation.run, actor=bo)
-        after = now(evaluation)
+        after = fresh(evaluation)
         assert (after.review, after.human_review_status, after.claimed_by) == (None, "Needs Review", bo)
         assert [one.reviewer for one in independent_reviews.open_reviews(after)] == [ana]
         claims.release(evaluation_id=evaluation.pk, actor=bo)
-        decide(now(evaluation), cy)
-        assert now(evaluation).human_reviewer_id == "cy"
+        decide(fresh(evaluation), cy)
+        assert fresh(evaluation).human_reviewer_id == "cy"
 
     def test_undo_of_a_review_that_others_completed_is_refused(
         self, evaluation: Evaluation, ana: User, bo: User
@@ -417,9 +413,9 @@ class TestTakeOver:
     ) -> None:
         decide(evaluation, ana)
         independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
-        assert (now(evaluation).claimed_by, now(evaluation).is_escalated) == (lea, True)
-        review = decide(now(evaluation), lea)
-        assert now(evaluation).review == review
+        assert (fresh(evaluation).claimed_by, fresh(evaluation).is_escalated) == (lea, True)
+        review = decide(fresh(evaluation), lea)
+        assert fresh(evaluation).review == review
         assert actions(evaluation) == ["independent review", "adjudicate", "reveal", "submit"]
 
     def test_decision_of_a_lead_records_whose_scores_and_words_it_has(
@@ -429,7 +425,7 @@ class TestTakeOver:
         decide(evaluation, ana, scores=SCORES | own)
         independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
         other = {"Clarity": {"score": "No", "justification": "It jumps a step."}}
-        decide(now(evaluation), lea, scores=SCORES | other)
+        decide(fresh(evaluation), lea, scores=SCORES | other)
         event = AuditEvent.objects.get(action="submit", evaluation=evaluation)
         assert event.detail["same_scores"] == {name: ["ana"] for name in SCORES if name != "Clarity"}
 
@@ -461,7 +457,7 @@ class TestTakeOver:
         self, evaluation: Evaluation, lea: User
     ) -> None:
         decide(evaluation, lea)
-        assert now(evaluation).review is None
+        assert fresh(evaluation).review is None
 
     def test_lead_decides_an_escalated_record_at_once(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
@@ -470,8 +466,8 @@ class TestTakeOver:
         escalations.escalate(
             evaluation_id=evaluation.pk, reviewer=bo, kind="question", reason="question", note="Why?"
         )
-        decide(now(evaluation), lea)
-        assert (now(evaluation).human_reviewer_id, independent_reviews.open_reviews(evaluation)) == (
+        decide(fresh(evaluation), lea)
+        assert (fresh(evaluation).human_reviewer_id, independent_reviews.open_reviews(evaluation)) == (
             "lea",
             [],
         )
@@ -485,11 +481,11 @@ class TestLateReview:
     @pytest.fixture
     def decided(self, evaluation: Evaluation, ana: User) -> Evaluation:
         decide(evaluation, ana)
-        return now(evaluation)
+        return fresh(evaluation)
 
     def test_late_review_that_agrees_keeps_the_decision(self, decided: Evaluation, bo: User) -> None:
         review = add(decided, bo)
-        after = now(decided)
+        after = fresh(decided)
         assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, False)
         assert review.version == 2
         assert list(IndependentReview.objects.values_list("is_open", flat=True)) == [False, False]
@@ -497,7 +493,7 @@ class TestLateReview:
 
     def test_late_review_that_differs_is_escalated(self, decided: Evaluation, bo: User) -> None:
         add(decided, bo, scores=OTHER)
-        after = now(decided)
+        after = fresh(decided)
         assert (after.review, after.human, after.is_escalated) == (decided.review, decided.human, True)
         assert Escalation.objects.get().kind == "disagreement"
         assert progress.run_progress(decided.run).escalated == 0
@@ -507,8 +503,8 @@ class TestLateReview:
         self, decided: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         add(decided, bo, scores=OTHER)
-        decide(now(decided), lea, by=decisions.revise, scores=OTHER)
-        assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
+        decide(fresh(decided), lea, by=decisions.revise, scores=OTHER)
+        assert (fresh(decided).human_reviewer_id, fresh(decided).is_escalated) == ("lea", False)
         assert Escalation.objects.get().outcome == "decided"
         assert independent_reviews.open_reviews(decided) == []
 
@@ -518,7 +514,7 @@ class TestLateReview:
         with pytest.raises(Conflict, match="Uphold the decision, or revise it"):
             escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
         escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
-        after = now(decided)
+        after = fresh(decided)
         assert (after.human, after.is_escalated, independent_reviews.open_reviews(after)) == (
             decided.human,
             False,
@@ -531,7 +527,7 @@ class TestLateReview:
         add(decided, bo, scores=OTHER)
         said = r"A later review disagrees with this decision\. A lead will decide\.$"
         with pytest.raises(Conflict, match=said):
-            decide(now(decided), ana, by=decisions.revise)
+            decide(fresh(decided), ana, by=decisions.revise)
         with pytest.raises(Conflict, match=said):
             undo.undo(run=decided.run, actor=ana)
 
@@ -539,7 +535,7 @@ class TestLateReview:
     def test_late_review_can_be_undone(self, decided: Evaluation, bo: User, scores: dict[str, Any]) -> None:
         add(decided, bo, scores=scores)
         undo.undo(run=decided.run, actor=bo)
-        after = now(decided)
+        after = fresh(decided)
         assert (after.human, after.is_escalated, independent_reviews.open_reviews(after)) == (
             decided.human,
             False,
@@ -575,8 +571,8 @@ class TestLateReview:
         add(decided, bo, scores=OTHER)
         decisions.reopen(evaluation_id=decided.pk, actor=lea, reason="Both again.")
         assert claims.claim_next(run=decided.run, reviewer=ana) is None
-        decide(now(decided), lea)
-        assert (now(decided).human_reviewer_id, now(decided).is_escalated) == ("lea", False)
+        decide(fresh(decided), lea)
+        assert (fresh(decided).human_reviewer_id, fresh(decided).is_escalated) == ("lea", False)
 
     def test_late_review_does_not_change_an_export(self, ana: User, bo: User) -> None:
         import_data(file_of(line("eval_a"), line("eval_b")))
@@ -599,9 +595,13 @@ class TestVisibility:
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         decide(evaluation, ana)
-        assert [readable_reviewers(now(evaluation), reader) for reader in (ana, bo, lea)] == [["ana"], [], []]
+        assert [readable_reviewers(fresh(evaluation), reader) for reader in (ana, bo, lea)] == [
+            ["ana"],
+            [],
+            [],
+        ]
         differ_too = decide(evaluation, bo, scores=OTHER).evaluation
-        assert [readable_reviewers(now(differ_too), reader) for reader in (ana, bo, lea)] == [
+        assert [readable_reviewers(fresh(differ_too), reader) for reader in (ana, bo, lea)] == [
             ["ana"],
             ["bo"],
             [],
@@ -611,15 +611,15 @@ class TestVisibility:
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-        decide(now(evaluation), ana)
+        decide(fresh(evaluation), ana)
 
         def seen(reader: User) -> list[str]:
-            page = timeline.load_page(now(evaluation), reader=reader)
+            page = timeline.load_page(fresh(evaluation), reader=reader)
             return [entry.what for entry in page.entries if entry.who == "ana"]
 
         submitted = ["submitted an independent review", "claimed it"]
         assert [seen(reader) for reader in (ana, bo, lea)] == [submitted, [], []]
-        decide(now(evaluation), bo)
+        decide(fresh(evaluation), bo)
         assert seen(bo) == seen(lea) == submitted
 
     def test_metrics_do_not_reveal_open_reviews(self, evaluation: Evaluation, ana: User, lea: User) -> None:
@@ -640,10 +640,10 @@ class TestVisibility:
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
         differ(evaluation, ana, bo)
-        decide(now(evaluation), lea)
-        assert readable_reviewers(now(evaluation), ana) == ["lea", "bo", "ana"]
+        decide(fresh(evaluation), lea)
+        assert readable_reviewers(fresh(evaluation), ana) == ["lea", "bo", "ana"]
         known = run_rubric(evaluation.run)
-        made = versions.list_versions(now(evaluation), read_proposals(evaluation, known), known, reader=ana)
+        made = versions.list_versions(fresh(evaluation), read_proposals(evaluation, known), known, reader=ana)
         assert [version.state for version in made] == ["current", "independent review", "independent review"]
 
     def test_recent_work_shows_the_state_of_own_reviews(
@@ -670,10 +670,10 @@ class TestNewEvidence:
     def test_new_evidence_requires_new_reviews(self, record: Evaluation, ana: User, bo: User) -> None:
         import_data(line("eval_a", aggregated_score="Fail"))
         assert independent_reviews.open_reviews(record) == []
-        decide(now(record), bo)
+        decide(fresh(record), bo)
         assert claims.claim_next(run=record.run, reviewer=ana) == record
-        decide(now(record), ana)
-        assert now(record).human_reviewer_id == "ana"
+        decide(fresh(record), ana)
+        assert fresh(record).human_reviewer_id == "ana"
 
     def test_new_evidence_keeps_an_adjudicated_disagreement(self, record: Evaluation, bo: User) -> None:
         decide(record, bo, scores=OTHER)
@@ -780,8 +780,8 @@ class TestExport:
     ) -> None:
         decide(evaluation, ana)
         undo.undo(run=run, actor=ana)
-        differ(now(evaluation), ana, bo)
-        decide(now(evaluation), lea)
+        differ(fresh(evaluation), ana, bo)
+        decide(fresh(evaluation), lea)
         said = [(one["reviewer"], one["is_current"]) for one in self.lines(run)]
         assert said == [("ana", False), ("bo", False), ("lea", True)]
 
@@ -810,5 +810,5 @@ def test_two_concurrent_last_reviews_give_one_resolution(
     (review,) = [outcome for outcome in outcomes if isinstance(outcome, Review)]
     (refused,) = [outcome for outcome in outcomes if isinstance(outcome, Conflict)]
     assert refused.reason.startswith(f"{review.reviewer.name} submitted this at")
-    assert now(evaluation).review == review
+    assert fresh(evaluation).review == review
     assert AuditEvent.objects.filter(action="resolve").count() == 1

@@ -13,7 +13,7 @@ from reviews.runs.changes import archive_run
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import together
-from tests.support.work import SCORES, decide, evaluations
+from tests.support.work import SCORES, decide, evaluations, fresh
 
 pytestmark = pytest.mark.django_db
 
@@ -39,10 +39,6 @@ def cy() -> User:
 
 def start(run: Run, lead: User, count: int = 100) -> KnownAnswerCheck:
     return known_answers.start(run_id=run.pk, actor=lead, count=count)
-
-
-def now(evaluation: Evaluation) -> Evaluation:
-    return Evaluation.objects.get(pk=evaluation.pk)
 
 
 def claim_key(run: Run, person: User) -> int | None:
@@ -122,12 +118,12 @@ class TestQueue:
         start(run, lea)
         for person in (ana, lea, bo, cy):
             assert claim_key(run, person) == evaluation.pk
-            decide(now(evaluation), person)
+            decide(fresh(evaluation), person)
             assert claim_key(run, person) is None
             with pytest.raises(RecordUnavailable, match="You submitted your review"):
                 claims.claim(evaluation_id=evaluation.pk, reviewer=person)
-        assert now(evaluation).review is None
-        assert now(evaluation).human_review_status == "Needs Review"
+        assert fresh(evaluation).review is None
+        assert fresh(evaluation).human_review_status == "Needs Review"
         assert evaluation.independent_reviews.filter(is_open=True).count() == 4
 
     def test_differing_reviews_go_to_no_lead(
@@ -175,10 +171,10 @@ class TestBlind:
         other = EvaluationFactory.create(run=run)
 
         def seen(evaluation: Evaluation, person: User) -> tuple[int, int]:
-            return independent_reviews.review_progress(now(evaluation), person)[:2]
+            return independent_reviews.review_progress(fresh(evaluation), person)[:2]
 
         for person in (lea, bo, ana):
-            decide(now(drawn), person)
+            decide(fresh(drawn), person)
             assert seen(drawn, person) == (1, 2)
         decide(other, ana)
         assert seen(drawn, ana) == seen(other, ana) == (1, 2)
@@ -191,10 +187,10 @@ class TestEnd:
     ) -> None:
         started = start(evaluation.run, lea)
         decide(evaluation, ana, scores=OTHER)
-        decide(now(evaluation), lea, comments="Ends with one half.")
-        decide(now(evaluation), bo, scores=OTHER)
+        decide(fresh(evaluation), lea, comments="Ends with one half.")
+        decide(fresh(evaluation), bo, scores=OTHER)
         assert known_answers.end(check_id=started.pk, actor=max) == (1, 0)
-        found = now(evaluation)
+        found = fresh(evaluation)
         assert found.human_corrected_scores == SCORES
         assert found.human_review_comments == "Ends with one half."
         assert (found.human_review_status, found.human_reviewer_id) == ("Completed", "max")
@@ -207,12 +203,12 @@ class TestEnd:
     ) -> None:
         started = start(run, lea)
         decide(evaluation, ana)
-        decide(now(evaluation), lea)
+        decide(fresh(evaluation), lea)
         known_answers.end(check_id=started.pk, actor=lea)
-        decided = now(evaluation).review
+        decided = fresh(evaluation).review
         assert decided
         decisions.undo(review=decided)
-        assert now(evaluation).review is None
+        assert fresh(evaluation).review is None
         assert evaluation.independent_reviews.filter(is_open=True).count() == 2
 
     def test_records_without_a_known_answer_are_settled_by_their_reviews(
@@ -221,15 +217,15 @@ class TestEnd:
         agreed, disputed, half, untouched = evaluations(run, tasks=["1", "2", "3", "4"])
         started = start(run, lea)
         for person in (ana, bo, cy):
-            decide(now(agreed), person)
-            decide(now(disputed), person, scores=OTHER if person == bo else SCORES)
+            decide(fresh(agreed), person)
+            decide(fresh(disputed), person, scores=OTHER if person == bo else SCORES)
         decide(half, ana)
         assert known_answers.end(check_id=started.pk, actor=lea) == (0, 3)
-        assert now(agreed).is_decided
-        assert now(disputed).is_escalated
-        assert [now(one).in_queue for one in (half, untouched)] == [True, True]
-        decide(now(half), bo)
-        assert now(half).is_decided
+        assert fresh(agreed).is_decided
+        assert fresh(disputed).is_escalated
+        assert [fresh(one).in_queue for one in (half, untouched)] == [True, True]
+        decide(fresh(half), bo)
+        assert fresh(half).is_decided
 
     def test_claimed_and_escalated_records_stay(self, run: Run, ana: User, bo: User, lea: User) -> None:
         claimed, escalated = evaluations(run, tasks=["1", "2"])
@@ -239,8 +235,8 @@ class TestEnd:
         claims.claim(evaluation_id=claimed.pk, reviewer=ana)
         Evaluation.objects.filter(pk=escalated.pk).update(is_escalated=True)
         assert known_answers.end(check_id=started.pk, actor=lea) == (0, 2)
-        decide(now(claimed), ana)
-        assert now(claimed).is_decided
+        decide(fresh(claimed), ana)
+        assert fresh(claimed).is_decided
 
     def test_changed_record_needs_a_new_known_answer(self, ana: User, lea: User) -> None:
         import_data(file_of(line("a")), run="algebra")
@@ -262,7 +258,7 @@ def test_export_is_unchanged_until_the_check_ends(ana: User, bo: User, lea: User
     started = start(run, lea)
     for record in Evaluation.objects.all():
         for person in (ana, bo, lea):
-            decide(now(record), person, scores=OTHER)
+            decide(fresh(record), person, scores=OTHER)
     assert export_data(run="algebra") == data
     known_answers.end(check_id=started.pk, actor=lea)
     assert export_data(run="algebra").count(b'"Completed"') == 2
@@ -275,12 +271,12 @@ def test_reviews_and_the_end_take_turns(
     started = start(run, lea)
     decide(evaluation, lea)
     together(
-        lambda: decide(now(evaluation), ana),
+        lambda: decide(fresh(evaluation), ana),
         lambda: known_answers.end(check_id=started.pk, actor=lea),
-        lambda: decide(now(evaluation), bo),
+        lambda: decide(fresh(evaluation), bo),
         expecting=Conflict,
     )
-    found = now(evaluation)
+    found = fresh(evaluation)
     assert found.is_decided
     assert found.human_corrected_scores == SCORES
     assert not evaluation.independent_reviews.filter(is_open=True).exists()

@@ -11,7 +11,7 @@ from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions as review_decisions
 from reviews.review import undo
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.work import SCORES, decide, evaluations
+from tests.support.work import SCORES, decide, evaluations, fresh
 
 pytestmark = pytest.mark.django_db
 
@@ -22,10 +22,6 @@ OTHER = SCORES | {"Clarity": {"score": "No", "justification": "It jumps."}}
 def decided(ana: User) -> Evaluation:
     """A record that ana has decided."""
     return fresh(decide(EvaluationFactory.create(), ana).evaluation)
-
-
-def fresh(evaluation: Evaluation) -> Evaluation:
-    return Evaluation.objects.get(pk=evaluation.pk)
 
 
 def kinds(reviewer: User) -> list[str]:

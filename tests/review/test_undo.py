@@ -17,7 +17,7 @@ from reviews.review.undo import Undone, UndoRefused, last_action, undo
 from reviews.runs.changes import archive_run
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.threads import together
-from tests.support.work import decide, end_claim, restore_version
+from tests.support.work import decide, end_claim, fresh, restore_version
 
 pytestmark = pytest.mark.django_db
 
@@ -34,10 +34,6 @@ def evaluation(run: Run, ana: User) -> Evaluation:
 
 def record_in(run: Run, task: str) -> Evaluation:
     return EvaluationFactory.create(run=run, task_id=task, model_id="o1")
-
-
-def now(evaluation: Evaluation) -> Evaluation:
-    return Evaluation.objects.get(pk=evaluation.pk)
 
 
 def skip(evaluation: Evaluation, reviewer: User) -> None:
@@ -90,9 +86,9 @@ def test_undo_returns_the_record_with_its_entries_and_audits_it(
 ) -> None:
     act, label, event = KINDS[kind]
     act(evaluation, ana)
-    assert not now(evaluation).is_claimed
+    assert not fresh(evaluation).is_claimed
     undone = undo(run=evaluation.run, actor=ana)
-    after = now(evaluation)
+    after = fresh(evaluation)
     assert (undone.action.label, undone.evaluation, undone.is_claimed) == (label, evaluation, True)
     assert (after.in_queue, after.is_escalated, after.claimed_by) == (True, False, ana)
     assert not after.skips.exists()
@@ -105,21 +101,21 @@ def test_undo_returns_the_record_with_its_entries_and_audits_it(
 
 def test_undo_of_a_revision_keeps_the_decision_before(evaluation: Evaluation, ana: User) -> None:
     first = decide(evaluation, ana)
-    decide(now(evaluation), ana, by=decisions.revise)
+    decide(fresh(evaluation), ana, by=decisions.revise)
     undone = undo(run=evaluation.run, actor=ana)
     assert (undone.action.label, undone.is_claimed) == ("revised Task 7 · o1", False)
-    assert now(evaluation).review == first
+    assert fresh(evaluation).review == first
     assert undo(run=evaluation.run, actor=ana).action.label == "submitted Task 7 · o1"
 
 
 def test_undo_of_a_restored_version_keeps_the_decision_before(evaluation: Evaluation, lea: User) -> None:
     release(evaluation, lea)
     decide(evaluation, lea)
-    second = decide(now(evaluation), lea, by=decisions.revise)
-    restore_version(now(evaluation), lea)
+    second = decide(fresh(evaluation), lea, by=decisions.revise)
+    restore_version(fresh(evaluation), lea)
     undone = undo(run=evaluation.run, actor=lea)
     assert undone.action.label == "restored a version of Task 7 · o1"
-    assert now(evaluation).review == second
+    assert fresh(evaluation).review == second
 
 
 class TestObstacles:
@@ -141,7 +137,7 @@ class TestObstacles:
         claim(evaluation, bo)
         reason = self.refused(evaluation, ana)
         assert reason.startswith(f"Can't undo: {KINDS[kind][1]}. bo has been reviewing this since ")
-        assert now(evaluation).claimed_by == bo
+        assert fresh(evaluation).claimed_by == bo
         end_claim(evaluation)
         assert undo(run=evaluation.run, actor=ana).is_claimed
 
@@ -150,7 +146,7 @@ class TestObstacles:
         self, evaluation: Evaluation, ana: User, bo: User, kind: str
     ) -> None:
         KINDS[kind][0](evaluation, ana)
-        decide(now(evaluation), bo)
+        decide(fresh(evaluation), bo)
         assert ". bo submitted this at " in self.refused(evaluation, ana)
 
     @pytest.mark.parametrize("kind", ["skip", "release"])
@@ -178,11 +174,11 @@ class TestObstacles:
         ask(evaluation, ana)
         claim(evaluation, lea)
         assert ". lea has been reviewing this since " in self.refused(evaluation, ana)
-        assert now(evaluation).is_escalated
+        assert fresh(evaluation).is_escalated
 
     def test_revised_decision_stays(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         submit(evaluation, ana)
-        decide(now(evaluation), lea, by=decisions.revise)
+        decide(fresh(evaluation), lea, by=decisions.revise)
         assert ". lea decided this again at " in self.refused(evaluation, ana)
 
     def test_release_of_anothers_claim_stays(self, evaluation: Evaluation, lea: User) -> None:
@@ -217,7 +213,7 @@ class TestObstacles:
         KINDS[kind][0](evaluation, ana)
         archive_run(run_id=evaluation.run_id, actor=lea)
         with pytest.raises(RunArchived):
-            undo(run=now(evaluation).run, actor=ana)
+            undo(run=fresh(evaluation).run, actor=ana)
 
     def test_undo_needs_a_role(self, evaluation: Evaluation, ana: User) -> None:
         skip(evaluation, ana)
@@ -255,7 +251,7 @@ class TestOrder:
         for _ in range(2):
             with pytest.raises(UndoRefused, match=r"^Can't undo: skipped Task 8"):
                 undo(run=evaluation.run, actor=ana)
-        assert now(evaluation).is_decided
+        assert fresh(evaluation).is_decided
 
     @pytest.mark.parametrize(
         ("act", "reverse"), [(skip, unskip), (skip, claim), (release, claim), (ask, withdraw)]
@@ -271,10 +267,10 @@ class TestOrder:
     def test_independent_review_and_its_agreement_are_one_action(self, ana: User, bo: User) -> None:
         record = record_in(RunFactory.create(overlap=2, overlap_share=1.0), "7")
         decide(record, bo)
-        decide(now(record), ana)
+        decide(fresh(record), ana)
         assert undo(run=record.run, actor=ana).action.label == "submitted Task 7 · o1"
         assert last_action(run=record.run, actor=ana) is None
-        assert now(record).review is None
+        assert fresh(record).review is None
 
     def test_actions_of_others_and_of_other_runs_do_not_count(
         self, evaluation: Evaluation, ana: User, bo: User
@@ -303,7 +299,7 @@ class TestOrder:
         assert again().evaluation == evaluation
         with pytest.raises(Conflict, match=r"^This was already undone\.$"):
             again()
-        assert now(other).is_decided
+        assert fresh(other).is_decided
 
     def test_event_of_another_person_is_not_undone(self, evaluation: Evaluation, ana: User, bo: User) -> None:
         skip(evaluation, ana)
@@ -353,7 +349,7 @@ class TestConcurrency:
         ana, records = acted_twice(run, kind)
         undone = together(*(partial(undo, run=run, actor=ana) for _ in range(2)))
         assert {one.evaluation for one in undone} == {*records}
-        assert {now(record).claimed_by for record in records} == {ana}
+        assert {fresh(record).claimed_by for record in records} == {ana}
 
     @pytest.mark.parametrize("kind", ONE_KIND)
     def test_double_click_on_a_toast_undoes_one_action(self, run: Run, kind: str) -> None:
@@ -363,7 +359,7 @@ class TestConcurrency:
         click = partial(undo, run=run, actor=ana, event=action.event.pk)
         outcomes = together(click, click, expecting=Conflict)
         assert sorted(type(one).__name__ for one in outcomes) == ["Conflict", "Undone"]
-        assert [now(record).is_claimed for record in records] == [False, True]
+        assert [fresh(record).is_claimed for record in records] == [False, True]
 
     @pytest.mark.parametrize("kind", PUT_OFF)
     def test_undo_and_claim_of_another_give_the_record_to_one(self, run: Run, kind: str) -> None:
@@ -379,7 +375,7 @@ class TestConcurrency:
         )
         [refused] = [one for one in outcomes if isinstance(one, Conflict)]
         winner = ana if isinstance(outcomes[0], Undone) else lead
-        assert now(record).claimed_by == winner
+        assert fresh(record).claimed_by == winner
         assert f"{winner.name} has been reviewing this since" in refused.reason
 
     def test_undo_and_revision_by_a_lead_leave_one_outcome(self, run: Run) -> None:
@@ -388,11 +384,11 @@ class TestConcurrency:
         submit(record, ana)
         outcomes = together(
             partial(undo, run=run, actor=ana),
-            partial(decide, now(record), lead, by=decisions.revise),
+            partial(decide, fresh(record), lead, by=decisions.revise),
             expecting=Conflict,
         )
         [refused] = [one for one in outcomes if isinstance(one, Conflict)]
         is_undone = isinstance(outcomes[0], Undone)
-        assert now(record).in_queue == is_undone
+        assert fresh(record).in_queue == is_undone
         assert Draft.objects.filter(evaluation=record, reviewer=ana).exists() == is_undone
         assert refused.reason

@@ -29,6 +29,7 @@ from reviews.statistics.coefficients import (
 from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import Estimate
 from reviews.statistics.students_t import t_quantile
+from tests.support.estimates import limits, value
 
 YES_NO = (Category("Yes", "yes", 2), Category("No", "no", 0))
 SCALE = (Category("Yes", "yes", 2), Category("Partial", "partial", 1), Category("No", "no", 0))
@@ -53,17 +54,6 @@ def table(counts: Sequence[Sequence[int]], *categories: Category) -> Confusion:
 
 def counts_of(confusion: Confusion) -> list[list[int]]:
     return [[int(count) for count in row] for row in confusion.totals.counts.reshape(confusion.size, -1)]
-
-
-def value(estimate: Estimate) -> float:
-    assert estimate.value is not None, estimate.why
-    return estimate.value
-
-
-def limits(estimate: Estimate, digits: int = 9) -> tuple[float, float]:
-    assert estimate.low is not None
-    assert estimate.high is not None
-    return round(estimate.low, digits), round(estimate.high, digits)
 
 
 def standard_error(estimate: Estimate) -> float:

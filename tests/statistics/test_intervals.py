@@ -9,19 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from reviews.statistics.intervals import Estimate, holm, scale, undefined, wilson, wilson_limits
+from tests.support.estimates import limits, value
 
 UNKNOWN = undefined("Nobody looked.")
-
-
-def limits(estimate: Estimate, digits: int = 4) -> tuple[float, float]:
-    assert estimate.low is not None
-    assert estimate.high is not None
-    return round(estimate.low, digits), round(estimate.high, digits)
-
-
-def value(estimate: Estimate) -> float:
-    assert estimate.value is not None
-    return estimate.value
 
 
 @st.composite
@@ -66,7 +56,7 @@ class TestWilson:
     def test_proportion_has_the_wilson_interval(
         self, successes: int, n: int, low: float, high: float
     ) -> None:
-        assert limits(wilson(successes, n)) == (low, high)
+        assert limits(wilson(successes, n), digits=4) == (low, high)
 
     def test_proportion_of_nothing_is_undefined(self) -> None:
         assert wilson(0, 0, "pairs") == undefined("There are no pairs to count.")

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.statistics.intervals import Estimate, Z, wilson
+from reviews.statistics.intervals import Z, wilson
 from reviews.statistics.reliability import DEFINITIONS, Units, alpha, fleiss_kappa, unanimous
+from tests.support.estimates import limits, value
 
 # Krippendorff 2011, part C: four observers, twelve units, some of them not seen by all.
 OBSERVERS = (
@@ -31,17 +32,6 @@ def units(rows: Sequence[str]) -> Counter[tuple[Any, ...]]:
     """Parse a table with a row for each observer and a column for each unit. A point means no score."""
     columns = zip(*(row.split() for row in rows), strict=True)
     return Counter(tuple(sorted(score for score in column if score != ".")) for column in columns)
-
-
-def value(estimate: Estimate) -> float:
-    assert estimate.value is not None, estimate.why
-    return estimate.value
-
-
-def limits(estimate: Estimate, digits: int = 9) -> tuple[float, float]:
-    assert estimate.low is not None
-    assert estimate.high is not None
-    return round(estimate.low, digits), round(estimate.high, digits)
 
 
 @st.composite

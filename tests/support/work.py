@@ -28,6 +28,11 @@ def evaluations(run: Run, *, tasks: Iterable[str | None], **values: Any) -> list
     return Evaluation.objects.bulk_create(lines)
 
 
+def fresh(evaluation: Evaluation) -> Evaluation:
+    """Return the record as it is stored."""
+    return Evaluation.objects.get(pk=evaluation.pk)
+
+
 def decide(
     evaluation: Evaluation, reviewer: User, *, by: Callable[..., Review] = submit, **other: Any
 ) -> Review:

@@ -44,7 +44,7 @@ from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.receiver import Received, Receiver
 from tests.support.threads import together
-from tests.support.work import agree, decide
+from tests.support.work import agree, decide, fresh
 
 pytestmark = pytest.mark.django_db
 
@@ -72,10 +72,6 @@ def notified_runs() -> list[str]:
 
 def broken_off(*_: object, **__: object) -> None:
     raise ZeroDivisionError("a bug")
-
-
-def fresh(record: Evaluation) -> Evaluation:
-    return Evaluation.objects.get(pk=record.pk)
 
 
 class TestRunNotification:
