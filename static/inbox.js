@@ -1,5 +1,5 @@
 /* The inbox in two panes, on wide screens: the item of the current row is beside the list. Digits press its buttons,
-   and the key for reasons goes to its text field. */
+   the key for reasons goes to its text field, and Ctrl+Enter there presses the primary button. */
 
 import { keys } from "./keys.js";
 import { mark } from "./list.js";
@@ -32,6 +32,11 @@ if (pane) {
   const before = keys.before;
   keys.before = (event, key) => choose(event, key) || before(event, key);
   keys.commands.reason = () => pane.querySelector("[data-words]")?.focus();
+  pane.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.matches("[data-words]")) return;
+    event.preventDefault();
+    event.target.form.querySelector(".primary").click();
+  });
   document.addEventListener("current", show);
   isWide.addEventListener("change", show);
   // A click on an item shows it beside the list. Enter on its link, and clicks for a new tab, open it.

@@ -70,8 +70,7 @@ def test_keys_move_through_the_inbox_and_settle_an_item_beside_the_list(
     expect(pane).to_contain_text("Second?")
     page.keyboard.press("e")
     page.keyboard.type("Because.")
-    page.keyboard.press("Tab")
-    page.keyboard.press("1")
+    page.keyboard.press("Control+Enter")
     expect(pane).to_contain_text("Third?")
     assert Escalation.objects.get(note="Second?").answer == "Because."
     page.set_viewport_size({"width": 1000, "height": 700})
