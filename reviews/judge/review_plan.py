@@ -147,11 +147,19 @@ def _shares(run: Run, plan: JudgePlan) -> tuple[CellShare, ...]:
         share = known.get(cell, usual)
         more = _needed_in(cell, needed)
         if more > waiting.served:
-            part = (more - waiting.served) / (waiting.records - waiting.served or 1)
-            share = max(share, waiting.lowest)
-            share = min(1.0, share + part * (1 - share))
+            left = waiting.records - waiting.served or 1
+            share = max(share, estimate_beginning(waiting.lowest, left))
+            share = min(1.0, share + (more - waiting.served) / left * (1 - share))
         found.append(CellShare(*cell, round(share, 6)))
     return tuple(found)
+
+
+def estimate_beginning(lowest: float, records: int) -> float:
+    """Return the position from which on records are spread evenly to 1, given the lowest of them.
+
+    The lowest is one gap further on average. Starting there would serve a record too many of each cell.
+    """
+    return lowest - (1 - lowest) / records
 
 
 def _needed_in(cell: Cell, needed: Mapping[Cell, int]) -> int:

@@ -147,6 +147,14 @@ def queue_counts(run: Run) -> Counter[tuple[bool, int]]:
     return Counter(waiting.values_list("needs_human_review", "priority"))
 
 
+def test_positions_begin_a_gap_before_the_lowest_one() -> None:
+    rng = Random(1)
+    found = [
+        review_plan.estimate_beginning(min(rng.uniform(0.3, 1) for _ in range(20)), 20) for _ in range(2_000)
+    ]
+    assert sum(found) / len(found) == pytest.approx(0.3, abs=0.005)
+
+
 @pytest.mark.slow
 class TestServe:
     def test_served_plan_samples_and_defers_records(self, imported: Run, lea: User) -> None:
