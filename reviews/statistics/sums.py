@@ -38,8 +38,8 @@ class Places(NamedTuple):
     def tally(self, clusters: Sequence[IntArray]) -> FloatArray:
         """Return arrays x size: how often each array has each row."""
         found = np.zeros((len(clusters), self.size))
-        for number, of in enumerate(clusters):
-            found[number] = np.bincount(self.row[of], minlength=self.size)
+        for number, array in enumerate(clusters):
+            found[number] = np.bincount(self.row[array], minlength=self.size)
         return found
 
 
