@@ -59,14 +59,20 @@ class Connection:
         return sum(map(len, iter(lambda: response.read(1024**2), b"")))
 
     def _send(self, method: str, path: str, body: Any, headers: dict[str, str]) -> http.client.HTTPResponse:
-        """Send a request, on a new connection if the server has closed the idle one."""
-        try:
-            self._connection.request(method, path, body, headers)
-            return self._connection.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-            self._connection.close()
-            self._connection.request(method, path, body, headers)
-            return self._connection.getresponse()
+        return _send(self._connection, method, path, body, headers)
+
+
+def _send(
+    connection: http.client.HTTPConnection, method: str, path: str, body: Any, headers: dict[str, str]
+) -> http.client.HTTPResponse:
+    """Send a request, on a new connection if the server has closed the idle one."""
+    try:
+        connection.request(method, path, body, headers)
+        return connection.getresponse()
+    except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
+        connection.close()
+        connection.request(method, path, body, headers)
+        return connection.getresponse()
 
 
 class Browser:
@@ -89,8 +95,7 @@ class Browser:
 
     def _ask(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> str:
         cookies = "; ".join(f"{name}={one.value}" for name, one in self._cookies.items())
-        self._connection.request(method, path, body, {"Cookie": cookies} | headers)
-        response = self._connection.getresponse()
+        response = _send(self._connection, method, path, body, {"Cookie": cookies} | headers)
         text = response.read().decode()
         assert response.status < http.HTTPStatus.BAD_REQUEST, (path, response.status, text[:500])
         for given in response.headers.get_all("Set-Cookie", []):
