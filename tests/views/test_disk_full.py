@@ -144,7 +144,7 @@ class TestJob:
     def failed(self, max: User, monkeypatch: pytest.MonkeyPatch) -> Import:
         """Return an import whose job failed on a full disk."""
 
-        def fail(**_: object) -> None:
+        def fail(*_: object, **__: object) -> None:
             raise errors.DiskFull("could not extend file")
 
         source = receive(max)
