@@ -40,6 +40,7 @@ def definitions(*queries: str) -> dict[str, str]:
 def drop_all() -> None:
     """Drop our functions and triggers, and what storage.sql sets."""
     with connection.cursor() as cursor:
+        cursor.execute("DROP SCHEMA audit_check CASCADE")  # its triggers read columns that are dropped below
         for name in definitions(TRIGGERS):
             cursor.execute(f"DROP TRIGGER {name}")
         cursor.execute("ALTER TABLE evaluation DROP COLUMN has_answer, DROP COLUMN blind_position")
