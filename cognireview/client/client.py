@@ -19,9 +19,9 @@ from cognireview.client.operations import Operation
 from cognireview.client.requests import Retries, Source, file_name_of, opened
 from cognireview.client.settings import read_settings
 from cognireview.client.transport import Transport
-from cognireview.client.types.files import ContextImport
-from cognireview.client.types.runs import RunDetails
-from cognireview.client.types.site import System
+from cognireview.types.files import ContextImport
+from cognireview.types.runs import RunDetails
+from cognireview.types.site import System
 
 
 class Site(Area[B]):

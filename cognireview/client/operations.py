@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from cognireview.client.types import audit, files, judge, leading, people, records, runs, site
+from cognireview.types import audit, files, judge, leading, people, records, runs, site
 
 T = TypeVar("T")
 _RUN = "/runs/{run}"

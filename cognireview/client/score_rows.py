@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cognireview.client.errors import CogniReviewError
-from cognireview.client.types.records import Record
+from cognireview.types.records import Record
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from cognireview.client import operations
 from cognireview.client.errors import CogniReviewError, Conflict, Problem, UnexpectedResponse, Unreachable
 from cognireview.client.requests import Upload
 from cognireview.client.transport import Transport
-from cognireview.client.types.files import ImportDetails
+from cognireview.types.files import ImportDetails
 
 #: Files of at least this size are sent by the tus protocol.
 RESUMABLE_BYTES = 8 * 1024 * 1024

@@ -3,12 +3,12 @@
 import datetime as dt
 from http import HTTPStatus
 from ipaddress import IPv4Address, IPv6Address
-from typing import Annotated, Any
+from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
-from ninja import Field, P, QueryEx, Router, Schema, Status
-from typing_extensions import TypedDict
+from ninja import P, QueryEx, Router, Status
 
+from cognireview.types import audit
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
@@ -28,54 +28,6 @@ _NO_NUL = P(pattern="^[^\x00]*$")
 Text = QueryEx[str, _NO_NUL]
 
 
-# A function makes it, because a member is called import.
-EventOut = TypedDict(
-    "EventOut",
-    {
-        "id": int,
-        "at": Annotated[str, Field(json_schema_extra={"format": "date-time"})],
-        "actor": Annotated[int | None, Field(description="The id of a person.")],
-        "actor_name": str,
-        "address": Annotated[str | None, Field(description="The IP address of the client.")],
-        "action": str,
-        "run": int | None,
-        "run_name": str,
-        "import": int | None,
-        "evaluation": int | None,
-        "record": Annotated[str, Field(description="The evaluation_id, or empty.")],
-        "detail": Annotated[dict[str, Any], Field(description="The values before and after, by action.")],
-    },
-)
-
-
-class EventsOut(Schema):
-    """A page of audit events, newest first."""
-
-    events: list[EventOut] = Field(description="With the keys of `event` in docs/audit.md.")
-    next: str | None = Field(description="The cursor of the next page; null on the last page.")
-
-
-class ChainCheckOut(Schema):
-    """A check of the audit log."""
-
-    created_at: dt.datetime
-    finished_at: dt.datetime | None
-    events: int
-    head: str
-    differences: int
-    problems: list[str] = Field(description="The first differences, for admins.")
-    error: str
-
-
-class ChainOut(Schema):
-    """The state of the audit log."""
-
-    events: int
-    sealed_at: dt.datetime | None
-    last: ChainCheckOut | None = Field(description="The last finished check.")
-    running: ChainCheckOut | None
-
-
 @operation(router, "GET", "/audit", scope="read", response={200: None}, files=[JSONL], problems=(404,))
 def export_audit_log(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
@@ -90,7 +42,7 @@ def export_audit_log(
     return download(log.jsonl_lines(run_id, after=after, reader=request.user), "audit.jsonl")
 
 
-@operation(router, "GET", "/audit/events", scope="read", response=EventsOut, problems=(404,))
+@operation(router, "GET", "/audit/events", scope="read", response=audit.AuditPage, problems=(404,))
 def list_audit_events(
     request: ApiRequest,
     response: HttpResponse,
@@ -150,14 +102,14 @@ def _with_zone(moment: dt.datetime | None) -> dt.datetime | None:
     return moment.replace(tzinfo=dt.UTC) if moment and moment.tzinfo is None else moment
 
 
-@operation(router, "GET", "/audit/chain", scope="read", response=ChainOut)
+@operation(router, "GET", "/audit/chain", scope="read", response=audit.Chain)
 def get_audit_chain(request: ApiRequest) -> dict[str, Any]:
     """Return the state of the audit log and its checks. Leads and admins only."""
     check(request.user, "read_audit")
     return _chain(request.user)
 
 
-@operation(router, "POST", "/audit/chain/check", scope="configure", response={202: ChainOut})
+@operation(router, "POST", "/audit/chain/check", scope="configure", response={202: audit.Chain})
 def check_audit_chain(request: ApiRequest) -> Status[Any]:
     """Check the audit log in a job, unless a check is running. Leads and admins only."""
     check(request.user, "read_audit")

@@ -17,6 +17,7 @@ from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, check
 from reviews.api import idempotency
 from reviews.api.problems import Problem, openapi_problem
+from reviews.api.response_schemas import schema_of
 from reviews.models import ApiToken, User
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -75,10 +76,10 @@ def operation(
 ) -> Callable[[View], View]:
     """Register a view as an operation for tokens with a scope. Its name is the id of the operation.
 
-    `response` is a schema or a dict of schemas by status (see ninja). `problems` are the statuses of problems
-    specific to this operation. `files` are the content types of a file response. `parameters` and `extra` are
-    additions to the OpenAPI schema that the signature of the view does not have. Operations that change
-    something take an Idempotency-Key, without `takes_key=False`.
+    `response` is a type of `cognireview.types`, a schema, or a dict of these by status (see ninja).
+    `problems` are the statuses of problems specific to this operation. `files` are the content types of a
+    file response. `parameters` and `extra` are additions to the OpenAPI schema that the signature of the view
+    does not have. Operations that change something take an Idempotency-Key, without `takes_key=False`.
     """
     is_keyed = takes_key and method not in _SAFE
     always = (*_ALWAYS, HTTPStatus.CONFLICT) if is_keyed else _ALWAYS
@@ -97,7 +98,7 @@ def operation(
             [method],
             path,
             auth=TokenAuth(scope),
-            response=response,
+            response=schema_of(response),
             operation_id=view.__name__,
             summary=view.__name__.replace("_", " ").capitalize(),
             openapi_extra=schema,

@@ -1,12 +1,12 @@
 """Change the order of work for many records: assign, split, prioritise, set due dates, escalate, release."""
 
-import datetime as dt
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
-from ninja import Field, Router, Schema
+from ninja import Field, Router
 from pydantic import StringConstraints
 
+from cognireview.types import leading
 from reviews.accounts.permissions import check, people_in
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -52,40 +52,13 @@ class BulkChangeIn(Body):
     )
 
 
-class BulkChangeOut(Schema):
-    """A bulk change."""
-
-    id: int
-    run: str
-    kind: str
-    by: str
-    at: dt.datetime
-    evaluations: int = Field(description="The number of records changed.")
-    assigned_to: str | None
-    priority: int | None
-    due_on: dt.date | None
-    undone_at: dt.datetime | None
-
-
-class BulkPreviewOut(Schema):
-    """The effect that a bulk change would have."""
-
-    evaluations: int | None = Field(
-        description="Records that would change; null for more than one change takes."
-    )
-    claimed: int = Field(description="Records that others have claimed, which stay.")
-    given: dict[str, int] = Field(description="split: records by person.")
-
-
-class UndoneChangeOut(Schema):
-    """The effect of undoing a bulk change."""
-
-    restored: int
-    stayed: int = Field(description="Records that have changed since, and stay.")
-
-
 @operation(
-    router, "GET", "/runs/{run}/bulk-changes", scope="read", response=list[BulkChangeOut], problems=(404,)
+    router,
+    "GET",
+    "/runs/{run}/bulk-changes",
+    scope="read",
+    response=list[leading.AppliedBulkChange],
+    problems=(404,),
 )
 def list_bulk_changes(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
@@ -101,7 +74,7 @@ def list_bulk_changes(
     "POST",
     "/runs/{run}/bulk-changes",
     scope="configure",
-    response=BulkChangeOut,
+    response=leading.AppliedBulkChange,
     problems=(*JSON_PROBLEMS, 404, 409),
 )
 def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
@@ -122,7 +95,7 @@ def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict
     "POST",
     "/runs/{run}/bulk-changes/preview",
     scope="configure",
-    response=BulkPreviewOut,
+    response=leading.BulkPreview,
     problems=(*JSON_PROBLEMS, 404),
 )
 def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
@@ -145,7 +118,7 @@ def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> di
     "POST",
     "/bulk-changes/{int:change_id}/undo",
     scope="configure",
-    response=UndoneChangeOut,
+    response=leading.UndoneBulkChange,
     problems=(404, 409),
 )
 def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:

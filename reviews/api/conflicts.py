@@ -1,11 +1,11 @@
 """Conflicts between decisions in imported files and decisions made here."""
 
-import datetime as dt
 from typing import Any, Literal
 
 from django.http import HttpResponse
-from ninja import Field, P, QueryEx, Router, Schema
+from ninja import Field, P, QueryEx, Router
 
+from cognireview.types import files
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -19,37 +19,6 @@ from reviews.review import decisions
 
 router = Router(tags=["conflicts"])
 _MOST_AT_ONCE = 1_000
-
-
-class SideOut(Schema):
-    """One of the two decisions."""
-
-    status: str
-    reviewer: str
-    at: dt.datetime | None
-    corrected_scores: dict[str, Any]
-    comments: str
-    verdict: str
-
-
-class ConflictOut(Schema):
-    """An open conflict."""
-
-    id: int
-    evaluation_id: str
-    version: int = Field(description="The record's version, for the request that resolves the conflict.")
-    file_name: str
-    line: int
-    ours: SideOut = Field(description="The decision made here.")
-    theirs: SideOut = Field(description="The decision in the file.")
-
-
-class ConflictsOut(Schema):
-    """A page of open conflicts, the oldest first."""
-
-    conflicts: list[ConflictOut]
-    total: int
-    next: str | None = Field(description="The cursor of the next page, for `after`; null on the last page.")
 
 
 class WhichIn(Body):
@@ -66,21 +35,9 @@ class ResolveConflictsIn(Body):
     conflicts: list[WhichIn] = Field(min_length=1, max_length=_MOST_AT_ONCE)
 
 
-class RefusedOut(Schema):
-    """A conflict that was not resolved."""
-
-    id: int
-    reason: str
-
-
-class ResolvedOut(Schema):
-    """The outcome of resolving conflicts."""
-
-    resolved: int
-    refused: list[RefusedOut]
-
-
-@operation(router, "GET", "/runs/{run}/conflicts", scope="read", response=ConflictsOut, problems=(404,))
+@operation(
+    router, "GET", "/runs/{run}/conflicts", scope="read", response=files.FileConflictPage, problems=(404,)
+)
 def list_conflicts(
     request: ApiRequest,
     response: HttpResponse,
@@ -104,7 +61,7 @@ def list_conflicts(
     "POST",
     "/runs/{run}/conflicts/resolve",
     scope="configure",
-    response=ResolvedOut,
+    response=files.ResolvedConflicts,
     problems=(*JSON_PROBLEMS, 404),
 )
 def resolve_conflicts(request: ApiRequest, run: str, sent: ResolveConflictsIn) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Field, Router, Status
 
+from cognireview.types import records
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -42,7 +43,7 @@ class ClaimIn(Body):
     "POST",
     "/runs/{run}/claims",
     scope="review",
-    response={200: shapes.RecordOut, 204: None},
+    response={200: records.Record, 204: None},
     problems=(*JSON_PROBLEMS, 404),
 )
 @prepared_statements()
@@ -69,7 +70,7 @@ def claim_next_record(
     "PUT",
     f"{RECORD}/blind-scores",
     scope="review",
-    response=shapes.RecordOut,
+    response=records.Record,
     problems=(*JSON_PROBLEMS, 404, 409, 412),
     parameters=[IF_MATCH],
 )
@@ -94,7 +95,7 @@ def lock_in_blind_scores(
     "PUT",
     f"{RECORD}/review",
     scope="review",
-    response=saved.SavedOut,
+    response=records.Saved,
     problems=(*JSON_PROBLEMS, 404, 409, 412),
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it

@@ -1,10 +1,10 @@
 """Drafts: a reviewer's entries before they submit."""
 
-import datetime as dt
 from typing import Any
 
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Status
 
+from cognireview.types import records
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.lookup import get_record
@@ -20,7 +20,7 @@ _DRAFT = f"/runs/{{run}}/drafts/{EVALUATION_ID}"
 _LONGEST = 100_000
 
 
-class DraftEntry(Body):
+class DraftEntryIn(Body):
     """The entries of one criterion, which need not be complete."""
 
     criterion: str = Field(max_length=_LONGEST)
@@ -34,27 +34,18 @@ class DraftIn(Body):
     """All entries. They replace those of the revision before."""
 
     revision: int = Field(ge=1, le=999_999_999, description="Greater than the saved one.")
-    entries: list[DraftEntry] = Field(max_length=MAX_CRITERIA)
+    entries: list[DraftEntryIn] = Field(max_length=MAX_CRITERIA)
     comments: str = Field(default="", max_length=_LONGEST)
 
 
-class DraftOut(Schema):
-    """Your draft of a record."""
-
-    revision: int
-    saved_at: dt.datetime
-    entries: list[DraftEntry]
-    comments: str
-
-
-@operation(router, "GET", _DRAFT, scope="review", response={200: DraftOut, 204: None}, problems=(404,))
+@operation(router, "GET", _DRAFT, scope="review", response={200: records.Draft, 204: None}, problems=(404,))
 def get_draft(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
     """Return your draft of a record, also one begun in the browser; 204 without one."""
     found = drafts.find_draft(get_record(run, evaluation_id, request.user), request.user)
     return Status(200, _shape(found)) if found else Status(204, None)
 
 
-@operation(router, "PUT", _DRAFT, scope="review", response=DraftOut, problems=(*JSON_PROBLEMS, 404, 409))
+@operation(router, "PUT", _DRAFT, scope="review", response=records.Draft, problems=(*JSON_PROBLEMS, 404, 409))
 def save_draft(request: ApiRequest, run: str, evaluation_id: str, sent: DraftIn) -> dict[str, Any]:
     """Save a draft of a record that you have claimed or may revise. It renews your claim.
 

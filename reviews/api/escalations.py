@@ -1,12 +1,12 @@
 """Escalations and disagreements: list open ones, resolve, withdraw, and mark answers as read."""
 
-import datetime as dt
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
-from ninja import Field, P, QueryEx, Router, Schema, Status
+from ninja import Field, P, QueryEx, Router, Status
 from pydantic import StringConstraints
 
+from cognireview.types import leading
 from reviews.accounts.permissions import Denied, check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -24,56 +24,6 @@ _ESCALATION = "/escalations/{int:escalation_id}"
 Answer = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
 
-class VoiceOut(Schema):
-    """A reviewer's score or verdict."""
-
-    reviewer: str
-    value: str = Field(description='The score or the verdict as text; "excluded" for an excluded criterion.')
-
-
-class PointOut(Schema):
-    """A criterion on which reviewers differ."""
-
-    criterion: str = Field(description="Its title.")
-    scores: list[VoiceOut]
-
-
-class DisagreementOut(Schema):
-    """The independent reviews that differ."""
-
-    verdicts: list[VoiceOut] = Field(description="The oldest review first.")
-    criteria: list[PointOut]
-
-
-class EscalationOut(Schema):
-    """A record sent to a lead."""
-
-    id: int
-    kind: Literal["cannot judge", "question", "disagreement"]
-    run: str
-    evaluation_id: str
-    raised_by: str
-    raised_at: dt.datetime
-    reason: str
-    note: str
-    outcome: Literal["open", "withdrawn", "returned", "decided", "closed", "upheld"]
-    answer: str
-    resolved_by: str | None
-    resolved_at: dt.datetime | None
-    answer_read_at: dt.datetime | None
-    disagreement: DisagreementOut | None = Field(
-        description="What differs, for leads, while a disagreement is open."
-    )
-
-
-class EscalationsOut(Schema):
-    """A page of open escalations, the oldest first."""
-
-    escalations: list[EscalationOut]
-    total: int
-    next: str | None = Field(description="The cursor of the next page, for `after`; null on the last page.")
-
-
 class ResolveIn(Body):
     """A lead's answer."""
 
@@ -83,7 +33,7 @@ class ResolveIn(Body):
     answer: Answer = Field(default="", description="May be empty only for disagreements that are not closed.")
 
 
-@operation(router, "GET", "/escalations", scope="read", response=EscalationsOut, problems=(404,))
+@operation(router, "GET", "/escalations", scope="read", response=leading.EscalationPage, problems=(404,))
 def list_escalations(
     request: ApiRequest,
     response: HttpResponse,
@@ -109,7 +59,7 @@ def list_escalations(
     }
 
 
-@operation(router, "GET", "/escalations/own", scope="read", response=list[EscalationOut])
+@operation(router, "GET", "/escalations/own", scope="read", response=list[leading.Escalation])
 def list_own_escalations(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = 20
 ) -> list[dict[str, Any]]:
@@ -123,7 +73,7 @@ def list_own_escalations(
     "POST",
     f"{_ESCALATION}/resolve",
     scope="review",
-    response=EscalationOut,
+    response=leading.Escalation,
     problems=(*JSON_PROBLEMS, 404, 409),
 )
 def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn) -> dict[str, Any]:

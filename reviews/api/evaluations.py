@@ -8,6 +8,7 @@ from django.http import HttpResponse, QueryDict
 from ninja import P, QueryEx, Router
 from pydantic import WithJsonSchema
 
+from cognireview.types import records
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JsonRenderer
@@ -60,7 +61,7 @@ FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
     "GET",
     RECORDS,
     scope="read",
-    response=shapes.EvaluationsOut,
+    response=records.RecordPage,
     problems=(404,),
     parameters=FILTER_PARAMETERS,
 )
@@ -144,7 +145,7 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     "GET",
     RECORD,
     scope="read",
-    response=shapes.RecordOut,
+    response=records.Record,
     problems=(404,),
 )
 def read_record(request: ApiRequest, response: HttpResponse, run: str, evaluation_id: str) -> dict[str, Any]:

@@ -39,7 +39,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "SelectIn": {"evaluation_ids": ["eval_1", "eval_2"]},
     "StartCheckIn": {"count": 20},
     "AgreeIn": {"note": "Well spotted."},
-    "QueueSettings": {"claim_minutes": 30, "due_on": "2026-12-01"},
+    "QueueIn": {"claim_minutes": 30, "due_on": "2026-12-01"},
     "SamplingIn": {
         "accuracy_target": 0.9,
         "blind_share": 0.1,
@@ -71,7 +71,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "NewRunIn": {"run": "nightly, second judge"},
 }
 _RESPONSES: dict[str, dict[str, Any]] = {
-    "RunOut": {
+    "RunDetails": {
         "name": "nightly",
         "created_at": _AT,
         "total": 75,
@@ -84,7 +84,7 @@ _RESPONSES: dict[str, dict[str, Any]] = {
         "archived_at": None,
         "is_restricted": False,
     },
-    "ImportOut": {
+    "ImportDetails": {
         "id": 7,
         "run": "nightly",
         "file_name": "evaluations.jsonl",
@@ -101,7 +101,7 @@ _RESPONSES: dict[str, dict[str, Any]] = {
         "bytes_to_do": 184_320,
         "seconds_left": None,
     },
-    "EvaluationOut": {
+    "RecordRow": {
         "evaluation_id": "e-17",
         "run": "nightly",
         "task_id": "sum-41",
@@ -125,8 +125,8 @@ _RESPONSES: dict[str, dict[str, Any]] = {
         "reviewer": "ana",
         "reviewed_at": _AT,
     },
-    "DecisionOut": _MADE,
-    "SavedOut": {"outcome": "current", "status": "done", "version": 4, "decision": _MADE},
+    "Decision": _MADE,
+    "Saved": {"outcome": "current", "status": "done", "version": 4, "decision": _MADE},
     "Problem": {
         "type": "/api/problems/invalid-request/",
         "title": "Invalid request",

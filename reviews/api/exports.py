@@ -1,12 +1,12 @@
 """Exports as jobs: request, follow, cancel, and download the file with its receipt."""
 
-import datetime as dt
 from http import HTTPStatus
 from typing import Any, Literal
 
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from ninja import Field, Router, Schema, Status
 
+from cognireview.types import files
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSON_PROBLEMS, JSONL, PARQUET, ZIP, Body
@@ -38,31 +38,6 @@ class ExportIn(Body):
     )
     format: Literal["jsonl", "csv", "parquet"] | None = Field(default=None, description="Null: as imported.")
     compression: Literal["", "gzip", "zstd"] = ""
-
-
-class ExportOut(Schema):
-    """An export and the progress of its job."""
-
-    id: int
-    run: str
-    state: Literal["unfinished", "done", "failed", "cancelled"]
-    error: str
-    only: str
-    with_rejected: bool
-    import_id: int | None
-    format: str
-    compression: str
-    created_by: str
-    created_at: dt.datetime
-    finished_at: dt.datetime | None
-    is_being_cancelled: bool
-    bytes_read: int | None = Field(description="Bytes read of the stored files.")
-    bytes_to_read: int | None
-    size: int = Field(description="The size of the finished file in bytes.")
-    sha256: str
-    lines: int
-    lines_changed: int
-    lines_left_out: int
 
 
 class ChangedLineOut(Schema):
@@ -112,7 +87,7 @@ class ReceiptOut(Schema):
     "POST",
     "/runs/{run}/exports",
     scope="export",
-    response={202: ExportOut},
+    response={202: files.ExportDetails},
     problems=(*JSON_PROBLEMS, 404),
 )
 def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -> Status[Any]:
@@ -143,7 +118,9 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
     return Status(202, _shape(load_export(made.pk, request.user)))
 
 
-@operation(router, "GET", "/runs/{run}/exports", scope="export", response=list[ExportOut], problems=(404,))
+@operation(
+    router, "GET", "/runs/{run}/exports", scope="export", response=list[files.ExportDetails], problems=(404,)
+)
 def list_exports(
     request: ApiRequest, response: HttpResponse, run: str, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -152,13 +129,13 @@ def list_exports(
     return [_shape(one) for one in list_by_key(request, response, exports, after=after, limit=limit)]
 
 
-@operation(router, "GET", _EXPORT, scope="export", response=ExportOut, problems=(404,))
+@operation(router, "GET", _EXPORT, scope="export", response=files.ExportDetails, problems=(404,))
 def get_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Return an export with its progress."""
     return _shape(load_export(export_id, request.user))
 
 
-@operation(router, "POST", f"{_EXPORT}/cancel", scope="export", response=ExportOut, problems=(404,))
+@operation(router, "POST", f"{_EXPORT}/cancel", scope="export", response=files.ExportDetails, problems=(404,))
 def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Cancel an export that is not finished. A running job stops soon; a finished export stays."""
     jobs.cancel(export_id=load_export(export_id, request.user).pk, actor=request.user)

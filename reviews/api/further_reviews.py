@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from ninja import Field, Router
+from ninja import Router
 
+from cognireview.types import records
 from reviews.accounts.permissions import check, check_revise
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
@@ -24,18 +25,12 @@ router = Router(tags=["review"])
 _PROBLEMS = (*JSON_PROBLEMS, 404, 409)
 
 
-class VersionOut(shapes.DecisionOut):
-    """A version of the decision on a record."""
-
-    state: ReviewState = Field(description="The current decision, or why it is not.")
-
-
 @operation(
     router,
     "PUT",
     f"{RECORD}/revision",
     scope="review",
-    response=saved.SavedOut,
+    response=records.Saved,
     problems=(*_PROBLEMS, 412),
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
@@ -62,7 +57,7 @@ def revise_decision(
     "PUT",
     f"{RECORD}/independent-review",
     scope="review",
-    response=saved.SavedOut,
+    response=records.Saved,
     problems=(*_PROBLEMS, 412),
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
@@ -94,7 +89,7 @@ def add_independent_review(
     "POST",
     f"{RECORD}/adjudication",
     scope="review",
-    response=list[shapes.DecisionOut],
+    response=list[records.Decision],
     problems=(404, 409),
 )
 def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
@@ -114,7 +109,7 @@ def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list
     "GET",
     f"/runs/{{run}}/independent-reviews/{EVALUATION_ID}",
     scope="review",
-    response=list[shapes.DecisionOut],
+    response=list[records.Decision],
     problems=(404,),
 )
 def list_independent_reviews(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
@@ -136,7 +131,7 @@ def _readable(record: Evaluation, reader: User) -> list[dict[str, Any]]:
     "GET",
     f"/runs/{{run}}/decisions/{EVALUATION_ID}",
     scope="read",
-    response=list[VersionOut],
+    response=list[records.Version],
     problems=(404,),
 )
 def list_decisions(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:

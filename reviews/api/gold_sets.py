@@ -4,66 +4,24 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from ninja import Field, Router, Schema, Status
+from ninja import Router, Status
 
+from cognireview.types import judge
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
-from reviews.api.estimates import MetricsOut, ScopeOut
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
 from reviews.http.streaming import download
 from reviews.judge.gold import gold_file, gold_sets
-from reviews.judge.gold.measurement import GoldBasis, described, measure
+from reviews.judge.gold.measurement import described, measure
 from reviews.judge.scope import FILTERS, JudgeScope, read_scope
 from reviews.models import GoldSet, User
 from reviews.storage.chunks import read_blocks
 
 router = Router(tags=["gold sets"])
 _IMPORT_PROBLEMS = (400, 411, 413, 415)
-
-
-class GoldSetOut(Schema):
-    """A gold set: frozen human decisions on responses."""
-
-    name: str
-    run: str = Field(description="The name of its run when it was frozen.")
-    filters: dict[str, str] = Field(description="The filters that chose its decisions.")
-    frozen_by: str = Field(description="A username; empty for a command on the server.")
-    frozen_at: str
-    is_imported: bool
-
-
-class FrozenOut(GoldSetOut):
-    """A new gold set."""
-
-    blind: int = Field(description="Blind ratings in it.")
-    adjudicated: int = Field(description="Adjudicated decisions in it.")
-    left_out: dict[str, int] = Field(
-        description="Ratings left out: waiting (in the queue), unsampled (neither flagged nor sampled) and "
-        "unanswered (without a model response)."
-    )
-
-
-class GoldMetricsOut(MetricsOut):
-    """The metrics of a criterion, or of the verdict, against a gold set."""
-
-    basis: GoldBasis
-
-
-class GoldMeasurementOut(Schema):
-    """A judge against a gold set. docs/judge.md defines each figure."""
-
-    gold_set: GoldSetOut
-    scope: ScopeOut
-    responses: int = Field(description="Responses of the gold set.")
-    matched: int = Field(description="Those of them that records of the run have.")
-    records: int = Field(description="Records of the run.")
-    matched_records: int = Field(description="Those of them with a response of the gold set.")
-    figures: list[GoldMetricsOut]
-    notes: list[str]
-    unknown: str = Field(description="Why there are no figures, or empty.")
 
 
 class FreezeIn(Body):
@@ -85,7 +43,7 @@ class NameIn(Body):
     name: str
 
 
-@operation(router, "GET", "/gold-sets", scope="read", response=list[GoldSetOut])
+@operation(router, "GET", "/gold-sets", scope="read", response=list[judge.GoldSet])
 def list_gold_sets(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -100,7 +58,7 @@ def list_gold_sets(
     "POST",
     "/gold-sets",
     scope="configure",
-    response=GoldSetOut,
+    response=judge.GoldSet,
     problems=_IMPORT_PROBLEMS,
     requestBody=FILE_BODY,
 )
@@ -121,7 +79,9 @@ def export_gold_set(request: ApiRequest, name: str) -> StreamingHttpResponse:
     return download(blocks, f"{gold_set.name}-gold-set.jsonl", content_type=JSONL)
 
 
-@operation(router, "PATCH", "/gold-sets/{name}", scope="configure", response=GoldSetOut, problems=(400, 404))
+@operation(
+    router, "PATCH", "/gold-sets/{name}", scope="configure", response=judge.GoldSet, problems=(400, 404)
+)
 def rename_gold_set(request: ApiRequest, name: str, sent: NameIn) -> dict[str, Any]:
     """Rename a gold set."""
     gold_set = _find(name, request.user)
@@ -140,7 +100,7 @@ def delete_gold_set(request: ApiRequest, name: str) -> Status[None]:
     "POST",
     "/runs/{run}/gold-sets",
     scope="configure",
-    response=FrozenOut,
+    response=judge.FrozenGoldSet,
     problems=(400, 404, 413, 415),
 )
 def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, Any]:
@@ -161,7 +121,7 @@ def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, 
     "GET",
     "/runs/{run}/gold-sets/{name}",
     scope="read",
-    response=GoldMeasurementOut,
+    response=judge.GoldMeasurement,
     problems=(404,),
 )
 def measure_gold_set(request: ApiRequest, run: str, name: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import orjson
 from django.http import HttpResponse, StreamingHttpResponse
 from ninja import Router, Status
 
+from cognireview.types import files
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSON, JSON_PROBLEMS, JSONL, TOML, TOMLS, Body, check_type, read_file
@@ -39,7 +40,7 @@ _MAPPING = {"required": True, "content": {TOML: {"schema": {"type": "string"}}, 
     "POST",
     "/runs/{path:run}/imports",
     scope="import",
-    response={202: shapes.ImportOut},
+    response={202: files.ImportDetails},
     problems=(400, 411, 413, 415, 429, 507),
     requestBody=FILE_BODY,
 )
@@ -78,7 +79,7 @@ def create_import(
     "PUT",
     "/runs/{path:run}/mapping",
     scope="import",
-    response=shapes.MappingOut,
+    response=files.Mapping,
     problems=(400, 415, 503),
     requestBody=_MAPPING,
 )
@@ -145,7 +146,7 @@ def _shipped_mapping(body: bytes) -> mapping.FieldMapping:
     "GET",
     "/runs/{path:run}/imports",
     scope="read",
-    response=list[shapes.ImportOut],
+    response=list[files.ImportDetails],
     problems=(404,),
 )
 def list_imports(
@@ -157,7 +158,7 @@ def list_imports(
 
 
 @operation(
-    router, "GET", "/imports/{int:import_id}", scope="import", response=shapes.ImportOut, problems=(404,)
+    router, "GET", "/imports/{int:import_id}", scope="import", response=files.ImportDetails, problems=(404,)
 )
 def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Return the progress of an import and the outcomes of its lines."""
@@ -200,7 +201,7 @@ def download_exceptions(request: ApiRequest, import_id: int) -> StreamingHttpRes
     "POST",
     "/imports/{int:import_id}/cancel",
     scope="import",
-    response=shapes.ImportOut,
+    response=files.ImportDetails,
     problems=(404,),
 )
 def cancel_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
@@ -214,7 +215,7 @@ def cancel_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     "POST",
     "/imports/{int:import_id}/retry",
     scope="import",
-    response=shapes.ImportOut,
+    response=files.ImportDetails,
     problems=(404, 409),
 )
 def retry_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
@@ -237,7 +238,7 @@ class NewRunIn(Body):
     "POST",
     "/imports/{int:import_id}/new-run",
     scope="import",
-    response={202: shapes.ImportOut},
+    response={202: files.ImportDetails},
     problems=(*JSON_PROBLEMS, 404, 507),
 )
 def import_as_new_run(request: ApiRequest, import_id: int, sent: NewRunIn) -> Status[Any]:

@@ -1,11 +1,11 @@
 """The inbox: everything that waits for a lead or an admin, and failed jobs to retry or dismiss."""
 
-import datetime as dt
-from typing import Any, Literal
+from typing import Any
 
 from django.http import Http404, HttpResponse
-from ninja import Field, P, QueryEx, Router, Schema, Status
+from ninja import P, QueryEx, Router, Status
 
+from cognireview.types import leading
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import link_next
@@ -19,53 +19,14 @@ from reviews.records.conflicts import Conflict
 
 router = Router(tags=["inbox"])
 _FAILURE = "/inbox/failures/{place}"
-Kind = Literal[
-    "question",
-    "disagreement",
-    "conflict",
-    "check",
-    "answer",
-    "import",
-    "export",
-    "mail",
-    "webhook",
-    "plan",
-    "rubric",
-]
 
 
-class ItemOut(Schema):
-    """Something that waits for you."""
-
-    place: str = Field(description="Identifies the item in the inbox.")
-    kind: Kind
-    id: int = Field(
-        description="Of the escalation, spot check, known answer, import, export, run, webhook or person."
-    )
-    run: str | None
-    evaluation_id: str | None
-    point: str = Field(
-        description="The question, what differs, the error, or the target of a plan; empty without one."
-    )
-    count: int = Field(description="The number of conflicts, e-mails or messages; 0 for other items.")
-    since: dt.datetime | None
-    can_retry: bool = Field(description="Whether the failed job can be retried as it is.")
-
-
-class InboxOut(Schema):
-    """Items of the inbox with the number of each kind."""
-
-    counts: dict[str, int]
-    items: list[ItemOut]
-    next: str | None = Field(description="The cursor of the next page of the kind; null on the last page.")
-
-
-@operation(router, "GET", "/inbox", scope="read", response=InboxOut, problems=(404,))
+@operation(router, "GET", "/inbox", scope="read", response=leading.InboxPage, problems=(404,))
 def list_inbox_items(
     request: ApiRequest,
     response: HttpResponse,
     *,
-    kind: Kind | None = None,
+    kind: leading.InboxKind | None = None,
     run: str = "",
     after: QueryEx[int, P(ge=0, lt=2**63)] = 0,
     limit: QueryEx[

@@ -1,11 +1,11 @@
 """Checks with known answers: list them with their figures, start and end them."""
 
-import datetime as dt
 from typing import Any
 
 from django.http import HttpResponse
-from ninja import Field, Router, Schema
+from ninja import Field, Router
 
+from cognireview.types import leading
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -18,43 +18,13 @@ router = Router(tags=["known answers"])
 _CHECKS = "/runs/{run}/known-answers"
 
 
-class SameScoresOut(Schema):
-    """Answers with a score of a criterion, and those with the known one."""
-
-    criterion: str
-    answers: int
-    same: int
-
-
-class ReviewerAnswersOut(Schema):
-    """How the answers of a reviewer compare with the known ones."""
-
-    reviewer: str
-    answers: int
-    verdicts: int = Field(description="Answers to compare by verdict: both have one.")
-    same_verdict: int
-    criteria: list[SameScoresOut]
-
-
-class KnownAnswerCheckOut(Schema):
-    """A check of the reviewers of a run against the reviews of a lead."""
-
-    id: int
-    run: str
-    started_by: str
-    started_at: dt.datetime
-    ended_at: dt.datetime | None
-    records: int
-    reviewers: list[ReviewerAnswersOut]
-
-
 class StartCheckIn(Body):
     """A new check."""
 
     count: int = Field(ge=1, le=known_answers.MOST_RECORDS)
 
 
-@operation(router, "GET", _CHECKS, scope="read", response=list[KnownAnswerCheckOut], problems=(404,))
+@operation(router, "GET", _CHECKS, scope="read", response=list[leading.KnownAnswerCheck], problems=(404,))
 def list_known_answer_checks(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -72,7 +42,7 @@ def list_known_answer_checks(
     "POST",
     _CHECKS,
     scope="review",
-    response=KnownAnswerCheckOut,
+    response=leading.KnownAnswerCheck,
     problems=(*JSON_PROBLEMS, 404, 409),
 )
 def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> dict[str, Any]:
@@ -88,7 +58,7 @@ def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> di
     "POST",
     "/known-answers/{int:check_id}/end",
     scope="review",
-    response=KnownAnswerCheckOut,
+    response=leading.KnownAnswerCheck,
     problems=(404, 409),
 )
 def end_known_answers(request: ApiRequest, check_id: int) -> dict[str, Any]:

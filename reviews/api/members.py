@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from ninja import Field, Router, Schema
+from ninja import Field, Router
 
+from cognireview.types import runs
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
@@ -14,20 +15,13 @@ router = Router(tags=["runs"])
 _DESCRIPTION = "Usernames; null if the run is open to everybody. Admins always have access."
 
 
-class MembersOut(Schema):
-    """The members of a run."""
-
-    run: str
-    members: list[str] | None = Field(description=_DESCRIPTION)
-
-
 class MembersIn(Body):
     """The members that a run is to have."""
 
     members: list[str] | None = Field(max_length=10_000, description=_DESCRIPTION)
 
 
-@operation(router, "GET", "/runs/{run}/members", scope="read", response=MembersOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}/members", scope="read", response=runs.Members, problems=(404,))
 def get_members(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the members of a run. Leads and admins only."""
     check(request.user, "configure_run")
@@ -40,7 +34,7 @@ def get_members(request: ApiRequest, run: str) -> dict[str, Any]:
     "PUT",
     "/runs/{run}/members",
     scope="configure",
-    response=MembersOut,
+    response=runs.Members,
     problems=(400, 404, 413, 415),
 )
 def set_members(request: ApiRequest, run: str, sent: MembersIn) -> dict[str, Any]:

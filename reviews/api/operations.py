@@ -1,12 +1,12 @@
 """The site: its jobs and the state of the system."""
 
-import datetime as dt
-from typing import Any, Literal
+from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.utils import timezone
-from ninja import Field, P, QueryEx, Router, Schema, Status
+from ninja import P, QueryEx, Router, Status
 
+from cognireview.types import site
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import PAGE_SIZE, Limit, link_page
@@ -17,65 +17,15 @@ from reviews.records.conflicts import Conflict
 
 router = Router(tags=["site"])
 _JOB = "/jobs/{kind}/{int:job_id}"
-Kind = Literal["import", "export", "context", "delivery", "background"]
-State = Literal["failed", "running", "queued", "done", "cancelled"]
 
 
-class JobOut(Schema):
-    """A job."""
-
-    kind: Kind
-    id: int
-    state: State
-    title: str
-    run: str | None
-    owner: str | None
-    created_at: dt.datetime | None
-    started_at: dt.datetime | None
-    finished_at: dt.datetime | None
-    error: str
-    can_retry: bool
-    can_cancel: bool
-
-
-class WorkerOut(Schema):
-    """A job worker."""
-
-    id: int
-    last_heartbeat: dt.datetime
-    jobs: int
-    is_alive: bool
-
-
-class CheckOut(Schema):
-    """A check of the site."""
-
-    name: str
-    is_ok: bool
-    result: str
-
-
-class SystemOut(Schema):
-    """The state of the site. Sizes are in bytes."""
-
-    version: str
-    database: str
-    database_size: int
-    parts: dict[str, int] = Field(description="The largest parts of the database.")
-    disk_free: int
-    disk_total: int
-    workers: list[WorkerOut]
-    jobs: dict[str, int] = Field(description="The number of jobs by status.")
-    checks: list[CheckOut]
-
-
-@operation(router, "GET", "/jobs", scope="manage", response=list[JobOut])
+@operation(router, "GET", "/jobs", scope="manage", response=list[site.Job])
 def list_jobs(
     request: ApiRequest,
     response: HttpResponse,
     *,
-    kind: Kind | None = None,
-    state: State | None = None,
+    kind: site.Kind | None = None,
+    state: site.State | None = None,
     page: QueryEx[int, P(ge=1, le=1_000_000)] = 1,
     limit: Limit = PAGE_SIZE,
 ) -> list[dict[str, Any]]:
@@ -112,7 +62,7 @@ def cancel_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     return Status(204, None)
 
 
-@operation(router, "GET", "/system", scope="manage", response=SystemOut)
+@operation(router, "GET", "/system", scope="manage", response=site.System)
 def get_system(request: ApiRequest) -> dict[str, Any]:
     """Return the state of the site. Admins only."""
     check(request.user, "manage_site")

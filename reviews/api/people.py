@@ -1,14 +1,14 @@
 """People and invitations. A token grants nothing that it does not allow itself, and never the admin role."""
 
-import datetime as dt
 from typing import Any, Literal
 
 from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Status
 
+from cognireview.types.people import Invitation, NewInvitation, PeoplePage, Person, Role
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
 from reviews.accounts.people import AccountError
@@ -24,27 +24,6 @@ from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 router = Router(tags=["people"])
 _PERSON = "/people/{username}"
 _STATES = {"active": True, "deactivated": False, "any": None}
-Role = Literal["reviewer", "lead", "admin"]
-
-
-class PersonOut(Schema):
-    """An account."""
-
-    username: str
-    name: str
-    email: str
-    role: str = Field(description="Empty for an account without a role.")
-    is_active: bool
-    has_second_factor: bool
-    is_from_provider: bool = Field(description="Whether a login provider manages the account.")
-    last_active_at: dt.datetime | None
-
-
-class PeopleOut(Schema):
-    """A page of accounts, by username."""
-
-    people: list[PersonOut]
-    next: str | None = Field(description="The cursor of the next page, for `after`; null on the last page.")
 
 
 class RoleIn(Body):
@@ -67,26 +46,7 @@ class InvitationsIn(Body):
     people: list[InviteeIn] = Field(min_length=1, max_length=MOST)
 
 
-class InvitationOut(Schema):
-    """A pending invitation or password link."""
-
-    id: int
-    purpose: Literal["join", "password"]
-    role: str
-    name: str
-    email: str
-    person: str | None = Field(description="The person whose password the link sets.")
-    created_by: str
-    expires_at: dt.datetime
-
-
-class NewInvitationOut(InvitationOut):
-    """A new invitation with its address, which is shown once."""
-
-    url: str
-
-
-@operation(router, "GET", "/people", scope="manage", response=PeopleOut)
+@operation(router, "GET", "/people", scope="manage", response=PeoplePage)
 def list_people(
     request: ApiRequest,
     response: HttpResponse,
@@ -105,7 +65,7 @@ def list_people(
     return {"people": _shapes(page.rows), "next": link_next(request, response, page.next_after)}
 
 
-@operation(router, "GET", _PERSON, scope="manage", response=PersonOut, problems=(404,))
+@operation(router, "GET", _PERSON, scope="manage", response=Person, problems=(404,))
 def get_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Return an account. Admins only."""
     return _shapes([_find(request, username)])[0]
@@ -116,7 +76,7 @@ def get_person(request: ApiRequest, username: str) -> dict[str, Any]:
     "PUT",
     f"{_PERSON}/role",
     scope="manage",
-    response=PersonOut,
+    response=Person,
     problems=(*JSON_PROBLEMS, 404),
 )
 def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict[str, Any]:
@@ -127,7 +87,7 @@ def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict
     return get_person(request, username)
 
 
-@operation(router, "POST", f"{_PERSON}/deactivate", scope="manage", response=PersonOut, problems=(404,))
+@operation(router, "POST", f"{_PERSON}/deactivate", scope="manage", response=Person, problems=(404,))
 def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Close an account. Its decisions are kept; its sessions, tokens and claims end."""
     found = _find(request, username)
@@ -135,7 +95,7 @@ def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     return get_person(request, username)
 
 
-@operation(router, "POST", f"{_PERSON}/reactivate", scope="manage", response=PersonOut, problems=(404,))
+@operation(router, "POST", f"{_PERSON}/reactivate", scope="manage", response=Person, problems=(404,))
 def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Open a deactivated account again. An admin's is reactivated in the browser."""
     found = _find(request, username)
@@ -144,7 +104,7 @@ def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     return get_person(request, username)
 
 
-@operation(router, "GET", "/invitations", scope="manage", response=list[InvitationOut])
+@operation(router, "GET", "/invitations", scope="manage", response=list[Invitation])
 def list_invitations(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: OptionalLimit = None
 ) -> list[dict[str, Any]]:
@@ -162,7 +122,7 @@ def list_invitations(
     "POST",
     "/invitations",
     scope="manage",
-    response=list[NewInvitationOut],
+    response=list[NewInvitation],
     problems=JSON_PROBLEMS,
 )
 def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, Any]]:
@@ -187,7 +147,7 @@ def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, An
     "POST",
     "/invitations/{int:link_id}/renew",
     scope="manage",
-    response=NewInvitationOut,
+    response=NewInvitation,
     problems=(404,),
 )
 def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:

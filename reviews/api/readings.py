@@ -4,6 +4,7 @@ from typing import Any
 
 from ninja import Router
 
+from cognireview.types import records
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.lookup import get_record
@@ -17,8 +18,6 @@ def register_readings(router: Router, *endings: str) -> None:
 
 
 def _register(router: Router, ending: str) -> None:
-    @operation(
-        router, "GET", f"{RECORD}/{ending}", scope="read", response=shapes.RecordOut, is_in_schema=False
-    )
+    @operation(router, "GET", f"{RECORD}/{ending}", scope="read", response=records.Record, is_in_schema=False)
     def read(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
         return shapes.record_out(get_record(run, f"{evaluation_id}/{ending}", request.user), request.user)

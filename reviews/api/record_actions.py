@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from ninja import Field, Router, Status
 from pydantic import StringConstraints
 
+from cognireview.types import records
 from reviews.accounts.permissions import check_revise
 from reviews.api import saved, shapes
 from reviews.api.auth import ApiRequest, operation
@@ -66,7 +67,7 @@ class RestoreIn(Body):
     "POST",
     f"{RECORD}/claim",
     scope="review",
-    response=shapes.RecordOut,
+    response=records.Record,
     problems=_PROBLEMS,
     parameters=[IF_MATCH],
 )
@@ -126,7 +127,7 @@ def unskip_all_records(request: ApiRequest, run: str) -> Status[None]:
     "POST",
     f"{RECORD}/escalation",
     scope="review",
-    response=shapes.RecordOut,
+    response=records.Record,
     problems=_PROBLEMS,
     parameters=[IF_MATCH],
 )
@@ -147,7 +148,7 @@ def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: Esc
     "POST",
     f"{RECORD}/reopening",
     scope="review",
-    response=shapes.RecordOut,
+    response=records.Record,
     problems=_PROBLEMS,
     parameters=[IF_MATCH],
 )
@@ -167,7 +168,7 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
     "POST",
     f"{RECORD}/restoration",
     scope="review",
-    response=shapes.RecordOut,
+    response=records.Record,
     problems=_PROBLEMS,
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it

@@ -4,13 +4,13 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
-from ninja import Field, Router, Schema
+from ninja import Field, Router
 
+from cognireview.types import runs
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON, TOML, TOMLS, Body, check_type
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
-from reviews.api.rubric_shapes import RubricMembersOut
 from reviews.models import Run
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric, rubric_from_json
@@ -28,17 +28,7 @@ _BODY = {
 }
 
 
-class RubricOut(Schema):
-    """The rubric of a run."""
-
-    run: str
-    is_declared: bool = Field(description="False for a rubric that was inferred from the files.")
-    rubric: RubricMembersOut
-    toml: str = Field(description="The same as a rubric file.")
-    fingerprint: str = Field(description="Send it as `seen` to replace no other rubric.")
-
-
-@operation(router, "GET", "/runs/{run}/rubric", scope="read", response=RubricOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}/rubric", scope="read", response=runs.Rubric, problems=(404,))
 def get_rubric(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the rubric of a run: the declared one, or else the one inferred from its files."""
     return _shape(get_run(run, request.user))
@@ -49,7 +39,7 @@ def get_rubric(request: ApiRequest, run: str) -> dict[str, Any]:
     "PUT",
     "/runs/{run}/rubric",
     scope="configure",
-    response=RubricOut,
+    response=runs.Rubric,
     problems=(400, 404, 409, 413, 415),
     requestBody=_BODY,
 )
@@ -90,14 +80,6 @@ def _shape(run: Run) -> dict[str, Any]:
     }
 
 
-class GuidelineOut(Schema):
-    """The guideline of a run."""
-
-    run: str
-    version: int | None = Field(description="Null if there was never a guideline.")
-    text: str = Field(description="Markdown with LaTeX; empty without a guideline.")
-
-
 class GuidelineIn(Body):
     """A new text, which becomes the next version."""
 
@@ -107,7 +89,7 @@ class GuidelineIn(Body):
     )
 
 
-@operation(router, "GET", "/runs/{run}/guideline", scope="read", response=GuidelineOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}/guideline", scope="read", response=runs.Guideline, problems=(404,))
 def get_guideline(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the current guideline of a run."""
     return _guideline_shape(get_run(run, request.user))
@@ -118,7 +100,7 @@ def get_guideline(request: ApiRequest, run: str) -> dict[str, Any]:
     "PUT",
     "/runs/{run}/guideline",
     scope="configure",
-    response=GuidelineOut,
+    response=runs.Guideline,
     problems=(400, 404, 409, 413, 415),
 )
 def set_guideline(request: ApiRequest, run: str, sent: GuidelineIn) -> dict[str, Any]:

@@ -5,8 +5,9 @@ from typing import Any
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Status
 
+from cognireview.types import runs
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -27,7 +28,7 @@ _SETTINGS = "/runs/{run}/settings"
 _PROBLEMS = (*JSON_PROBLEMS, 404)
 
 
-class QueueSettings(Body):
+class QueueIn(Body):
     """How records of a run are claimed."""
 
     claim_minutes: int | None = Field(
@@ -36,7 +37,7 @@ class QueueSettings(Body):
     due_on: Day | None = Field(description="For records without a due date of their own.")
 
 
-class SamplingSettings(Body):
+class SamplingIn(Body):
     """Sampling and blind review. Shares are from 0 to 1."""
 
     accuracy_target: float | None = Field(description="The blind accuracy that the judge should reach.")
@@ -45,31 +46,7 @@ class SamplingSettings(Body):
     overlap_share: float = Field(description="Records that several people review independently.")
     overlap: int = Field(ge=0, le=2**15 - 1, description="Reviewers for each of these records.")
     spot_check_share: float = Field(description="Decisions that are drawn for a spot check.")
-
-
-class SamplingIn(SamplingSettings):
-    """The settings, and those that you read."""
-
     seen: str = Field(description="The `fingerprint` that you read. Other settings are not replaced (409).")
-
-
-class SettingsOut(Schema):
-    """The settings of a run."""
-
-    run: str
-    queue: QueueSettings
-    sampling: SamplingSettings
-    fingerprint: str = Field(description="Of the sampling settings.")
-
-
-class ViewOut(Schema):
-    """A saved list of records."""
-
-    id: int
-    name: str
-    owner: str
-    is_shared: bool
-    query: str = Field(description="The query string of the list.")
 
 
 class ViewIn(Body):
@@ -80,15 +57,17 @@ class ViewIn(Body):
     is_shared: bool = Field(default=False, description="Leads and admins only.")
 
 
-@operation(router, "GET", _SETTINGS, scope="read", response=SettingsOut, problems=(404,))
+@operation(router, "GET", _SETTINGS, scope="read", response=runs.RunSettings, problems=(404,))
 def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the settings of a run. Leads and admins only."""
     check(request.user, "configure_run")
     return _shape(get_run(run, request.user))
 
 
-@operation(router, "PUT", f"{_SETTINGS}/queue", scope="configure", response=SettingsOut, problems=_PROBLEMS)
-def set_queue_settings(request: ApiRequest, run: str, sent: QueueSettings) -> dict[str, Any]:
+@operation(
+    router, "PUT", f"{_SETTINGS}/queue", scope="configure", response=runs.RunSettings, problems=_PROBLEMS
+)
+def set_queue_settings(request: ApiRequest, run: str, sent: QueueIn) -> dict[str, Any]:
     """Set the length of claims and the due date of a run."""
     found = get_run(run, request.user)
     with transaction.atomic():
@@ -102,7 +81,7 @@ def set_queue_settings(request: ApiRequest, run: str, sent: QueueSettings) -> di
     "PUT",
     f"{_SETTINGS}/sampling",
     scope="configure",
-    response=SettingsOut,
+    response=runs.RunSettings,
     problems=(*_PROBLEMS, 409),
 )
 def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> dict[str, Any]:
@@ -115,7 +94,7 @@ def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> di
     return _shape(get_run(run, request.user))
 
 
-@operation(router, "GET", "/runs/{run}/views", scope="read", response=list[ViewOut], problems=(404,))
+@operation(router, "GET", "/runs/{run}/views", scope="read", response=list[runs.View], problems=(404,))
 def list_views(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -125,7 +104,7 @@ def list_views(
     return [_view(view) for view in shown]
 
 
-@operation(router, "POST", "/runs/{run}/views", scope="review", response=ViewOut, problems=_PROBLEMS)
+@operation(router, "POST", "/runs/{run}/views", scope="review", response=runs.View, problems=_PROBLEMS)
 def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
     """Save a list of records under a name."""
     found = get_run(run, request.user)

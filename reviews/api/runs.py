@@ -9,15 +9,14 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from ninja import Field, P, QueryEx, Router, Status
 from pydantic import model_validator
 
+from cognireview.types import judge, runs
 from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
-from reviews.api.comparison_shapes import ComparisonOut, DriftOut, HistoryOut
 from reviews.api.links import OptionalLimit, link_page
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
-from reviews.api.report_shapes import ReportOut
 from reviews.exports import formats, jobs
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
@@ -47,7 +46,7 @@ class RunChange(Body):
         return self
 
 
-@operation(router, "GET", "/runs", scope="read", response=list[shapes.RunOut])
+@operation(router, "GET", "/runs", scope="read", response=list[runs.RunDetails])
 def list_runs(
     request: ApiRequest,
     response: HttpResponse,
@@ -123,7 +122,7 @@ def export_judge_data_file(
     return download(blocks, options.file_name, content_type=kind)
 
 
-@operation(router, "GET", "/runs/{run}/report", scope="read", response=ReportOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}/report", scope="read", response=judge.JudgeReport, problems=(404,))
 def get_judge_report(
     request: ApiRequest,
     run: str,
@@ -171,7 +170,9 @@ def get_judge_report(
     )
 
 
-@operation(router, "GET", "/runs/{run}/comparison", scope="read", response=ComparisonOut, problems=(404, 422))
+@operation(
+    router, "GET", "/runs/{run}/comparison", scope="read", response=judge.Comparison, problems=(404, 422)
+)
 def compare_judges(
     request: ApiRequest,
     run: str,
@@ -185,7 +186,7 @@ def compare_judges(
     return paired.compare_runs(*_two_runs(request, earlier, run)).as_json()
 
 
-@operation(router, "GET", "/runs/{run}/drift", scope="read", response=DriftOut, problems=(404, 422))
+@operation(router, "GET", "/runs/{run}/drift", scope="read", response=judge.Drift, problems=(404, 422))
 def get_judge_drift(
     request: ApiRequest,
     run: str,
@@ -214,7 +215,7 @@ def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:
 
 
 @operation(
-    router, "GET", "/runs/{run}/accuracy-over-runs", scope="read", response=HistoryOut, problems=(404, 422)
+    router, "GET", "/runs/{run}/accuracy-over-runs", scope="read", response=judge.History, problems=(404, 422)
 )
 def get_accuracy_over_runs(
     request: ApiRequest,
@@ -244,7 +245,7 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
         raise Problem(status, str(error), [("require", str(error))]) from error
 
 
-@operation(router, "GET", "/runs/{run}", scope="read", response=shapes.RunOut, problems=(404,))
+@operation(router, "GET", "/runs/{run}", scope="read", response=runs.RunDetails, problems=(404,))
 def read_run(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return a run with its counts by state."""
     found = get_run(run, request.user)
@@ -252,7 +253,7 @@ def read_run(request: ApiRequest, run: str) -> dict[str, Any]:
 
 
 @operation(
-    router, "PATCH", "/runs/{run}", scope="configure", response=shapes.RunOut, problems=(400, 404, 409)
+    router, "PATCH", "/runs/{run}", scope="configure", response=runs.RunDetails, problems=(400, 404, 409)
 )
 def change_run(request: ApiRequest, run: str, changes: RunChange) -> dict[str, Any]:
     """Rename, archive or unarchive a run.

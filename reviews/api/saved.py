@@ -4,10 +4,10 @@ import uuid
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from django.db import transaction
-from ninja import Field, HeaderEx, P, Schema
+from ninja import HeaderEx, P
 
 from reviews.api import shapes
 from reviews.api.entries import DecisionIn, is_same_decision
@@ -21,17 +21,6 @@ from reviews.review import versions
 View = TypeVar("View", bound=Callable[..., Any])
 IdempotencyKey = HeaderEx[str, P(alias="Idempotency-Key", min_length=1, max_length=255)]
 _SUBMISSIONS = uuid.UUID("5d7c1b1e-52a3-4c8e-9f0d-6a1f3a0d7b62")
-
-
-class SavedOut(Schema):
-    """The outcome of a submitted decision."""
-
-    outcome: Literal["current", "independent review", "disagreement"] = Field(
-        description="An independent review waits for other reviewers, a disagreement for a lead."
-    )
-    status: str
-    version: int
-    decision: shapes.DecisionOut
 
 
 def submission_of(person: User, key: str) -> uuid.UUID:

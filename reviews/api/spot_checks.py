@@ -1,12 +1,13 @@
 """Spot checks: draw or select decisions, agree with them, correct them, or reopen their records."""
 
 import datetime as dt
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from django.http import HttpResponse
-from ninja import Field, Router, Schema
+from ninja import Field, Router
 from pydantic import StringConstraints
 
+from cognireview.types import leading
 from reviews.accounts.permissions import check
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
@@ -25,20 +26,6 @@ router = Router(tags=["spot checks"])
 _CHECK = "/spot-checks/{int:check_id}"
 _PROBLEMS = (*JSON_PROBLEMS, 404, 409)
 Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
-
-
-class SpotCheckOut(Schema):
-    """A drawn decision, and the outcome of its check."""
-
-    id: int
-    run: str
-    evaluation_id: str
-    decision: shapes.DecisionOut
-    drawn_at: dt.datetime
-    outcome: Literal["open", "agreed", "corrected", "reopened"]
-    note: str
-    resolved_by: str | None
-    resolved_at: dt.datetime | None
 
 
 class DrawIn(Body):
@@ -75,7 +62,7 @@ class ReopenBySpotCheckIn(Body):
     reason: Note = Field(min_length=1)
 
 
-@operation(router, "GET", "/spot-checks", scope="read", response=list[SpotCheckOut])
+@operation(router, "GET", "/spot-checks", scope="read", response=list[leading.SpotCheck])
 def list_spot_checks(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -91,7 +78,7 @@ def list_spot_checks(
     "POST",
     "/spot-checks",
     scope="review",
-    response=list[SpotCheckOut],
+    response=list[leading.SpotCheck],
     problems=(*JSON_PROBLEMS, 404),
 )
 def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
@@ -113,7 +100,7 @@ def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     "POST",
     "/runs/{run}/spot-checks",
     scope="review",
-    response=list[SpotCheckOut],
+    response=list[leading.SpotCheck],
     problems=(*JSON_PROBLEMS, 404),
 )
 def select_spot_checks(request: ApiRequest, run: str, sent: SelectIn) -> list[dict[str, Any]]:
@@ -134,14 +121,14 @@ def _reviewer(name: str) -> User:
     return found
 
 
-@operation(router, "GET", _CHECK, scope="read", response=SpotCheckOut, problems=(404,))
+@operation(router, "GET", _CHECK, scope="read", response=leading.SpotCheck, problems=(404,))
 def get_spot_check(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """Return a spot check. Leads and admins only."""
     check(request.user, "lead_review")
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(router, "POST", f"{_CHECK}/agree", scope="review", response=SpotCheckOut, problems=_PROBLEMS)
+@operation(router, "POST", f"{_CHECK}/agree", scope="review", response=leading.SpotCheck, problems=_PROBLEMS)
 def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None = None) -> dict[str, Any]:
     """Agree with the decision."""
     check(request.user, "lead_review")
@@ -150,7 +137,7 @@ def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(router, "POST", f"{_CHECK}/reopen", scope="review", response=SpotCheckOut, problems=_PROBLEMS)
+@operation(router, "POST", f"{_CHECK}/reopen", scope="review", response=leading.SpotCheck, problems=_PROBLEMS)
 def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotCheckIn) -> dict[str, Any]:
     """Put the record back into the queue."""
     check(request.user, "lead_review")
@@ -164,7 +151,7 @@ def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotC
     "POST",
     f"{_CHECK}/correct",
     scope="review",
-    response=SpotCheckOut,
+    response=leading.SpotCheck,
     problems=_PROBLEMS,
     takes_key=False,  # the decision has it
 )

@@ -4,8 +4,8 @@ from typing import Any
 
 from ninja import Router
 
+from cognireview.types import files
 from reviews.accounts.permissions import check
-from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, receive_file
 from reviews.api.lookup import get_run
@@ -21,7 +21,7 @@ _PROBLEMS = (400, 411, 413, 415, 507)
     "POST",
     "/runs/{run}/context",
     scope="import",
-    response=shapes.ContextImportOut,
+    response=files.ContextImport,
     problems=(404, *_PROBLEMS),
     requestBody=FILE_BODY,
 )
@@ -39,7 +39,7 @@ def import_run_context(request: ApiRequest, run: str, file_name: str = "") -> di
     "POST",
     "/context",
     scope="import",
-    response=shapes.ContextImportOut,
+    response=files.ContextImport,
     problems=_PROBLEMS,
     requestBody=FILE_BODY,
 )

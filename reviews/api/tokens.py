@@ -1,13 +1,13 @@
 """API tokens of the owner of a token. A new token allows less than the one that creates it."""
 
-import datetime as dt
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Status
 from pydantic import StringConstraints
 
+from cognireview.types import people
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, can
 from reviews.api.auth import ApiRequest, operation
@@ -17,26 +17,6 @@ from reviews.api.problems import invalid_field
 from reviews.models import ApiToken
 
 router = Router(tags=["tokens"])
-Scope = Literal["import", "export", "configure", "review", "read", "manage", "tokens"]
-
-
-class TokenOut(Schema):
-    """A token without its text, which is shown once."""
-
-    id: int
-    person: str
-    name: str
-    prefix: str
-    scopes: list[str]
-    created_at: dt.datetime
-    expires_at: dt.datetime
-    last_used_at: dt.datetime | None
-
-
-class NewTokenOut(TokenOut):
-    """A new token."""
-
-    text: str = Field(description="Send it as `Authorization: Bearer ...`. It is shown once.")
 
 
 class TokenIn(Body):
@@ -45,13 +25,15 @@ class TokenIn(Body):
     name: Annotated[
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100, pattern="^[^\x00]*$")
     ] = Field(description="What it is for.")
-    scopes: list[Scope] = Field(min_length=1, max_length=20, description="Scopes of the sending token.")
+    scopes: list[people.Scope] = Field(
+        min_length=1, max_length=20, description="Scopes of the sending token."
+    )
     days: int = Field(
         default=1, ge=1, le=api_tokens.MAX_DAYS, description="It ends with the sending token at the latest."
     )
 
 
-@operation(router, "GET", "/tokens", scope="tokens", response=list[TokenOut])
+@operation(router, "GET", "/tokens", scope="tokens", response=list[people.Token])
 def list_tokens(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -63,14 +45,14 @@ def list_tokens(
     return [_shape(token) for token in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, "GET", "/tokens/own", scope="read", response=TokenOut)
+@operation(router, "GET", "/tokens/own", scope="read", response=people.Token)
 def get_own_token(request: ApiRequest) -> dict[str, Any]:
     """Return the token of this request, with the scopes that the role of its owner still allows."""
     usable = [scope for scope in request.auth.scopes if can(request.user, api_tokens.SCOPES[scope])]
     return {**_shape(request.auth), "scopes": usable}
 
 
-@operation(router, "POST", "/tokens", scope="tokens", response=NewTokenOut, problems=JSON_PROBLEMS)
+@operation(router, "POST", "/tokens", scope="tokens", response=people.NewToken, problems=JSON_PROBLEMS)
 def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     """Create a token for yourself, with scopes of the sending token and without the scope `tokens`.
 

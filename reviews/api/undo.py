@@ -1,10 +1,10 @@
 """Undo over the API: the same function as on the pages."""
 
-import datetime as dt
 from typing import Any
 
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Status
 
+from cognireview.types import records
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
@@ -13,25 +13,6 @@ from reviews.review import undo as review_undo
 from reviews.review.undo import Action
 
 router = Router(tags=["review"])
-
-
-class ActionOut(Schema):
-    """An action on a record that Undo would undo."""
-
-    event: int = Field(description="Its event in the audit log.")
-    action: str = Field(description='As in the audit log, such as "submit", "skip" or "release".')
-    at: dt.datetime
-    evaluation_id: str
-    decision_version: int | None = Field(
-        description="The version of the decision; null for independent reviews and other actions."
-    )
-
-
-class UndoneOut(Schema):
-    """An action that was undone, and its record now."""
-
-    undone: ActionOut
-    record: shapes.RecordOut
 
 
 class UndoIn(Body):
@@ -47,7 +28,7 @@ class UndoIn(Body):
     "GET",
     "/runs/{run}/undo",
     scope="review",
-    response={200: ActionOut, 204: None},
+    response={200: records.Action, 204: None},
     problems=(404,),
 )
 def get_last_action(request: ApiRequest, run: str) -> Status[Any]:
@@ -61,7 +42,7 @@ def get_last_action(request: ApiRequest, run: str) -> Status[Any]:
     "POST",
     "/runs/{run}/undo",
     scope="review",
-    response=UndoneOut,
+    response=records.Undone,
     problems=(400, 404, 409, 413, 415),
 )
 def undo_last_action(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[str, Any]:

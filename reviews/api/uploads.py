@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
-from ninja import Router, Schema, Status
+from ninja import Router, Status
 
+from cognireview.types import files
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.problems import PREFIX, Problem
 from reviews.http import tus
@@ -21,14 +22,6 @@ router = Router(tags=["imports"])
 _UPLOAD = "/uploads/{uuid:upload_id}"
 _PROTOCOL = (400, 412)
 _WRONG_OFFSET = "The upload has another offset. Request it with HEAD and continue there."
-
-
-class UploadOut(Schema):
-    """An upload: the bytes received so far, and its import once it is complete."""
-
-    offset: int
-    size: int
-    import_id: int | None
 
 
 def _header(name: str, description: str, **schema: Any) -> dict[str, Any]:
@@ -95,7 +88,7 @@ def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -
     return Status(200, None)
 
 
-@operation(router, "GET", _UPLOAD, scope="import", response=UploadOut, problems=(404,))
+@operation(router, "GET", _UPLOAD, scope="import", response=files.UploadProgress, problems=(404,))
 def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
     """Return the progress of an upload, and the number of its import once it is complete."""
     upload = _find(request, upload_id)

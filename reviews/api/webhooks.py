@@ -1,12 +1,12 @@
 """Webhooks: add, list, test and remove them."""
 
-import datetime as dt
-from typing import Any, Literal
+from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Status
 
+from cognireview.types import site
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -23,59 +23,6 @@ _WEBHOOK = "/webhooks/{int:webhook_id}"
 _SECRETS = f"{_WEBHOOK}/secrets"
 
 
-class WebhookOut(Schema):
-    """A webhook without its secret."""
-
-    id: int
-    url: str
-    run: str | None = Field(description="Null for every run.")
-    events: list[str]
-    created_by: str
-    created_at: dt.datetime
-
-
-class NewWebhookOut(WebhookOut):
-    """A new webhook."""
-
-    secret: str = Field(description="Signs the messages. It is shown once.")
-
-
-class SecretOut(Schema):
-    """A secret of a webhook, without its text."""
-
-    id: int
-    created_by: str
-    created_at: dt.datetime
-
-
-class NewSecretOut(SecretOut):
-    """A new secret. No other response shows it."""
-
-    secret: str = Field(description="Signs the messages, too. It is shown once.")
-
-
-class AttemptOut(Schema):
-    """An attempt to deliver a message."""
-
-    number: int
-    at: dt.datetime
-    status: int | None = Field(description="Of the response; null without one.")
-    reason: str
-
-
-class DeliveryOut(Schema):
-    """A message to a webhook."""
-
-    id: int
-    message_id: str
-    event: str
-    run: str | None
-    state: Literal["waiting", "delivered", "given up"]
-    created_at: dt.datetime
-    next_attempt_at: dt.datetime | None
-    attempts: list[AttemptOut] = Field(description="The oldest first.")
-
-
 class WebhookIn(Body):
     """The URL and the events of a webhook."""
 
@@ -89,7 +36,7 @@ class WebhookIn(Body):
     )
 
 
-@operation(router, "GET", "/webhooks", scope="manage", response=list[WebhookOut])
+@operation(router, "GET", "/webhooks", scope="manage", response=list[site.Webhook])
 def list_webhooks(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -100,7 +47,7 @@ def list_webhooks(
 
 
 @operation(
-    router, "POST", "/webhooks", scope="manage", response=NewWebhookOut, problems=(*JSON_PROBLEMS, 404)
+    router, "POST", "/webhooks", scope="manage", response=site.NewWebhook, problems=(*JSON_PROBLEMS, 404)
 )
 def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
     """Add a webhook. The response contains its secret."""
@@ -118,7 +65,7 @@ def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
 
 
 @operation(
-    router, "GET", f"{_WEBHOOK}/deliveries", scope="manage", response=list[DeliveryOut], problems=(404,)
+    router, "GET", f"{_WEBHOOK}/deliveries", scope="manage", response=list[site.Delivery], problems=(404,)
 )
 def list_webhook_deliveries(
     request: ApiRequest, webhook_id: int, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
@@ -128,7 +75,7 @@ def list_webhook_deliveries(
     return [_delivery(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, "POST", f"{_WEBHOOK}/test", scope="manage", response=DeliveryOut, problems=(404,))
+@operation(router, "POST", f"{_WEBHOOK}/test", scope="manage", response=site.Delivery, problems=(404,))
 def send_test_message(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     """Send a test message to a webhook."""
     return _delivery(deliveries.send_test(webhook=_find(request, webhook_id), actor=request.user))
@@ -139,7 +86,7 @@ def send_test_message(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     "POST",
     f"{_WEBHOOK}/deliveries/{{int:delivery_id}}/resend",
     scope="manage",
-    response=DeliveryOut,
+    response=site.Delivery,
     problems=(404, 409),
 )
 def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: int) -> dict[str, Any]:
@@ -152,13 +99,13 @@ def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: in
     return _delivery(found)
 
 
-@operation(router, "GET", _SECRETS, scope="manage", response=list[SecretOut], problems=(404,))
+@operation(router, "GET", _SECRETS, scope="manage", response=list[site.WebhookSecret], problems=(404,))
 def list_webhook_secrets(request: ApiRequest, webhook_id: int) -> list[dict[str, Any]]:
     """List the secrets of a webhook, the newest first. Each message is signed with all of them."""
     return [_secret(row) for row in signing_secrets.secrets_of(_find(request, webhook_id))]
 
 
-@operation(router, "POST", _SECRETS, scope="manage", response=NewSecretOut, problems=(404, 409))
+@operation(router, "POST", _SECRETS, scope="manage", response=site.NewWebhookSecret, problems=(404, 409))
 def add_webhook_secret(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     """Add a secret to a webhook. Remove the old one when the receiver knows the new one."""
     made = signing_secrets.add(webhook=_find(request, webhook_id), actor=request.user)

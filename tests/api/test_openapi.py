@@ -18,17 +18,17 @@ COMPONENTS = SCHEMA["components"]["schemas"]
 
 # Places that take or return any JSON, because they repeat members of imported files or differ by action.
 FREE = {
-    "ContextOut.context[]": "passages keep all their members",
-    "ContextOut.conversation[]": "messages keep all their members",
-    "ContextOut.reference": "as in the file: a text, an object or an array",
-    "ContextOut.final_answer": "as in the file",
-    "ContextOut.metadata": "as in the file",
-    "NamedResponseOut.response": "as in the file: a text, an object or an array",
-    "RecordOut.fields": "the record as in the file",
-    "CriterionOut.score": "as the judge wrote it",
-    "FileDecisionOut.corrected_scores": "as in the file",
-    "SideOut.corrected_scores": "perhaps as in the file",
-    "EventOut.detail": "differs by action",
+    "Context.context[]": "passages keep all their members",
+    "Context.conversation[]": "messages keep all their members",
+    "Context.reference": "as in the file: a text, an object or an array",
+    "Context.final_answer": "as in the file",
+    "Context.metadata": "as in the file",
+    "NamedResponse.response": "as in the file: a text, an object or an array",
+    "Record.fields": "the record as in the file",
+    "Criterion.score": "as the judge wrote it",
+    "FileDecision.corrected_scores": "as in the file",
+    "ConflictingDecision.corrected_scores": "perhaps as in the file",
+    "AuditEvent.detail": "differs by action",
 }
 _NOTES = {"title", "description", "default", "examples"}
 

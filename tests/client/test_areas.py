@@ -23,10 +23,10 @@ from cognireview.client import (
     Retries,
 )
 from cognireview.client.received_file import Download
-from cognireview.client.types.leading import BulkChange, Share
-from cognireview.client.types.people import Invitee
-from cognireview.client.types.records import DraftEntry
-from cognireview.client.types.runs import QueueSettings
+from cognireview.types.leading import BulkChange, Share
+from cognireview.types.people import Invitee
+from cognireview.types.records import DraftEntry
+from cognireview.types.runs import QueueSettings
 from reviews.accounts import api_tokens
 from reviews.models import Export, Import, Run, StratumCount, User
 from tests.support.factories import ExportFactory, RunFactory

@@ -10,8 +10,8 @@ import pytest
 
 from cognireview.client import AsyncClient, AsyncImport, Client, Import, Retries
 from cognireview.client.areas.run import Run as RunOf
-from cognireview.client.types.records import Record, RecordRow
-from cognireview.client.types.runs import RunDetails
+from cognireview.types.records import Record, RecordRow
+from cognireview.types.runs import RunDetails
 
 URL, TOKEN = "http://review.test", "cr_x"
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from cognireview.client import Client, Retries, Run
-from cognireview.client.types.people import Invitee, Role
-from cognireview.client.types.records import Record, Saved
 from cognireview.client.uploads import RESUMABLE_BYTES
+from cognireview.types.people import Invitee, Role
+from cognireview.types.records import Record, Saved
 from reviews.accounts.api_tokens import SCOPES
 from tests.support.cut_connection import cutting_proxy
 from tests.support.receiver import Receiver

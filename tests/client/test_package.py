@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from cognireview.client import CogniReviewError, to_pandas, to_polars
-from cognireview.client.types.runs import Members
 from cognireview.environment import BASE_DIR
+from cognireview.types.runs import Members
 
 # The client with httpx2 and what that needs, and without everything else.
 _IMPORTED = """

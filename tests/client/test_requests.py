@@ -22,7 +22,7 @@ from cognireview.client.requests import (
     seconds_to_wait,
 )
 from cognireview.client.settings import read_settings
-from cognireview.client.types.files import ContextException, Reread
+from cognireview.types.files import ContextException, Reread
 from reviews.api.problem_types import TYPES
 
 NOW = dt.datetime(2026, 1, 31, 12, tzinfo=dt.UTC)

@@ -26,7 +26,7 @@ from cognireview.client.areas import run_files
 from cognireview.client.areas.jobs import Export
 from cognireview.client.backends import Asynchronous, Blocking
 from cognireview.client.decoding import decode
-from cognireview.client.types.files import ExportDetails
+from cognireview.types.files import ExportDetails
 
 URL, TOKEN = "http://review.test", "cr_x"
 RUN = {

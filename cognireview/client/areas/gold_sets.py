@@ -7,7 +7,7 @@ from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.received_file import Download
 from cognireview.client.requests import Source, opened
-from cognireview.client.types.judge import GoldSet
+from cognireview.types.judge import GoldSet
 
 
 class GoldSets(Area[B]):

@@ -12,7 +12,7 @@ from cognireview.client.errors import ExportFailed, ImportFailed, TimedOut
 from cognireview.client.received_file import Download
 from cognireview.client.requests import Progress
 from cognireview.client.transport import Transport
-from cognireview.client.types.files import ExportDetails, ImportDetails, RejectedLine
+from cognireview.types.files import ExportDetails, ImportDetails, RejectedLine
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10
 D = TypeVar("D", ImportDetails, ExportDetails)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.requests import decision_of
-from cognireview.client.types.leading import Escalation, InboxItem, InboxKind, InboxPage, SpotCheck
+from cognireview.types.leading import Escalation, InboxItem, InboxKind, InboxPage, SpotCheck
 
 
 class Escalations(Area[B]):

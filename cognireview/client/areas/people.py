@@ -5,8 +5,8 @@ from typing import Literal
 
 from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
-from cognireview.client.types.leading import Workload
-from cognireview.client.types.people import (
+from cognireview.types.leading import Workload
+from cognireview.types.people import (
     Invitation,
     Invitee,
     NewInvitation,

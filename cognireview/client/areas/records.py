@@ -8,7 +8,7 @@ from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.operations import Operation
 from cognireview.client.requests import Filter, decision_of, filters_of
-from cognireview.client.types.records import (
+from cognireview.types.records import (
     Action,
     Decision,
     Draft,

@@ -12,7 +12,7 @@ from cognireview.client.areas.run_settings import Settings
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.requests import filters_of
 from cognireview.client.transport import Transport
-from cognireview.client.types.leading import (
+from cognireview.types.leading import (
     AppliedBulkChange,
     BulkChange,
     BulkPreview,

@@ -17,8 +17,8 @@ from cognireview.client.requests import (
     file_name_of,
     opened,
 )
-from cognireview.client.types import files
 from cognireview.client.uploads import RESUMABLE_BYTES, send_resumable
+from cognireview.types import files
 
 Only = Literal["all", "reviewed"]
 

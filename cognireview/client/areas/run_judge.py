@@ -8,7 +8,7 @@ from cognireview.client import operations
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.score_rows import ScoreRow, has_parsed_scores, rows_of_line, rows_of_record
-from cognireview.client.types.judge import (
+from cognireview.types.judge import (
     Comparison,
     Drift,
     FrozenGoldSet,

@@ -9,7 +9,7 @@ from cognireview.client import operations
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.requests import Filter, definition, filters_of
-from cognireview.client.types.runs import (
+from cognireview.types.runs import (
     Guideline,
     QueueSettings,
     ReviewPlan,

@@ -8,8 +8,8 @@ from typing import Any
 from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.received_file import Download
-from cognireview.client.types.audit import AuditEvent, Chain
-from cognireview.client.types.site import (
+from cognireview.types.audit import AuditEvent, Chain
+from cognireview.types.site import (
     Delivery,
     Job,
     Kind,

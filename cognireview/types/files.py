@@ -7,21 +7,27 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class ImportDetails:
-    """An import: the progress of its job, and its lines by outcome."""
+    """An import: the progress of its job, and the outcomes of its lines."""
 
     id: int
     run: str
+    """A new run exists once the import is done."""
     file_name: str
     state: Literal["queued", "running", "done", "failed", "cancelled"]
     strict: bool
     error: str
     size: int
+    """The size of the uploaded file in bytes."""
     sha256: str
     created_at: dt.datetime
     finished_at: dt.datetime | None
     counts: dict[str, int]
+    """Lines by outcome, so far."""
     of_other_judge: int
+    """Rejected lines with another judge's evaluation of a record of the run. Import such a file into another
+    run."""
     bytes_done: int | None
+    """Bytes read of the uncompressed file; null without a job."""
     bytes_to_do: int | None
     seconds_left: int | None
 
@@ -37,7 +43,7 @@ class ImportDetails:
 
 @dataclass(frozen=True)
 class UploadProgress:
-    """A resumable upload. A complete one has an import."""
+    """An upload: the bytes received so far, and its import once it is complete."""
 
     offset: int
     size: int
@@ -60,8 +66,11 @@ class Reread:
 
     records: int
     new_records: int
+    """Records whose lines were rejected before."""
     new_ids: int
+    """Records with another evaluation_id than before."""
     claims: int
+    """Claims that continue."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +80,7 @@ class Mapping:
     run: str
     mapping: dict[str, Any]
     reread: Reread | None
+    """The records read again; null if the run had none."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,9 @@ class ContextException:
     """A rejected entry of a file of task context."""
 
     place: int
+    """The line number, or the position in the array, from 1."""
     field: str
+    """Empty for the entry as a whole."""
     reason: str
 
 
@@ -87,10 +99,12 @@ class ContextImport:
     """An imported file of task context."""
 
     run: str | None
+    """Null for context that all runs share."""
     tasks: int
     answers: int
     rejected: int
     exceptions: list[ContextException]
+    """The first thousand rejected entries."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +124,11 @@ class ExportDetails:
     created_at: dt.datetime
     finished_at: dt.datetime | None
     is_being_cancelled: bool
-    #: Bytes read of the stored files.
     bytes_read: int | None
+    """Bytes read of the stored files."""
     bytes_to_read: int | None
-    #: The size of the finished file in bytes.
     size: int
+    """The size of the finished file in bytes."""
     sha256: str
     lines: int
     lines_changed: int
@@ -148,14 +162,14 @@ class FileConflict:
 
     id: int
     evaluation_id: str
-    #: The record's version, for the request that resolves the conflict.
     version: int
+    """The record's version, for the request that resolves the conflict."""
     file_name: str
     line: int
-    #: The decision made here.
     ours: ConflictingDecision
-    #: The decision in the file.
+    """The decision made here."""
     theirs: ConflictingDecision
+    """The decision in the file."""
 
 
 @dataclass(frozen=True)
@@ -164,8 +178,8 @@ class FileConflictPage:
 
     conflicts: list[FileConflict]
     total: int
-    #: The cursor of the next page, for `after`; None on the last page.
     next: str | None
+    """The cursor of the next page, for `after`; null on the last page."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
-from cognireview.client.types.estimates import Estimate, Part
+from cognireview.types.estimates import Estimate, Part
 
 
 @dataclass(frozen=True)
@@ -16,12 +16,16 @@ class RunDetails:
     total: int
     waiting: int
     claimed: int
+    """Records that a reviewer has claimed now."""
     escalated: int
     done: int
     not_required: int
     sampled: int
+    """Records of random samples, which are in the queue or done."""
     archived_at: dt.datetime | None
+    """Null unless the run is archived."""
     is_restricted: bool
+    """Whether only members and admins can see the run."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,12 @@ class Rubric:
 
     run: str
     is_declared: bool
+    """False for a rubric that was inferred from the files."""
     rubric: dict[str, Any]
     toml: str
+    """The same as a rubric file."""
     fingerprint: str
+    """Send it as `seen` to replace no other rubric."""
 
 
 @dataclass(frozen=True)
@@ -41,43 +48,46 @@ class Guideline:
 
     run: str
     version: int | None
+    """Null if there was never a guideline."""
     text: str
+    """Markdown with LaTeX; empty without a guideline."""
 
 
 @dataclass(frozen=True)
 class Members:
-    """The people who may see a run, besides admins; None if everybody may."""
+    """The people who may see a run, besides admins; null if everybody may."""
 
     run: str
     members: list[str] | None
+    """Usernames; null if the run is open to everybody. Admins always have access."""
 
 
 @dataclass(frozen=True)
 class QueueSettings:
     """How records of a run are claimed."""
 
-    #: How long a claim lasts; None for the setting of the site.
     claim_minutes: int | None
-    #: For records without a due date of their own.
+    """How long a claim lasts; null for the setting of the site."""
     due_on: dt.date | None
+    """For records without a due date of their own."""
 
 
 @dataclass(frozen=True)
 class SamplingSettings:
     """Sampling and blind review. Shares are from 0 to 1."""
 
-    #: The blind accuracy that the judge should reach.
     accuracy_target: float | None
-    #: Records whose judge scores are hidden until a reviewer's are in.
+    """The blind accuracy that the judge should reach."""
     blind_share: float
-    #: Unflagged records drawn into the queue.
+    """Records whose judge scores are hidden until a reviewer's are in."""
     sample_share: float
-    #: Records that several people review independently.
+    """Unflagged records drawn into the queue."""
     overlap_share: float
-    #: Reviewers for each of these records.
+    """Records that several people review independently."""
     overlap: int
-    #: Decisions that are drawn for a spot check.
+    """Reviewers for each of these records."""
     spot_check_share: float
+    """Decisions that are drawn for a spot check."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +97,8 @@ class RunSettings:
     run: str
     queue: QueueSettings
     sampling: SamplingSettings
-    #: Of the sampling settings.
     fingerprint: str
+    """Of the sampling settings."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +109,8 @@ class View:
     name: str
     owner: str
     is_shared: bool
-    #: The query string of the list.
     query: str
+    """The query string of the list."""
 
 
 @dataclass(frozen=True)
@@ -108,19 +118,19 @@ class PlannedPart:
     """The whole run, its flagged or its unflagged records."""
 
     name: Part
-    #: Records with a verdict by the judge.
     records: int
-    #: Blind ratings of them.
+    """Records with a verdict by the judge."""
     ratings: int
+    """Blind ratings of them."""
     accuracy: Estimate
-    #: Half the width of the interval now.
     half_width: float | None
-    #: Blind reviews that the plan adds here.
+    """Half the width of the interval now."""
     more: int
-    #: Blind reviews that this part alone needs.
+    """Blind reviews that the plan adds here."""
     more_alone: int
-    #: The same once all records are reviewed blind.
+    """Blind reviews that this part alone needs."""
     best_half_width: float | None
+    """The same once all records are reviewed blind."""
     is_reachable: bool
 
 
@@ -131,10 +141,10 @@ class Cell:
     is_flagged: bool
     verdict: str
     judge: str
-    #: The prompt.
     template: str
-    #: Empty for records without a model.
+    """The prompt."""
     model: str
+    """Empty for records without a model."""
 
 
 @dataclass(frozen=True)
@@ -151,11 +161,12 @@ class PlannedCell:
 class ServedPlan:
     """The plan that the queue serves."""
 
-    #: Half the width of the 95% interval to reach: 0.05 for ±5 percentage points.
     target: float
+    """Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."""
     aim: str
-    #: Whether all its records are reviewed, so that you can plan again.
+    """run: the accuracy over the whole run. parts: on flagged and on unflagged records, each by itself."""
     is_finished: bool
+    """Whether all its records are reviewed, so that you can plan again."""
 
 
 @dataclass(frozen=True)
@@ -163,20 +174,21 @@ class ReviewPlan:
     """The blind reviews that a target needs."""
 
     run: str
-    #: Half the width of the 95% interval to reach: 0.05 for ±5 percentage points.
     target: float
+    """Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."""
     aim: str
-    #: Blind reviews to add.
+    """run: the accuracy over the whole run. parts: on flagged and on unflagged records, each by itself."""
     more: int
-    #: Reviews that are needed for one independent review.
+    """Blind reviews to add."""
     design_effect: float
-    #: Whether there are too few reviews to compute it.
+    """Reviews that are needed for one independent review."""
     is_design_effect_assumed: bool
-    #: The whole run, then flagged and unflagged records.
+    """Whether there are too few reviews to compute it."""
     parts: list[PlannedPart]
+    """The whole run, then flagged and unflagged records."""
     cells: list[PlannedCell]
     sentences: list[str]
-    #: The plan that the queue serves.
     served: ServedPlan | None
-    #: Why there is no plan, or empty.
+    """The plan that the queue serves."""
     why: str
+    """Why there is no plan, or empty."""

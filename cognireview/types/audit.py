@@ -12,15 +12,19 @@ class AuditEvent:
     id: int
     at: dt.datetime
     actor: int | None
+    """The id of a person."""
     actor_name: str
     address: str | None
+    """The IP address of the client."""
     action: str
     run: int | None
     run_name: str
     import_: int | None
     evaluation: int | None
     record: str
+    """The evaluation_id, or empty."""
     detail: dict[str, Any]
+    """The values before and after, by action."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,9 @@ class AuditPage:
     """A page of audit events, newest first."""
 
     events: list[AuditEvent]
+    """With the keys of `event` in docs/audit.md."""
     next: str | None
+    """The cursor of the next page; null on the last page."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +46,8 @@ class ChainCheck:
     events: int
     head: str
     differences: int
-    #: The first differences, for admins.
     problems: list[str]
+    """The first differences, for admins."""
     error: str
 
 
@@ -51,6 +57,6 @@ class Chain:
 
     events: int
     sealed_at: dt.datetime | None
-    #: The last finished check.
     last: ChainCheck | None
+    """The last finished check."""
     running: ChainCheck | None

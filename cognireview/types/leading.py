@@ -4,7 +4,7 @@ import datetime as dt
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cognireview.client.types.records import Decision
+from cognireview.types.records import Decision
 
 InboxKind = Literal[
     "question",
@@ -27,6 +27,7 @@ class Voice:
 
     reviewer: str
     value: str
+    """The score or the verdict as text; "excluded" for an excluded criterion."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class DifferingScores:
     """A criterion on which reviewers differ."""
 
     criterion: str
+    """Its title."""
     scores: list[Voice]
 
 
@@ -42,6 +44,7 @@ class Disagreement:
     """The independent reviews that differ."""
 
     verdicts: list[Voice]
+    """The oldest review first."""
     criteria: list[DifferingScores]
 
 
@@ -63,6 +66,7 @@ class Escalation:
     resolved_at: dt.datetime | None
     answer_read_at: dt.datetime | None
     disagreement: Disagreement | None
+    """What differs, for leads, while a disagreement is open."""
 
 
 @dataclass(frozen=True)
@@ -72,26 +76,27 @@ class EscalationPage:
     escalations: list[Escalation]
     total: int
     next: str | None
+    """The cursor of the next page, for `after`; null on the last page."""
 
 
 @dataclass(frozen=True)
 class InboxItem:
     """Something that waits for you."""
 
-    #: Identifies the item in the inbox.
     place: str
+    """Identifies the item in the inbox."""
     kind: InboxKind
-    #: Of the escalation, spot check, known answer, import, export, run, webhook or person.
     id: int
+    """Of the escalation, spot check, known answer, import, export, run, webhook or person."""
     run: str | None
     evaluation_id: str | None
-    #: The question, what differs, or the error; empty without one.
     point: str
-    #: The number of conflicts, e-mails or messages; 0 for other items.
+    """The question, what differs, the error, or the target of a plan; empty without one."""
     count: int
+    """The number of conflicts, e-mails or messages; 0 for other items."""
     since: dt.datetime | None
-    #: Whether the failed job can be retried as it is.
     can_retry: bool
+    """Whether the failed job can be retried as it is."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +105,8 @@ class InboxPage:
 
     counts: dict[str, int]
     items: list[InboxItem]
-    #: The cursor of the next page of the kind; None on the last page.
     next: str | None
+    """The cursor of the next page of the kind; null on the last page."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +139,8 @@ class ReviewerAnswers:
 
     reviewer: str
     answers: int
-    #: Answers to compare by verdict: both have one.
     verdicts: int
+    """Answers to compare by verdict: both have one."""
     same_verdict: int
     criteria: list[SameScores]
 
@@ -195,8 +200,8 @@ class AppliedBulkChange:
     kind: str
     by: str
     at: dt.datetime
-    #: The number of records changed.
     evaluations: int
+    """The number of records changed."""
     assigned_to: str | None
     priority: int | None
     due_on: dt.date | None
@@ -207,12 +212,12 @@ class AppliedBulkChange:
 class BulkPreview:
     """The effect that a bulk change would have."""
 
-    #: Records that would change; None for more than one change takes.
     evaluations: int | None
-    #: Records that others have claimed, which stay.
+    """Records that would change; null for more than one change takes."""
     claimed: int
-    #: split: records by person.
+    """Records that others have claimed, which stay."""
     given: dict[str, int]
+    """split: records by person."""
 
 
 @dataclass(frozen=True)
@@ -220,8 +225,8 @@ class UndoneBulkChange:
     """The effect of undoing a bulk change."""
 
     restored: int
-    #: Records that have changed since, and stay.
     stayed: int
+    """Records that have changed since, and stay."""
 
 
 @dataclass(frozen=True)
@@ -238,14 +243,14 @@ class RunWork:
 class Workload:
     """The work of a person."""
 
-    #: The username.
     person: str
-    #: Assigned records that wait in the queue.
+    """The username."""
     records: int
+    """Assigned records that wait in the queue."""
     overdue: int
     first_due: dt.date | None
-    #: Decisions of the last 7 days.
     done: int
-    #: Decisions per day with a decision.
+    """Decisions of the last 7 days."""
     pace: float | None
+    """Decisions per day with a decision."""
     runs: list[RunWork]

@@ -15,12 +15,12 @@ class Person:
     username: str
     name: str
     email: str
-    #: Empty for an account without a role.
     role: str
+    """Empty for an account without a role."""
     is_active: bool
     has_second_factor: bool
-    #: Whether a login provider manages the account.
     is_from_provider: bool
+    """Whether a login provider manages the account."""
     last_active_at: dt.datetime | None
 
 
@@ -29,8 +29,8 @@ class PeoplePage:
     """A page of accounts, by username."""
 
     people: list[Person]
-    #: The cursor of the next page, for `after`; None on the last page.
     next: str | None
+    """The cursor of the next page, for `after`; null on the last page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +51,8 @@ class Invitation:
     role: str
     name: str
     email: str
-    #: The person whose password the link sets.
     person: str | None
+    """The person whose password the link sets."""
     created_by: str
     expires_at: dt.datetime
 
@@ -66,7 +66,7 @@ class NewInvitation(Invitation):
 
 @dataclass(frozen=True)
 class Token:
-    """A token without its text."""
+    """A token without its text, which is shown once."""
 
     id: int
     person: str
@@ -82,5 +82,5 @@ class Token:
 class NewToken(Token):
     """A new token."""
 
-    #: Send it as `Authorization: Bearer ...`. It is shown once.
     text: str
+    """Send it as `Authorization: Bearer ...`. It is shown once."""

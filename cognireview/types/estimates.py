@@ -14,12 +14,19 @@ class Estimate:
     """A figure with its 95% interval."""
 
     value: float | None
+    """Null if the figure is undefined."""
     low: float | None
+    """Null without a lower limit."""
     high: float | None
+    """Null without an upper limit."""
     n: int
+    """The number of units that the figure is based on."""
     why: str
+    """Why the value or a limit is undefined, or empty."""
     design_effect: float | None
+    """The variance as a multiple of that of n independent ratings."""
     clusters: int | None
+    """Tasks with ratings; null if the interval does not use them."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +36,15 @@ class Scope:
     run: str
     judge: str | None
     template: str | None
+    """The prompt."""
     model: str | None
+    """Empty for records without a model."""
     reviewer: str | None
     task: str | None
     since: str | None
+    """The first day in UTC."""
     until: str | None
+    """The last day in UTC."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +53,7 @@ class ScoreTable:
 
     scores: list[str]
     judge_by_human: list[list[int]]
+    """A row for each score of the judge, and a column for each of the human, as in `scores`."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +61,18 @@ class Metrics:
     """The metrics of a criterion, or of the verdict, on some of the records."""
 
     criterion: str | None
+    """Null for the verdict."""
     n: int
+    """Ratings in the table."""
     judge_only: int
+    """Ratings of people who gave no score."""
     human_only: int
+    """Ratings of records without a score of the judge."""
     out_of_scale: int
+    """Ratings with a score that has no place in the table."""
     table: ScoreTable
     shares: list[list[float]] | None
+    """The share of records that each number of the table stands for; null if unknown."""
     accuracy: Estimate
     defects_caught: Estimate
     kappa: Estimate
@@ -70,5 +88,6 @@ class Change:
     """Something that differs between two runs."""
 
     kind: str
+    """Judge, prompt or rubric."""
     first: str
     second: str

@@ -4,8 +4,8 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Literal
 
-from cognireview.client.types.estimates import Change, Estimate, Metrics, Outcome, Scope
-from cognireview.client.types.report_parts import (
+from cognireview.types.estimates import Change, Estimate, Metrics, Outcome, Scope
+from cognireview.types.report_parts import (
     AltTest,
     Data,
     ErrorAnalysis,
@@ -26,9 +26,12 @@ class Requirement:
 
     require: str
     outcome: Outcome
+    """met or shown worse if the confidence sequence is entirely on one side of the limit; not shown yet if it
+    includes the limit, has fewer than 10 ratings, or is undefined (records are being counted)"""
     sentence: str
     limit: float
     estimate: Estimate
+    """With its confidence sequence."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +40,23 @@ class Target:
 
     target: float
     outcome: Outcome
+    """As of a requirement."""
     accuracy: Estimate
+    """With its confidence sequence."""
 
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """The accuracy of a judge."""
+    """The accuracy of a judge. docs/judge.md defines each figure."""
 
     version: int
+    """Increases when a member of this schema is removed or redefined."""
     scope: Scope
     at: dt.datetime
     progress: dict[str, int]
     data: Data
     target: Target | None
+    """The run's target of the blind accuracy, with its outcome. Null without a target or with filters."""
     judge_vs_human: JudgeVsHuman
     funnel: Funnel
     reviewers: list[ReviewerAgreement]
@@ -79,7 +86,9 @@ class CriterionComparison:
     first_accuracy: Estimate
     second_accuracy: Estimate
     difference: Estimate
+    """The second accuracy minus the first."""
     p: float
+    """Two-sided, adjusted for all criteria."""
 
 
 @dataclass(frozen=True)
@@ -87,33 +96,47 @@ class ComparedPart:
     """The comparison for the records of one judge, or of one prompt."""
 
     kind: str
+    """Judge or prompt."""
     name: str
     n: int
+    """Pairs of verdicts."""
     outcome: Literal["better", "worse", "not shown"]
     first_accuracy: Estimate
     second_accuracy: Estimate
     difference: Estimate
+    """The second accuracy minus the first."""
     responses: int
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The accuracy of two judges on the same responses."""
+    """The accuracy of two judges on the same responses. docs/judge.md defines each figure."""
 
     first: str
+    """The earlier run."""
     second: str
+    """The run whose judge is compared with it."""
     outcome: Literal["better", "worse", "not shown"]
+    """Of the second judge."""
     changes: list[Change]
+    """What differs (judge, prompt or rubric), with its first and second value."""
     first_accuracy: Estimate
     second_accuracy: Estimate
     difference: Estimate
+    """The second accuracy minus the first."""
     p: float
+    """Two-sided; 1 without ratings to compare."""
     counts: dict[str, int]
+    """Pairs of verdicts, by those that are right: both, first, second or neither."""
     hidden: int
+    """Pairs that count, but that pages do not list."""
     responses: int
+    """The responses that the figures describe."""
     different: int
+    """Those among them with different verdicts."""
     criteria: list[CriterionComparison]
     parts: list[ComparedPart]
+    """Each judge, and each prompt, if both runs have several of them."""
     notes: list[str]
 
 
@@ -135,7 +158,9 @@ class ScoreShift:
     first_mean: float
     second_mean: float
     p: float
+    """Two-sided."""
     shift: Estimate
+    """The second mean minus the first."""
 
 
 @dataclass(frozen=True)
@@ -147,23 +172,34 @@ class ModelDifference:
     first_rate: Estimate
     second_rate: Estimate
     raw: Estimate
+    """The difference of their pass rates."""
     adjusted: Estimate
+    """The same without the judge's shift."""
     p: float
+    """Of the adjusted difference, two-sided."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The shift of a judge between two runs."""
+    """The shift of a judge between two runs. docs/judge.md defines each figure."""
 
     first: str
+    """The earlier run."""
     second: str
+    """The run whose judge is compared with it."""
     outcome: Literal["milder", "stricter", "not shown"]
+    """Of the second judge."""
     changes: list[Change]
+    """What differs (judge, prompt or rubric), with its first and second value."""
     first_rate: Estimate
+    """The pass rate on the same responses in the earlier run."""
     second_rate: Estimate
     shift: Estimate
+    """The second pass rate minus the first."""
     p: float
+    """Two-sided; 1 without responses to compare."""
     changed: Estimate
+    """The share of verdicts that changed."""
     counts: list[PairCount]
     criteria: list[ScoreShift]
     models: list[ModelDifference]
@@ -176,10 +212,14 @@ class HistoryPoint:
 
     run: str
     at: str
+    """When the run was created."""
     judges: list[str]
     templates: list[str]
+    """The prompts."""
     related_by: list[Literal["judge", "prompt", "criteria"]]
+    """What it has in common with the run of the request; empty for that run."""
     changes: list[Change]
+    """What differs from the run before (judge, prompt or rubric), with both values."""
     accuracy: Estimate
 
 
@@ -189,7 +229,9 @@ class History:
 
     run: str
     points: list[HistoryPoint]
+    """The oldest run first."""
     omitted: int
+    """The number of older runs that are left out."""
 
 
 @dataclass(frozen=True)
@@ -198,8 +240,11 @@ class GoldSet:
 
     name: str
     run: str
+    """The name of its run when it was frozen."""
     filters: dict[str, str]
+    """The filters that chose its decisions."""
     frozen_by: str
+    """A username; empty for a command on the server."""
     frozen_at: str
     is_imported: bool
 
@@ -209,8 +254,12 @@ class FrozenGoldSet(GoldSet):
     """A new gold set, with the ratings that it has and those left out."""
 
     blind: int
+    """Blind ratings in it."""
     adjudicated: int
+    """Adjudicated decisions in it."""
     left_out: dict[str, int]
+    """Ratings left out: waiting (in the queue), unsampled (neither flagged nor sampled) and unanswered
+    (without a model response)."""
 
 
 @dataclass(frozen=True)
@@ -222,14 +271,19 @@ class GoldMetrics(Metrics):
 
 @dataclass(frozen=True)
 class GoldMeasurement:
-    """A judge against a gold set."""
+    """A judge against a gold set. docs/judge.md defines each figure."""
 
     gold_set: GoldSet
     scope: Scope
     responses: int
+    """Responses of the gold set."""
     matched: int
+    """Those of them that records of the run have."""
     records: int
+    """Records of the run."""
     matched_records: int
+    """Those of them with a response of the gold set."""
     figures: list[GoldMetrics]
     notes: list[str]
     unknown: str
+    """Why there are no figures, or empty."""

@@ -52,23 +52,24 @@ class System:
     version: str
     database: str
     database_size: int
-    #: The largest parts of the database.
     parts: dict[str, int]
+    """The largest parts of the database."""
     disk_free: int
     disk_total: int
     workers: list[Worker]
-    #: The number of jobs by status.
     jobs: dict[str, int]
+    """The number of jobs by status."""
     checks: list[Check]
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """A webhook without its secret. `run` is None for every run."""
+    """A webhook without its secret."""
 
     id: int
     url: str
     run: str | None
+    """Null for every run."""
     events: list[str]
     created_by: str
     created_at: dt.datetime
@@ -76,9 +77,10 @@ class Webhook:
 
 @dataclass(frozen=True)
 class NewWebhook(Webhook):
-    """A new webhook. `secret` signs its messages, and is returned once."""
+    """A new webhook."""
 
     secret: str
+    """Signs the messages. It is shown once."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,10 @@ class WebhookSecret:
 
 @dataclass(frozen=True)
 class NewWebhookSecret(WebhookSecret):
-    """A new secret of a webhook. `secret` signs its messages, too, and is returned once."""
+    """A new secret. No other response shows it."""
 
     secret: str
+    """Signs the messages, too. It is shown once."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,8 @@ class Attempt:
 
     number: int
     at: dt.datetime
-    #: Of the response; None without one.
     status: int | None
+    """Of the response; null without one."""
     reason: str
 
 
@@ -119,5 +122,5 @@ class Delivery:
     state: Literal["waiting", "delivered", "given up"]
     created_at: dt.datetime
     next_attempt_at: dt.datetime | None
-    #: The oldest first.
     attempts: list[Attempt]
+    """The oldest first."""

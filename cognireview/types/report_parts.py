@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from cognireview.client.types.estimates import Basis, Estimate, Metrics, Part, Scope
+from cognireview.types.estimates import Basis, Estimate, Metrics, Part, Scope
 
 
 @dataclass(frozen=True)
@@ -11,6 +11,7 @@ class FacetCount:
     """The number of records with a value of a list filter."""
 
     name: str
+    """The filter."""
     value: str
     title: str
     records: int
@@ -31,12 +32,15 @@ class Data:
     records: int | None
     flagged: int | None
     no_verdict: int | None
+    """Records without a verdict in their file."""
     verdicts_read: int | None
+    """Those of them whose verdict is in the raw output."""
     is_counted: bool
     sentences: list[str]
     verifications: list[FacetCount]
     contradictions: list[FacetCount]
     families: list[FacetCount]
+    """Flag reasons, grouped."""
     blind_review: BlindReview
 
 
@@ -54,7 +58,9 @@ class JudgeGroup:
 
     judge: str
     template: str
+    """The prompt."""
     model: str
+    """Empty for records without a model."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class GroupAccuracy:
 
     group: JudgeGroup
     criterion: str | None
+    """Null for the verdict."""
     part: Part
     accuracy: Estimate
 
@@ -81,6 +88,7 @@ class AfterReveal:
     """Blind scores that reviewers changed after they saw those of the judge."""
 
     criterion: str | None
+    """Null for the verdict."""
     changed: Estimate
     towards_judge: int
     away_from_judge: int
@@ -92,10 +100,14 @@ class JudgeVsHuman:
 
     scope: Scope
     bases: dict[str, str]
+    """What each basis means."""
     parts: dict[str, str]
+    """What each part means."""
     ratings: list[RatingCount]
     records: dict[str, int]
+    """Records by part."""
     unsampled: int
+    """Blind ratings of unflagged records that were not sampled."""
     overall: list[PartMetrics]
     groups: list[GroupAccuracy]
     after_reveal: list[AfterReveal]
@@ -131,6 +143,7 @@ class ReviewerAgreement:
     """The agreement of blind ratings among reviewers."""
 
     criterion: str | None
+    """Null for the verdict."""
     alpha: Estimate
     ordinal_alpha: Estimate
     fleiss_kappa: Estimate
@@ -167,6 +180,7 @@ class AltTest:
 
     judge: str
     criterion: str | None
+    """Null for the verdict."""
     records: int
     advantage: Estimate
     reviewers: list[ComparedReviewer]
@@ -180,7 +194,9 @@ class PositionBias:
     criterion: str
     judge: str
     template: str
+    """The prompt."""
     outcome: Literal["first", "second", "not shown"]
+    """The favoured position."""
     first_share: Estimate
     balanced_share: Estimate
     changed: Estimate
@@ -270,6 +286,7 @@ class RankedModel:
     """A model with its pass rates and ranks."""
 
     model: str
+    """Empty for records without a model."""
     judge_rate: float | None
     records: int
     judged: int

@@ -1,0 +1,76 @@
+"""Derive the schemas of responses from the dataclasses of `cognireview.types`."""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache, reduce
+from itertools import pairwise
+from operator import or_
+from types import UnionType
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from ninja import Field, Schema
+from pydantic import create_model
+
+from cognireview.types import audit, files, records, runs
+from reviews.api.rubric_shapes import MappingMembersOut, RubricMembersOut, RubricScale
+from reviews.api.values import DecidedScores, RowScores, Score
+
+# Members with a narrower schema than their Python type.
+_NARROWED: dict[tuple[type, str], Any] = {
+    (audit.AuditEvent, "at"): Annotated[str, Field(json_schema_extra={"format": "date-time"})],
+    (files.Mapping, "mapping"): MappingMembersOut,
+    (records.Criterion, "scale"): RubricScale,
+    (records.Criterion, "scores"): list[Score],
+    (records.Decision, "corrected_scores"): DecidedScores | None,
+    (records.RecordRow, "human_scores"): RowScores | None,
+    (records.RecordRow, "judge_scores"): RowScores | None,
+    (runs.Rubric, "rubric"): RubricMembersOut,
+}
+
+
+def schema_of(kind: Any) -> Any:
+    """Return a type with a schema in place of each dataclass, and a dict of types by status likewise."""
+    if isinstance(kind, dict):
+        return {status: schema_of(one) for status, one in kind.items()}
+    if isinstance(kind, type) and is_dataclass(kind):
+        return _schema_of(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if not arguments or origin is Literal:
+        return kind
+    found = tuple(schema_of(one) for one in arguments)
+    return reduce(or_, found) if origin is UnionType else origin[found]
+
+
+@cache
+def _schema_of(kind: Any) -> type[Schema]:
+    """Return the schema of a dataclass. Its docstrings are the descriptions; every member is required."""
+    hints, described = get_type_hints(kind), dict(_descriptions(kind))
+    narrowed = {name: one for (base, name), one in _NARROWED.items() if issubclass(kind, base)}
+    members: dict[str, Any] = {
+        # `import_` is named like a word that Python reserves.
+        one.name.removesuffix("_"): (
+            narrowed.get(one.name) or schema_of(hints[one.name]),
+            Field(description=described.get(one.name)),
+        )
+        for one in fields(kind)
+    }
+    return create_model(kind.__name__, __base__=Schema, __doc__=kind.__doc__, **members)
+
+
+def _descriptions(kind: type) -> Iterator[tuple[str, str]]:
+    """Yield the names of members with the docstrings that follow them, those of base classes first."""
+    for one in filter(is_dataclass, reversed(kind.__mro__)):
+        for before, after in pairwise(_bodies(one.__module__).get(one.__name__, ())):
+            match before, after:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    yield name, " ".join(text.split())
+
+
+@cache
+def _bodies(module: str) -> dict[str, list[ast.stmt]]:
+    """Return the statements of each class of a module."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {one.name: one.body for one in tree.body if isinstance(one, ast.ClassDef)}
