@@ -81,14 +81,34 @@ class ReadingTools(Tools):
         return await self._call(operations.REPORT, query=query, run=run)
 
     @tool(operations.COMPARISON, "read")
-    async def compare_judges(self, run: Run, earlier: _Earlier) -> str:
+    async def compare_judges(
+        self,
+        run: Run,
+        earlier: _Earlier,
+        *,
+        judge: str | None = None,
+        template: str | None = None,
+        model: str | None = None,
+        task: str | None = None,
+    ) -> str:
         """Compare the accuracy of a run's judge with that of an earlier run on the same responses."""
-        return await self._call(operations.COMPARISON, query={"earlier": earlier}, run=run)
+        query = {"earlier": earlier, "judge": judge, "template": template, "model": model, "task": task}
+        return await self._call(operations.COMPARISON, query=query, run=run)
 
     @tool(operations.DRIFT, "read")
-    async def get_judge_drift(self, run: Run, earlier: _Earlier) -> str:
+    async def get_judge_drift(
+        self,
+        run: Run,
+        earlier: _Earlier,
+        *,
+        judge: str | None = None,
+        template: str | None = None,
+        model: str | None = None,
+        task: str | None = None,
+    ) -> str:
         """Return whether the judge became milder or stricter since an earlier run."""
-        return await self._call(operations.DRIFT, query={"earlier": earlier}, run=run)
+        query = {"earlier": earlier, "judge": judge, "template": template, "model": model, "task": task}
+        return await self._call(operations.DRIFT, query=query, run=run)
 
     @tool(operations.HISTORY, "read")
     async def get_accuracy_over_runs(

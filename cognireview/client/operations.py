@@ -16,6 +16,8 @@ _CHECK = "/spot-checks/{check_id}"
 _PERSON = "/people/{username}"
 _WEBHOOK = "/webhooks/{webhook_id}"
 _GOLD_SET = "/gold-sets/{name}"
+# The filters of figures about a judge.
+_OF_JUDGE = ("judge", "template", "model", "reviewer", "task", "since", "until")
 
 
 @dataclass(frozen=True)
@@ -150,11 +152,11 @@ REPORT = _json(
     "GET",
     f"{_RUN}/report",
     judge.JudgeReport,
-    *("require", "judge", "template", "model", "reviewer", "task", "since", "until"),
+    *("require", *_OF_JUDGE),
 )
-COMPARISON = _json("GET", f"{_RUN}/comparison", judge.Comparison, "earlier")
-DRIFT = _json("GET", f"{_RUN}/drift", judge.Drift, "earlier")
-HISTORY = _json("GET", f"{_RUN}/accuracy-over-runs", judge.History, "by")
+COMPARISON = _json("GET", f"{_RUN}/comparison", judge.Comparison, "earlier", *_OF_JUDGE)
+DRIFT = _json("GET", f"{_RUN}/drift", judge.Drift, "earlier", *_OF_JUDGE)
+HISTORY = _json("GET", f"{_RUN}/accuracy-over-runs", judge.History, "by", *_OF_JUDGE)
 GOLD_SETS = _json("GET", "/gold-sets", list[judge.GoldSet], "after", "limit")
 IMPORT_GOLD_SET = _json("POST", "/gold-sets", judge.GoldSet, "name")
 EXPORT_GOLD_SET = _empty("GET", _GOLD_SET)

@@ -4,10 +4,10 @@ import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
 from http import HTTPStatus
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, cast, get_args
 
 from django.http import HttpRequest
-from ninja import Router
+from ninja import Router, Schema
 from ninja.decorators import decorate_view
 from ninja.security import HttpBearer
 from ninja.signature.utils import get_path_param_names
@@ -131,8 +131,12 @@ def _answer_repeated(view: View, *, takes_file: bool) -> View:
 
 def _reject_unknown_parameters(view: View, in_query: set[str], in_path: set[str]) -> View:
     """Reject query parameters that are neither in `in_query` nor arguments of the view from elsewhere."""
-    arguments = set(inspect.signature(view).parameters) - {"request", "response"}
-    names = in_query | (arguments - in_path)
+    arguments = inspect.signature(view).parameters
+    names = set(in_query)
+    for name in arguments.keys() - {"request", "response"} - in_path:
+        # A schema of several parameters is an argument of its own.
+        kind = next(iter(get_args(arguments[name].annotation)), None)
+        names |= {*kind.model_fields} if inspect.isclass(kind) and issubclass(kind, Schema) else {name}
 
     @wraps(view)
     def checked(request: ApiRequest, *args: Any, **options: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 
 from django.db import transaction
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from ninja import Field, P, QueryEx, Router, Status
+from ninja import Field, P, Query, QueryEx, Router, Status
 from pydantic import model_validator
 
 from cognireview.types import judge, runs
@@ -17,6 +17,7 @@ from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.links import OptionalLimit, link_page
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
+from reviews.api.scopes import ScopeQuery
 from reviews.exports import formats, jobs
 from reviews.exports.documents import imported_format
 from reviews.exports.output import ExportOptions
@@ -24,13 +25,13 @@ from reviews.http.streaming import download
 from reviews.judge import judge_data, quality_gates, report
 from reviews.judge.comparison import drift, history, paired
 from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
-from reviews.judge.scope import read_scope
 from reviews.models import Run
 from reviews.queue import progress as queue_progress
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
 
 router = Router(tags=["runs"])
+_Earlier = QueryEx[str, P(description="The name of the run to compare with.")]
 
 
 class RunChange(Body):
@@ -135,36 +136,17 @@ def get_judge_report(
             description="A required value: `flagged kappa of Clarity >= 0.6`.",
         ),
     ],
-    judge: str = "",
-    template: str = "",
-    model: str = "",
-    reviewer: str = "",
-    task: str = "",
-    since: str = "",
-    until: str = "",
+    filters: Query[ScopeQuery],
 ) -> dict[str, Any]:
     """Return the report on the accuracy of a run's judge. Leads and admins only.
 
-    `judge`, `template` (the prompt), `model` (`-` for records without one), `reviewer` (a username), `task`,
-    `since` and `until` (days in UTC, such as `2026-01-31`) choose the ratings that it counts.
+    `judge`, `template`, `model`, `reviewer`, `task`, `since` and `until` choose the ratings that it counts.
 
     The same as `manage.py judge_report --json`. An estimate has value, low and high (the 95% interval), n,
     and why if the value is undefined.
     """
     check(request.user, "lead_review")
-    given = {
-        "judge": judge,
-        "template": template,
-        "model": model,
-        "reviewer": reviewer,
-        "task": task,
-        "since": since,
-        "until": until,
-    }
-    read = read_scope(get_run(run, request.user), given)
-    if read.problems:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(read.problems))
-    found = report.build_report(read.scope)
+    found = report.build_report(filters.scope_of(get_run(run, request.user)))
     return quality_gates.as_json(
         found, quality_gates.check_requirements(found, _required(require), request.user)
     )
@@ -176,28 +158,35 @@ def get_judge_report(
 def compare_judges(
     request: ApiRequest,
     run: str,
-    earlier: QueryEx[str, P(description="The name of the run to compare with.")],
+    earlier: _Earlier,
+    filters: Query[ScopeQuery],
 ) -> dict[str, Any]:
     """Compare the judge of a run with that of an earlier run on the same responses. Leads and admins only.
 
     The figures are about all responses that both judged, and blind ratings of either run represent them. The
     difference is the accuracy in `run` minus that in `earlier`.
+
+    The filters are those of the report, and apply to both runs. A filter by what is compared is refused.
     """
-    return paired.compare_runs(*_two_runs(request, earlier, run)).as_json()
+    first, second = _two_runs(request, earlier, run)
+    return paired.compare_runs(first, filters.shared_scope(first, second)).as_json()
 
 
 @operation(router, "GET", "/runs/{run}/drift", scope="read", response=judge.Drift, problems=(404, 422))
 def get_judge_drift(
     request: ApiRequest,
     run: str,
-    earlier: QueryEx[str, P(description="The name of the run to compare with.")],
+    earlier: _Earlier,
+    filters: Query[ScopeQuery],
 ) -> dict[str, Any]:
     """Return the judge's shift since an earlier run on the same responses. Leads and admins only.
 
     The same as `manage.py judge_report RUN --drift EARLIER --json`. Models of the two runs are compared
-    without the shift.
+    without the shift. The filters apply to both runs. Those by reviewer and date change nothing, because no
+    ratings are needed.
     """
-    return drift.measure_drift(*_two_runs(request, earlier, run)).as_json()
+    first, second = _two_runs(request, earlier, run)
+    return drift.measure_drift(first, filters.shared_scope(first, second)).as_json()
 
 
 def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:
@@ -227,14 +216,17 @@ def get_accuracy_over_runs(
             description="The line has runs in which this is the same. Without it, two of the three.",
         ),
     ],
+    filters: Query[ScopeQuery],
 ) -> dict[str, Any]:
     """Return the accuracy of the judge in the run and in related runs. Leads and admins only.
 
-    The same as `manage.py judge_report RUN --history --json`, for the runs that you may see.
+    The same as `manage.py judge_report RUN --history --json`, for the runs that you may see. The filters are
+    those of the report. They choose the ratings of each run, which may be none.
     """
     check(request.user, "lead_review")
     visible = Run.objects.visible_to(request.user)
-    return history.accuracy_over_runs(get_run(run, request.user), visible, by=by).as_json()
+    scope = filters.scope_of(get_run(run, request.user))
+    return history.accuracy_over_runs(scope, visible, by=by).as_json()
 
 
 def _required(texts: list[str]) -> list[quality_gates.Requirement]:

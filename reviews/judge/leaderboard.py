@@ -19,6 +19,7 @@ from reviews.statistics.totals import ClusterTotals
 # Models with fewer blind ratings are not ranked.
 FEWEST = 10
 _DIGITS = 9
+NO_MODEL_TITLE = "no model"
 
 _PASS = VERDICT_OF_LEVEL["yes"]
 DEFINITIONS = {
@@ -73,7 +74,7 @@ class RankedModel:
 
     @property
     def title(self) -> str:
-        return self.name or "no model"
+        return self.name or NO_MODEL_TITLE
 
     @property
     def judge_rate(self) -> float | None:
@@ -109,13 +110,19 @@ class RankingDisagreement:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The models by estimated pass rate. Models without an estimate come last, by the judge's rate."""
+    """The models by estimated pass rate. Models without an estimate come last, by the judge's rate.
+
+    With a filter by model, it has that model alone. Ranks and adjusted p-values stay those among all models:
+    a choice of models after their rates are known is no reason to test fewer pairs.
+    """
 
     scope: JudgeScope
     models: tuple[RankedModel, ...]
     ranking_disagreements: tuple[RankingDisagreement, ...]
-    #: The number of pairs compared.
+    #: The number of pairs compared, among all models.
     pairs: int
+    #: The number of all models that have a rank.
+    ranked: int = 0
     #: Why there are no models, while the run's records are being counted.
     unknown: str = ""
     #: The records that no figure counts, as a sentence.
@@ -141,12 +148,27 @@ class _Pair:
     p: float
 
 
-@keeps_figures
 def rank_models(scope: JudgeScope) -> Leaderboard:
-    """Rank the models of a run by blind ratings. The filter by model does not apply."""
+    """Rank the models of a run by blind ratings. The filter by model chooses one after the ranking."""
+    board = _rank_all(replace(scope, model=None))
+    if scope.model is None:
+        return board
+    title = scope.model or NO_MODEL_TITLE
+    return replace(
+        board,
+        scope=scope,
+        models=tuple(one for one in board.models if one.name == scope.model),
+        ranking_disagreements=tuple(
+            pair for pair in board.ranking_disagreements if title in {pair.ahead, pair.behind}
+        ),
+    )
+
+
+@keeps_figures
+def _rank_all(scope: JudgeScope) -> Leaderboard:
     if unknown := strata.why_not_counted(scope.run):
-        return Leaderboard(scope, (), (), 0, unknown)
-    rated = load_rated_run(replace(scope, model=None))
+        return Leaderboard(scope, (), (), 0, unknown=unknown)
+    rated = load_rated_run(scope)
     names = sorted({cell.model for cell in rated.records.cells})
     place_of = {name: place for place, name in enumerate(names)}
     totals = rated.totals(
@@ -159,7 +181,14 @@ def rank_models(scope: JudgeScope) -> Leaderboard:
     swaps = [swap for pair in pairs if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
     ranked = _ranked(models, pairs)
-    return Leaderboard(scope, tuple(ranked), tuple(swaps), len(pairs), left_out=rated.records.sentence)
+    return Leaderboard(
+        scope,
+        tuple(ranked),
+        tuple(swaps),
+        len(pairs),
+        ranked=sum(model.best_rank is not None for model in ranked),
+        left_out=rated.records.sentence,
+    )
 
 
 def _columns(model: int) -> tuple[int, int]:
@@ -271,7 +300,9 @@ def _sentences(board: Leaderboard) -> Iterator[str]:
             f"{counted(len(unranked), 'model has', 'models have')} fewer than {FEWEST} blind ratings, and "
             f"therefore no estimate and no rank."
         )
-    if board.pairs:
+    if board.scope.model is not None:
+        yield f"Ranks and comparisons are those among all {counted(board.ranked, 'model')} with a rank."
+    elif board.pairs:
         real = sum(swap.is_significant for swap in board.ranking_disagreements)
         swapped = f"{len(board.ranking_disagreements):,} of {counted(board.pairs, 'pair')} of models"
         yield f"The judge and reviewers rank {swapped} in opposite order, {real:,} of them significantly."

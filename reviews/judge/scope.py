@@ -3,7 +3,7 @@
 Pages, the report, the API and the command line build a `JudgeScope` with `read_scope`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Evaluation, Rating, RatingCell, Reveal, Review, Run, Stratum, User
 from reviews.models.evaluations import EvaluationQuerySet
+from reviews.search.facets import facet_key
 
 #: The filters and their titles. Their names are those of query parameters and command-line options.
 FILTERS = {
@@ -75,6 +76,22 @@ class JudgeScope:
         given = {name: value for name, (_, value) in conditions.items() if value is not None}
         return " AND ".join(conditions[name][0] for name in given) or "true", given | {"run": self.run.pk}
 
+    def facet_conditions(self, facets: str) -> tuple[str, dict[str, Any]]:
+        """Return the filters of records as SQL about rows of facets, and its parameters.
+
+        `facets` is the alias of rows with `run_id`, `evaluation_id` and `keys`.
+        """
+        names = {"judge": self.judge, "template": self.template, "model": self.model or None}
+        keys = [facet_key(name, value) for name, value in names.items() if value is not None]
+        conditions = [f"{facets}.keys @> %(chosen_keys)s::bigint[]"] if keys else []
+        of_record = ["chosen.model_id IS NULL"] if self.model == "" else []
+        if self.task is not None:
+            of_record.append(f"chosen.task_id = %(chosen_task)s AND chosen.run_id = {facets}.run_id")
+        if of_record:
+            both = " AND ".join((f"chosen.id = {facets}.evaluation_id", *of_record))
+            conditions.append(f"EXISTS (SELECT FROM evaluation AS chosen WHERE {both})")
+        return " AND ".join(conditions) or "true", {"chosen_keys": keys, "chosen_task": self.task}
+
     def rating_filters(self) -> Q:
         """Return the same filters of ratings for a query of the ORM."""
         return self._work_filters("", "at")
@@ -125,21 +142,39 @@ class ScopeChoices(NamedTuple):
 
 def scope_choices(run: Run) -> ScopeChoices:
     """List the filter values of a run."""
-    cells = RatingCell.objects.filter(Exists(Rating.objects.filter(cell=OuterRef("pk"))))
-    strata = list(Stratum.objects.filter(Exists(cells.filter(stratum=OuterRef("pk"))), run=run))
-    verdicts = RatingCell.objects.filter(stratum__in=strata, criterion=None)
-    of_person = Rating.objects.filter(
-        reviewer=OuterRef("pk"), cell__in=[*verdicts.values_list("pk", flat=True)]
-    )
-    # To find no rating of a person takes reading all ratings, so only people who worked on the run are asked.
-    worked = [model.objects.filter(run=run, reviewer=OuterRef("pk")) for model in (Reveal, Review)]
-    reviewers = User.objects.filter(Exists(worked[0]) | Exists(worked[1]), Exists(of_person))
+    strata = _rated_strata([run])
+    return choices_of(strata, _reviewers([run], strata))
+
+
+def reviewers_of(runs: Collection[Run]) -> tuple[User, ...]:
+    """Return the people with ratings of some runs."""
+    return _reviewers(runs, _rated_strata(runs))
+
+
+def choices_of(strata: Collection[Stratum], reviewers: tuple[User, ...]) -> ScopeChoices:
+    """Return the judges, prompts and models of strata as filter values."""
     return ScopeChoices(
         tuple(sorted({stratum.judge_llm_model for stratum in strata})),
         tuple(sorted({stratum.judge_prompt_template_path for stratum in strata})),
         tuple(sorted({stratum.model_id for stratum in strata})),
-        tuple(reviewers.order_by("username")),
+        reviewers,
     )
+
+
+def _rated_strata(runs: Collection[Run]) -> list[Stratum]:
+    cells = RatingCell.objects.filter(Exists(Rating.objects.filter(cell=OuterRef("pk"))))
+    return [*Stratum.objects.filter(Exists(cells.filter(stratum=OuterRef("pk"))), run__in=runs)]
+
+
+def _reviewers(runs: Collection[Run], strata: Collection[Stratum]) -> tuple[User, ...]:
+    verdicts = RatingCell.objects.filter(stratum__in=strata, criterion=None)
+    of_person = Rating.objects.filter(
+        reviewer=OuterRef("pk"), cell__in=[*verdicts.values_list("pk", flat=True)]
+    )
+    # To find no rating of a person takes reading all ratings, so only people who worked on a run are asked.
+    worked = [model.objects.filter(run__in=runs, reviewer=OuterRef("pk")) for model in (Reveal, Review)]
+    found = User.objects.filter(Exists(worked[0]) | Exists(worked[1]), Exists(of_person))
+    return tuple(found.order_by("username"))
 
 
 class ReadScope(NamedTuple):
@@ -153,12 +188,19 @@ class ReadScope(NamedTuple):
     problems: tuple[str, ...]
 
 
-def read_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
+def read_scope(
+    run: Run,
+    values: Mapping[str, str],
+    choices: ScopeChoices | None = None,
+    *,
+    missing: str = "No rating has",
+) -> ReadScope:
     """Build the scope of a run from the values of `FILTERS`.
 
-    A reviewer is given by username, a date as year-month-day.
+    A reviewer is given by username, a date as year-month-day. `choices` are the possible values, by default
+    those of the run's ratings, and `missing` is the beginning of a sentence about another value.
     """
-    choices = scope_choices(run)
+    choices = choices or scope_choices(run)
     reviewers = {person.username: person for person in choices.reviewers}
     known = {
         "judge": {*choices.judges},
@@ -184,7 +226,7 @@ def read_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
         elif value in known[name]:
             chosen[name] = value
         else:
-            problems.append(f"No rating has the {FILTERS[name].lower()} “{_short(value)}”.")
+            problems.append(f"{missing} the {FILTERS[name].lower()} “{_short(value)}”.")
     if len(dates) == len(DATES) and dates["since"] > dates["until"]:
         problems.append(f"To: {dates.pop('until')} is before {dates['since']}.")
         del chosen["until"]

@@ -61,7 +61,7 @@ def rated(first: Run, second: Run, ana: User) -> list[Evaluation]:
 @pytest.mark.usefixtures("rated")
 class TestRuns:
     def test_ratings_of_one_run_apply_to_both_judges(self, first: Run, second: Run) -> None:
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert found.counts == {"both": 6, "first": 1, "second": 8, "neither": 3}
         assert found.first_accuracy.value == pytest.approx(7 / 18)
         assert found.second_accuracy.value == pytest.approx(14 / 18)
@@ -73,29 +73,31 @@ class TestRuns:
         assert (found.responses, found.different) == (18, 9)
 
     def test_comparison_in_the_other_direction_is_reversed(self, first: Run, second: Run) -> None:
-        forth, back = compare_runs(first, second), compare_runs(second, first)
+        forth, back = compare_runs(first, JudgeScope(second)), compare_runs(second, JudgeScope(first))
         assert back.difference.value == pytest.approx(-7 / 18)
         assert back.outcome == "worse"
         assert back.p == pytest.approx(forth.p)
         assert (back.counts["first"], back.counts["second"]) == (8, 1)
 
     def test_changes_are_named(self, first: Run, second: Run) -> None:
-        assert compare_runs(first, second).changes == (Change("Judge", "judge-1", "judge-2"),)
+        assert compare_runs(first, JudgeScope(second)).changes == (Change("Judge", "judge-1", "judge-2"),)
         Run.objects.filter(pk=second.pk).update(rubric=rubric_data(CLARITY, "Depth"))
         second.refresh_from_db()
-        assert compare_runs(first, second).changes[1] == Change("Rubric", "Clarity", "Clarity, Depth")
+        assert compare_runs(first, JudgeScope(second)).changes[1] == Change(
+            "Rubric", "Clarity", "Clarity, Depth"
+        )
 
     def test_ratings_are_weighted_by_their_probability(self, first: Run, second: Run) -> None:
         only_second = Rating.objects.filter(evaluation__run=first, cell__judge="Pass", cell__human="Fail")
         only_second.filter(evaluation__task_id="7").update(probability=0.1)
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert found.difference.value == pytest.approx((10 + 7 - 1) / (10 + 8) * 9 / 18)
         assert found.difference.n == 18
 
     def test_unflagged_responses_without_ratings_are_not_described(self, first: Run, second: Run) -> None:
         for run in (first, second):
             judged(run, ["Pass"] * 2, tasks=["u", "v"], needs_human_review=False)
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert found.responses == 18
         assert found.difference.value == pytest.approx(7 / 18)
         assert any("do not describe 2 unflagged responses" in note for note in found.notes)
@@ -103,12 +105,12 @@ class TestRuns:
     def test_differing_responses_without_ratings_widen_the_interval(self, first: Run, second: Run) -> None:
         judged(first, ["Pass"] * 2, tasks=["u", "v"], needs_human_review=False)
         judged(second, ["Fail"] * 2, tasks=["u", "v"])
-        before = compare_runs(first, second)
+        before = compare_runs(first, JudgeScope(second))
         assert before.difference.low is not None
         assert any("No rating represents 2 responses" in note for note in before.notes)
 
     def test_criteria_are_compared_by_score(self, first: Run, second: Run) -> None:
-        [clarity] = compare_runs(first, second).criteria
+        [clarity] = compare_runs(first, JudgeScope(second)).criteria
         assert clarity.criterion == CLARITY
         assert clarity.first_accuracy.value == pytest.approx(7 / 18)
         assert clarity.second_accuracy.value == pytest.approx(14 / 18)
@@ -117,7 +119,7 @@ class TestRuns:
 
     def test_several_records_of_a_response_share_its_weight(self, first: Run, second: Run) -> None:
         again = judged(second, ["Fail"], tasks=["0"], judge_llm_model="judge-2")
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert sum(found.counts.values()) == 19
         assert found.second_accuracy.value == pytest.approx((14 - 0.5) / 18)
         assert again[0].pk in {pair.second.record for pair in found.list_pairs("first")}
@@ -127,7 +129,7 @@ class TestRuns:
     ) -> None:
         judged(second, ["Fail"], tasks=["0"], judge_llm_model="judge-2")
         monkeypatch.setattr(matches, "MOST_PARTNERS", 1)
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert found.n == 18
         assert found.second_accuracy.value == pytest.approx((14 - 0.5) / 18)
 
@@ -136,7 +138,12 @@ def test_records_without_a_task_are_matched_by_their_ids(first: Run, second: Run
     rate(judged(first, ["Pass"], tasks=[None], evaluation_id="e1"), ana, ["Fail"])
     judged(second, ["Fail"], tasks=[None], evaluation_id="e1")
     judged(second, ["Pass"], tasks=[None], evaluation_id="e2")
-    assert compare_runs(first, second).counts == {"both": 0, "first": 0, "second": 1, "neither": 0}
+    assert compare_runs(first, JudgeScope(second)).counts == {
+        "both": 0,
+        "first": 0,
+        "second": 1,
+        "neither": 0,
+    }
 
 
 def test_other_answers_tasks_and_models_are_not_the_same_response(first: Run, second: Run, ana: User) -> None:
@@ -144,7 +151,7 @@ def test_other_answers_tasks_and_models_are_not_the_same_response(first: Run, se
     judged(second, ["Pass"], tasks=["0"], structured_model_response={"response": "Other"})
     judged(second, ["Pass"], tasks=["1"], model_id="other")
     judged(second, ["Pass"], tasks=["3"], structured_model_response={"response": "Answer 2"})
-    found = compare_runs(first, second)
+    found = compare_runs(first, JudgeScope(second))
     assert (found.n, found.difference.value) == (0, None)
     assert found.difference.why == "The two have no response in common."
 
@@ -152,7 +159,7 @@ def test_other_answers_tasks_and_models_are_not_the_same_response(first: Run, se
 def test_ratings_of_records_that_represent_no_others_do_not_count(first: Run, second: Run, ana: User) -> None:
     rate(judged(first, ["Pass"], needs_human_review=False), ana, ["Pass"])
     judged(second, ["Pass"])
-    assert compare_runs(first, second).n == 0
+    assert compare_runs(first, JudgeScope(second)).n == 0
 
 
 class TestHiddenRecords:
@@ -162,7 +169,7 @@ class TestHiddenRecords:
         Run.objects.filter(pk=second.pk).update(blind_share=1)
         Evaluation.objects.exclude(pk__in=[one.pk for one in rated[:3]]).update(was_shown=True)
         second.refresh_from_db()
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert (found.n, found.hidden) == (15, 0)
         assert any("3 pairs with a record that can still be scored blind" in note for note in found.notes)
 
@@ -174,7 +181,7 @@ class TestHiddenRecords:
         Evaluation.objects.filter(run=second, aggregated_score="Fail").update(was_shown=True)
         Run.objects.filter(pk=second.pk).update(blind_share=1)
         second.refresh_from_db()
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert (found.n, found.hidden) == (12, 10)
         assert [side for side in SIDES if found.lists(side)] == ["first"]
 
@@ -188,7 +195,7 @@ class TestHiddenRecords:
         Evaluation.objects.filter(pk__in=[one.pk for one in rated]).update(was_shown=True)
         Run.objects.filter(pk=second.pk).update(blind_share=1)
         second.refresh_from_db()
-        assert compare_runs(first, second).responses == described
+        assert compare_runs(first, JudgeScope(second)).responses == described
 
     @pytest.mark.usefixtures("rated")
     def test_records_to_score_blind_are_on_no_page(
@@ -206,7 +213,7 @@ class TestJudges:
         records = judged(first, [case[0] for case in CASES])
         judged(first, [case[1] for case in CASES], judge_llm_model="judge-2")
         rate(records, ana, [case[2] for case in CASES])
-        [found] = compare_judges(first)
+        [found] = compare_judges(JudgeScope(first))
         assert (found.first, found.second) == ("judge-1", "judge-2")
         assert found.difference.value == pytest.approx(7 / 18)
 
@@ -215,7 +222,7 @@ class TestJudges:
         new = judged(first, ["Fail", "Fail"], judge_prompt_template_path="v2")
         rate(old[:1], ana, ["Fail"])
         rate(new[1:], bo, ["Fail"])
-        [found] = compare_judges(first)
+        [found] = compare_judges(JudgeScope(first))
         assert (found.first, found.second) == ("prompts/judge.txt", "v2")
         assert found.counts == {"both": 0, "first": 0, "second": 2, "neither": 0}
         assert found.changes == (Change("Prompt", "prompts/judge.txt", "v2"),)
@@ -224,7 +231,7 @@ class TestJudges:
 
     def test_run_with_one_judge_has_nothing_to_compare(self, first: Run, ana: User) -> None:
         rate(judged(first, ["Pass"]), ana, ["Pass"])
-        assert compare_judges(first) == ()
+        assert compare_judges(JudgeScope(first)) == ()
 
 
 def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
@@ -236,7 +243,7 @@ def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE; SET LOCAL enable_seqscan = off")
     with CaptureQueriesContext(connection) as captured:
-        found = matches.load_records(run)
+        found = matches.load_records(JudgeScope(run))
     assert [*found.record] == [run.evaluations.get(task_id="7").pk]
     assert rows_read(captured.captured_queries[-1]["sql"])["evaluation"] == 1
 
@@ -308,7 +315,7 @@ class TestPages:
         self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         found = program_of(lea).get("runs/tuesday/comparison?earlier=monday").json()
-        assert found == json.loads(json.dumps(compare_runs(first, second).as_json()))
+        assert found == json.loads(json.dumps(compare_runs(first, JudgeScope(second)).as_json()))
         printed = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday", "--json").out
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday").out.decode()
@@ -327,7 +334,10 @@ class TestSample:
 
     @pytest.mark.usefixtures("rated")
     def test_sample_of_responses_is_compared_in_both_runs(self, first: Run, second: Run) -> None:
-        whole, sample = compare_runs(first, second), compare_runs(first, second, Limits(records=9))
+        whole, sample = (
+            compare_runs(first, JudgeScope(second)),
+            compare_runs(first, JudgeScope(second), Limits(records=9)),
+        )
         assert (whole.responses, sample.responses, sample.n) == (18, 10, 10)
         assert sample.notes[0].startswith("Compared is a random sample of 10 common responses.")
         assert not any("sample" in note for note in whole.notes)
@@ -335,13 +345,16 @@ class TestSample:
     @pytest.mark.usefixtures("rated")
     def test_few_common_responses_are_all_compared(self, first: Run, second: Run) -> None:
         judged(second, ["Pass"] * 30, tasks=[f"other {number}" for number in range(30)])
-        whole, limited = compare_runs(first, second), compare_runs(first, second, Limits(records=18))
+        whole, limited = (
+            compare_runs(first, JudgeScope(second)),
+            compare_runs(first, JudgeScope(second), Limits(records=18)),
+        )
         assert limited.as_json() == whole.as_json()
 
     def test_sample_within_a_run_has_all_judges_of_a_response(self, first: Run, ana: User) -> None:
         rate(judged(first, [case[0] for case in CASES]), ana, [case[2] for case in CASES])
         judged(first, [case[1] for case in CASES], judge_llm_model="judge-2")
-        [found] = compare_judges(first, Limits(records=10))
+        [found] = compare_judges(JudgeScope(first), Limits(records=10))
         assert found.responses == found.n
         assert 5 <= found.n <= 7
 
@@ -354,7 +367,7 @@ class TestParts:
             for run, verdict in zip((first, second), verdicts, strict=True):
                 records = judged(run, [verdict] * 12, judge_llm_model=judge)
                 rate(records, ana, ["Pass"] * 12)
-        found = compare_runs(first, second)
+        found = compare_runs(first, JudgeScope(second))
         assert [(part.kind, part.name, part.found.difference.value) for part in found.parts] == [
             ("Judge", "judge-1", 1),
             ("Judge", "judge-2", 0),
@@ -364,4 +377,4 @@ class TestParts:
 
     @pytest.mark.usefixtures("rated")
     def test_runs_with_one_judge_each_have_no_parts(self, first: Run, second: Run) -> None:
-        assert compare_runs(first, second).parts == ()
+        assert compare_runs(first, JudgeScope(second)).parts == ()

@@ -12,6 +12,7 @@ from django.urls import reverse
 from reviews.judge.comparison import anchors
 from reviews.judge.comparison.drift import measure_drift
 from reviews.judge.comparison.judges import Change
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.search import strata
 from tests.api.conftest import program_of
@@ -57,17 +58,17 @@ def second(first: Run) -> Run:
 
 class TestShift:
     def test_shift_is_that_of_the_same_responses(self, first: Run, second: Run) -> None:
-        found = measure_drift(first, second)
+        found = measure_drift(first, JudgeScope(second))
         assert (found.first_rate.value, found.second_rate.value) == (0.5, 0.7)
         assert found.shift.value == pytest.approx(0.2)
         assert (found.shift.n, found.shift.clusters) == (TASKS, TASKS)
         assert found.changed.value == pytest.approx(0.2)
         assert found.outcome == "milder"
         assert found.counts == {("Fail", "Fail"): 12, ("Fail", "Pass"): 8, ("Pass", "Pass"): 20}
-        assert measure_drift(second, first).outcome == "stricter"
+        assert measure_drift(second, JudgeScope(first)).outcome == "stricter"
 
     def test_scores_shift_by_criterion(self, first: Run, second: Run) -> None:
-        [shift] = measure_drift(first, second).criteria
+        [shift] = measure_drift(first, JudgeScope(second)).criteria
         assert (shift.criterion, shift.pairs) == (CLARITY, TASKS)
         assert shift.first_mean == pytest.approx(0.5)
         assert shift.second_mean == pytest.approx(0.7)
@@ -78,12 +79,12 @@ class TestShift:
         scale = {"kind": "integer", "min": 1, "max": 5, "pass_from": 4}
         second.rubric = {**rubric_data(CLARITY), "scale": scale}
         second.save()
-        assert measure_drift(first, second).criteria == ()
+        assert measure_drift(first, JudgeScope(second)).criteria == ()
 
     def test_changed_judge_is_named(self, first: Run, second: Run) -> None:
         third = run_of("friday")
         score(third, "anchor", 20, judge_llm_model="judge-2", judge_prompt_template_path="v2")
-        found = measure_drift(first, third)
+        found = measure_drift(first, JudgeScope(third))
         assert found.changes == (
             Change("Judge", "judge-1", "judge-2"),
             Change("Prompt", "prompts/judge.txt", "v2"),
@@ -94,14 +95,14 @@ class TestShift:
 
     def test_judges_of_both_runs_are_compared_with_themselves(self, first: Run, second: Run) -> None:
         score(second, "anchor", 0, judge_llm_model="judge-2")
-        found = measure_drift(first, second)
+        found = measure_drift(first, JudgeScope(second))
         assert found.shift.value == pytest.approx(0.2)
         assert any("same judge and prompt: judge-1, prompts/judge.txt." in note for note in found.notes)
 
     def test_runs_without_common_responses_have_no_shift(self, first: Run) -> None:
         other = run_of("other")
         score(other, "new", 5)
-        found = measure_drift(first, other)
+        found = measure_drift(first, JudgeScope(other))
         assert (found.shift.value, found.counts, found.models) == (None, {}, ())
         assert found.shift.why == "The two runs have no response in common with a verdict in both."
 
@@ -109,7 +110,7 @@ class TestShift:
         self, first: Run, second: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(anchors, "MOST_PAIRS", 10)
-        found = measure_drift(first, second)
+        found = measure_drift(first, JudgeScope(second))
         assert found.shift.n == 10
         assert any("random sample" in note for note in found.notes)
 
@@ -118,12 +119,15 @@ class TestShift:
         for run, verdicts in zip(runs, (["Pass"], ["Fail"]), strict=True):
             judged(run, verdicts, tasks=["t"], structured_model_response=None, model_id="anchor")
         bring(task(task_id="t", model_responses=[{"model_id": "anchor", "response_text": "Answer"}]))
-        assert measure_drift(*runs).counts == {("Pass", "Fail"): 1}
+        assert measure_drift(runs[0], JudgeScope(runs[1])).counts == {("Pass", "Fail"): 1}
 
 
 class TestModels:
     def test_shift_is_taken_out_of_the_difference_between_models(self, first: Run, second: Run) -> None:
-        found = {(one.first_model, one.second_model): one for one in measure_drift(first, second).models}
+        found = {
+            (one.first_model, one.second_model): one
+            for one in measure_drift(first, JudgeScope(second)).models
+        }
         assert found.keys() == {("anchor", "new"), ("old", "anchor"), ("old", "new")}
         new = found["old", "new"]
         assert (new.first_rate.value, new.second_rate.value) == (0.5, 0.8)
@@ -135,7 +139,7 @@ class TestModels:
 
     def test_models_of_uncounted_runs_are_not_compared(self, first: Run, second: Run) -> None:
         Run.objects.get(pk=second.pk).strata.all().delete()
-        assert measure_drift(first, second).models == ()
+        assert measure_drift(first, JudgeScope(second)).models == ()
 
 
 class TestHiddenRecords:
@@ -143,7 +147,7 @@ class TestHiddenRecords:
         Run.objects.filter(pk=second.pk).update(blind_share=1)
         Evaluation.objects.filter(run=second).exclude(task_id__in=["0", "1"]).update(was_shown=True)
         second.refresh_from_db()
-        found = measure_drift(first, second)
+        found = measure_drift(first, JudgeScope(second))
         assert (found.shift.n, len(found.listed), found.criteria[0].pairs) == (38, 38, 38)
         assert any("2 pairs with a record that can still be scored blind" in note for note in found.notes)
 
@@ -151,7 +155,7 @@ class TestHiddenRecords:
         Run.objects.filter(pk=second.pk).update(blind_share=1)
         Evaluation.objects.filter(run=second, task_id__in=map(str, range(20, 28))).update(was_shown=True)
         second.refresh_from_db()
-        found = measure_drift(first, second)
+        found = measure_drift(first, JudgeScope(second))
         assert (found.shift.n, len(found.listed)) == (TASKS, 8)
         assert len(found.listed_with("Pass", "Pass")) == 0
 
@@ -195,7 +199,7 @@ class TestPages:
         self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         found = program_of(lea).get("runs/tuesday/drift?earlier=monday").json()
-        assert found == json.loads(json.dumps(measure_drift(first, second).as_json()))
+        assert found == json.loads(json.dumps(measure_drift(first, JudgeScope(second)).as_json()))
         assert {"first": "Fail", "second": "Pass", "pairs": 8} in found["counts"]
         printed = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday", "--json").out
         assert json.loads(printed) == found

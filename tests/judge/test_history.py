@@ -48,7 +48,7 @@ def runs(ana: User) -> list[Run]:
 
 class TestLine:
     def test_related_runs_are_in_the_order_of_their_creation(self, runs: list[Run]) -> None:
-        found = accuracy_over_runs(runs[1], Run.objects.all())
+        found = accuracy_over_runs(JudgeScope(runs[1]), Run.objects.all())
         assert [point.run.name for point in found.points] == ["monday", "tuesday", "friday"]
         assert [point.accuracy.value for point in found.points] == pytest.approx([0.5, 0.6, 0.9])
         assert found.points[0].related_by == ("judge", "prompt", "criteria")
@@ -56,30 +56,31 @@ class TestLine:
         assert found.points[1].related_by == ()
 
     def test_changes_since_the_run_before_are_named(self, runs: list[Run]) -> None:
-        first, second, third = accuracy_over_runs(runs[0], Run.objects.all()).points
+        first, second, third = accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all()).points
         assert first.changes == ()
         assert second.changes == (Change("Judge", "gpt-4o-2024-05-13", "gpt-4o-2024-08-06"),)
         assert third.changes == (Change("Prompt", "prompts/judge.txt", "v2.txt"),)
 
     def test_each_figure_is_the_headline_of_its_run(self, runs: list[Run]) -> None:
-        points = accuracy_over_runs(runs[0], Run.objects.all()).points
+        points = accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all()).points
         headlines = [compare_with_humans(JudgeScope(run)).headline for run in runs]
         assert [point.accuracy for point in points] == [one and one.accuracy for one in headlines]
 
     def test_relation_and_choice_restrict_the_runs(self, runs: list[Run]) -> None:
-        same_prompt = accuracy_over_runs(runs[0], Run.objects.all(), by="prompt")
+        same_prompt = accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all(), by="prompt")
         assert [point.run for point in same_prompt.points] == runs[:2]
-        chosen = accuracy_over_runs(runs[0], Run.objects.all(), by="prompt", chosen=[runs[2].pk])
+        chosen = accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all(), by="prompt", chosen=[runs[2].pk])
         assert [point.run for point in chosen.points] == [runs[0], runs[2]]
         assert [one.run for one in chosen.related if one.is_chosen] == [runs[0], runs[2]]
-        assert [point.run for point in accuracy_over_runs(runs[0], Run.objects.all(), chosen=[]).points] == [
-            runs[0]
-        ]
+        assert [
+            point.run
+            for point in accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all(), chosen=[]).points
+        ] == [runs[0]]
 
     def test_judges_of_one_run_share_a_point_that_names_them(self, runs: list[Run], ana: User) -> None:
         records = judged(runs[2], ["Pass"] * 2, judge_llm_model="gpt-5")
         rate(records, ana, ["Fail", "Fail"])
-        *_, before, last = accuracy_over_runs(runs[2], Run.objects.all()).points
+        *_, before, last = accuracy_over_runs(JudgeScope(runs[2]), Run.objects.all()).points
         assert (before.run, last.run) == (runs[1], runs[2])
         assert last.judges == ("gpt-4o-2024-08-06", "gpt-5")
         assert last.accuracy.value == pytest.approx(9 / 12)
@@ -88,12 +89,12 @@ class TestLine:
         self, runs: list[Run], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(history, "MOST_POINTS", 2)
-        found = accuracy_over_runs(runs[0], Run.objects.all())
+        found = accuracy_over_runs(JudgeScope(runs[0]), Run.objects.all())
         assert ([point.run for point in found.points], found.omitted) == (runs[1:], 1)
 
     def test_run_without_blind_ratings_says_so(self, runs: list[Run]) -> None:
         other = Run.objects.get(name="other")
-        [point] = accuracy_over_runs(other, Run.objects.all()).points
+        [point] = accuracy_over_runs(JudgeScope(other), Run.objects.all()).points
         assert (point.accuracy.value, point.accuracy.why) == (None, "No blind scores were submitted yet.")
 
 
@@ -166,7 +167,9 @@ class TestPages:
         self, runs: list[Run], lea: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         found = program_of(lea).get("runs/friday/accuracy-over-runs").json()
-        assert found == json.loads(json.dumps(accuracy_over_runs(runs[2], Run.objects.all()).as_json()))
+        assert found == json.loads(
+            json.dumps(accuracy_over_runs(JudgeScope(runs[2]), Run.objects.all()).as_json())
+        )
         printed = manage(capfdbinary, "judge_report", "friday", "--history", "--json").out
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "friday", "--history").out.decode()

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import AsyncIterator, Iterable
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 from cognireview.client import operations
 from cognireview.client.areas.run_area import RunArea
@@ -16,6 +16,22 @@ from cognireview.types.judge import (
     History,
     JudgeReport,
 )
+
+
+class JudgeFilters(TypedDict, total=False):
+    """The ratings and records that figures about a judge count."""
+
+    judge: str | None
+    #: The prompt.
+    template: str | None
+    #: "-" for records without a model.
+    model: str | None
+    #: A username.
+    reviewer: str | None
+    task: str | None
+    #: The first and the last day in UTC.
+    since: dt.date | None
+    until: dt.date | None
 
 
 class Judge(RunArea[B]):
@@ -42,38 +58,28 @@ class Judge(RunArea[B]):
         self,
         *,
         require: Iterable[str] = (),
-        judge: str | None = None,
-        template: str | None = None,
-        model: str | None = None,
-        reviewer: str | None = None,
-        task: str | None = None,
-        since: dt.date | None = None,
-        until: dt.date | None = None,
+        **filters: Unpack[JudgeFilters],
     ) -> JudgeReport:
         """Return the accuracy of the judge. `require` has requirements such as `accuracy >= 0.8`."""
-        query: dict[str, Any] = {
-            "require": list(require),
-            "judge": judge,
-            "template": template,
-            "model": model,
-        }
-        query |= {"reviewer": reviewer, "task": task, "since": since, "until": until}
+        query = {"require": list(require), **filters}
         return await self._send(operations.REPORT, query=query)
 
     @call
-    async def compare_judge(self, earlier: str) -> Comparison:
+    async def compare_judge(self, earlier: str, **filters: Unpack[JudgeFilters]) -> Comparison:
         """Compare the judge with that of an earlier run on the same responses."""
-        return await self._send(operations.COMPARISON, query={"earlier": earlier})
+        return await self._send(operations.COMPARISON, query={"earlier": earlier, **filters})
 
     @call
-    async def judge_drift(self, earlier: str) -> Drift:
+    async def judge_drift(self, earlier: str, **filters: Unpack[JudgeFilters]) -> Drift:
         """Return the judge's shift since an earlier run."""
-        return await self._send(operations.DRIFT, query={"earlier": earlier})
+        return await self._send(operations.DRIFT, query={"earlier": earlier, **filters})
 
     @call
-    async def judge_history(self, by: Literal["judge", "prompt", "criteria"] | None = None) -> History:
+    async def judge_history(
+        self, by: Literal["judge", "prompt", "criteria"] | None = None, **filters: Unpack[JudgeFilters]
+    ) -> History:
         """Return the accuracy of the judge in this run and in related ones."""
-        return await self._send(operations.HISTORY, query={"by": by})
+        return await self._send(operations.HISTORY, query={"by": by, **filters})
 
     @call
     async def freeze_gold_set(self, name: str, /, **filters: str) -> FrozenGoldSet:

@@ -6,7 +6,6 @@ The responses are the same, so a difference between the verdicts is one between 
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from django.db import connection
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from reviews.judge.cells import IntArray
 from reviews.judge.comparison.judges import JudgeAndPrompt
+from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run
 from reviews.search.hidden_records import hidden_from
 from reviews.statistics.sums import FloatArray
@@ -29,12 +29,13 @@ _OF_RECORDS = """
            other.verdict_order
     FROM {one} AS one JOIN {other} AS other ON other.response = one.response
     WHERE one.run_id = %(first)s AND one.response IS NOT NULL AND other.run_id = %(second)s
+      AND {of_one} AND {of_other}
     ORDER BY one.response, one.evaluation_id, other.evaluation_id LIMIT %(limit)s
 """
 # Answers of records without a response, from the task context of their run.
 _ANSWERS = """
     WITH answers AS MATERIALIZED (
-        SELECT facets.run_id, facets.evaluation_id, facets.cluster, facets.verdict_order,
+        SELECT facets.run_id, facets.evaluation_id, facets.cluster, facets.verdict_order, {keys} AS keys,
                response_key(task_id, evaluation.evaluation_id, model_id, context.response) AS response
         FROM evaluation_facets AS facets JOIN evaluation ON evaluation.id = facets.evaluation_id
         CROSS JOIN LATERAL (
@@ -43,9 +44,9 @@ _ANSWERS = """
         WHERE facets.run_id IN (%(first)s, %(second)s) AND facets.response IS NULL
           AND has_answer(context.response)
     ), answered AS (
-        SELECT run_id, evaluation_id, cluster, verdict_order, response FROM evaluation_facets
-        WHERE run_id IN (%(first)s, %(second)s) AND response IS NOT NULL
-        UNION ALL SELECT run_id, evaluation_id, cluster, verdict_order, response FROM answers
+        SELECT run_id, evaluation_id, cluster, verdict_order, {keys} AS keys, response
+        FROM evaluation_facets AS facets WHERE run_id IN (%(first)s, %(second)s) AND response IS NOT NULL
+        UNION ALL SELECT run_id, evaluation_id, cluster, verdict_order, keys, response FROM answers
     )
 """
 _HAS_ANSWERS = """
@@ -95,18 +96,22 @@ class Anchors:
         )
 
 
-def load_anchors(first: Run, second: Run, shared: Collection[JudgeAndPrompt] = ()) -> Anchors:
-    """Load the pairs of records of two indexed runs with the same response.
+def load_anchors(first: JudgeScope, second: JudgeScope, shared: Collection[JudgeAndPrompt] = ()) -> Anchors:
+    """Load the pairs of records of two scopes with the same response. Their runs are indexed.
 
     With `shared`, only pairs of records of the same judge and prompt, one of these.
     """
-    values: dict[str, Any] = {"first": first.pk, "second": second.pk, "limit": MOST_PAIRS + 1}
+    of_one, values = first.facet_conditions("one")
+    of_other, _ = second.facet_conditions("other")
+    values |= {"first": first.run.pk, "second": second.run.pk, "limit": MOST_PAIRS + 1}
     with connection.cursor() as cursor:
         cursor.execute(_HAS_ANSWERS, values)
         (has_answers,) = cursor.fetchone() or (False,)
         source = "answered" if has_answers else "evaluation_facets"
-        statement = _OF_RECORDS.format(one=source, other=source)
-        cursor.execute(f"{_ANSWERS} {statement}" if has_answers else statement, values)
+        statement = _OF_RECORDS.format(one=source, other=source, of_one=of_one, of_other=of_other)
+        # Keys are long, so they are read only for filters.
+        answers = _ANSWERS.format(keys="facets.keys" if values["chosen_keys"] else "NULL::bigint[]")
+        cursor.execute(f"{answers} {statement}" if has_answers else statement, values)
         rows = cursor.fetchall()
     found = np.array(rows[:MOST_PAIRS], dtype=np.int64).reshape(-1, 6)
     if shared:

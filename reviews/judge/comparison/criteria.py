@@ -8,10 +8,16 @@ import numpy as np
 from django.db import connection
 
 from reviews.judge.cells import FEWEST
-from reviews.judge.comparison.matches import Matches, RatedRecords, concatenate, unpack_ratings
+from reviews.judge.comparison.matches import (
+    Matches,
+    RatedRecords,
+    concatenate,
+    rating_conditions,
+    unpack_ratings,
+)
 from reviews.judge.plain_json import members
 from reviews.judge.ratings import read_score
-from reviews.models import Run, Stratum
+from reviews.judge.scope import JudgeScope
 from reviews.records.scores import identity, is_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import paired
@@ -27,7 +33,7 @@ _RATINGS = """
     FROM rating_cell AS cell JOIN stratum ON stratum.id = cell.stratum_id
     JOIN rating ON rating.cell_id = cell.id
     WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind AND cell.criterion IS NOT NULL
-      AND (stratum.is_flagged OR cell.is_sampled)
+      AND (stratum.is_flagged OR cell.is_sampled) AND {conditions}
     GROUP BY 1, 2, 3
 """
 # Cut like the scores of ratings: see `ratings.sql`.
@@ -56,7 +62,7 @@ class CriterionComparison:
 
 
 def compare_criteria(
-    runs: tuple[Run, Run], found: Matches, hidden: BoolArray
+    scopes: tuple[JudgeScope, JudgeScope], found: Matches, hidden: BoolArray
 ) -> tuple[CriterionComparison, ...]:
     """Compare the scores of each criterion that both judges and a blind rating scored.
 
@@ -64,10 +70,12 @@ def compare_criteria(
     figure could reveal a score.
     """
     codes = _Codes()
-    rated = _load_ratings(runs, codes)
+    rated = _load_ratings(scopes, codes)
     judged = _load_scores(found, codes)
     both = rated.keys() & judged.keys()
-    in_order = dict.fromkeys([*run_rubric(runs[1]).names, *run_rubric(runs[0]).names, *sorted(both)])
+    in_order = dict.fromkeys(
+        [*run_rubric(scopes[1].run).names, *run_rubric(scopes[0].run).names, *sorted(both)]
+    )
     names = [name for name in in_order if name in both]
     compared = []
     for name in names:
@@ -97,12 +105,12 @@ class _Codes(dict[Any, int]):
 _Scores = tuple[IntArray, IntArray]
 
 
-def _load_ratings(runs: tuple[Run, Run], codes: _Codes) -> dict[str, RatedRecords]:
+def _load_ratings(scopes: tuple[JudgeScope, JudgeScope], codes: _Codes) -> dict[str, RatedRecords]:
     """Load the blind ratings of each criterion for which the judge has a score."""
-    strata = [*Stratum.objects.filter(run__in=runs).values_list("pk", flat=True)]
+    conditions, values = rating_conditions(scopes)
     found: dict[str, list[RatedRecords]] = defaultdict(list)
     with connection.cursor() as cursor:
-        cursor.execute(_RATINGS, {"strata": strata})
+        cursor.execute(_RATINGS.format(conditions=conditions), values)
         for criterion, judge, human, packed in cursor:
             number = codes.code_of(human)
             if number >= 0 and codes.code_of(judge) >= 0:

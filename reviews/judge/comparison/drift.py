@@ -6,7 +6,7 @@ anchors, subtracted from it, leaves the difference of the models (difference in 
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST, CellRecords, load_cells
 from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shifts
 from reviews.judge.comparison.anchors import MOST_PAIRS, NO_ANCHORS, Anchors, hidden_pairs, load_anchors
-from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_run_judges
+from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_scope_judges
 from reviews.judge.data_summary import counted
 from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
@@ -116,10 +116,13 @@ class Drift:
         return "stricter" if high is not None and high < 0 else "not shown"
 
     def listed_with(self, first: str, second: str) -> Anchors:
-        """Return the pairs that may be listed and have these verdicts."""
-        verdicts = (VERDICT_ORDER.index(first), VERDICT_ORDER.index(second))
-        one, other = self.listed.first_verdict, self.listed.second_verdict
-        return self.listed.keep((one == verdicts[0]) & (other == verdicts[1]))
+        """Return the pairs that may be listed and have these verdicts. An empty text is any verdict."""
+        listed = self.listed
+        if first:
+            listed = listed.keep(listed.first_verdict == VERDICT_ORDER.index(first))
+        if second:
+            listed = listed.keep(listed.second_verdict == VERDICT_ORDER.index(second))
+        return listed
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -136,15 +139,18 @@ class Drift:
 
 
 @read_from_replica
-def measure_drift(first: Run, second: Run) -> Drift:
-    """Measure the shift of the judge between two runs, and compare their models without it."""
-    judges = load_run_judges([first, second])
-    before, after = judges[first.pk], judges[second.pk]
+def measure_drift(first: Run, scope: JudgeScope) -> Drift:
+    """Measure the shift of the judge of a scope since an earlier run, and compare the models without it.
+
+    The filters apply to both runs. Those by reviewer and date are about ratings, which are not read.
+    """
+    second, scopes = scope.run, (replace(scope, run=first), scope)
+    before, after = (load_scope_judges(one) for one in scopes)
     several = len(before.pairs) > 1 or len(after.pairs) > 1
     shared = [pair for pair in before.pairs if pair in after.pairs] if several else []
     if not (indexing.is_indexed(first) and indexing.is_indexed(second)):
         return _unknown(first, second, _NOT_INDEXED)
-    loaded = load_anchors(first, second, shared)
+    loaded = load_anchors(*scopes, shared)
     hidden = hidden_pairs(loaded, [first, second])
     complete = (loaded.first_verdict != _NONE) & (loaded.second_verdict != _NONE)
     omits_hidden = _would_reveal(loaded.keep(complete & hidden))
@@ -164,7 +170,7 @@ def measure_drift(first: Run, second: Run) -> Drift:
         _counts(anchors),
         loaded.keep(complete & ~hidden),
         measure_score_shifts(first, second, loaded.keep(~hidden)),
-        tuple(_compare_models([first, second], anchors, shared)) if len(anchors) else (),
+        tuple(_compare_models(scopes, anchors, shared)) if len(anchors) else (),
         tuple(_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden)),
     )
 
@@ -197,12 +203,12 @@ def _would_reveal(hidden: Anchors) -> bool:
 
 
 def _compare_models(
-    runs: Sequence[Run], anchors: Anchors, shared: Sequence[JudgeAndPrompt]
+    scopes: Sequence[JudgeScope], anchors: Anchors, shared: Sequence[JudgeAndPrompt]
 ) -> Iterator[ModelDifference]:
-    """Compare each model of the second run with each other model of the first."""
-    if any(strata.why_not_counted(run) for run in runs):
+    """Compare each model of the second scope with each other model of the first."""
+    if any(strata.why_not_counted(scope.run) for scope in scopes):
         return
-    records = [_with_verdict(load_cells(JudgeScope(run)), shared) for run in runs]
+    records = [_with_verdict(load_cells(scope), shared) for scope in scopes]
     names = [_largest_models(one) for one in records]
     totals = _totals(records, names, anchors)
     shift = (Term(-1, 2, 3), Term(1, 0, 1))

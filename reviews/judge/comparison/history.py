@@ -7,7 +7,7 @@ a prompt count as the same: see `judge_family` and `prompt_family`.
 import datetime as dt
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, cast, get_args
 
@@ -32,6 +32,7 @@ RELATIONS: dict[Relation, str] = {
 _USUAL_RELATIONS = 2
 #: Runs beyond this number are left out, the oldest first.
 MOST_POINTS = 30
+_NO_RATINGS = "No ratings with these filters."
 DEFINITION = (
     "The accuracy over the whole run, from blind ratings, of all its judges and prompts together. Runs may "
     "have other tasks and models, so a difference between two points is not that of two judges on the same "
@@ -101,18 +102,19 @@ class History:
 
 @read_from_replica
 def accuracy_over_runs(
-    run: Run,
+    scope: JudgeScope,
     visible: QuerySet[Run],
     *,
     by: Relation | None = None,
     chosen: Collection[int] | None = None,
 ) -> History:
-    """Estimate the accuracy of the judge in a run and in related runs.
+    """Estimate the accuracy of the judge in the run of a scope and in related runs, each with its filters.
 
     `visible` are the runs that the reader may see. `by` keeps the runs that are related in this way; None
     keeps those related in two ways or more. `chosen`, keys of related runs, replaces that choice. The run
     itself is always on the line.
     """
+    run = scope.run
     runs = [run, *visible.exclude(pk=run.pk).order_by("-created_at", "-pk")]
     judged = load_run_judges(runs)
     related = [*_related(run, runs, judged, by, chosen)]
@@ -132,11 +134,19 @@ def accuracy_over_runs(
             judged[one.run.pk].templates,
             one.related_by,
             changes.get(one.run.pk, ()),
-            estimate_accuracy(JudgeScope(one.run)),
+            _estimate(replace(scope, run=one.run)),
         )
         for one in kept
     ]
     return History(run, tuple(points), tuple(related), len(on_line) - len(kept))
+
+
+def _estimate(scope: JudgeScope) -> Estimate:
+    """Estimate the accuracy of a run, unless no rating of it has the values of the filters."""
+    found = estimate_accuracy(scope)
+    if found.n or scope == JudgeScope(scope.run):
+        return found
+    return replace(found, why=_NO_RATINGS)
 
 
 def _related(

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, Stratum
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
@@ -55,6 +56,14 @@ def load_run_judges(runs: Collection[Run]) -> dict[int, RunJudges]:
     for key, judge, template in rows.distinct().order_by("judge_llm_model", "judge_prompt_template_path"):
         pairs.setdefault(key, []).append(JudgeAndPrompt(judge, template))
     return {run.pk: RunJudges(tuple(pairs.get(run.pk, ())), run_rubric(run)) for run in runs}
+
+
+def load_scope_judges(scope: JudgeScope) -> RunJudges:
+    """Return the judges with records of a scope, and the rubric of its run. Takes one query."""
+    columns = ("judge_llm_model", "judge_prompt_template_path")
+    rows = (scope.strata() if scope.task is None else scope.records()).order_by(*columns)
+    pairs = (JudgeAndPrompt(*names) for names in rows.values_list(*columns).distinct())
+    return RunJudges(tuple(pairs), run_rubric(scope.run))
 
 
 def changes_between(before: RunJudges, after: RunJudges) -> Iterator[Change]:

@@ -6,7 +6,8 @@ what a person thinks of the response, so it applies to the records of both judge
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ import numpy.typing as npt
 from django.db import connection
 
 from reviews.judge.comparison.judges import JudgeAndPrompt
-from reviews.models import Evaluation, Run, Stratum
+from reviews.judge.scope import JudgeScope
+from reviews.models import Evaluation
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.search.hidden_records import hidden_from
 from reviews.statistics.paired import Responses
@@ -39,14 +41,14 @@ _RATING = np.dtype([("record", ">i8"), ("weight", ">f8"), ("raters", ">i2")])
 _RECORDS = """
     WITH answered AS (
         SELECT evaluation_id, response, verdict_order, is_flagged, cluster, {judge} AS judge
-        FROM evaluation_facets WHERE run_id = %(run)s AND response <= %(last)s
+        FROM evaluation_facets AS known WHERE run_id = %(run)s AND response <= %(last)s AND {chosen}
         UNION ALL
         SELECT known.evaluation_id,
                response_key(task_id, evaluation.evaluation_id, model_id, context.response),
                verdict_order, is_flagged, cluster, {judge}
         FROM evaluation_facets AS known JOIN evaluation ON evaluation.id = known.evaluation_id
         CROSS JOIN LATERAL context_answer(known.run_id, task_id, model_id, response_id) AS context (response)
-        WHERE known.run_id = %(run)s AND known.response IS NULL AND evaluation.run_id = %(run)s
+        WHERE known.run_id = %(run)s AND known.response IS NULL AND evaluation.run_id = %(run)s AND {chosen}
           AND task_id IN (SELECT task_id FROM task_context WHERE run_id = %(run)s OR run_id IS NULL)
           AND has_answer(context.response)
     )
@@ -58,9 +60,9 @@ _RECORDS = """
 """
 # The numbers of responses are hashes, so those with the lowest numbers are a random sample.
 _LAST = """
-    SELECT response FROM evaluation_facets AS one WHERE run_id = %(first)s AND response IS NOT NULL
+    SELECT response FROM evaluation_facets AS one WHERE run_id = %(first)s AND response IS NOT NULL AND {one}
       AND EXISTS (SELECT FROM evaluation_facets AS other
-                  WHERE other.run_id = %(second)s AND other.response = one.response)
+                  WHERE other.run_id = %(second)s AND other.response = one.response AND {other})
     ORDER BY response OFFSET %(most)s LIMIT 1
 """
 # Ratings of unflagged records that were not sampled represent no others.
@@ -71,7 +73,7 @@ _RATINGS = """
     FROM rating_cell AS cell JOIN stratum ON stratum.id = cell.stratum_id
     JOIN rating ON rating.cell_id = cell.id
     WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind AND cell.criterion IS NULL
-      AND (stratum.is_flagged OR cell.is_sampled)
+      AND (stratum.is_flagged OR cell.is_sampled) AND {conditions}
     GROUP BY 1
 """
 #: The most records of the other judge that form a pair with a rating.
@@ -229,23 +231,29 @@ class Matches:
         return _with_ratings(self.sides, self.places, ratings)
 
 
-def last_of_sample(first: Run, second: Run, most: int) -> int | None:
-    """Return the last response of a random sample of about `most` records of the first run.
+def last_of_sample(first: JudgeScope, second: JudgeScope, most: int) -> int | None:
+    """Return the last response of a random sample of about `most` records of the first scope.
 
-    Their responses are in both runs. None if there are no more than these.
+    Their responses are in both scopes, which differ in the run alone. None if there are no more than these.
     """
+    one, values = first.facet_conditions("one")
+    other, _ = second.facet_conditions("other")
+    values |= {"first": first.run.pk, "second": second.run.pk, "most": most}
     with connection.cursor() as cursor:
-        cursor.execute(_LAST, {"first": first.pk, "second": second.pk, "most": most})
+        cursor.execute(_LAST.format(one=one, other=other), values)
         found = cursor.fetchone()
     return found[0] if found else None
 
 
-def load_records(run: Run, judges: tuple[JudgeAndPrompt, ...] = (), *, last: int | None = None) -> Records:
-    """Load the records of a run, or of some of its judges. Takes one query.
+def load_records(
+    scope: JudgeScope, judges: tuple[JudgeAndPrompt, ...] = (), *, last: int | None = None
+) -> Records:
+    """Load the records of a scope, or of some of its judges. Takes one query.
 
     With `last`, only those of responses up to this one.
     """
-    values: dict[str, Any] = {"run": run.pk, "last": _HIGHEST if last is None else last}
+    chosen, values = scope.facet_conditions("known")
+    values |= {"run": scope.run.pk, "last": _HIGHEST if last is None else last}
     judge = "0"
     if judges:
         judge = "CASE"
@@ -254,7 +262,7 @@ def load_records(run: Run, judges: tuple[JudgeAndPrompt, ...] = (), *, last: int
             judge += f" WHEN keys @> %(keys{place})s::bigint[] THEN {place}"
         judge += " ELSE -1 END"
     with connection.cursor() as cursor:
-        cursor.execute(_RECORDS.format(judge=judge), values)
+        cursor.execute(_RECORDS.format(judge=judge, chosen=chosen), values)
         [(packed,)] = cursor.fetchall()
     found = np.frombuffer(packed or b"", dtype=_RECORD)
     has_verdict = found["verdict"] < len(VERDICTS)
@@ -272,11 +280,24 @@ def load_records(run: Run, judges: tuple[JudgeAndPrompt, ...] = (), *, last: int
     )
 
 
-def load_ratings(runs: list[Run]) -> RatedRecords:
-    """Load the blind ratings of the verdict of flagged and sampled records. Takes two queries."""
-    strata = [*Stratum.objects.filter(run__in=runs).values_list("pk", flat=True)]
+def rating_conditions(scopes: Sequence[JudgeScope]) -> tuple[str, dict[str, Any]]:
+    """Return the ratings of scopes that differ in the run alone as SQL, with parameters that name the strata.
+
+    Takes a query.
+    """
+    conditions, values = scopes[0].rating_conditions
+    of_scopes = reduce(or_, (scope.strata() for scope in scopes))
+    return conditions, values | {"strata": [*of_scopes.values_list("pk", flat=True)]}
+
+
+def load_ratings(scopes: Sequence[JudgeScope]) -> RatedRecords:
+    """Load the blind ratings of the verdict of flagged and sampled records. Takes two queries.
+
+    The scopes differ in the run alone.
+    """
+    conditions, values = rating_conditions(scopes)
     with connection.cursor() as cursor:
-        cursor.execute(_RATINGS, {"strata": strata})
+        cursor.execute(_RATINGS.format(conditions=conditions), values)
         parts = [
             unpack_ratings(bytes(packed), VERDICTS.index(human) if human in VERDICTS else -1)
             for human, packed in cursor
@@ -348,20 +369,21 @@ def _with_ratings(
     return Matches(sides, places, ratings.only(kept), side, at - side * len(sides[0]))
 
 
-def hidden_keys(run: Run, keys: IntArray) -> set[int]:
-    """Return those of these records of a run that somebody may still score blind."""
-    found: set[int] = set()
-    if run.blind_share:
-        for start in range(0, len(keys), _MOST_KEYS):
-            some = keys[start : start + _MOST_KEYS].tolist()
-            hidden = Evaluation.objects.filter(hidden_from(None, run), run=run, pk__in=some)
-            found.update(hidden.values_list("pk", flat=True))
-    return found
+def hidden_keys(scope: JudgeScope, records: IntArray, is_rated: BoolArray) -> IntArray:
+    """Return those of these records of a scope that somebody may still score blind.
 
-
-def some_hidden_keys(run: Run) -> set[int]:
-    """Return the keys of records that somebody may still score blind, up to `_MOST_HIDDEN`."""
+    Of more than `_MOST_KEYS` records, all rated ones are returned, and up to `_MOST_HIDDEN` of the others.
+    """
+    run = scope.run
     if not run.blind_share:
-        return set()
+        return np.zeros(0, dtype=np.int64)
     hidden = Evaluation.objects.filter(hidden_from(None, run), run=run).order_by()
-    return {*hidden.values_list("pk", flat=True)[:_MOST_HIDDEN]}
+    asked = records if len(records) <= _MOST_KEYS else records[is_rated]
+    found: list[int] = []
+    for start in range(0, len(asked), _MOST_KEYS):
+        some = asked[start : start + _MOST_KEYS].tolist()
+        found += hidden.filter(pk__in=some).values_list("pk", flat=True)
+    if len(asked) < len(records):
+        others = scope.records().filter(hidden_from(None, run)).order_by()
+        found += others.values_list("pk", flat=True)[:_MOST_HIDDEN]
+    return np.array(found, dtype=np.int64)

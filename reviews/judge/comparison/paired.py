@@ -20,11 +20,12 @@ from reviews.judge.comparison.judges import (
     JudgeAndPrompt,
     RunJudges,
     changes_between,
-    load_run_judges,
+    load_scope_judges,
 )
 from reviews.judge.comparison.matches import VERDICTS, Matches, RatedRecords, Records
 from reviews.judge.data_summary import counted
 from reviews.judge.plain_json import members
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search import indexing
 from reviews.statistics import paired
@@ -77,8 +78,7 @@ class PairedComparison:
     second_accuracy: Estimate
     #: The second accuracy minus the first.
     difference: Estimate
-    #: Two-sided.
-    p: float = 1.0
+    p: float = 1.0  # two-sided
     #: The responses that the figures describe, and those among them with different verdicts.
     responses: int = 0
     different: int = 0
@@ -191,7 +191,7 @@ class _Judges(NamedTuple):
     """The two sides of a comparison."""
 
     names: tuple[str, str]
-    runs: tuple[Run, Run]
+    scopes: tuple[JudgeScope, JudgeScope]
     changes: tuple[Change, ...]
     limits: Limits
     #: Whether a sample is compared.
@@ -199,25 +199,24 @@ class _Judges(NamedTuple):
 
 
 @read_from_replica
-def compare_runs(first: Run, second: Run, limits: Limits = NO_LIMITS) -> PairedComparison:
-    """Compare the judge of the second run with that of the first, an earlier one."""
-    if not (indexing.is_indexed(first) and indexing.is_indexed(second)):
+def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> PairedComparison:
+    """Compare the judge of a scope with that of an earlier run. The filters apply to both runs."""
+    scopes, runs = (replace(scope, run=first), scope), (first.name, scope.run.name)
+    if not all(indexing.is_indexed(one.run) for one in scopes):
         none = undefined(_NOT_INDEXED)
-        return PairedComparison(first.name, second.name, (), none, none, none)
-    last = None if limits.records is None else matches.last_of_sample(first, second, limits.records)
-    judged = load_run_judges([first, second])
-    names = judged[first.pk].pairs, judged[second.pk].pairs
-    sides = (
-        matches.load_records(first, _if_several(names[0]), last=last),
-        matches.load_records(second, _if_several(names[1]), last=last),
+        return PairedComparison(*runs, (), none, none, none)
+    last = None if limits.records is None else matches.last_of_sample(*scopes, limits.records)
+    before, after = (load_scope_judges(one) for one in scopes)
+    names = before.pairs, after.pairs
+    one, other = (
+        matches.load_records(side, _if_several(known), last=last)
+        for side, known in zip(scopes, names, strict=True)
     )
-    ratings = matches.load_ratings([first, second])
-    found = matches.match(*sides, ratings)
-    changes = tuple(changes_between(judged[first.pk], judged[second.pk]))
-    judges = _Judges((first.name, second.name), (first, second), changes, limits, last is not None)
+    ratings = matches.load_ratings(scopes)
+    judges = _Judges(runs, scopes, tuple(changes_between(before, after)), limits, last is not None)
     return replace(
-        _compare(judges, found, sum(side.without_verdict for side in sides)),
-        parts=tuple(_compare_parts(judges, names, sides, ratings)) if limits.parts else (),
+        _compare(judges, matches.match(one, other, ratings), one.without_verdict + other.without_verdict),
+        parts=tuple(_compare_parts(judges, names, (one, other), ratings)) if limits.parts else (),
     )
 
 
@@ -233,7 +232,7 @@ def _compare_parts(
     ratings: RatedRecords,
 ) -> Iterator[PairedPart]:
     """Compare the records of each judge, and of each prompt, that both runs have, if these are several."""
-    without_scores = _Judges(judges.names, judges.runs, (), Limits(scores=0), judges.is_sample)
+    without_scores = _Judges(judges.names, judges.scopes, (), Limits(scores=0), judges.is_sample)
     for kind, place in (("Judge", 0), ("Prompt", 1)):
         shared = sorted({one[place] for one in names[0]} & {one[place] for one in names[1]})
         for name in shared[:_MOST_PARTS] if len(shared) > 1 else ():
@@ -247,24 +246,25 @@ def _compare_parts(
 
 
 @read_from_replica
-def compare_judges(run: Run, limits: Limits = NO_LIMITS) -> tuple[PairedComparison, ...]:
-    """Compare judges and prompts that judged the same responses within a run, in alphabetical order."""
-    names, rubric = load_run_judges([run])[run.pk]
-    if len(names) < 2 or not indexing.is_indexed(run):
+def compare_judges(scope: JudgeScope, limits: Limits = NO_LIMITS) -> tuple[PairedComparison, ...]:
+    """Compare judges and prompts that judged the same responses within a scope, in alphabetical order."""
+    names, rubric = load_scope_judges(scope)
+    if len(names) < 2 or not indexing.is_indexed(scope.run):
         return ()
-    last = None if limits.records is None else matches.last_of_sample(run, run, limits.records)
-    records, ratings = matches.load_records(run, names, last=last), matches.load_ratings([run])
+    last = None if limits.records is None else matches.last_of_sample(scope, scope, limits.records)
+    records, ratings = matches.load_records(scope, names, last=last), matches.load_ratings([scope])
+    # Titles name the part in which the pairs differ: the judge, the prompt or both.
+    varied = [place for place in range(2) if len({name[place] for name in names}) > 1]
+    titles = [", ".join(name[place] for place in varied) for name in names]
     found = []
     for first, second in combinations(range(len(names)), 2):
         matched = matches.match(
             records.only(records.judge == first), records.only(records.judge == second), ratings
         )
         if len(matched.sides[0]):
-            before, after = (RunJudges((names[place],), rubric) for place in (first, second))
-            changes = tuple(changes_between(before, after))
-            titles = zip(*((change.first, change.second) for change in changes), strict=True)
-            one, other = (", ".join(title) for title in titles)
-            judges = _Judges((one, other), (run, run), changes, limits, last is not None)
+            changes = tuple(changes_between(*(RunJudges((names[at],), rubric) for at in (first, second))))
+            sides = (titles[first], titles[second])
+            judges = _Judges(sides, (scope, scope), changes, limits, last is not None)
             found.append(_compare(judges, matched, 0))
     return tuple(found)
 
@@ -277,7 +277,7 @@ def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedCom
     decided = found.ratings.human >= 0
     undecided = int((~decided).sum())
     everything = found.rated_by(found.ratings.only(decided))
-    hidden = _hidden_responses(judges.runs, everything)
+    hidden = _hidden_responses(judges.scopes, everything)
     found, omitted = _without_few(everything, hidden)
     listed = _listed(found, hidden[~omitted])
     compared = paired.compare_verdicts(found.responses, _ratings(found))
@@ -301,7 +301,7 @@ def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedCom
         different=compared.different,
         counts={side: int((listed.side == place).sum()) for place, side in enumerate(SIDES)},
         hidden=int((~listed.shown).sum()),
-        criteria=compare_criteria(judges.runs, found, hidden[~omitted]) if reads_scores else (),
+        criteria=compare_criteria(judges.scopes, found, hidden[~omitted]) if reads_scores else (),
         notes=tuple(notes),
         listed=listed,
     )
@@ -329,14 +329,14 @@ def _listed(found: Matches, hidden: BoolArray) -> _Listed:
     return _Listed(found, side, ~hidden[found.response[pairs.rating]])
 
 
-def _hidden_responses(runs: tuple[Run, Run], found: Matches) -> BoolArray:
-    """Return which responses have a record that somebody may still score blind: all of the rated ones."""
+def _hidden_responses(scopes: tuple[JudgeScope, JudgeScope], found: Matches) -> BoolArray:
+    """Return which responses have a record that somebody may still score blind: see `hidden_keys`."""
     hidden = np.zeros(len(found.responses), dtype=np.bool_)
     is_rated = np.zeros(len(hidden), dtype=np.bool_)
     is_rated[found.response] = True
-    for run, records, places in zip(runs, found.sides, found.places, strict=True):
-        keys = matches.hidden_keys(run, records.record[is_rated[places]]) | matches.some_hidden_keys(run)
-        hidden[places[np.isin(records.record, np.array([*keys], dtype=np.int64))]] = True
+    for scope, records, places in zip(scopes, found.sides, found.places, strict=True):
+        keys = matches.hidden_keys(scope, records.record, is_rated[places])
+        hidden[places[np.isin(records.record, keys)]] = True
     return hidden
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from reviews.judge.comparison.judges import JudgeAndPrompt, load_run_judges
+from reviews.judge.comparison.judges import JudgeAndPrompt, load_scope_judges
 from reviews.judge.comparison.pairwise_choices import (
     BothOrders,
     Choice,
@@ -110,11 +110,7 @@ def measure_position_bias(scope: JudgeScope) -> tuple[PositionBias, ...]:
         return ()
     is_indexed = indexing.is_indexed(scope.run)
     choices = load_choices(scope, rubric) if is_indexed else {}
-    judges = [
-        pair
-        for pair in load_run_judges([scope.run])[scope.run.pk].pairs
-        if scope.judge in {None, pair.judge} and scope.template in {None, pair.template}
-    ]
+    judges = load_scope_judges(scope).pairs
     return tuple(
         _measure(
             scope if len(judges) == 1 else replace(scope, judge=pair.judge, template=pair.template),

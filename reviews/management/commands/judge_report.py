@@ -14,8 +14,9 @@ from reviews.judge import quality_gates, report
 from reviews.judge.comparison.drift import measure_drift
 from reviews.judge.comparison.history import History, accuracy_over_runs
 from reviews.judge.comparison.paired import compare_runs
+from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.report_csv import report_csv
-from reviews.judge.scope import DATES, FILTERS, read_scope
+from reviews.judge.scope import DATES, FILTERS, JudgeScope, read_scope
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, tables
@@ -100,14 +101,18 @@ class Command(BaseCommand):
 
     def _print_instead(self, name: str, run: Run, options: dict[str, Any]) -> None:
         """Print another document than the report."""
-        if options["require"] or options["csv"] or any(options[each] for each in FILTERS):
-            raise CommandError(f"--{name} cannot be combined with --require, --csv or filters.", returncode=2)
+        if options["require"] or options["csv"]:
+            raise CommandError(f"--{name} cannot be combined with --require or --csv.", returncode=2)
         others = [] if options[name] is True else [find_run(options[name])]
         if run in others:
             raise CommandError(f"--{name}: name a run other than the compared one.", returncode=2)
+        values = {each: options[each] for each in FILTERS}
+        read = read_shared_filters(others[0], run, values) if others else read_scope(run, values)
+        if read.problems:
+            raise CommandError(" ".join(read.problems), returncode=2)
         measure, lines = _INSTEAD[name]
         try:
-            found = measure(*others, run)
+            found = measure(*others, read.scope)
         except DatabaseError as error:
             raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
         if options["json"]:
@@ -118,8 +123,8 @@ class Command(BaseCommand):
                 console.print(line)
 
 
-def _over_all_runs(run: Run) -> History:
-    return accuracy_over_runs(run, Run.objects.filter(deletion_requested_at=None))
+def _over_all_runs(scope: JudgeScope) -> History:
+    return accuracy_over_runs(scope, Run.objects.filter(deletion_requested_at=None))
 
 
 # Option -> the function that measures, and the one that prints.

@@ -18,6 +18,7 @@ from reviews.views.judge.sections import Link, Section, linked
 from reviews.views.tables import FEWEST, figure, on_paper, share
 
 _MOST_GROUPS = 12  # groups in the plot
+_MOST_WRONG = "most wrong verdicts that the target allows"
 _GROUP_FIELDS: tuple[GroupField, ...] = ("judge", "template", "model")
 
 
@@ -66,19 +67,23 @@ def _plot(figures: list[AccuracyFigures], filters: JudgeFilters, basis: Basis, p
         )
         for one in figures
     ]
-    target = _target(filters, basis, part)
     return DotPlot(
         "Accuracy of the verdict and of each criterion",
         dots,
-        line=None if target is None else 100 * target,
+        line=_target(filters, basis, part),
         line_title="target of the verdict",
         band_title="agreement among reviewers (95% interval)" if bands else "",
     )
 
 
 def _target(filters: JudgeFilters, basis: Basis, part: Part) -> float | None:
-    """Return the target of the run for figures about the whole run, from 0 to 1."""
-    return filters.scope.run.accuracy_target if (basis, part) == ("blind", "run") else None
+    """Return the target of the run for figures about the whole run, in percent."""
+    return filters.target if (basis, part) == ("blind", "run") else None
+
+
+def _most_wrong(target: float | None) -> float | None:
+    """Return the largest share of wrong verdicts that a target allows, in percent."""
+    return None if target is None else 100 - target
 
 
 def _caught(figures: list[AccuracyFigures], filters: JudgeFilters) -> list[Dot]:
@@ -160,7 +165,11 @@ def group_sections(filters: JudgeFilters) -> Iterator[Section]:
     found.sort(key=lambda one: one.accuracy.value or 0)
     titles = _group_titles([one.group for one in found])
     dots = [
-        Dot(titles[one.group], share(complement(one.accuracy), _wrong_of_group(one, filters)))
+        Dot(
+            titles[one.group],
+            share(complement(one.accuracy), _wrong_of_group(one, filters)),
+            has_line=one.part == "run",
+        )
         for one in found[:_MOST_GROUPS]
     ]
     left_out = f", the {_MOST_GROUPS} with most errors" if len(found) > _MOST_GROUPS else ""
@@ -172,10 +181,19 @@ def group_sections(filters: JudgeFilters) -> Iterator[Section]:
         "by-group",
         table.title,
         answer="" if dots else f"No judge, prompt or model has {FEWEST} blind ratings yet.",
-        plot=DotPlot(title, dots) if dots else None,
+        plot=_group_plot(title, dots, filters, criterion),
         links=[Link("Score pairs (CSV)", filters.address("judge-table", "pairs"))],
         tables=[linked(table, filters)],
     )
+
+
+def _group_plot(title: str, dots: list[Dot], filters: JudgeFilters, criterion: str | None) -> DotPlot | None:
+    """Return a plot of wrong scores by group. The target is about verdicts over the whole run."""
+    if not dots:
+        return None
+    has_line = criterion is None and any(dot.has_line for dot in dots)
+    line = _most_wrong(filters.target) if has_line else None
+    return DotPlot(title, dots, line=line, line_title=_MOST_WRONG)
 
 
 def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot]:
@@ -192,7 +210,7 @@ def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot
                 }
                 url = filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
                 title = f"{FILTERS[field]}: {name.rpartition('/')[2] or 'no model'}"
-                yield Dot(title, share(complement(estimate), url))
+                yield Dot(title, share(complement(estimate), url), has_line=part == "run")
 
 
 def _group_titles(groups: Sequence[JudgeGroup]) -> dict[JudgeGroup, str]:
@@ -266,8 +284,8 @@ def _error_plot(
     return DotPlot(
         "Share of wrong scores: the verdict, then each criterion",
         dots,
-        line=None if target is None else 100 - 100 * target,
-        line_title="most wrong verdicts that the target allows",
+        line=_most_wrong(target),
+        line_title=_MOST_WRONG,
     )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reviews.database.replica import read_from_replica
@@ -13,12 +12,13 @@ from reviews.judge.comparison.criteria import CriterionComparison
 from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, PairedComparison, Side
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.data_summary import counted, quoted
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import replica_page
+from reviews.views.access import load_run, replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge import drift
-from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.filters import JudgeFilters, find_other, load_shared, other_runs
 from reviews.views.judge.overview import MOST_RECORDS
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
@@ -60,13 +60,14 @@ def show_compare(request: Request, run_pk: int) -> HttpResponse:
 
     Without a chosen run, it is the most recent earlier one with the same responses.
     """
-    filters = load(request, run_pk)
-    runs = _others(request, filters)
+    run = load_run(request, run_pk, "lead_review")
+    runs = [*other_runs(request, run)]
     chosen = request.GET.get("with", "")
     if chosen:
-        other = next((run for run in runs if str(run.pk) == chosen), None)
+        other = next((one for one in runs if str(one.pk) == chosen), None)
     else:
-        other = find_predecessor(filters.scope.run, request.user)
+        other = find_predecessor(run, request.user)
+    filters = load_shared(request, run, other)
     problem = "Choose a run of the list." if chosen and other is None else ""
     sections: list[Section] = []
     try:
@@ -74,19 +75,19 @@ def show_compare(request: Request, run_pk: int) -> HttpResponse:
             sections = [
                 *_run_sections(filters, other),
                 *drift.drift_sections(filters, other),
-                *_judge_sections(filters),
+                *_judge_sections(filters, other),
             ]
     except QueryTooSlow:
         problem = _TOO_SLOW
-    context = {"runs": runs, "other": other, "problem": problem, "sections": sections}
+    own = [("with", chosen)] if chosen else []
+    context = {"runs": runs, "other": other, "problem": problem, "sections": sections, "own": own}
     return render_page(request, filters, "judge-compare", context)
 
 
 @replica_page
 def show_pairs(request: Request, run_pk: int) -> HttpResponse:
     """List the records behind a count of a comparison."""
-    filters = load(request, run_pk)
-    found, chosen = _chosen(request, filters)
+    filters, found, chosen = _chosen(request, run_pk)
     pairs = _pairs(found, chosen)
     description = f"Verdicts on the same responses: {found.first} first, {found.second} second."
     return render_records(
@@ -97,7 +98,7 @@ def show_pairs(request: Request, run_pk: int) -> HttpResponse:
         description=description,
         count=len(pairs),
         csv_place="judge-pairs-csv",
-        back=reverse("judge-compare", args=[run_pk], query=_kept(request)),
+        back=filters.address("judge-compare", **_kept(request)),
     )
 
 
@@ -105,7 +106,7 @@ def show_pairs(request: Request, run_pk: int) -> HttpResponse:
 @read_from_replica
 def pairs_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the records behind a count of a comparison."""
-    found, chosen = _chosen(request, load(request, run_pk))
+    _, found, chosen = _chosen(request, run_pk)
     return as_csv(_table(_pairs(found, chosen), request.user), "pairs.csv")
 
 
@@ -113,52 +114,48 @@ def _pairs(found: PairedComparison, chosen: str) -> list[Pair]:
     return [pair for side in _LISTS[chosen] for pair in found.list_pairs(side)]
 
 
-def _others(request: Request, filters: JudgeFilters) -> list[Run]:
-    """Return the other runs that the reader may see, newest first."""
-    visible = Run.objects.visible_to(request.user).exclude(pk=filters.scope.run.pk)
-    return [*visible.order_by("-pk")]
-
-
 def _kept(request: Request) -> dict[str, str]:
     return {"with": chosen} if (chosen := request.GET.get("with")) else {}
 
 
-def _chosen(request: Request, filters: JudgeFilters) -> tuple[PairedComparison, str]:
+def _chosen(request: Request, run_pk: int) -> tuple[JudgeFilters, PairedComparison, str]:
     """Return the comparison of the URL and the name in `_LISTS` of the pairs to list. Raises `Http404`."""
     side = request.GET.get("side", "")
-    chosen = request.GET.get("with", "")
+    if side not in _LISTS:
+        raise Http404
+    run = load_run(request, run_pk, "lead_review")
+    other = find_other(request, run)
+    # Which filters apply depends on the run that the page compares with.
+    filters = load_shared(request, run, other)
     try:
         with time_limit():
-            found = _find(request, filters, chosen)
+            found = _find(request, filters.scope, other)
     except QueryTooSlow:
         raise Http404(_TOO_SLOW) from None
-    if side not in _LISTS or found is None:
+    if found is None:
         raise Http404
-    return found, side
+    return filters, found, side
 
 
-def _find(request: Request, filters: JudgeFilters, chosen: str) -> PairedComparison | None:
-    run = filters.scope.run
-    if chosen:
-        others = (other for other in _others(request, filters) if str(other.pk) == chosen)
-        return next((paired.compare_runs(other, run, _RECORDS) for other in others), None)
+def _find(request: Request, scope: JudgeScope, other: Run | None) -> PairedComparison | None:
     names = (request.GET.get("first"), request.GET.get("second"))
-    return next(
-        (one for one in paired.compare_judges(run, _RECORDS) if (one.first, one.second) == names), None
-    )
+    if any(names):
+        found = paired.compare_judges(scope, _RECORDS)
+        return next((one for one in found if (one.first, one.second) == names), None)
+    return paired.compare_runs(other, scope, _RECORDS) if other else None
 
 
 def _run_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
     if other is not None:
-        found = paired.compare_runs(other, filters.scope.run, _PAGE)
+        found = paired.compare_runs(other, filters.scope, _PAGE)
         yield _section("runs", f"Compared with {other.name}", found, filters, {"with": str(other.pk)})
 
 
-def _judge_sections(filters: JudgeFilters) -> Iterator[Section]:
-    found = sorted(paired.compare_judges(filters.scope.run, _PAGE), key=lambda one: -one.n)
+def _judge_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section]:
+    found = sorted(paired.compare_judges(filters.scope, _PAGE), key=lambda one: -one.n)
     for number, one in enumerate(found[:_MOST_JUDGES], start=1):
-        names = {"first": one.first, "second": one.second}
-        yield _section(f"judges-{number}", f"{one.first} and {one.second}", one, filters, names)
+        query = {"first": one.first, "second": one.second} | ({"with": str(other.pk)} if other else {})
+        yield _section(f"judges-{number}", f"{one.first} and {one.second}", one, filters, query)
 
 
 def _section(
@@ -173,8 +170,8 @@ def _section(
             "Did the judge get better? Both judges scored the same responses, and people scored some of them "
             f"blind.\n\n{DEFINITION}"
         ),
-        plot=_plot(found, filters.scope.run, query) if found.n else None,
-        figures=[*_figures(found, filters.scope.run, query)] if found.n else [],
+        plot=_plot(found, filters, query) if found.n else None,
+        figures=[*_figures(found, filters, query)] if found.n else [],
         notes=[*(change.sentence for change in found.changes), *found.notes],
         tables=[
             *([LinkedTable(_parts(found, f"{name}-parts"), "")] if found.parts else []),
@@ -232,24 +229,27 @@ def answer(found: PairedComparison) -> str:
     return f"No difference is shown: {difference}. {rates}"
 
 
-def _plot(found: PairedComparison, run: Run, query: dict[str, str]) -> DotPlot:
+def _plot(found: PairedComparison, filters: JudgeFilters, query: dict[str, str]) -> DotPlot:
     dots = [
-        Dot(found.first, share(found.first_accuracy, _address(found, run, query, "first_right"))),
-        Dot(found.second, share(found.second_accuracy, _address(found, run, query, "second_right"))),
+        Dot(found.first, share(found.first_accuracy, _address(found, filters, query, "first_right"))),
+        Dot(found.second, share(found.second_accuracy, _address(found, filters, query, "second_right"))),
     ]
-    return DotPlot("Accuracy on the same responses", dots)
+    line = f"target of {filters.scope.run.name}"
+    return DotPlot("Accuracy on the same responses", dots, line=filters.target, line_title=line)
 
 
-def _address(found: PairedComparison, run: Run, query: dict[str, str], side: str) -> str:
+def _address(found: PairedComparison, filters: JudgeFilters, query: dict[str, str], side: str) -> str:
     """Return the URL of the pairs of `_LISTS`; empty if none may be listed."""
     is_listed = any(found.lists(one) for one in _LISTS[side])
-    return reverse("judge-pairs", args=[run.pk], query=query | {"side": side}) if is_listed else ""
+    return filters.address("judge-pairs", **query, side=side) if is_listed else ""
 
 
-def _figures(found: PairedComparison, run: Run, query: dict[str, str]) -> Iterator[tuple[Column, Cell]]:
+def _figures(
+    found: PairedComparison, filters: JudgeFilters, query: dict[str, str]
+) -> Iterator[tuple[Column, Cell]]:
     titles = _titles_of(found)
     for side in SIDES:
-        yield Column(side, titles[side]), count(found.counts[side], _address(found, run, query, side))
+        yield Column(side, titles[side]), count(found.counts[side], _address(found, filters, query, side))
 
 
 def _titles_of(found: PairedComparison) -> dict[str, str]:

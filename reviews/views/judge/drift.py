@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reviews.database.replica import read_from_replica
@@ -11,12 +10,13 @@ from reviews.http.request import Request
 from reviews.judge.comparison.anchors import Anchors
 from reviews.judge.comparison.drift import DEFINITIONS, Drift, measure_drift
 from reviews.judge.data_summary import counted, quoted
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import replica_page
+from reviews.views.access import load_run, replica_page
 from reviews.views.dots import Dot, DotPlot, difference_plot
-from reviews.views.judge.filters import JudgeFilters, load, record_list
+from reviews.views.judge.filters import JudgeFilters, find_other, list_of_scope, load_shared
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
 from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
@@ -48,6 +48,7 @@ _SAME_NAMES = (
     "version behind the same name."
 )
 _MOST_DOTS = 12
+_OF_RATINGS = {"reviewer", "since", "until"}
 _TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --drift instead."
 
 
@@ -55,7 +56,7 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
     """Show the judge's shift since another run, and the models of both runs."""
     if other is None:
         return
-    found = measure_drift(other, filters.scope.run)
+    found = measure_drift(other, filters.scope)
     query = {"with": str(other.pk)}
     yield Section(
         "drift",
@@ -63,9 +64,9 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
         answer=answer(found),
         tone="warn" if found.outcome != "not shown" else "",
         help=_HELP,
-        plot=_plot(found, other, filters.scope.run) if found.counts else None,
+        plot=_plot(found, filters, query) if found.counts else None,
         figures=[*_figures(found, filters, query)] if found.counts else [],
-        notes=[*_changes(found), *found.notes],
+        notes=[*_changes(found), *found.notes, *_ignored(filters)],
         tables=[_linked(_criteria(found), filters, query)] if found.criteria else [],
     )
     if found.models:
@@ -74,7 +75,7 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
             _MODELS,
             answer=_models_answer(found),
             help=_MODELS_HELP,
-            plot=_models_plot(found, filters.scope.run),
+            plot=_models_plot(found, filters.scope),
             tables=[_linked(_models(found), filters, query)],
         )
 
@@ -82,19 +83,19 @@ def drift_sections(filters: JudgeFilters, other: Run | None) -> Iterator[Section
 @replica_page
 def show_anchors(request: Request, run_pk: int) -> HttpResponse:
     """List the pairs of records with two verdicts on the same response."""
-    filters = load(request, run_pk)
-    found, first, second = _chosen(request, filters)
+    filters, found = _find(request, run_pk)
+    first, second = _verdicts(request)
     pairs = found.listed_with(first, second)
-    description = f"The verdict was {first} in {found.first} and is {second} in {found.second}."
+    title, description = _titles(found, first, second)
     return render_records(
         request,
         filters,
         _table(pairs.head(MOST_ROWS), request.user),
-        title=f"{first} → {second}",
+        title=title,
         description=description,
         count=len(pairs),
         csv_place="judge-anchors-csv",
-        back=reverse("judge-compare", args=[run_pk], query={"with": request.GET.get("with", "")}),
+        back=filters.address("judge-compare", **{"with": request.GET["with"]}),
     )
 
 
@@ -102,31 +103,42 @@ def show_anchors(request: Request, run_pk: int) -> HttpResponse:
 @read_from_replica
 def anchors_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download a table of the drift as CSV, or the pairs of records with two verdicts."""
-    filters = load(request, run_pk)
     build = {"criteria": _criteria, "models": _models}.get(request.GET.get("table", ""))
+    _, found = _find(request, run_pk)
     if build:
-        table = build(_find(request, filters))
+        table = build(found)
         return as_csv(table, f"{table.name}.csv")
-    found, first, second = _chosen(request, filters)
-    return as_csv(_table(found.listed_with(first, second), request.user), "anchors.csv")
+    return as_csv(_table(found.listed_with(*_verdicts(request)), request.user), "anchors.csv")
 
 
-def _chosen(request: Request, filters: JudgeFilters) -> tuple[Drift, str, str]:
-    """Return the drift of the URL and the verdicts whose pairs to list. Raises `Http404`."""
+def _verdicts(request: Request) -> tuple[str, str]:
+    """Return the verdicts whose pairs to list, or empty texts for all pairs. Raises `Http404`."""
     first, second = (request.GET.get(name, "") for name in ("first", "second"))
-    if not {first, second} <= {*VERDICT_ORDER}:
+    if not {first, second} <= {*VERDICT_ORDER, ""}:
         raise Http404
-    return _find(request, filters), first, second
+    return first, second
 
 
-def _find(request: Request, filters: JudgeFilters) -> Drift:
-    visible = Run.objects.visible_to(request.user).exclude(pk=filters.scope.run.pk)
-    other = next((run for run in visible if str(run.pk) == request.GET.get("with")), None)
+def _titles(found: Drift, first: str, second: str) -> tuple[str, str]:
+    """Return the title and the description of a list of pairs."""
+    if not (first or second):
+        return "Common responses", f"The same responses in {found.first} and in {found.second}."
+    description = (
+        f"The verdict was {first or 'any'} in {found.first} and is {second or 'any'} in {found.second}."
+    )
+    return f"{first or 'any'} → {second or 'any'}", description
+
+
+def _find(request: Request, run_pk: int) -> tuple[JudgeFilters, Drift]:
+    """Return the drift of the URL with its filters. Raises `Http404`."""
+    run = load_run(request, run_pk, "lead_review")
+    other = find_other(request, run)
     if other is None:
         raise Http404
+    filters = load_shared(request, run, other)
     try:
         with time_limit():
-            return measure_drift(other, filters.scope.run)
+            return filters, measure_drift(other, filters.scope)
     except QueryTooSlow:
         raise Http404(_TOO_SLOW) from None
 
@@ -151,10 +163,16 @@ def _changes(found: Drift) -> Iterator[str]:
     yield from (change.sentence for change in found.changes)
 
 
-def _plot(found: Drift, first: Run, second: Run) -> DotPlot:
+def _ignored(filters: JudgeFilters) -> Iterator[str]:
+    if _OF_RATINGS & {*filters.chosen}:
+        yield "The filters by reviewer and date do not apply here: no reviews are needed."
+
+
+def _plot(found: Drift, filters: JudgeFilters, query: dict[str, str]) -> DotPlot:
+    url = filters.address("judge-anchors", **query) if len(found.listed) else ""
     dots = [
-        Dot(found.first, share(found.first_rate, record_list(first))),
-        Dot(found.second, share(found.second_rate, record_list(second))),
+        Dot(found.first, share(found.first_rate, url)),
+        Dot(found.second, share(found.second_rate, url)),
     ]
     return DotPlot("Pass rate by the judge on the same responses", dots)
 
@@ -163,11 +181,7 @@ def _figures(found: Drift, filters: JudgeFilters, query: dict[str, str]) -> Iter
     yield Column("changed", "Changed verdicts", DEFINITIONS["changed"]), share(found.changed)
     for (first, second), pairs in found.counts.items():
         if first != second:
-            url = reverse(
-                "judge-anchors",
-                args=[filters.scope.run.pk],
-                query=query | {"first": first, "second": second},
-            )
+            url = filters.address("judge-anchors", **query, first=first, second=second)
             is_listed = len(found.listed_with(first, second))
             yield (
                 Column(f"{first}-{second}", f"{first} → {second}", DEFINITIONS["pairs"]),
@@ -176,8 +190,8 @@ def _figures(found: Drift, filters: JudgeFilters, query: dict[str, str]) -> Iter
 
 
 def _linked(table: Table, filters: JudgeFilters, query: dict[str, str]) -> LinkedTable:
-    query = query | {"table": table.name.removeprefix("drift-")}
-    return LinkedTable(table, reverse("judge-anchors-csv", args=[filters.scope.run.pk], query=query))
+    name = table.name.removeprefix("drift-")
+    return LinkedTable(table, filters.address("judge-anchors-csv", **query, table=name))
 
 
 def _criteria(found: Drift) -> Table:
@@ -218,12 +232,12 @@ def _models_answer(found: Drift) -> str:
     )
 
 
-def _models_plot(found: Drift, second: Run) -> DotPlot:
+def _models_plot(found: Drift, scope: JudgeScope) -> DotPlot:
     largest = sorted(found.models, key=lambda one: -abs(one.adjusted.value or 0))[:_MOST_DOTS]
     dots = [
         Dot(
             f"{one.second_model} now, {one.first_model} before",
-            share(one.adjusted, record_list(second, model=one.second_model), sign="+"),
+            share(one.adjusted, list_of_scope(scope, model=one.second_model), sign="+"),
             other=None if one.raw.value is None else 100 * one.raw.value,
         )
         for one in largest

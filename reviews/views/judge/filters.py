@@ -4,17 +4,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from django.http import QueryDict
+from django.http import Http404, QueryDict
 from django.urls import reverse
 
 from reviews.http.request import Request
 from reviews.judge import accuracy, funnel, scope
 from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.flag_choice import USUAL_LIMIT
 from reviews.judge.funnel import Funnel
 from reviews.judge.reviewer_agreement import ReviewerAgreement, measure_reviewer_agreement
 from reviews.judge.scope import DATES, FILTERS, NO_MODEL, JudgeScope, ReadScope, ScopeChoices
 from reviews.models import Run, User
+from reviews.models.runs import RunQuerySet
 from reviews.views.access import load_run
 
 
@@ -56,6 +58,8 @@ class JudgeFilters:
     ratings: str = ""
     #: The limit of the error rate among unflagged records, as a share.
     limit: float = USUAL_LIMIT
+    #: Why filters do not apply to a comparison, as sentences.
+    reasons: tuple[str, ...] = ()
     #: Who reads the page; None for a page that shows nothing of other runs.
     reader: User | None = None
 
@@ -73,6 +77,12 @@ class JudgeFilters:
     def followed(self) -> Funnel:
         """The records to score blind, which the headline and a section show."""
         return funnel.follow_records(self.scope, self.compared)
+
+    @property
+    def target(self) -> float | None:
+        """The accuracy that the judge should reach, in percent."""
+        target = self.scope.run.accuracy_target
+        return None if target is None else 100 * target
 
     def address(self, place: str, *arguments: str, **more: str) -> str:
         """Return a URL of the run that keeps the chosen filters and adds parameters."""
@@ -98,11 +108,44 @@ def read_filters(run: Run, query: QueryDict) -> JudgeFilters:
         read.scope,
         tuple(_field(name, read) for name in FILTERS),
         read.chosen,
-        tuple(f"{problem} The filter is ignored." for problem in read.problems),
+        _ignored(read),
         query.get("of") or None,
         query.get("ratings", ""),
         _limit(query.get("limit", "")),
     )
+
+
+def other_runs(request: Request, run: Run) -> RunQuerySet:
+    """Return the other runs that the reader may see, newest first."""
+    return Run.objects.visible_to(request.user).exclude(pk=run.pk).order_by("-pk")
+
+
+def find_other(request: Request, run: Run) -> Run | None:
+    """Return the run that the URL compares with, if it names one. Raises `Http404` for one out of sight."""
+    chosen = request.GET.get("with")
+    if not chosen:
+        return None
+    found = next((other for other in other_runs(request, run) if str(other.pk) == chosen), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def load_shared(request: Request, run: Run, other: Run | None) -> JudgeFilters:
+    """Return the filters of a page that compares a run with another one, or (None) its own judges."""
+    shared = read_shared_filters(other, run, request.GET)
+    return JudgeFilters(
+        shared.scope,
+        tuple(_field(name, shared.read) for name in FILTERS if name not in shared.reasons),
+        shared.read.chosen,
+        _ignored(shared.read),
+        reasons=tuple(shared.reasons.values()),
+        reader=request.user,
+    )
+
+
+def _ignored(read: ReadScope) -> tuple[str, ...]:
+    return tuple(f"{problem} The filter is ignored." for problem in read.problems)
 
 
 def _field(name: str, read: ReadScope) -> FilterField:
@@ -128,6 +171,12 @@ def _options(choices: ScopeChoices) -> dict[str, list[FilterOption]]:
         "model": [FilterOption(name or NO_MODEL, name or "no model") for name in choices.models],
         "reviewer": [FilterOption(person.username, person.name) for person in choices.reviewers],
     }
+
+
+def list_of_scope(scope: JudgeScope, **filters: str) -> str:
+    """Return the URL of the list of a scope's records, with further filters of that list."""
+    given = {"judge": scope.judge, "template": scope.template, "model": scope.model, "task": scope.task}
+    return record_list(scope.run, **({name: value for name, value in given.items() if value} | filters))
 
 
 def record_list(run: Run, **filters: str) -> str:

@@ -83,7 +83,7 @@ def gold_page(request: Request, run_pk: int) -> HttpResponse:
         "gold_set": gold_set,
         "problem": problem,
         "sections": sections,
-        "kept": [*filters.chosen.items()],
+        "own": [("set", chosen)] if gold_set else [],
         "action": filters.address("judge-gold", **({"set": chosen} if gold_set else {})),
     }
     response = render_page(request, filters, "judge-gold", context)
@@ -143,10 +143,12 @@ def _plot(found: GoldMeasurement, filters: JudgeFilters) -> DotPlot:
         Dot(
             one.title,
             share(one.accuracy, _address(filters, _query(found, "blind", one), ANY_SCORE, ANY_SCORE)),
+            has_line=one.criterion is None,
         )
         for one in found.figures["blind"]
     ]
-    return DotPlot("Agreement with the gold set's verdicts and scores", dots)
+    title = "Agreement with the gold set's verdicts and scores"
+    return DotPlot(title, dots, line=filters.target, line_title="target of the verdict")
 
 
 def _ignored(filters: JudgeFilters) -> Iterator[str]:

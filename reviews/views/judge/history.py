@@ -39,7 +39,7 @@ from reviews.views.tables import (
 
 _TITLE = "Accuracy over runs"
 _HELP = (
-    "Is the judge getting better from run to run? Each dot is the accuracy over a whole run, the oldest run "
+    "Is the judge getting better from run to run? Each dot is the accuracy over a run, the oldest run "
     f"first.\n\n{DEFINITION}"
 )
 _ONLY_ONE = "No other run that you can see has the same judge, prompt or criteria."
@@ -60,7 +60,8 @@ def show_history(request: Request, run_pk: int) -> HttpResponse:
         "by": request.GET.get("by", ""),
         "picked": _PICKED,
         "related": [one for one in found.related if one.run != found.run],
-        "sections": [_section(found, request)],
+        "sections": [_section(found, request, filters)],
+        "own": _own(request),
     }
     return render_page(request, filters, "judge-history", context)
 
@@ -69,29 +70,35 @@ def show_history(request: Request, run_pk: int) -> HttpResponse:
 @read_from_replica
 def history_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the accuracy over runs as CSV."""
-    return as_csv(_table(_find(request, load(request, run_pk))), "accuracy-over-runs.csv")
+    filters = load(request, run_pk)
+    return as_csv(_table(_find(request, filters), filters), "accuracy-over-runs.csv")
 
 
 def _find(request: Request, filters: JudgeFilters) -> History:
     keys = [int(key) for key in request.GET.getlist("run") if key.isdecimal() and len(key) < 19]
     return accuracy_over_runs(
-        filters.scope.run,
+        filters.scope,
         Run.objects.visible_to(request.user),
         by=read_relation(request.GET.get("by", "")),
         chosen=keys if _PICKED in request.GET else None,
     )
 
 
-def _section(found: History, request: Request) -> Section:
+def _own(request: Request) -> list[tuple[str, str]]:
+    """Return the parameters that choose the runs."""
+    return [(name, value) for name in ("by", _PICKED, "run") for value in request.GET.getlist(name)]
+
+
+def _section(found: History, request: Request, filters: JudgeFilters) -> Section:
     csv_url = reverse("judge-history-csv", args=[found.run.pk]) + f"?{request.GET.urlencode()}"
     return Section(
         "history",
         _TITLE,
         answer=_answer(found),
         help=_HELP,
-        plot=DotPlot(_TITLE, dots) if (dots := [*_dots(found)]) else None,
+        plot=_plot([*_dots(found, filters)], filters),
         notes=[*_notes(found)],
-        tables=[LinkedTable(_table(found), csv_url)] if found.points else [],
+        tables=[LinkedTable(_table(found, filters), csv_url)] if found.points else [],
     )
 
 
@@ -103,14 +110,21 @@ def _answer(found: History) -> str:
     return f"{'. Before, '.join(parts)}."
 
 
-def _dots(found: History) -> Iterator[Dot]:
+def _plot(dots: list[Dot], filters: JudgeFilters) -> DotPlot | None:
+    line = f"target of {filters.scope.run.name}"
+    return DotPlot(_TITLE, dots, line=filters.target, line_title=line) if dots else None
+
+
+def _dots(found: History, filters: JudgeFilters) -> Iterator[Dot]:
     for point in found.points:
         if point.accuracy.value is not None:
-            yield Dot(point.run.name, share(point.accuracy, _url(point)))
+            ratings = _url(point, "judge-decisions", filters, basis="blind", part="run")
+            yield Dot(point.run.name, share(point.accuracy, ratings))
 
 
-def _url(point: HistoryPoint) -> str:
-    return reverse("judge", args=[point.run.pk])
+def _url(point: HistoryPoint, place: str, filters: JudgeFilters, **more: str) -> str:
+    """Return the URL of a page of a run on the line, with the filters of this page."""
+    return reverse(place, args=[point.run.pk], query=filters.chosen | more)
 
 
 def _notes(found: History) -> Iterator[str]:
@@ -130,19 +144,20 @@ def _notes(found: History) -> Iterator[str]:
         yield f"Only the newest {MOST_POINTS} runs are shown, without {older}."
 
 
-def _table(found: History) -> Table:
+def _table(found: History, filters: JudgeFilters) -> Table:
     columns = [
         *text_columns(run="Run", at="Created", judge="Judge", template="Prompt", related_by="In common"),
         *text_columns(changes="Changed since the run before"),
         estimate_column("accuracy", "Accuracy", DEFINITIONS["accuracy"]),
     ]
-    return Table("history", _TITLE, columns, [_row(point, found) for point in found.points], _ONLY_ONE)
+    rows = [_row(point, found, filters) for point in found.points]
+    return Table("history", _TITLE, columns, rows, _ONLY_ONE)
 
 
-def _row(point: HistoryPoint, found: History) -> list[Cell]:
+def _row(point: HistoryPoint, found: History, filters: JudgeFilters) -> list[Cell]:
     common = ", ".join(RELATIONS[one] for one in point.related_by)
     return [
-        words(point.run.name, url=_url(point)),
+        words(point.run.name, url=_url(point, "judge", filters)),
         moment(point.at),
         words(", ".join(point.judges)),
         words(", ".join(point.templates)),

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from reviews.judge import leaderboard
 from reviews.judge.leaderboard import Leaderboard, RankedModel, RankingDisagreement
-from reviews.models import Run
+from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.views.dots import Dot, DotPlot
-from reviews.views.judge.filters import JudgeFilters, record_list
+from reviews.views.judge.filters import JudgeFilters, list_of_scope
 from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import estimate_column, explained_column
 from reviews.views.tables import (
@@ -42,14 +42,14 @@ def models(found: Leaderboard) -> Table:
         "models",
         "Models",
         _MODELS,
-        [_model(model, found.scope.run) for model in found.models],
+        [_model(model, found.scope) for model in found.models],
         found.unknown or "This run has no records.",
     )
 
 
-def _model(model: RankedModel, run: Run) -> list[Cell]:
+def _model(model: RankedModel, scope: JudgeScope) -> list[Cell]:
     return [
-        words(model.title, url=record_list(run, model=model.name) if model.name else ""),
+        words(model.title, url=list_of_scope(scope, model=model.name) if model.name else ""),
         count(model.records),
         percent(model.passes, model.judged),
         share(model.estimate),
@@ -100,7 +100,7 @@ def model_sections(filters: JudgeFilters) -> Iterator[Section]:
     """Show the reviewers' pass rate of each model, and the pairs that the judge ranks the other way."""
     found = leaderboard.rank_models(filters.scope)
     table, disagreements = models(found), ranking_disagreements(found)
-    dots = [_dot(model, filters.scope.run) for model in found.models if model.estimate.value is not None]
+    dots = [_dot(model, filters) for model in found.models if model.estimate.value is not None]
     plot = DotPlot("Reviewers' pass rate by model", dots, other_title="the judge's pass rate")
     shown = [one for one in (table, disagreements) if one.rows]
     yield Section(
@@ -118,8 +118,12 @@ def _answer(found: Leaderboard) -> str:
     """Say which models may be the best."""
     known = [model for model in found.models if model.estimate.value is not None]
     if not known:
-        return "No model is ranked yet."
+        return "No model is ranked yet." if found.scope.model is None else "This model has no rank yet."
     first = [model for model in known if model.best_rank == 1]
+    if found.scope.model is not None:
+        [one] = known
+        rate = f"Reviewers pass {share(one.estimate).words} of the responses of {one.title}."
+        return f"{rate} Its rank: {_ranks(one).text} of {found.ranked:,}."
     best = f"{first[0].title} has the highest pass rate by reviewers: {share(first[0].estimate).words}."
     if len(known) == 1:
         best = f"Reviewers pass {share(first[0].estimate).words} of the responses of {first[0].title}."
@@ -130,7 +134,8 @@ def _answer(found: Leaderboard) -> str:
     return best
 
 
-def _dot(model: RankedModel, run: Run) -> Dot:
-    url = record_list(run, model=model.name) if model.name else ""
+def _dot(model: RankedModel, filters: JudgeFilters) -> Dot:
+    chosen = {"basis": "blind", "part": "run", "model": model.name or NO_MODEL}
+    url = filters.address("judge-decisions", **chosen)
     judged = 100 * model.passes / model.judged if model.judged else None
     return Dot(model.title, share(model.estimate, url), other=judged)

@@ -10,6 +10,7 @@ from reviews.judge.comparison import paired
 from reviews.judge.comparison.judges import Change
 from reviews.judge.comparison.paired import Limits, PairedComparison
 from reviews.judge.comparison.predecessor import find_predecessor
+from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.data_summary import counted, quoted
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.planning import JudgePlan
@@ -122,11 +123,12 @@ def comparison_cards(filters: JudgeFilters) -> Iterator[Card]:
     before = find_predecessor(run, filters.reader) if filters.reader else None
     found: PairedComparison | None = None
     limits = Limits(scores=0, records=MOST_RECORDS, parts=False)
+    scope = read_shared_filters(before, run, filters.chosen).scope
     with suppress(QueryTooSlow), time_limit():
         if before:
-            found = paired.compare_runs(before, run, limits)
+            found = paired.compare_runs(before, scope, limits)
         else:
-            within = paired.compare_judges(run, limits)
+            within = paired.compare_judges(scope, limits)
             found = max(within, key=lambda one: one.n, default=None)
     if found:
         yield _comparison_card(title, found, url)

@@ -57,12 +57,10 @@ PAGES = {
         ),
     ),
     "judge-flags": Page("Flags", _ALL, flags.SECTIONS),
-    "judge-models": Page(
-        "Models", tuple(name for name in FILTERS if name != "model"), (leaderboard.model_sections,)
-    ),
+    "judge-models": Page("Models", _ALL, (leaderboard.model_sections,)),
     "judge-reviewers": Page("Reviewers", _ALL, (accuracy.reviewer_sections, alt_test.alt_test_sections)),
-    "judge-compare": Page("Compare", (), template="judge/compare.html"),
-    "judge-history": Page("Over runs", (), template="judge/history.html"),
+    "judge-compare": Page("Compare", _ALL, template="judge/compare.html"),
+    "judge-history": Page("Over runs", _ALL, template="judge/history.html"),
     "judge-gold": Page("Gold sets", _ALL, template="judge/gold.html"),
     "judge-plan": Page("Plan", (), template="judge/plan.html"),
     "judge-report": Page("Report", _ALL, template="judge/report.html"),
@@ -100,15 +98,20 @@ def show_page(request: Request, run_pk: int, place: str) -> HttpResponse:
 
 
 def render_page(request: Request, filters: JudgeFilters, place: str, context: dict[str, Any]) -> HttpResponse:
-    """Render a page of `PAGES` with its sections, and with further variables of its template."""
+    """Render a page of `PAGES` with its sections, and with further variables of its template.
+
+    `own` among these are parameters of the page itself, as pairs, which its filters keep.
+    """
     page = PAGES[place]
+    fields = [field for field in filters.fields if field.name in page.filters and field.narrows]
+    shown = {field.name for field in fields}
     around = {
         "run": filters.scope.run,
         "page_title": page.title,
         "filters": filters,
-        "fields": [field for field in filters.fields if field.name in page.filters and field.narrows],
+        "fields": fields,
         "idle": filters.idle(page.filters),
-        "kept": [(name, value) for name, value in filters.chosen.items() if name not in page.filters],
+        "kept": [(name, value) for name, value in filters.chosen.items() if name not in shown],
         "tabs": [Tab(PAGES[other].title, filters.address(other), other == place) for other in PAGES],
         "sections": [section for build in page.sections for section in build(filters)],
     }
