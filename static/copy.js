@@ -1,11 +1,11 @@
-/* Copy buttons: <button data-copy="ID" hidden>Copy</button> copies the value of the field with that id. Without scripts, or where
-   the browser has no clipboard (it needs https or localhost), the button selects the text instead or stays hidden. */
+/* Copy buttons (includes/copy_field.html) copy the value of the field whose id is in `data-copy`. Without scripts, or where the
+   browser has no clipboard (it needs https or localhost), the button selects the text instead or stays hidden. */
 
 const SHOWN_MS = 2000;
 
 async function copy(button) {
   const field = document.getElementById(button.dataset.copy);
-  const said = button.querySelector("[role=status]") ?? button;
+  const [label] = button.children;
   let word = "Copied";
   try {
     await navigator.clipboard.writeText(field.value);
@@ -14,9 +14,14 @@ async function copy(button) {
     field.select();
     word = "Selected";
   }
-  const label = button.dataset.label ??= said.textContent;
-  said.textContent = word;
-  setTimeout(() => { said.textContent = label; }, SHOWN_MS);
+  button.dataset.label ??= label.textContent;
+  const status = button.nextElementSibling;
+  label.textContent = word;
+  status.textContent = word; // outside the button, whose name a status would take
+  setTimeout(() => {
+    label.textContent = button.dataset.label;
+    status.textContent = "";
+  }, SHOWN_MS);
 }
 
 for (const button of document.querySelectorAll("[data-copy]")) {

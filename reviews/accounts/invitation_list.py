@@ -13,6 +13,7 @@ MOST = 200
 _LONGEST_ADDRESS = OneTimeLink._meta.get_field("email").max_length or 0
 _LONGEST_NAME = OneTimeLink._meta.get_field("name").max_length or 0
 _SEPARATOR = re.compile(r"[,;\t]")
+_ROLE_NAMES = " or ".join((", ".join([*ROLES][:-1]), [*ROLES][-1]))
 # "Ana Smith <ana@example.org>", as mail programs write it.
 _NAME_AND_ADDRESS = re.compile(r"(?P<name>[^<>]*)<(?P<email>[^<>]*)>")
 
@@ -81,7 +82,7 @@ def _parse_line(line: str, role: str) -> tuple[Invitee, list[str]]:
         elif not name and not email:
             name = part
         else:
-            problems.append(f"{part!r} is not a role. Use {', '.join(ROLES)}.")
+            problems.append(f"{part!r} is not a role. Use {_ROLE_NAMES}.")
     if email and not _is_address(email):
         problems.append(f"{email!r} is not an e-mail address.")
     if len(name) > _LONGEST_NAME or "\0" in name:

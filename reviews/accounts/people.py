@@ -72,7 +72,7 @@ class Activity(NamedTuple):
     @property
     def latest(self) -> tuple[str, dt.datetime] | None:
         """The latest of the three, with its name."""
-        named = {"decision": self.decision, "draft": self.draft, "log-in": self.login}
+        named = {"decision": self.decision, "draft": self.draft, "login": self.login}
         found = [(at, name) for name, at in named.items() if at]
         return (max(found)[1], max(found)[0]) if found else None
 

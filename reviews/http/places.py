@@ -158,6 +158,15 @@ def area_of(name: str) -> str:
     return name if name in PLACES else ""
 
 
+def is_below(name: str, above: str) -> bool:
+    """Return whether a page is anywhere below another one."""
+    while place := PLACES.get(name):
+        name = place.parent
+        if name == above:
+            return True
+    return False
+
+
 def run_in(context: Mapping[str, Any]) -> Run | None:
     """Return the run that a page is about, from its context variables."""
     for place in PLACES.values():

@@ -43,6 +43,10 @@ class Navigation(NamedTuple):
     own: list[Entry]
     #: Whether the current page belongs to the admin's pages.
     is_admin: bool
+    #: Whether the current page belongs to the pages of the person, and to no area.
+    is_own: bool
+    #: Whether the current page is the search.
+    is_search: bool
 
 
 @register.simple_tag(takes_context=True)
@@ -55,8 +59,8 @@ def navigation(context: RequestContext) -> Navigation:
     run = places.run_in(_variables(context))
 
     def entry(name: str, key: str = "", waiting: str = "", url: str = "", title: str = "") -> Entry:
-        is_below = area == name or (places.area_of(name) == places.ADMIN and here == name)
-        current = "page" if here == name else "true" if is_below else ""
+        is_part = area == name or (area == places.ADMIN and places.is_below(here, name))
+        current = "page" if here == name else "true" if is_part else ""
         return Entry(title or places.PLACES[name].title, url or reverse(name), key, current, waiting)
 
     areas, own, admin = [], [], []
@@ -72,7 +76,8 @@ def navigation(context: RequestContext) -> Navigation:
     if permissions.can(user, "manage_people"):
         admin = [entry(name) for name in places.ADMIN_PAGES]
     own += [entry("preferences"), entry("account")]
-    return Navigation(areas, admin, own, area == places.ADMIN)
+    is_own = any(entry.current for entry in own) and not any(entry.current for entry in areas)
+    return Navigation(areas, admin, own, area == places.ADMIN, is_own, here == "palette")
 
 
 def _waiting(context: RequestContext, user: User) -> str:

@@ -39,7 +39,8 @@ function drop(event) {
 /** Show for a moment that input was dropped. A burst counts once, so screen readers announce it once. */
 function showSign() {
   const sign = one("#ignored");
-  if (!sign.textContent) sign.textContent = isBusy() ? "Ignored while submitting." : "Ignored: this record has just opened.";
+  const shown = one("#screen").dataset.pk ? "record" : "page";
+  if (!sign.textContent) sign.textContent = isBusy() ? "Ignored while submitting." : `Ignored: this ${shown} has just opened.`;
   clearTimeout(timer);
   timer = setTimeout(() => { sign.textContent = ""; }, SIGN_MS);
 }

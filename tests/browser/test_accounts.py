@@ -163,8 +163,9 @@ class TestAuthenticatorApp:
         assert len(codes) == len(renewed) == 10
         assert not set(codes) & set(renewed)
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page.get_by_text("Copy all").click()
-        expect(page.get_by_text("Copied")).to_be_visible()
+        page.get_by_role("button", name="Copy all recovery codes").click()
+        expect(page.get_by_role("status").filter(has_text="Copied")).to_be_attached()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
         assert page.evaluate("navigator.clipboard.readText()").split() == renewed
 
 
@@ -242,7 +243,7 @@ class TestSessions:
         page.goto(f"{url}/account/password/")
         page.get_by_label("Old password").fill(PASSWORD)
         page.get_by_label("New password", exact=True).fill(GOOD)
-        page.get_by_label("New password confirmation").fill(GOOD)
+        page.get_by_label("Repeat the new password").fill(GOOD)
         press(page, "Change password")
         expect(page.get_by_text("Password changed.")).to_be_visible()
         expect(page.get_by_text("This session")).to_be_visible()

@@ -1,10 +1,14 @@
 """Stray input, meant for the record before or sent twice, decides nothing on the next record."""
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Escalation, Review, Skip
+from reviews.models import Escalation, Review, Skip, User
+from tests.browser.conftest import start_session
 from tests.browser.screen import heading, press, saved, settle, wait_for_prefetch
+from tests.support.factories import RunFactory
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -94,3 +98,14 @@ def test_double_tap_decides_one_record(screen: Page) -> None:
     saved(screen, "a-model")
     is_untouched(screen, "b-model")
     devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def test_page_without_a_record_does_not_speak_of_a_record(
+    page: Page, live_server: LiveServer, ana: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reviews.views.review.screen.GUARD_MS", 60_000)
+    start_session(page, live_server.url, ana)
+    page.goto(live_server.url + reverse("review", args=[RunFactory.create().pk]))
+    page.locator("#screen[data-fresh]").wait_for()
+    page.keyboard.press("f")
+    expect(page.locator("#ignored")).to_have_text("Ignored: this page has just opened.")

@@ -76,6 +76,9 @@ def test_settings_page_saves_and_clears_the_due_date(as_lea: Client) -> None:
     run = RunFactory.create()
     address = reverse("run-due-date", args=[run.pk])
     assert as_lea.post(address, {"due_on": "30.2.2026"}).status_code == 422
+    late = as_lea.post(address, {"due_on": "9999-01-01"})
+    assert late.status_code == 422
+    assert "is not in the years from 1900 to 9998" in text(late)
     for entered, saved in (("2026-11-27", dt.date(2026, 11, 27)), ("", None)):
         as_lea.post(address, {"due_on": entered})
         assert Run.objects.get(pk=run.pk).due_on == saved

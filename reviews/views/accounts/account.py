@@ -37,6 +37,8 @@ from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
 
+HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
+
 
 class LoginForm(allauth_forms.LoginForm):
     """allauth's form with our attributes."""
@@ -150,10 +152,13 @@ def end_other_sessions(request: Request) -> HttpResponse:
 
 
 class _PasswordChangeForm(PasswordChangeForm):
-    """Django's form, with an option to revoke the API tokens of the account."""
+    """Django's form in our words, with an option to revoke the API tokens of the account."""
 
     def __init__(self, user: User, *args: Any, **options: Any) -> None:
         super().__init__(user, *args, **options)
+        self.fields["new_password1"].help_text = HELP_WITH_CHOOSING
+        self.fields["new_password2"].label = "Repeat the new password"
+        self.fields["new_password2"].help_text = ""
         tokens = api_tokens.valid_tokens(user).count()
         if tokens:
             label = "Also revoke my API token" if tokens == 1 else f"Also revoke my {tokens} API tokens"
@@ -205,7 +210,7 @@ class PasswordForm(forms.Form):
     password = forms.CharField(
         strip=False,
         max_length=4096,
-        help_text="At least 12 characters. Several words in a row are fine.",
+        help_text=HELP_WITH_CHOOSING,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
     )
     password_again = forms.CharField(

@@ -48,8 +48,13 @@ class ShownLink:
     #: Whether the mail server has accepted the invitation.
     mailed: bool = False
 
+    @property
+    def whom(self) -> str:
+        """The name or e-mail address of the person that the link is for."""
+        return self.link.person.name if self.link.person else self.link.name or self.link.email
+
     def __str__(self) -> str:
-        return f"{self.link.name or self.link.email}: {self.url}"
+        return f"{self.whom}: {self.url}"
 
 
 @admin_action

@@ -13,10 +13,10 @@ from reviews.days import midnight
 from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
 from reviews.models import User
+from reviews.views.day_field import DayField
 
 # The prefix of a choice that stands for all actions of a group.
 _GROUP = "group:"
-_DATE = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
 def _choices() -> list[Any]:
@@ -38,8 +38,8 @@ class FilterForm(forms.Form):
     run = forms.CharField(label="Run", required=False, widget=forms.TextInput(attrs={"list": "runs"}))
     record = forms.CharField(label="Record (evaluation_id)", required=False)
     address = forms.GenericIPAddressField(label="IP address", required=False)
-    since = forms.DateField(label="From", required=False, widget=_DATE)
-    until = forms.DateField(label="To", required=False, widget=_DATE)
+    since = DayField(label="From", required=False)
+    until = DayField(label="Until", required=False)
 
     def __init__(self, values: QueryDict, request: Request) -> None:
         super().__init__(values, auto_id="filter-%s")

@@ -6,7 +6,6 @@
 import datetime as dt
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
@@ -17,9 +16,10 @@ from django.utils.http import urlencode
 from reviews.dashboard.pace import RunPace, run_paces
 from reviews.dashboard.reviewer_activity import Team, team_figures
 from reviews.dashboard.selection import WorkSelection
-from reviews.days import check_year, today
+from reviews.days import today
 from reviews.models import Run, User
 from reviews.models.runs import hidden_runs
+from reviews.views.day_field import DayField
 
 ALL_DAYS, CUSTOM = "all", "custom"
 #: The periods to choose from, with their titles.
@@ -35,26 +35,14 @@ _WORDS = {
 }
 
 
-class _Day(forms.DateField):
-    """A day that both PostgreSQL and Python can represent, with the day after it."""
-
-    widget = forms.DateInput(attrs={"type": "date"})
-
-    def validate(self, value: Any) -> None:
-        super().validate(value)
-        try:
-            if value:
-                check_year(value)
-        except ValueError as error:
-            raise forms.ValidationError(str(error)) from None
-
-
 class DashboardFilterForm(forms.Form):
     """The filter form. An invalid value shows an error and does not filter."""
 
-    run = forms.ModelChoiceField(Run.objects.none(), required=False)
-    first = _Day(required=False)
-    last = _Day(required=False)
+    run = forms.ModelChoiceField(
+        Run.objects.none(), required=False, error_messages={"invalid_choice": "Choose a run from the list."}
+    )
+    first = DayField(required=False)
+    last = DayField(required=False)
     days = forms.ChoiceField(choices=PERIODS.items(), required=False)
 
     def __init__(self, query: QueryDict, runs: QuerySet[Run]) -> None:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from django import forms
-
 from reviews.models import Run, User
 from reviews.queue.due_dates import configure_due_date
+from reviews.views.day_field import DayField
 from reviews.views.runs.settings_page import SettingsForm
 
 
@@ -15,13 +14,10 @@ class DueDateForm(SettingsForm):
     template = "runs/due_date.html"
     saved = "Saved."
 
-    due_on = forms.DateField(
+    due_on = DayField(
         required=False,
         label="Due date",
         help_text="For records without a due date of their own.",
-        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
-        input_formats=["%Y-%m-%d"],
-        error_messages={"invalid": "Enter a date, such as 2026-11-21."},
     )
 
     def stored_values(self, run: Run) -> dict[str, Any]:

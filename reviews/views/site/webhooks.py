@@ -24,9 +24,7 @@ class WebhookForm(forms.Form):
     url = forms.CharField(
         label="URL",
         max_length=2000,
-        widget=forms.URLInput(
-            attrs={"autocomplete": "off", "placeholder": "https://hooks.example.org/reviewed"}
-        ),
+        widget=forms.URLInput(attrs={"autocomplete": "off", "placeholder": "https://example.org/hook"}),
     )
     run = forms.ModelChoiceField(
         Run.objects.filter(archived_at=None).order_by("-created_at", "-pk"),

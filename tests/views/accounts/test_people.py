@@ -94,7 +94,7 @@ class TestPeoplePage:
         Draft.objects.create(evaluation=EvaluationFactory.create(), reviewer=ana, fields=[])
         assert (last_activity([ana])[ana.pk].latest or ("",))[0] == "draft"
         User.objects.filter(pk=ana.pk).update(last_login=now + timedelta(days=1))
-        assert (last_activity([ana])[ana.pk].latest or ("",))[0] == "log-in"
+        assert (last_activity([ana])[ana.pk].latest or ("",))[0] == "login"
 
     def test_people_page_is_linked_for_admins_only(self, as_max: Client, as_bo: Client) -> None:
         assert reverse("people") in text(as_max.get(reverse("runs")))
@@ -174,7 +174,7 @@ class TestInvitation:
         assert posted.status_code == 422
         assert posted.context["form"].errors["people"] == [
             "Line 1: ana@example.org belongs to the account ana.",
-            "Line 2: 'owner' is not a role. Use reviewer, lead, admin.",
+            "Line 2: 'owner' is not a role. Use reviewer, lead or admin.",
             "Line 3: 'cy@' is not an e-mail address.",
             "Line 5: DEE@x.org is in the list twice.",
             "Line 6: pending@example.org has a pending invitation. Send that one again instead.",

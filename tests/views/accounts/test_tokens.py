@@ -26,6 +26,7 @@ def test_reviewer_creates_a_token_for_themselves_only(as_ana: Client, max: User)
     [token] = ApiToken.objects.all()
     assert (token.person.username, token.name, token.scopes) == ("ana", "Nightly", ["review", "read"])
     assert created.context["made"].text in text(created)
+    assert '<span>Copy</span><span class="visually-hidden"> token</span></button>' in text(created)
     assert "no-store" in created["Cache-Control"]
 
 

@@ -106,9 +106,10 @@ class TestPage:
             ("run=missing", "No run is named"),
             ("action=fly", "Select a valid choice"),
             ("address=localhost", "Enter a valid IPv4 or IPv6 address"),
-            ("since=yesterday", "Enter a valid date"),
+            ("since=yesterday", "Enter a date, such as 2026-11-21."),
+            ("until=9999-12-31", "is not in the years from 1900 to 9998"),
             ("since=2026-02-02&until=2026-02-01", "This date is before the first one."),
-            ("until=9999-12-31&record=%00", "Null characters are not allowed"),
+            ("until=2026-12-31&record=%00", "Null characters are not allowed"),
         ],
     )
     def test_invalid_filter_is_explained(self, query: str, sentence: str, as_lea: Client) -> None:

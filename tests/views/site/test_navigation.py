@@ -56,9 +56,17 @@ def test_navigation_marks_the_current_place(as_max: Client) -> None:
     people = navigation(as_max, "/people/")
     assert '<a href="/people/" aria-current="page"' in people
     assert 'popovertarget="admin-menu" aria-current="true"' in people
+    person = navigation(as_max, f"/people/{User.objects.get().pk}/")
+    assert '<a href="/people/" aria-current="true"' in person
+    assert 'id="open-palette" href="/search/" aria-current="page"' in navigation(as_max, "/search/")
+    as_max.post(reverse("reauthenticate"), {"password": PASSWORD})
+    own = navigation(as_max, reverse("add-token"))
+    assert 'popovertarget="user-menu" aria-current="true"' in own
+    assert '<a href="/account/" aria-current="true"' in own
     record = EvaluationFactory.create(run=run)
     reviewing = navigation(as_max, reverse("evaluation", args=[record.pk]))
     assert f'<a href="{reverse("review", args=[run.pk])}" aria-current="true" data-go="q">Review' in reviewing
+    assert reviewing.count("aria-current") == 1
 
 
 def test_navigation_counts_items_of_the_inbox_in_visible_runs(
