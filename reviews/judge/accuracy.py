@@ -347,6 +347,8 @@ class _Blind:
     def _totals_by_flag(self) -> ClusterTotals:
         """The pairs of scores of the parts `BY_FLAG`. Ratings of one never represent records of another."""
         assert self.rated
+        if self.criterion is None:
+            return self.rated.verdicts_by_flag.totals
         return self.rated.totals_of(self._pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
 
     @cached_property

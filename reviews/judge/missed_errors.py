@@ -3,7 +3,7 @@
 A verdict is wrong if a blind rating has another one.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,16 +12,16 @@ from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_figures
 from reviews.judge.plain_json import members
-from reviews.judge.rated_run import RatedRun, combine
-from reviews.judge.ratings import NO_RATINGS, RatingKind, load_ratings
+from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
+from reviews.judge.ratings import NO_RATINGS, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import share_of_columns
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.search import strata
 from reviews.statistics import clusters
+from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Estimate, scale, undefined
-from reviews.statistics.totals import ClusterTotals
 
 DEFINITIONS = {
     "miss_rate": "How many of the unflagged records have a wrong verdict that nobody would look at. It says "
@@ -81,8 +81,8 @@ class MissedErrors:
     flagged_error_rate: Estimate
     #: The share of all wrong verdicts that are flagged.
     flag_recall: Estimate
-    #: The weighted ratings by task: see `_COLUMNS`. None while the records are unknown.
-    totals: ClusterTotals | None = field(repr=False, compare=False)
+    #: The weighted ratings by task. None while the records are unknown.
+    verdicts: VerdictsByFlag | None = field(repr=False, compare=False)
     criteria: tuple[CriterionMissRate, ...]
     #: Why no figure about all records is defined, or empty.
     unknown: str = ""
@@ -106,7 +106,10 @@ class MissedErrors:
 
     def sequence(self, name: str) -> Estimate:
         """Return the miss rate, the flagged error rate or the flag recall with its confidence sequence."""
-        return share_of_columns(getattr(self, name), self.totals, *_COLUMNS[name])
+        estimate: Estimate = getattr(self, name)
+        if self.verdicts is None:
+            return estimate
+        return share_of_columns(estimate, self.verdicts.totals, *_columns(self.verdicts)[name])
 
     def as_json(self) -> dict[str, Any]:
         counts = ("share", "records", "ratings", "unsampled")
@@ -124,19 +127,18 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
         return _unknown(scope, records.sentence)
     by_criterion = load_blind_ratings(scope)
     rated = combine(by_criterion.get(None, NO_RATINGS), records)
-    verdicts = rated.only(lambda cell: bool(cell.verdict))
-    unflagged = verdicts.records.only(is_flagged=False)
-    totals = verdicts.totals(*_CONDITIONS)
-    miss_rate, flagged_error_rate, flag_recall = _flag_figures(totals, is_all_flagged=not unflagged.cells)
+    unflagged = rated.only(lambda cell: bool(cell.verdict)).records.only(is_flagged=False)
+    verdicts = rated.verdicts_by_flag
+    miss_rate, flagged_error_rate, flag_recall = _flag_figures(verdicts, is_all_flagged=not unflagged.cells)
     return MissedErrors(
         scope=scope,
         records=int(unflagged.sizes.sum()),
-        ratings=verdicts.count(lambda kind: not kind.cell.is_flagged and kind.is_rated),
+        ratings=rated.count(lambda kind: not kind.cell.is_flagged and kind.is_rated),
         unsampled=rated.unsampled,
         miss_rate=miss_rate,
         flagged_error_rate=flagged_error_rate,
         flag_recall=flag_recall,
-        totals=totals,
+        verdicts=verdicts,
         criteria=tuple(
             _by_criterion(
                 {name: combine(found, records) for name, found in by_criterion.items() if name is not None}
@@ -159,30 +161,32 @@ def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
         miss_rate=undefined(why),
         flagged_error_rate=undefined(why),
         flag_recall=undefined(why),
-        totals=None,
+        verdicts=None,
         criteria=(),
         unknown=why,
     )
 
 
-# The columns of the totals: wrong flagged, flagged, wrong unflagged and unflagged ratings.
-_CONDITIONS: tuple[Callable[[RatingKind], bool], ...] = (
-    lambda kind: kind.is_wrong and kind.cell.is_flagged,
-    lambda kind: kind.is_rated and kind.cell.is_flagged,
-    lambda kind: kind.is_wrong and not kind.cell.is_flagged,
-    lambda kind: kind.is_rated and not kind.cell.is_flagged,
-)
-# Numerator and denominator of each figure.
-_COLUMNS = {
-    "flagged_error_rate": ((0,), (1,)),
-    "miss_rate": ((2,), (3,)),
-    "flag_recall": ((0,), (0, 2)),
-}
+def _columns(verdicts: VerdictsByFlag) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return numerator and denominator of each figure, as columns of the totals."""
+    flagged, of_flagged = _wrong_and_all(verdicts.flagged)
+    unflagged, of_unflagged = _wrong_and_all(verdicts.unflagged) if verdicts.unflagged else ((), ())
+    return {
+        "flagged_error_rate": (flagged, of_flagged),
+        "miss_rate": (unflagged, of_unflagged),
+        "flag_recall": (flagged, flagged + unflagged),
+    }
 
 
-def _flag_figures(totals: ClusterTotals, *, is_all_flagged: bool) -> tuple[Estimate, Estimate, Estimate]:
+def _wrong_and_all(verdicts: Confusion) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return verdicts.where(lambda judge, human: judge is not human), verdicts.columns
+
+
+def _flag_figures(
+    verdicts: VerdictsByFlag, *, is_all_flagged: bool
+) -> tuple[Estimate, Estimate, Estimate]:
     """Return the miss rate, the error rate of flagged records, and the flag recall."""
-    caught, missed, recall = (clusters.ratio(totals, *columns) for columns in _COLUMNS.values())
+    caught, missed, recall = clusters.ratios(verdicts.totals, [*_columns(verdicts).values()])
     if caught.value is None:
         caught = undefined(_NONE_FLAGGED)
     if missed.value is None:

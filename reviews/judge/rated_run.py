@@ -6,15 +6,32 @@ The target of every estimate is what an unaided reviewer would say about all rec
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from reviews.judge.cells import Cell, CellRecords, IntArray, load_cells
 from reviews.judge.computed_once import computes_once
 from reviews.judge.ratings import FloatArray, RatingKind, Ratings, load_ratings
+from reviews.judge.scales import ScoreCategories
 from reviews.judge.scope import JudgeScope
+from reviews.judge.score_pairs import ScorePairs
+from reviews.statistics.coefficients import Confusion
 from reviews.statistics.extrapolation import Extrapolation, Sample, cluster_totals
 from reviews.statistics.totals import ClusterTotals
+
+
+class VerdictsByFlag(NamedTuple):
+    """The pairs of verdicts of flagged and of unflagged records, judge x human.
+
+    All figures about right and wrong verdicts are computed from the same totals, because the variance that
+    small groups of ratings cannot show depends on all columns of the totals.
+    """
+
+    totals: ClusterTotals
+    flagged: Confusion
+    #: None if all records are flagged.
+    unflagged: Confusion | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +62,15 @@ class RatedRun:
         """Do the same with values of each kind of rating: a row for each, in the order of `ratings.kinds`."""
         domains = None if domain is None else [domain(cell) for cell in self.records.cells]
         return self._extrapolation.totals(values, domains)
+
+    @cached_property
+    def verdicts_by_flag(self) -> VerdictsByFlag:
+        """The pairs of verdicts, if the ratings are about the verdict."""
+        pairs = ScorePairs(ScoreCategories.of_verdicts(), self.ratings.kinds, self.ratings.counts)
+        totals = self.totals_of(pairs.one_hot, domain=lambda cell: int(not cell.is_flagged))
+        has_unflagged = any(not cell.is_flagged for cell in self.records.cells)
+        unflagged = pairs.confusion(totals, 1) if has_unflagged else None
+        return VerdictsByFlag(totals, pairs.confusion(totals), unflagged)
 
     def count(self, condition: Callable[[RatingKind], bool]) -> int:
         """Count the ratings of kinds that meet a condition."""

@@ -3,9 +3,11 @@
 import pytest
 
 from reviews.judge import missed_errors
+from reviews.judge.accuracy import compare_with_humans
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
+from reviews.statistics.intervals import complement
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum
@@ -60,6 +62,19 @@ class TestMissRate:
         rated(others, ana, "Pass", "Fail", 10, probability=0.05)
         rated(others, ana, "Pass", "Pass", 10, probability=0.01)
         assert missed(run).miss_rate.value == pytest.approx(200 / 1200)
+
+    def test_error_rates_have_the_intervals_of_the_accuracy(self, run: Run, ana: User) -> None:
+        for is_flagged in (True, False):
+            records = stratum(run, {"Pass": 60, "Partial": 20, "Fail": 20}, is_flagged=is_flagged)
+            for human, ratings in (("Pass", 9), ("Partial", 2), ("Fail", 1 + is_flagged)):
+                rated(records, ana, "Pass", human, ratings)
+            rated(records, ana, "Partial", "Pass", 3)
+        accuracy = compare_with_humans(JudgeScope(run))
+        for part, wrong in (("flagged", missed(run).flagged_error_rate), ("unflagged", missed(run).miss_rate)):
+            figures = accuracy.find(None, "blind", part)
+            assert figures is not None
+            right = complement(figures.accuracy)
+            assert (wrong.value, wrong.low, wrong.high) == pytest.approx((right.value, right.low, right.high))
 
 
 class TestFlagRecall:
