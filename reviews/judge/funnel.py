@@ -28,7 +28,7 @@ from reviews.judge.kept import keeps_by_record, keeps_figures
 from reviews.judge.plain_json import members
 from reviews.judge.ratings import Keys, RatingBatch, load_verdicts
 from reviews.judge.scope import JudgeScope
-from reviews.models import Escalation, Evaluation, Rating
+from reviews.models import Escalation, Evaluation, IndependentReview, Rating
 from reviews.models.evaluations import EvaluationQuerySet
 from reviews.search.hidden_records import hidden_from_all
 
@@ -132,8 +132,9 @@ class Funnel:
         found = [f"{self.locked_in:,} of {assigned} assigned to blind review are locked in, by {ratings}."]
         if self.missing and self.bounds:
             found.append(
-                f"Depending on the {self.missing:,} others, the accuracy over the whole run may be from "
-                f"{percent(self.bounds.low)} to {percent(self.bounds.high)}."
+                f"The accuracy over the whole run would be {percent(self.bounds.low)} if the judge were "
+                f"wrong on all {self.missing:,} others, and {percent(self.bounds.high)} if it were right on "
+                f"all."
             )
         if self.outdated:
             ratings = counted(self.outdated, "rating no longer counts", "ratings no longer count")
@@ -264,17 +265,19 @@ def _missing(scope: JudgeScope) -> _Missing:
 def _find_missing(scope: JudgeScope, among: Iterable[int] | None) -> _Missing:
     """Find the records to score blind that have no blind rating, among some records or all (None).
 
-    Once a rating is submitted, its record is hidden from nobody, so only other ratings count.
+    Once a record is decided, it is hidden from nobody. So only ratings count that are not submitted, or that
+    wait for another independent review.
     """
     is_given = Q() if among is None else Q(pk__in=among)
-    not_submitted = Rating.objects.filter(
+    waiting = IndependentReview.objects.filter(is_open=True, evaluation__run=scope.run)
+    undecided = Rating.objects.filter(
         Q() if among is None else Q(evaluation__in=among),
+        Q(final=None) | Q(evaluation__in=waiting.values("evaluation")),
         cell__criterion=None,
         cell__is_blind=True,
         cell__stratum__run=scope.run,
-        final=None,
     )
-    is_rated = _IsOneOf(F("pk"), ArraySubquery(not_submitted.values("evaluation")))
+    is_rated = _IsOneOf(F("pk"), ArraySubquery(undecided.values("evaluation")))
     hidden = [scope.records().filter(~Q(is_rated), condition) for condition in hidden_from_all(scope.run)]
     found: dict[bool, list[Keys]] = {True: [], False: []}
     for records in (*hidden, _closed_unrated(scope)):

@@ -182,9 +182,7 @@ def _wrong_and_all(verdicts: Confusion) -> tuple[tuple[int, ...], tuple[int, ...
     return verdicts.where(lambda judge, human: judge is not human), verdicts.columns
 
 
-def _flag_figures(
-    verdicts: VerdictsByFlag, *, is_all_flagged: bool
-) -> tuple[Estimate, Estimate, Estimate]:
+def _flag_figures(verdicts: VerdictsByFlag, *, is_all_flagged: bool) -> tuple[Estimate, Estimate, Estimate]:
     """Return the miss rate, the error rate of flagged records, and the flag recall."""
     caught, missed, recall = clusters.ratios(verdicts.totals, [*_columns(verdicts).values()])
     if caught.value is None:

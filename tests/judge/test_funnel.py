@@ -118,8 +118,20 @@ def test_bounds_assume_the_worst_and_the_best_of_missing_records(run: Run, ana: 
     # Two of twelve are known, one of them is right.
     assert bounds == pytest.approx((1 / 12, 11 / 12))
     assert found(run).sentences[1] == (
-        "Depending on the 10 others, the accuracy over the whole run may be from 8% to 92%."
+        "The accuracy over the whole run would be 8% if the judge were wrong on all 10 others, and 92% if it "
+        "were right on all."
     )
+
+
+def test_record_that_waits_for_another_independent_review_counts_once(run: Run, ana: User) -> None:
+    Run.objects.filter(pk=run.pk).update(overlap_share=1, overlap=2)
+    first, *_ = records(run, 3)
+    lock_in(first, ana, "Yes")
+    submitted(first, ana, "Yes")
+    run.refresh_from_db()
+    funnel_now = found(run)
+    assert (funnel_now.assigned, funnel_now.locked_in, funnel_now.missing) == (3, 1, 2)
+    assert len(funnel.list_records(JudgeScope(run), "assigned").rows) == 3
 
 
 def test_records_closed_without_a_rating_are_missing(run: Run, ana: User, lea: User) -> None:

@@ -4,10 +4,11 @@ import pytest
 
 from reviews.judge import missed_errors
 from reviews.judge.accuracy import compare_with_humans
+from reviews.judge.accuracy_figures import Part
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
-from reviews.statistics.intervals import complement
+from reviews.statistics.intervals import Estimate, complement
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum
@@ -70,7 +71,11 @@ class TestMissRate:
                 rated(records, ana, "Pass", human, ratings)
             rated(records, ana, "Partial", "Pass", 3)
         accuracy = compare_with_humans(JudgeScope(run))
-        for part, wrong in (("flagged", missed(run).flagged_error_rate), ("unflagged", missed(run).miss_rate)):
+        rates: dict[Part, Estimate] = {
+            "flagged": missed(run).flagged_error_rate,
+            "unflagged": missed(run).miss_rate,
+        }
+        for part, wrong in rates.items():
             figures = accuracy.find(None, "blind", part)
             assert figures is not None
             right = complement(figures.accuracy)

@@ -102,7 +102,7 @@ def missed_error_cards(filters: JudgeFilters) -> Iterator[Card]:
     marks = []
     if found.missed.value is not None and found.missed.n >= FEWEST:
         marks = [
-            Mark("Missed errors", figure(found.missed, ",.0f").words),
+            Mark("Missed errors", figure(found.missed, ",.0f").words, wrong),
             Mark("Wrong verdicts among unflagged records", share(found.miss_rate).words, wrong),
         ]
     missed = complement(found.flag_recall)
@@ -112,7 +112,7 @@ def missed_error_cards(filters: JudgeFilters) -> Iterator[Card]:
         if missed.value is not None
         else missed.why,
         filters.address("judge-flags"),
-        figure=prominent(share(missed)) if missed.value is not None else None,
+        figure=prominent(share(missed, wrong)) if missed.value is not None else None,
         marks=marks,
     )
 
@@ -163,10 +163,11 @@ def plan_cards(filters: JudgeFilters) -> Iterator[Card]:
     plan = planning.plan_reviews(filters.scope.run)
     answer = plan.sentences[0]
     if plan.more and plan.parts[0].is_reachable:
-        answer = f"blind reviews, to know the accuracy to ±{planning.points(plan.target)} points."
+        target = planning.points(plan.target)
+        answer = f"They narrow the interval of the accuracy {_now(plan)}to ±{target} points."
     elif plan.more:
-        answer = f"blind reviews: all that are left. {_best(plan)}"
-    more = Cell(f"{plan.more:,} more") if plan.more else None
+        answer = f"These are all records that can still be reviewed blind. {_best(plan)}"
+    more = Cell(counted(plan.more, "more blind review")) if plan.more else None
     url = filters.address("judge-plan")
     yield Card("What should we review next?", answer, url, "Plan", figure=more, marks=[*_next(plan)])
 
@@ -176,11 +177,18 @@ def _best(plan: JudgePlan) -> str:
     whole, target = plan.parts[0], planning.points(plan.target)
     if whole.best_half_width is None:
         return plan.sentences[0]
-    now = "" if whole.half_width is None else f"from ±{planning.points(whole.half_width)} "
     best = planning.points(whole.best_half_width)
     if whole.half_width is not None and best == planning.points(whole.half_width):
         return f"They hardly narrow the interval of the accuracy (±{best} points)."
-    return f"They narrow the interval of the accuracy {now}to ±{best} points. ±{target} is out of reach."
+    return (
+        f"They narrow the interval of the accuracy {_now(plan)}to ±{best} points. ±{target} is out of reach."
+    )
+
+
+def _now(plan: JudgePlan) -> str:
+    """Return “from ±13 ”, or nothing if the interval is unknown."""
+    width = plan.parts[0].half_width
+    return "" if width is None else f"from ±{planning.points(width)} "
 
 
 def _next(plan: JudgePlan) -> Iterator[Mark]:

@@ -16,12 +16,14 @@ from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate
 from reviews.statistics.paired import compare_verdicts
 from reviews.statistics.sums import FloatArray
+from reviews.statistics.totals import ClusterTotals
 from tests.judge.coverage.paired import TWO_RUNS, TwoRuns
 from tests.judge.coverage.ratings import (
     BALANCED,
     ONLY_MILDER,
     PREVALENT,
     TWO_SCORES,
+    Drawn,
     Generator,
     Pairs,
     Run,
@@ -260,10 +262,19 @@ def _runs() -> Iterator[Setting]:
         yield Setting("flag recall", name, recall, partial(_recall, run))
 
 
+# Columns of `_verdicts_by_flag`: pairs of verdicts of flagged records, then of unflagged ones.
+_RIGHT, _FLAGGED_WRONG, _UNFLAGGED, _UNFLAGGED_WRONG = (0, 3, 4, 7), (1, 2), (4, 5, 6, 7), (5, 6)
+
+
+def _verdicts_by_flag(drawn: Drawn) -> ClusterTotals:
+    """Add up the pairs of verdicts, as `RatedRun.verdicts_by_flag` does."""
+    pairs = np.eye(4)[drawn.values["judge"] * 2 + drawn.values["human"]]
+    domains = [1 - int(path[0]) for path in drawn.population.paths]
+    return cluster_totals(drawn.sample, pairs, drawn.population, domains)
+
+
 def _run_accuracy(run: Run, rng: Generator) -> Estimate:
-    drawn = run.draw(rng)
-    right = drawn.values["judge"] == drawn.values["human"]
-    return clusters.ratio(cluster_totals(drawn.sample, _with_ones(right), drawn.population), 0, 1)
+    return clusters.ratio(_verdicts_by_flag(run.draw(rng)), _RIGHT, tuple(range(8)))
 
 
 def _run_leniency(run: Run, rng: Generator) -> Estimate:
@@ -288,17 +299,12 @@ def _difference(run: Run, rng: Generator) -> Estimate:
 
 
 def _miss_rate(run: Run, rng: Generator) -> Estimate:
-    drawn = run.draw(rng)
-    wrong, flag = drawn.values["judge"] != drawn.values["human"], drawn.values["flag"]
-    columns = np.column_stack([wrong & (flag == 0), flag == 0])
-    return clusters.ratio(cluster_totals(drawn.sample, columns, drawn.population), 0, 1)
+    return clusters.ratio(_verdicts_by_flag(run.draw(rng)), _UNFLAGGED_WRONG, _UNFLAGGED)
 
 
 def _recall(run: Run, rng: Generator) -> Estimate:
-    drawn = run.draw(rng)
-    wrong, flag = drawn.values["judge"] != drawn.values["human"], drawn.values["flag"]
-    columns = np.column_stack([wrong & (flag == 1), wrong])
-    return clusters.ratio(cluster_totals(drawn.sample, columns, drawn.population), 0, 1)
+    totals = _verdicts_by_flag(run.draw(rng))
+    return clusters.ratio(totals, _FLAGGED_WRONG, _FLAGGED_WRONG + _UNFLAGGED_WRONG)
 
 
 def _with_ones(values: npt.NDArray[Any]) -> FloatArray:

@@ -160,6 +160,10 @@ class TestCards:
         card = as_lea.get(url("judge", run)).context["cards"][1]
         assert card.figure.text == "75%"
         assert [mark.text.split()[0] for mark in card.marks] == ["300", "33%"]
+        # Each figure leads to the wrong verdicts on unflagged records that it extrapolates.
+        [link] = {card.figure.url, *(mark.url for mark in card.marks)}
+        assert "part=unflagged" in link
+        assert as_lea.get(link).status_code == 200
 
     def test_cards_have_no_large_figure_from_few_ratings(self, as_lea: Client, ana: User, run: Run) -> None:
         rated(stratum(run, {"Pass": 100}), ana, "Pass", "Fail", 9)
