@@ -283,6 +283,7 @@ class TestStoppedWorker:
         waiting.refresh_from_db()
         assert (waiting.state, waiting.new) == (Import.State.DONE, self.LINES)
 
+    @pytest.mark.exhaustive
     def test_import_of_a_killed_worker_is_done_once_by_the_next(self, max: User) -> None:
         lines = 1_000
         waiting = upload(max, blocks(lines))

@@ -67,6 +67,7 @@ def test_unusual_records_can_be_listed_opened_reviewed_and_exported(
     assert (result.problems, result.identical, result.changed) == ([], 2, len(odd))
 
 
+@pytest.mark.exhaustive
 class TestTwentyThousandBadLines:
     """Import them among enough valid lines, so the file counts as a file of records."""
 
@@ -83,7 +84,6 @@ class TestTwentyThousandBadLines:
         import_jobs.import_upload(import_id=upload.pk)
         return upload
 
-    @pytest.mark.slow
     def test_twenty_thousand_invalid_lines_can_be_downloaded(
         self, bad: Import, client: Client, max: User
     ) -> None:

@@ -309,6 +309,7 @@ class TestSimulatedRun:
         import_data(file_of(*lines), run="evaluations")
         return wrong
 
+    @pytest.mark.exhaustive
     def test_served_plans_reach_the_target_with_about_the_promised_reviews(
         self, wrong: set[str], as_lea: Client, ana: User, bo: User, lea: User
     ) -> None:

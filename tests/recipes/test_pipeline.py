@@ -171,6 +171,7 @@ class TestPipeline:
                 found.append((step["run"], surroundings))
         return found
 
+    @pytest.mark.exhaustive
     def test_pipeline_stops_until_the_judge_is_good_enough(
         self, steps: list[tuple[str, dict[str, str]]], ana: User, tmp_path: Path
     ) -> None:

@@ -316,7 +316,7 @@ class TestProbabilities:
         assert self.probabilities(run) == {}
         assert not run.evaluations.exclude(sample_probability=None).exists()
 
-    @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_weighted_records_represent_all_after_changes_of_the_share_and_a_later_import(
         self, ana: User
     ) -> None:

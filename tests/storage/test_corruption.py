@@ -336,7 +336,7 @@ ROWS: dict[str, Callable[[], object]] = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 class TestChangedStorage:
     def test_changed_storage_is_found_and_never_exported(self, run: Run, expected: dict[str, bytes]) -> None:
         for name, damage in (FRAMES | ROWS).items():
