@@ -164,7 +164,9 @@ class ServedPlan:
     target: float
     """Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."""
     aim: str
-    """run: the accuracy over the whole run. parts: on flagged and on unflagged records, each by itself."""
+    """run: the accuracy over all records. parts: on flagged and on unflagged records, each by itself."""
+    filters: dict[str, str]
+    """The judge, template (prompt) and model of its records; empty for the whole run."""
     is_finished: bool
     """Whether all its records are reviewed, so that you can plan again."""
 
@@ -177,7 +179,9 @@ class ReviewPlan:
     target: float
     """Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."""
     aim: str
-    """run: the accuracy over the whole run. parts: on flagged and on unflagged records, each by itself."""
+    """run: the accuracy over all records. parts: on flagged and on unflagged records, each by itself."""
+    filters: dict[str, str]
+    """The judge, template (prompt) and model of its records; empty for the whole run."""
     more: int
     """Blind reviews to add."""
     design_effect: float
@@ -185,7 +189,7 @@ class ReviewPlan:
     is_design_effect_assumed: bool
     """Whether there are too few reviews to compute it."""
     parts: list[PlannedPart]
-    """The whole run, then flagged and unflagged records."""
+    """All records, then flagged and unflagged ones."""
     cells: list[PlannedCell]
     sentences: list[str]
     served: ServedPlan | None

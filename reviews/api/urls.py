@@ -41,6 +41,7 @@ from reviews.api import (
 )
 from reviews.api.bodies import JsonParser, JsonRenderer
 from reviews.api.examples import EXAMPLES
+from reviews.api.scopes import ScopeQuery
 
 # Groups of operations, in the order of documents.
 _TAGS = {
@@ -77,6 +78,8 @@ class Api(NinjaAPI):
         schema = super().get_openapi_schema()
         components = schema["components"]["schemas"]
         components["Problem"] = problems.SCHEMA
+        # Its members are parameters of their own.
+        del components[ScopeQuery.__name__]
         components.update(rubric_shapes.body_components())
         for name, example in EXAMPLES.items():
             components[name]["examples"] = [example]

@@ -15,7 +15,7 @@ from reviews.judge.data_summary import counted
 from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings, load_ratings
-from reviews.judge.scope import JudgeScope
+from reviews.judge.scope import NO_MODEL, JudgeScope, ReadScope, choices_of, read_scope, reviewers_of
 from reviews.models import Run
 from reviews.sampling.planned_shares import Aim, current_plan, finished_plans
 from reviews.search import strata
@@ -30,8 +30,11 @@ DEFINITION = (
     "between records of one task are those of the blind reviews so far, so plan again after some reviews. "
     "More reviews of the same tasks narrow the interval less than reviews of other ones."
 )
+#: The filters of a plan: those by which the queue serves records. A plan counts the ratings of all people and
+#: days, and one task has no interval.
+FILTERS = ("judge", "template", "model")
 AIMS: dict[Aim, str] = {
-    "run": "the accuracy over the whole run",
+    "run": "the accuracy over all these records",
     "parts": "the accuracy on flagged and on unflagged records, each by itself",
 }
 USUAL_TARGET = 0.05
@@ -93,10 +96,11 @@ class PlannedCell:
 class JudgePlan:
     """The blind reviews that a target needs."""
 
-    run: Run
+    #: The records whose accuracy is to be known, by `FILTERS`.
+    scope: JudgeScope
     target: float
     aim: Aim
-    #: The whole run, then its flagged and its unflagged records, if there are any.
+    #: All records of the scope, then its flagged and its unflagged ones, if there are any.
     parts: tuple[PlannedPart, ...] = ()
     cells: tuple[PlannedCell, ...] = ()
     #: The ratings that are needed for one independent rating.
@@ -108,6 +112,16 @@ class JudgePlan:
     left_out: str = ""
 
     @property
+    def run(self) -> Run:
+        return self.scope.run
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The values of `FILTERS`, as query parameters."""
+        given = {name: getattr(self.scope, name) for name in FILTERS}
+        return {name: value or NO_MODEL for name, value in given.items() if value is not None}
+
+    @property
     def more(self) -> int:
         """The blind ratings that the plan adds."""
         return sum(cell.more for cell in self.cells)
@@ -117,7 +131,7 @@ class JudgePlan:
         """The plan in words: a sentence for each part, and the assumptions."""
         if self.unknown:
             return (self.unknown,)
-        found = [_sentence(part, self.target) for part in self.parts]
+        found = [_sentence(part, self.target, self.filters) for part in self.parts]
         if self.is_design_effect_assumed:
             found.append(
                 f"Assumes {self.design_effect:g} times as many reviews as independent records need, until "
@@ -126,7 +140,16 @@ class JudgePlan:
         return (*found, *filter(None, [self.left_out]))
 
     def as_json(self) -> dict[str, Any]:
-        names = ("target", "aim", "more", "design_effect", "is_design_effect_assumed", "parts", "cells")
+        names = (
+            "filters",
+            "target",
+            "aim",
+            "more",
+            "design_effect",
+            "is_design_effect_assumed",
+            "parts",
+            "cells",
+        )
         return (
             {"run": self.run.name}
             | members(self, *names, "sentences")
@@ -135,35 +158,43 @@ class JudgePlan:
 
 
 def served_plan(run: Run) -> dict[str, Any] | None:
-    """Return the target and the aim of the plan that the queue serves, and whether a record of it is left."""
+    """Return target, aim and filters of the plan that the queue serves, and whether it is finished."""
     served = current_plan(run)
     if served is None:
         return None
     is_finished = finished_plans().filter(pk=run.pk).exists()
-    return {"target": served.target, "aim": served.aim, "is_finished": is_finished}
+    return {"target": served.target, "aim": served.aim, "filters": served.filters, "is_finished": is_finished}
 
 
-def plan_reviews(run: Run, target: float = USUAL_TARGET, aim: Aim = "run") -> JudgePlan:
-    """Plan the blind reviews of a run. `target` is half the width of the interval, from 0 to 1."""
-    if unknown := strata.why_not_counted(run):
-        return JudgePlan(run, target, aim, unknown=unknown)
-    scope = JudgeScope(run)
+def read_planned(run: Run, values: Mapping[str, str]) -> ReadScope:
+    """Read the filters of a plan. Records need no ratings to be planned."""
+    choices = choices_of([*run.strata.all()], reviewers_of([run]))
+    return read_scope(run, values, choices, missing="No record has")
+
+
+def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "run") -> JudgePlan:
+    """Plan the blind reviews of a scope. `target` is half the width of the interval, from 0 to 1.
+
+    Only `FILTERS` apply.
+    """
+    scope = JudgeScope(scope.run, scope.judge, scope.template, scope.model)
+    if unknown := strata.why_not_counted(scope.run):
+        return JudgePlan(scope, target, aim, unknown=unknown)
     records = load_cells(scope)
     blind = load_ratings(scope)
     found = combine(blind, records).only(lambda cell: bool(cell.verdict))
     if not found.records.cells:
-        return JudgePlan(
-            run, target, aim, unknown=records.sentence or "No record has a verdict by the judge."
-        )
-    return plan_rated(run, found, target, aim, _spent(scope, found, blind))
+        unknown = records.sentence or "No record has a verdict by the judge."
+        return JudgePlan(scope, target, aim, unknown=unknown)
+    return plan_rated(scope, found, target, aim, _spent(scope, found, blind))
 
 
 def plan_rated(
-    run: Run, found: RatedRun, target: float, aim: Aim = "run", spent: FloatArray | None = None
+    scope: JudgeScope, found: RatedRun, target: float, aim: Aim = "run", spent: FloatArray | None = None
 ) -> JudgePlan:
     """Plan the blind reviews of records. `spent` has the records of each cell that cannot be rated blind."""
     unusable = np.zeros(len(found.records.cells)) if spent is None else spent
-    return _Planner(found, _plan_cells(found, unusable), target).plan(run, aim)
+    return _Planner(found, _plan_cells(found, unusable), target).plan(scope, aim)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -172,7 +203,7 @@ class _Planner:
     cells: PlanCells
     target: float
 
-    def plan(self, run: Run, aim: Aim) -> JudgePlan:
+    def plan(self, scope: JudgeScope, aim: Aim) -> JudgePlan:
         is_flagged = np.array([cell.is_flagged for cell in self.found.records.cells])
         masks = {"run": np.ones_like(is_flagged), "flagged": is_flagged, "unflagged": ~is_flagged}
         accuracy = self._accuracy(masks)
@@ -181,7 +212,7 @@ class _Planner:
         parts = np.sum([numbers for name, numbers in alone.items() if name != "run"], axis=0)
         more = alone["run"] if aim == "run" else parts
         return JudgePlan(
-            run=run,
+            scope=scope,
             target=self.target,
             aim=aim,
             parts=tuple(
@@ -315,8 +346,9 @@ def half_width(accuracy: Estimate) -> float | None:
     return (accuracy.high - accuracy.low) / 2
 
 
-def _sentence(part: PlannedPart, target: float) -> str:
-    title = {"run": "Whole run", "flagged": "Flagged", "unflagged": "Unflagged"}[part.name]
+def _sentence(part: PlannedPart, target: float, filters: Mapping[str, str]) -> str:
+    whole = "Records with these filters" if filters else "Whole run"
+    title = {"run": whole, "flagged": "Flagged", "unflagged": "Unflagged"}[part.name]
     width = "" if part.half_width is None else f", ±{points(part.half_width)} points"
     now = f"{title}: {counted(part.ratings, 'blind review')}{width}"
     if part.half_width is not None and part.half_width <= target:

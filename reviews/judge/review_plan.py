@@ -15,8 +15,18 @@ from django.db import connection, transaction
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
-from reviews.judge.cells import Cell
-from reviews.judge.planning import AIMS, NARROWEST, WIDEST, JudgePlan, plan_reviews, points
+from reviews.judge.cells import Cell, load_cells
+from reviews.judge.planning import (
+    AIMS,
+    FILTERS,
+    NARROWEST,
+    WIDEST,
+    JudgePlan,
+    plan_reviews,
+    points,
+    read_planned,
+)
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.queue import allocation
 from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
@@ -69,6 +79,16 @@ def check_request(target: float, aim: str) -> Aim:
     raise InvalidSettings(problems)
 
 
+def read_filters(run: Run, values: Mapping[str, str]) -> JudgeScope:
+    """Return the records of a plan. Raises `InvalidSettings` for a value that no record has."""
+    given = {name: value for name in FILTERS if (value := values.get(name))}
+    read = read_planned(run, given)
+    if read.problems:
+        unknown = (name for name in given if name not in read.chosen)
+        raise InvalidSettings({name: [problem] for name, problem in zip(unknown, read.problems, strict=True)})
+    return read.scope
+
+
 def why_not_blind(run: Run) -> str:
     """Return why the records of a run cannot be reviewed blind, or an empty string."""
     possibility = blind_scoring.blind_feasibility(run)
@@ -76,9 +96,12 @@ def why_not_blind(run: Run) -> str:
 
 
 @transaction.atomic
-def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> JudgePlan:
+def serve_plan(
+    *, run_id: int, actor: User | None, target: float, aim: str, filters: Mapping[str, str] | None = None
+) -> JudgePlan:
     """Plan the blind reviews of a run, and serve them first. Returns the plan with the reviews served.
 
+    `filters` are values of `planning.FILTERS`: the plan is about these records, and others come later.
     Without enough blind reviews to know the error rates, only about `FIRST_PART` reviews are served.
     The order of the queue and the sample change at once, or by a job for a large run. `actor=None` is the
     program itself. Raises `InvalidSettings` if there is nothing to plan.
@@ -87,7 +110,7 @@ def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> J
         check(actor, "configure_run")
     wanted = check_request(target, aim)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    plan = plan_reviews(run, target, wanted)
+    plan = plan_reviews(read_filters(run, filters or {}), target, wanted)
     if obstacle := plan.unknown or why_not_blind(run):
         raise InvalidSettings({"target": [obstacle]})
     plan = _first_part(plan)
@@ -97,7 +120,7 @@ def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> J
         blind_scoring.reveal_served(run.evaluations.all(), share=1)
     run.blind_share = 1
     run.sample_share = max(run.sample_share, _average(plan))
-    run.review_plan = ReviewPlan(target, wanted, shares).as_json()
+    run.review_plan = ReviewPlan(target, wanted, shares, plan.filters).as_json()
     run.save(update_fields=["blind_share", "sample_share", "review_plan"])
     after = {name: getattr(run, name) for name in before}
     events.record(
@@ -106,6 +129,7 @@ def serve_plan(*, run_id: int, actor: User | None, target: float, aim: str) -> J
         run=run,
         target=target,
         aim=wanted,
+        filters=plan.filters,
         more=plan.more,
         before=before,
         after=after,
@@ -188,7 +212,9 @@ def _open_records(run: Run) -> dict[Cell, _Open]:
 
 
 def _average(plan: JudgePlan) -> float:
-    """Return the planned share of unflagged records, for records that later imports add."""
+    """Return the planned share of the run's unflagged records, for records that later imports add."""
     unflagged = [planned for planned in plan.cells if not planned.cell.is_flagged]
     records = sum(planned.records for planned in unflagged)
+    if plan.filters:
+        records = int(load_cells(JudgeScope(plan.run)).only(is_flagged=False).sizes.sum())
     return sum(planned.ratings + planned.more for planned in unflagged) / records if records else 0.0

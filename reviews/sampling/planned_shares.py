@@ -85,6 +85,8 @@ class ReviewPlan:
     #: Whether the interval of the whole run is to be narrowed, or that of each part.
     aim: Aim
     shares: tuple[CellShare, ...]
+    #: The judge, prompt and model of its records, by the name of the filter; empty for the whole run.
+    filters: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self) | {"shares": [share._asdict() for share in self.shares]}
@@ -95,7 +97,8 @@ def current_plan(run: Run) -> ReviewPlan | None:
     kept = run.review_plan
     if not kept or kept.get("is_ended"):
         return None
-    return ReviewPlan(kept["target"], kept["aim"], tuple(CellShare(**share) for share in kept["shares"]))
+    shares = tuple(CellShare(**share) for share in kept["shares"])
+    return ReviewPlan(kept["target"], kept["aim"], shares, kept["filters"])
 
 
 def finished_plans() -> RunQuerySet:

@@ -23,7 +23,7 @@ def test_lead_plans_and_serves_and_stops(run: Run, of_lea: Program) -> None:
     assert (planned["target"], planned["aim"], planned["served"]) == (0.1, "parts", None)
     assert planned["more"] == planned["parts"][0]["more"] == 145
     served = of_lea.ask("PUT", "runs/algebra/plan", {"target": 0.1})
-    assert served.json()["served"] == {"target": 0.1, "aim": "run", "is_finished": True}
+    assert served.json()["served"] == {"target": 0.1, "aim": "run", "filters": {}, "is_finished": True}
     assert Run.objects.get().blind_share == 1
     assert of_lea.ask("DELETE", "runs/algebra/plan").json()["served"] is None
 
@@ -38,6 +38,16 @@ def test_impossible_target_is_refused(run: Run, of_lea: Program, target: str) ->
 def test_unknown_aim_is_refused(run: Run, of_lea: Program) -> None:
     answer = of_lea.ask("PUT", "runs/algebra/plan", {"target": 0.1, "aim": "all"})
     assert answer.json()["errors"] == [{"field": "aim", "reason": "Choose one of run, parts, not 'all'."}]
+
+
+def test_plan_of_some_records_names_them(run: Run, of_lea: Program) -> None:
+    answer = of_lea.ask("PUT", "runs/algebra/plan", {"target": 0.1, "model": "o1"})
+    assert (answer.json()["filters"], answer.json()["served"]["filters"]) == (
+        {"model": "o1"},
+        {"model": "o1"},
+    )
+    refused = of_lea.get("runs/algebra/plan?model=o1&judge=x")
+    assert refused.json()["errors"] == [{"field": "judge", "reason": "No record has the judge “x”."}]
 
 
 def test_run_without_verdicts_has_no_plan_to_serve(of_lea: Program, ana: User) -> None:

@@ -170,7 +170,7 @@ def _figures(scope: JudgeScope) -> dict[str, Callable[[], object]]:
     return {
         "facts": lambda: data_summary.summarize_data(scope.run).as_json(),
         "funnel": lambda: funnel.follow_records(scope, accuracy.compare_with_humans(scope)).as_json(),
-        "plan": lambda: planning.plan_reviews(scope.run).as_json(),
+        "plan": lambda: planning.plan_reviews(scope).as_json(),
         "flag choice": lambda: flag_choice.choose_flags(scope).as_json(),
         "reviewers": lambda: [one.as_json() for one in reviewer_agreement.measure_reviewer_agreement(scope)],
         "accuracy": lambda: accuracy.compare_with_humans(scope).as_json(),

@@ -178,9 +178,9 @@ def test_settings_views_and_plan_of_a_run(of_max: Client, of_ana: Client) -> Non
     StratumCount.objects.update(answered=1_000)
     planned = of_max.run("planned")
     assert planned.plan(target=0.1, aim="parts").aim == "parts"
-    served = planned.serve_plan(target=0.1).served
+    served = planned.serve_plan(target=0.1, model="o1").served
     assert served
-    assert served.target == 0.1
+    assert (served.target, served.filters) == (0.1, {"model": "o1"})
     assert planned.stop_plan().served is None
 
 

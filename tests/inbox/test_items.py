@@ -57,7 +57,9 @@ def everything(run: Run, ana: User, bo: User, lea: User, max: User) -> Run:
     ImportFactory.create(run=run, state=Import.State.FAILED, error="It broke.")
     ExportFactory.create(run=run, created_by=lea, state=Export.State.FAILED, error="It broke.")
     in_conflict(run)
-    Run.objects.filter(pk=run.pk).update(review_plan={"target": 0.05, "aim": "run", "is_drawn": True})
+    Run.objects.filter(pk=run.pk).update(
+        review_plan={"target": 0.05, "aim": "run", "filters": {}, "is_drawn": True}
+    )
     Notification.objects.create(
         person=ana, event="run.reviewed", due_at=timezone.now(), state="failed", error="Refused."
     )

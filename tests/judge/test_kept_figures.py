@@ -333,7 +333,7 @@ def figures(scope: JudgeScope) -> list[Any]:
         rank_models(scope).as_json(),
         measure_flag_precision(scope).as_json(),
         follow_records(scope, compare_with_humans(scope)).as_json(),
-        plan_reviews(scope.run).as_json(),
+        plan_reviews(scope).as_json(),
     ]
 
 

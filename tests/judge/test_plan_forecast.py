@@ -11,6 +11,7 @@ from reviews.judge.cells import Cell, CellRecords
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings
 from reviews.judge.review_plan import FIRST_PART
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 
 #: Cluster and whether the judge is wrong.
@@ -62,13 +63,13 @@ def needed_per_planned(seed: int, tasks: int, models: int, spread: float) -> flo
     records = simulated_records(Random(seed), tasks, models, spread)
     ratings = dict.fromkeys(records, 0)
     for part in (FIRST_PART, None):
-        plan = planning.plan_rated(Run(), rated_run(records, ratings), _TARGET)
+        plan = planning.plan_rated(JudgeScope(Run()), rated_run(records, ratings), _TARGET)
         if not plan.more:
             return None
         served = part / plan.more if part else 1
         for one in plan.cells:
             ratings[one.cell] += ceil(one.more * served)
-    width = planning.plan_rated(Run(), rated_run(records, ratings), _TARGET).parts[0].half_width
+    width = planning.plan_rated(JudgeScope(Run()), rated_run(records, ratings), _TARGET).parts[0].half_width
     assert width is not None
     return (width / _TARGET) ** 2
 

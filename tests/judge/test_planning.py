@@ -15,16 +15,19 @@ from reviews.accounts.permissions import Denied
 from reviews.inbox.items import Inbox
 from reviews.judge import planning, review_plan
 from reviews.judge.planning import JudgePlan, plan_reviews
-from reviews.models import AuditEvent, Evaluation, Rating, Run, User
+from reviews.judge.scope import JudgeScope
+from reviews.models import AuditEvent, Evaluation, Rating, Run, RunCount, User
 from reviews.queue import claims
-from reviews.records.status import QUEUE_STATUSES
+from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan, report_finished_plans
 from reviews.views.settled import item_url
 from tests.support.commands import manage
+from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
-from tests.support.population import rated, stratum
+from tests.support.pages import text
+from tests.support.population import count_records, rated, stratum
 from tests.support.work import agree, lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -45,7 +48,7 @@ def rate(
 class TestPlan:
     def test_plan_without_reviews_expects_even_odds_and_assumes_the_design_effect(self, run: Run) -> None:
         stratum(run, {"Pass": 100_00})
-        found = plan_reviews(run, 0.05)
+        found = plan_reviews(JudgeScope(run), 0.05)
         assert (found.more, found.design_effect, found.is_design_effect_assumed) == (577, 1.5, True)
         assert found.sentences == (
             "Whole run: 0 blind reviews. 577 more to ±5.",
@@ -54,10 +57,28 @@ class TestPlan:
         )
         assert found.sentences[2].startswith("Assumes 1.5 times as many reviews as independent records need,")
 
+    def test_plan_of_some_records_equals_that_of_a_run_with_these_records(self, run: Run, ana: User) -> None:
+        alone = RunFactory.create()
+        for model, records, right in (("o1", 2_000, 30), ("o3", 3_000, 45)):
+            for made in (run, alone) if model == "o3" else (run,):
+                numbers = range(records)
+                counted = stratum(made, {}, model_id=model)
+                count_records(counted, "Pass", numbers)
+                RunCount.objects.create(run=made, status=NOT_REQUIRED, evaluations=records)
+                rated(counted, ana, "Pass", "Pass", right, clusters=[*range(right)])
+                rated(counted, ana, "Pass", "Fail", 15, clusters=[*range(100, 115)])
+        found, same = plan_reviews(JudgeScope(run, model="o3"), 0.05), plan_reviews(JudgeScope(alone), 0.05)
+        assert (found.parts, found.cells, found.design_effect) == (same.parts, same.cells, same.design_effect)
+        assert found.more > 0
+        assert found.sentences[0].startswith("Records with these filters: 60 blind reviews")
+        assert (found.filters, same.filters) == ({"model": "o3"}, {})
+        # Filters of ratings do not apply: a plan counts all of them.
+        assert plan_reviews(JudgeScope(run, model="o3", reviewer=ana, task="t"), 0.05) == found
+
     def test_part_with_a_narrow_interval_has_enough_reviews(self, run: Run, ana: User) -> None:
         rate(stratum(run, {"Pass": 2_000}), ana, right=380, wrong=420)
         rate(stratum(run, {"Pass": 3_000}, is_flagged=False), ana, right=36, wrong=14, probability=0.1)
-        found = plan_reviews(run, 0.05, "parts")
+        found = plan_reviews(JudgeScope(run), 0.05, "parts")
         flagged, unflagged = part(found, "flagged"), part(found, "unflagged")
         assert flagged.more == flagged.more_alone == 0
         assert found.sentences[1] == "Flagged: 800 blind reviews, ±3.5 points: enough for ±5."
@@ -70,7 +91,10 @@ class TestPlan:
     def test_plan_for_the_run_needs_fewer_reviews_than_one_for_each_part(self, run: Run, ana: User) -> None:
         rate(stratum(run, {"Pass": 2_000}), ana, right=30, wrong=30)
         rate(stratum(run, {"Pass": 8_000}, is_flagged=False), ana, right=40, wrong=10)
-        together, apart = plan_reviews(run, 0.05, "run"), plan_reviews(run, 0.05, "parts")
+        together, apart = (
+            plan_reviews(JudgeScope(run), 0.05, "run"),
+            plan_reviews(JudgeScope(run), 0.05, "parts"),
+        )
         assert part(together, "run").more == together.more < apart.more
         assert part(together, "flagged").more < part(together, "unflagged").more
 
@@ -78,21 +102,21 @@ class TestPlan:
         both = stratum(run, {"Pass": 5_000, "Fail": 5_000})
         rate(both, ana, right=50, wrong=50)
         rate(both, ana, right=98, wrong=2, verdict="Fail")
-        found = {one.cell.verdict: one.more for one in plan_reviews(run, 0.02).cells}
+        found = {one.cell.verdict: one.more for one in plan_reviews(JudgeScope(run), 0.02).cells}
         assert 3 * found["Fail"] < found["Pass"]
 
     def test_planned_reviews_reach_the_target(self, run: Run, ana: User) -> None:
         counted = stratum(run, {"Pass": 20_000})
         rate(counted, ana, right=60, wrong=40)
-        more = plan_reviews(run, 0.04).more
+        more = plan_reviews(JudgeScope(run), 0.04).more
         rate(counted, ana, right=round(more * 0.6), wrong=more - round(more * 0.6))
-        after = part(plan_reviews(run, 0.04), "run")
+        after = part(plan_reviews(JudgeScope(run), 0.04), "run")
         assert after.half_width == pytest.approx(0.04, abs=0.003)
 
     def test_records_reviewed_with_the_judges_scores_cannot_be_planned(self, run: Run, ana: User) -> None:
         counted = stratum(run, {"Pass": 300})
         rated(counted, ana, "Pass", "Pass", 250, is_blind=False)
-        found = plan_reviews(run, 0.05)
+        found = plan_reviews(JudgeScope(run), 0.05)
         assert found.more == 50
         assert not part(found, "run").is_reachable
         assert found.sentences[0] == (
@@ -103,22 +127,22 @@ class TestPlan:
         """With few reviews, the assumed design effect may be larger than the real one."""
         counted = stratum(run, {"Pass": 29})
         rate(counted, ana, right=14, wrong=13)
-        whole = part(plan_reviews(run, 0.02), "run")
+        whole = part(plan_reviews(JudgeScope(run), 0.02), "run")
         assert whole.half_width is not None
         assert whole.best_half_width == whole.half_width
         assert (
-            plan_reviews(run, 0.02)
+            plan_reviews(JudgeScope(run), 0.02)
             .sentences[0]
             .endswith("±2 is out of reach: all 2 other records hardly narrow the interval.")
         )
 
     def test_run_without_verdicts_has_no_plan(self, run: Run) -> None:
         stratum(run, {"": 50})
-        assert plan_reviews(run).sentences == ("No record has a verdict by the judge.",)
+        assert plan_reviews(JudgeScope(run)).sentences == ("No record has a verdict by the judge.",)
 
     def test_plan_as_json_has_parts_cells_and_no_served_plan(self, run: Run, ana: User) -> None:
         rate(stratum(run, {"Pass": 300}), ana, right=30, wrong=20)
-        found = plan_reviews(run, 0.05).as_json()
+        found = plan_reviews(JudgeScope(run), 0.05).as_json()
         assert (found["run"], found["aim"], found["served"]) == (run.name, "run", None)
         assert [one["name"] for one in found["parts"]] == ["run", "flagged"]
         assert found["cells"][0]["cell"]["verdict"] == "Pass"
@@ -173,6 +197,43 @@ class TestServe:
         event = AuditEvent.objects.get(action="serve plan")
         assert event.detail["more"] == plan.more
 
+    def test_plan_of_a_model_serves_its_records_first(self, client: Client, lea: User) -> None:
+        run = Run.objects.create(name="models", blind_share=0.2)
+        kinds: dict[str, dict[str, Any]] = {"f": {}, "u": CALM}
+        lines = (
+            line(f"{model}{kind}{n}", task_id=f"{kind}{n}", model_id=model, **JUDGED_PASS, **values)
+            for model in ("o1", "o3")
+            for kind, values in kinds.items()
+            for n in range(60)
+        )
+        import_data(file_of(*lines), run="models")
+        plan = review_plan.serve_plan(
+            run_id=run.pk, actor=lea, target=0.15, aim="run", filters={"model": "o3"}
+        )
+        waiting = run.evaluations.filter(human_review_status="Needs Review")
+        served = waiting.filter(priority=NORMAL)
+        assert {*served.values_list("model_id", "needs_human_review")} == {("o3", True), ("o3", False)}
+        assert served.count() == pytest.approx(plan.more, abs=10)
+        assert waiting.filter(priority=DEFERRED, model_id="o1").count() == 60
+        run.refresh_from_db()
+        kept = current_plan(run)
+        assert kept
+        assert kept.filters == {"model": "o3"}
+        [share] = [one.share for one in kept.shares if not one.is_flagged and one.model == "o3"]
+        assert run.sample_share == pytest.approx(share / 2, abs=0.05)
+        client.force_login(lea)
+        for query, chosen in (
+            ("?inbox=x", {"model": "o3"}),
+            ("?target=10", {}),
+            ("?model=o1", {"model": "o1"}),
+        ):
+            page = client.get(reverse("judge-plan", args=[run.pk]) + query)
+            assert page.context["filters"].chosen == chosen
+            assert "first." in text(page)
+            assert page.context["served"]["chosen"] == "model o3"
+        with pytest.raises(InvalidSettings, match="No record has the model"):
+            review_plan.serve_plan(run_id=run.pk, actor=lea, target=0.15, aim="run", filters={"model": "x"})
+
     def test_planned_records_are_claimed_before_deferred_ones(
         self, imported: Run, lea: User, ana: User
     ) -> None:
@@ -206,7 +267,7 @@ class TestServe:
         client.force_login(lea)
         page = client.get(item_url(item))
         assert page.context["form"].data["target"] == "20"
-        assert page.context["served"] == {"points": "20", "is_finished": True}
+        assert page.context["served"] == {"points": "20", "is_finished": True, "chosen": ""}
         sent = {"target": 3, "aim": "run", "inbox": str(item.place)}
         next_item = reverse("run-settings", args=[imported.pk], query={"inbox": f"rubric-{imported.pk}"})
         assert client.post(reverse("serve-plan", args=[imported.pk]), sent)["Location"] == next_item
@@ -315,13 +376,13 @@ class TestSimulatedRun:
     ) -> None:
         run, sent = Run.objects.get(), {"target": "6", "aim": "run"}
         promised: list[int] = []
-        while (more := plan_reviews(run, 0.06).more) and len(promised) < 6:
+        while (more := plan_reviews(JudgeScope(run), 0.06).more) and len(promised) < 6:
             done = Rating.objects.filter(cell__criterion=None).count()
             promised.append(done + more)
             assert as_lea.post(reverse("serve-plan", args=[run.pk]), sent).status_code == HTTPStatus.FOUND
             run.refresh_from_db()
             self.review_planned(run, wrong, ana, bo, lea)
-        reached = part(plan_reviews(run, 0.06), "run")
+        reached = part(plan_reviews(JudgeScope(run), 0.06), "run")
         first, second, *_ = promised
         assert reached.half_width is not None
         assert reached.half_width <= 0.06
@@ -356,7 +417,7 @@ class TestCommand:
         assert b"Flagged: 0 blind reviews." in printed.out
         assert b"Blind reviews to add for \xc2\xb110 points:" in printed.out
         served = json.loads(manage(capfdbinary, "review_plan", "evaluations", "--serve", "--json").out)
-        assert served["served"] == {"target": 0.05, "aim": "run", "is_finished": False}
+        assert served["served"] == {"target": 0.05, "aim": "run", "filters": {}, "is_finished": False}
         assert manage(capfdbinary, "review_plan", "evaluations", "--stop").status == 0
         assert Run.objects.get().review_plan is None
 

@@ -151,7 +151,7 @@ def test_import_notifies_of_conflicts_and_of_an_inferred_rubric(run: Run, lea: U
 
 
 def test_reviewed_plan_notifies_leads(run: Run) -> None:
-    Run.objects.update(review_plan={"target": 0.05, "aim": "run", "is_drawn": True})
+    Run.objects.update(review_plan={"target": 0.05, "aim": "run", "filters": {}, "is_drawn": True})
     assert [planned_shares.report_finished_plans() for _ in range(2)] == [1, 0]
     sentence = "The planned records of Algebra are reviewed. Plan the next ones, or end the plan."
     assert notified("plan.reviewed") == [("lea", sentence), ("max", sentence)]

@@ -108,14 +108,35 @@ class Settings(RunArea[B]):
         return await self._send(operations.SET_SAMPLING, body=asdict(settings) | {"seen": seen})
 
     @call
-    async def plan(self, *, target: float = 0.05, aim: Aim = "run") -> ReviewPlan:
-        """Return how many more blind reviews an interval of plus and minus `target` needs."""
-        return await self._send(operations.PLAN, query={"target": target, "aim": aim})
+    async def plan(
+        self,
+        *,
+        target: float = 0.05,
+        aim: Aim = "run",
+        judge: str = "",
+        template: str = "",
+        model: str = "",
+    ) -> ReviewPlan:
+        """Return how many more blind reviews an interval of plus and minus `target` needs.
+
+        `judge`, `template` (the prompt) and `model` choose the records.
+        """
+        query = {"target": target, "aim": aim, "judge": judge, "template": template, "model": model}
+        return await self._send(operations.PLAN, query=query)
 
     @call
-    async def serve_plan(self, *, target: float = 0.05, aim: Aim = "run") -> ReviewPlan:
+    async def serve_plan(
+        self,
+        *,
+        target: float = 0.05,
+        aim: Aim = "run",
+        judge: str = "",
+        template: str = "",
+        model: str = "",
+    ) -> ReviewPlan:
         """Let the queue serve the records of a plan first."""
-        return await self._send(operations.SERVE_PLAN, body={"target": target, "aim": aim})
+        body = {"target": target, "aim": aim, "judge": judge, "template": template, "model": model}
+        return await self._send(operations.SERVE_PLAN, body=body)
 
     @call
     async def stop_plan(self) -> ReviewPlan:

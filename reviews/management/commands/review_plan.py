@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -9,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from reviews.judge import planning, review_plan
-from reviews.judge.planning import AIMS, USUAL_TARGET, JudgePlan, points
+from reviews.judge.planning import AIMS, FILTERS, USUAL_TARGET, JudgePlan, points
+from reviews.judge.scope import FILTERS as TITLES
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.rubric.run_settings import InvalidSettings
@@ -34,8 +36,13 @@ class Command(BaseCommand):
             "--aim",
             default="run",
             metavar="|".join(AIMS),
-            help="run: the accuracy over the whole run (default); parts: on flagged and on unflagged records",
+            help="run: the accuracy over all records (default); parts: on flagged and on unflagged records",
         )
+        for name in FILTERS:
+            title = TITLES[name].lower()
+            parser.add_argument(
+                f"--{name}", metavar=name.upper(), default="", help=f"plan only records of this {title}"
+            )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         change = parser.add_mutually_exclusive_group()
         change.add_argument("--serve", action="store_true", help="serve the plan, all reviews blind")
@@ -46,13 +53,17 @@ class Command(BaseCommand):
         target, aim = options["target"] / 100, options["aim"]
         with command_errors(InvalidSettings):
             wanted = review_plan.check_request(target, aim)
+            values = {name: options[name] for name in FILTERS}
+            scope = review_plan.read_filters(run, values)
             if options["serve"]:
-                found = review_plan.serve_plan(run_id=run.pk, actor=None, target=target, aim=aim)
+                found = review_plan.serve_plan(
+                    run_id=run.pk, actor=None, target=target, aim=aim, filters=values
+                )
                 run.refresh_from_db()
             else:
                 if options["stop"]:
                     run = review_plan.stop_plan(run_id=run.pk, actor=None)
-                found = planning.plan_reviews(run, target, wanted)
+                found = planning.plan_reviews(replace(scope, run=run), target, wanted)
         if options["json"]:
             document = found.as_json() | {"served": planning.served_plan(run)}
             self.stdout.write(json.dumps(document, ensure_ascii=False, allow_nan=False))

@@ -1,5 +1,6 @@
 """The filters of the judge's pages: the scope in the URL, the form fields, and links that keep the scope."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -8,7 +9,7 @@ from django.http import Http404, QueryDict
 from django.urls import reverse
 
 from reviews.http.request import Request
-from reviews.judge import accuracy, funnel, scope
+from reviews.judge import accuracy, funnel, planning, scope
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.flag_choice import USUAL_LIMIT
@@ -18,6 +19,11 @@ from reviews.judge.scope import DATES, FILTERS, NO_MODEL, JudgeScope, ReadScope,
 from reviews.models import Run, User
 from reviews.models.runs import RunQuerySet
 from reviews.views.access import load_run
+
+_NOT_PLANNED = (
+    "Filters by reviewer, task and date do not apply to a plan: it counts all blind reviews, and an interval "
+    "needs several tasks."
+)
 
 
 class FilterOption(NamedTuple):
@@ -142,6 +148,23 @@ def load_shared(request: Request, run: Run, other: Run | None) -> JudgeFilters:
         reasons=tuple(shared.reasons.values()),
         reader=request.user,
     )
+
+
+def load_planned(request: Request, run_pk: int) -> JudgeFilters:
+    """Return the filters of a plan: those of the URL, or by default those of the plan being served."""
+    run = load_run(request, run_pk, "lead_review")
+    values, served = request.GET.dict(), planning.served_plan(run)
+    if served and values.keys().isdisjoint({"target", "aim", *planning.FILTERS}):
+        values |= served["filters"]
+    return replace(read_planned_filters(run, values), reader=request.user)
+
+
+def read_planned_filters(run: Run, values: Mapping[str, str]) -> JudgeFilters:
+    """Read the filters of a plan. The others are kept in links, and do not apply."""
+    read = planning.read_planned(run, values)
+    fields = tuple(_field(name, read) for name in planning.FILTERS)
+    reasons = () if read.chosen.keys() <= {*planning.FILTERS} else (_NOT_PLANNED,)
+    return JudgeFilters(read.scope, fields, read.chosen, _ignored(read), reasons=reasons)
 
 
 def _ignored(read: ReadScope) -> tuple[str, ...]:

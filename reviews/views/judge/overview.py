@@ -160,7 +160,7 @@ def _change(change: Change) -> str:
 
 def plan_cards(filters: JudgeFilters) -> Iterator[Card]:
     """Answer what to review next."""
-    plan = planning.plan_reviews(filters.scope.run)
+    plan = planning.plan_reviews(filters.scope)
     answer = plan.sentences[0]
     if plan.more and plan.parts[0].is_reachable:
         target = planning.points(plan.target)

@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from reviews.http.request import Request
+from reviews.judge import planning
 from reviews.judge.loading import shares_loads
 from reviews.judge.scope import FILTERS
 from reviews.views.access import replica_page
@@ -62,7 +63,7 @@ PAGES = {
     "judge-compare": Page("Compare", _ALL, template="judge/compare.html"),
     "judge-history": Page("Over runs", _ALL, template="judge/history.html"),
     "judge-gold": Page("Gold sets", _ALL, template="judge/gold.html"),
-    "judge-plan": Page("Plan", (), template="judge/plan.html"),
+    "judge-plan": Page("Plan", planning.FILTERS, template="judge/plan.html"),
     "judge-report": Page("Report", _ALL, template="judge/report.html"),
 }
 #: The URLs of the pages that consist of sections alone, below that of the overview.

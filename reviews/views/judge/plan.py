@@ -15,12 +15,12 @@ from reviews.inbox.place import place_of
 from reviews.judge import planning, review_plan
 from reviews.judge.accuracy import DEFINITIONS
 from reviews.judge.planning import AIMS, NARROWEST, USUAL_TARGET, WIDEST, JudgePlan, PlannedPart, points
-from reviews.judge.scope import JudgeScope
+from reviews.judge.scope import FILTERS as TITLES
 from reviews.models import Run
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import settled
 from reviews.views.access import load_run, replica_page
-from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.filters import JudgeFilters, load_planned, read_planned_filters
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
@@ -37,7 +37,7 @@ _ALONE = (
     "run and one for each part.\n\n"
     "The blind reviews until the interval of the accuracy on these records alone is as narrow as the target."
 )
-_TITLES = {"run": "Whole run", "flagged": "Flagged records", "unflagged": "Unflagged records"}
+_TITLES = {"run": "All records", "flagged": "Flagged records", "unflagged": "Unflagged records"}
 _PARTS = [
     Column("part", "Records", is_number=False),
     Column("records", "Number"),
@@ -73,7 +73,7 @@ class PlanForm(forms.Form):
 @replica_page
 def show_plan(request: Request, run_pk: int) -> HttpResponse:
     """Show the plan for a target, which the query gives."""
-    filters = load(request, run_pk)
+    filters = load_planned(request, run_pk)
     return _page(request, filters, PlanForm(_entered(request.GET, filters)), HTTPStatus.OK)
 
 
@@ -84,16 +84,20 @@ def serve(request: Request, run_pk: int) -> HttpResponse:
     form = PlanForm(request.POST)
     if form.is_valid():
         target, aim = form.cleaned_data["target"], form.cleaned_data["aim"]
+        values = {name: request.POST.get(name, "") for name in planning.FILTERS}
         try:
-            served = review_plan.serve_plan(run_id=run.pk, actor=request.user, target=target / 100, aim=aim)
+            served = review_plan.serve_plan(
+                run_id=run.pk, actor=request.user, target=target / 100, aim=aim, filters=values
+            )
         except InvalidSettings as invalid:
             form.add_error(None, str(invalid))
         else:
             messages.success(request, _success(served))
             if place := place_of(request):
                 return settled.go_on(request, place)
-            return redirect(reverse("judge-plan", args=[run.pk], query={"target": f"{target:g}", "aim": aim}))
-    filters = JudgeFilters(JudgeScope(run), (), {})
+            query = {"target": f"{target:g}", "aim": aim} | served.filters
+            return redirect(reverse("judge-plan", args=[run.pk], query=query))
+    filters = read_planned_filters(run, request.POST)
     return _page(request, filters, form, HTTPStatus.UNPROCESSABLE_ENTITY)
 
 
@@ -126,8 +130,10 @@ def _page(request: Request, filters: JudgeFilters, form: PlanForm, status: HTTPS
     target, aim = USUAL_TARGET, "run"
     if form.is_valid():
         target, aim = form.cleaned_data["target"] / 100, form.cleaned_data["aim"]
-    plan = planning.plan_reviews(run, target, "parts" if aim == "parts" else "run")
+    plan = planning.plan_reviews(filters.scope, target, "parts" if aim == "parts" else "run")
     context = {
+        "own": [(name, form[name].value()) for name in form.fields],
+        "idle": [],
         "form": form,
         "plan": plan,
         "first_part": review_plan.FIRST_PART,
@@ -158,7 +164,10 @@ def _section(plan: JudgePlan) -> Section:
 
 def _served(run: Run) -> dict[str, Any] | None:
     known = planning.served_plan(run)
-    return known and {"points": points(known["target"]), "is_finished": known["is_finished"]}
+    if known is None:
+        return None
+    chosen = ", ".join(f"{TITLES[name].lower()} {value}" for name, value in known["filters"].items())
+    return {"points": points(known["target"]), "is_finished": known["is_finished"], "chosen": chosen}
 
 
 def _parts(plan: JudgePlan) -> Table:
