@@ -20,6 +20,7 @@ from reviews.models import Run
 from reviews.sampling.planned_shares import Aim, current_plan, finished_plans
 from reviews.search import strata
 from reviews.statistics import clusters, planning
+from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.planning import BoolArray, DesignEffect, FloatArray, IntArray, PlanCells
 
@@ -239,17 +240,17 @@ class _Planner:
 
     def _accuracy(self, masks: Mapping[str, BoolArray]) -> dict[str, Estimate]:
         """Estimate the accuracy of the run and its parts, as far as there are records."""
-        places = {name: at for at, name in enumerate(("flagged", "unflagged")) if masks[name].any()}
-        totals = self.found.totals(_is_right, _is_rated, domain=lambda cell: not cell.is_flagged)
-        rated = {name: int(self.cells.rated[masks[name]].sum()) for name in places}
+        verdicts = self.found.verdicts_by_flag
+        pairs = {"flagged": verdicts.flagged, "unflagged": verdicts.unflagged}
+        parts = {name: one for name, one in pairs.items() if one and masks[name].any()}
+        rated = {name: int(self.cells.rated[masks[name]].sum()) for name in parts}
         found = {"run": undefined("Only a part of the records has blind reviews.", sum(rated.values()))}
         if not any(rated.values()):
             found["run"] = undefined(_NO_REVIEW)
         elif all(rated.values()):
-            right = tuple(2 * at for at in places.values())
-            found["run"] = clusters.ratio(totals, right, tuple(column + 1 for column in right))
-        for name, at in places.items():
-            found[name] = clusters.ratio(totals, 2 * at, 2 * at + 1) if rated[name] else undefined(_NO_REVIEW)
+            found["run"] = _accuracy_of(*parts.values())
+        for name, part in parts.items():
+            found[name] = _accuracy_of(part) if rated[name] else undefined(_NO_REVIEW)
         return found
 
     def _design_effect(self, mask: BoolArray, accuracy: Estimate) -> DesignEffect:
@@ -292,6 +293,12 @@ class _Planner:
         now = half_width(accuracy)
         # The design effect, and the error rates of cells with few reviews, may be overestimated.
         return expected if expected is None or now is None else min(expected, now)
+
+
+def _accuracy_of(*parts: Confusion) -> Estimate:
+    """Estimate the share of equal verdicts in parts of the same totals."""
+    right = tuple(column for part in parts for column in part.where(lambda judge, human: judge is human))
+    return clusters.ratio(parts[0].totals, right, tuple(column for part in parts for column in part.columns))
 
 
 def _is_rated(kind: RatingKind) -> bool:

@@ -6,6 +6,7 @@ from reviews.judge import missed_errors
 from reviews.judge.accuracy import compare_with_humans
 from reviews.judge.accuracy_figures import Part
 from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.planning import plan_reviews
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.statistics.intervals import Estimate, complement
@@ -64,7 +65,7 @@ class TestMissRate:
         rated(others, ana, "Pass", "Pass", 10, probability=0.01)
         assert missed(run).miss_rate.value == pytest.approx(200 / 1200)
 
-    def test_error_rates_have_the_intervals_of_the_accuracy(self, run: Run, ana: User) -> None:
+    def test_error_rates_and_plan_have_the_intervals_of_the_accuracy(self, run: Run, ana: User) -> None:
         for is_flagged in (True, False):
             records = stratum(run, {"Pass": 60, "Partial": 20, "Fail": 20}, is_flagged=is_flagged)
             for human, ratings in (("Pass", 9), ("Partial", 2), ("Fail", 1 + is_flagged)):
@@ -80,6 +81,11 @@ class TestMissRate:
             assert figures is not None
             right = complement(figures.accuracy)
             assert (wrong.value, wrong.low, wrong.high) == pytest.approx((right.value, right.low, right.high))
+        assert accuracy.headline is not None
+        whole = plan_reviews(JudgeScope(run)).parts[0].accuracy
+        assert (whole.low, whole.high) == pytest.approx(
+            (accuracy.headline.accuracy.low, accuracy.headline.accuracy.high)
+        )
 
 
 class TestFlagRecall:
