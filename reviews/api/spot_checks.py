@@ -2,7 +2,9 @@
 
 import datetime as dt
 from typing import Annotated, Any
+from uuid import UUID
 
+from django.db import transaction
 from django.http import HttpResponse
 from ninja import Field, Router
 from pydantic import StringConstraints
@@ -16,11 +18,13 @@ from reviews.api.entries import DecisionIn
 from reviews.api.evaluations import record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_spot_check
-from reviews.api.problems import invalid_field
+from reviews.api.problems import Problem, invalid_field
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
 from reviews.models import SpotCheck, User
 from reviews.models.runs import hidden_runs
+from reviews.queue.claims import lock_evaluation
+from reviews.records.conflicts import Conflict
 
 router = Router(tags=["spot checks"])
 _CHECK = "/spot-checks/{int:check_id}"
@@ -165,11 +169,22 @@ def correct_by_spot_check(
     check(request.user, "lead_review")
     found = load_spot_check(check_id, request.user)
     submission = saved.submission_of(request.user, key)
-    if found.correction and found.correction.submission == submission:
+    if _is_corrected_by(submission, found):
         return _shape(found)
-    arguments = entries.decision_arguments(found.review.evaluation, sent, submission, None)
-    spot_checks.correct(check_id=found.pk, actor=request.user, reason=sent.reason, **arguments)
+    try:
+        arguments = entries.decision_arguments(found.review.evaluation, sent, submission, None)
+        spot_checks.correct(check_id=found.pk, actor=request.user, reason=sent.reason, **arguments)
+    except (Problem, Conflict):
+        # The first request with this key may be at work. It has the record locked.
+        with transaction.atomic():
+            lock_evaluation(found.review.evaluation_id)
+        if not _is_corrected_by(submission, load_spot_check(check_id, request.user)):
+            raise
     return _shape(load_spot_check(check_id, request.user))
+
+
+def _is_corrected_by(submission: UUID, found: SpotCheck) -> bool:
+    return found.correction is not None and found.correction.submission == submission
 
 
 def _shape(found: SpotCheck) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from reviews.api import entries
+from reviews.dashboard import spot_checks
 from reviews.models import Escalation, Evaluation, ImportProgress, Run, SpotCheck, User
 from reviews.review import escalations
 from tests.api.conftest import Program, path_of
@@ -200,6 +202,22 @@ class TestSpotChecks:
         assert first == again
         assert first["outcome"] == "corrected"
         assert SpotCheck.objects.get().correction
+
+    def test_correction_repeated_while_first_request_is_at_work_gets_its_response(
+        self, drawn: int, lea: User, of_lea: Program, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        read = entries.decision_arguments
+
+        def finish_first_request(*args: Any) -> Any:
+            arguments = read(*args)
+            spot_checks.correct(check_id=drawn, actor=lea, reason="It is 3.", **arguments)
+            return arguments
+
+        monkeypatch.setattr(entries, "decision_arguments", finish_first_request)
+        path, sent = f"spot-checks/{drawn}/correct", NO | {"reason": "It is 3."}
+        answer = of_lea.ask("POST", path, sent, Idempotency_Key="one")
+        assert (answer.status_code, answer.json()["outcome"]) == (200, "corrected")
+        assert of_lea.ask("POST", path, sent, Idempotency_Key="two").status_code == 409
 
     def test_lead_selects_decisions_once(self, record: Evaluation, ana: User, of_lea: Program) -> None:
         decide(record, ana)
