@@ -17,9 +17,9 @@ from reviews.search.filters import FILTERS, Filters
 
 # Reading their words takes about a millisecond.
 _SAMPLED = 300
-# Words of such a share of the records are not sought by their index, which would return them all.
+# Words in at least this share of the records are not sought by their index, which would return them all.
 _COMMON = 0.1
-# Of a list with such a share of the records, the first ones are found faster without its index.
+# The first records of a list with at least this share of all records are found faster without its index.
 _HIGH = 0.015
 # So many records have more than `listing.MAX_COUNTED_OF_MANY` of such a list.
 _READ = 50_000

@@ -34,7 +34,7 @@ class Sample:
     cluster: IntArray
     #: For each rating, 1 / (its probability x raters of the record).
     weight: FloatArray
-    #: The number of ratings of each kind, by which ratings are sorted. Without it, each rating is a kind.
+    #: The number of ratings of each kind; ratings are sorted by kind. Without it, each rating is a kind.
     counts: IntArray | None = None
 
     def by_kind(self, values: FloatArray) -> FloatArray:
