@@ -1,5 +1,6 @@
 """Figures about a judge that several responses have. docs/judge.md defines each figure."""
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,9 +42,9 @@ class Scope:
     """Empty for records without a model."""
     reviewer: str | None
     task: str | None
-    since: str | None
+    since: dt.date | None
     """The first day in UTC."""
-    until: str | None
+    until: dt.date | None
     """The last day in UTC."""
 
 

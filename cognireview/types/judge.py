@@ -211,7 +211,7 @@ class HistoryPoint:
     """The accuracy over a run."""
 
     run: str
-    at: str
+    at: dt.datetime
     """When the run was created."""
     judges: list[str]
     templates: list[str]
@@ -245,7 +245,7 @@ class GoldSet:
     """The filters that chose its decisions."""
     frozen_by: str
     """A username; empty for a command on the server."""
-    frozen_at: str
+    frozen_at: dt.datetime
     is_imported: bool
 
 

@@ -10,6 +10,8 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import members
 from reviews.judge import after_reveal
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part, figure_title
 from reviews.judge.after_reveal import AfterReveal
@@ -19,7 +21,6 @@ from reviews.judge.computed_once import computes_once
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import shares_loads
-from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import (
     Basis,
@@ -88,9 +89,6 @@ class GroupAccuracy:
     @property
     def title(self) -> str:
         return figure_title(self.criterion)
-
-    def as_json(self) -> dict[str, Any]:
-        return {"group": self.group._asdict()} | members(self, "criterion", "part", "accuracy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,17 +205,11 @@ class JudgeVsHuman:
     @shares_loads
     def as_json(self) -> dict[str, Any]:
         # Counts what it loads.
-        figures = members(self, "unsampled", "overall", "groups", "after_reveal", "unknown", "left_out")
-        return {
-            "scope": self.scope.as_json(),
-            "bases": BASES,
-            "parts": PARTS,
-            "ratings": [
-                {"basis": basis, "part": part, "ratings": ratings}
-                for (basis, part), ratings in self.ratings.items()
-            ],
-            "records": dict(self.records),
-        } | figures
+        ratings = [
+            {"basis": basis, "part": part, "ratings": ratings}
+            for (basis, part), ratings in self.ratings.items()
+        ]
+        return members(report_parts.JudgeVsHuman, self, bases=BASES, parts=PARTS, ratings=ratings)
 
 
 @keeps_figures

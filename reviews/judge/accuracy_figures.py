@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from reviews.judge.plain_json import members
 from reviews.judge.ratings import Basis
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.scores import criterion_title
@@ -139,8 +138,3 @@ class AccuracyFigures:
     def _estimate(self, compute: Callable[[Confusion], Estimate]) -> Estimate:
         confusion, why = self._measured
         return compute(confusion) if confusion else undefined(why, self.n)
-
-    def as_json(self) -> dict[str, Any]:
-        names = ("criterion", "basis", "part", "n", "judge_only", "human_only", "out_of_scale", "table")
-        shares = self.shares and [[round(share, 6) for share in row] for row in self.shares]
-        return members(self, *names) | {"shares": shares} | members(self, *FIGURES)

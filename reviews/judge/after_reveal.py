@@ -1,7 +1,7 @@
 """Measure how often reviewers changed their blind scores after the judge's scores were shown."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,6 @@ class AfterReveal:
     @property
     def title(self) -> str:
         return "Verdict" if self.criterion is None else criterion_title(self.criterion)
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"changed": self.changed.as_json()}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ test of its own, for the verdict and for each criterion.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -73,15 +72,6 @@ class ComparedReviewer:
     #: Whether the reviewer has enough records of several tasks.
     is_testable: bool
 
-    def as_json(self) -> dict[str, Any]:
-        shares = {"judge_closer": self.judge_closer, "reviewer_closer": self.reviewer_closer}
-        return {
-            "reviewer": self.reviewer,
-            **{name: round(share, 6) for name, share in shares.items()},
-            "difference": self.difference.as_json(),
-            "is_testable": self.is_testable,
-        }
-
 
 @dataclass(frozen=True)
 class EpsilonAnswer:
@@ -99,17 +89,6 @@ class EpsilonAnswer:
     replaces: tuple[str, ...]
     #: What an answer needs, as a sentence. Empty if there is one.
     missing: str
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "epsilon": self.epsilon,
-            "suits": self.suits,
-            "winning_rate": self.winning_rate,
-            "tested": self.tested,
-            "outcome": self.outcome,
-            "replaces": [*self.replaces],
-            "missing": self.missing,
-        }
 
 
 @dataclass(frozen=True)
@@ -132,16 +111,6 @@ class JudgeAltTest:
     @property
     def title(self) -> str:
         return figure_title(self.criterion)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "judge": self.judge,
-            "criterion": self.criterion,
-            "records": self.records,
-            "advantage": self.advantage.as_json(),
-            "reviewers": [one.as_json() for one in self.reviewers],
-            "answers": [one.as_json() for one in self.answers],
-        }
 
 
 def run_alt_tests(scope: JudgeScope) -> tuple[JudgeAltTest, ...]:

@@ -5,12 +5,13 @@ are counted by the verdict rule that the run had then.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.http import urlencode
 
-from reviews.judge.plain_json import members
+from cognireview.types import report_parts
+from cognireview.types.encoding import members
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
 from reviews.review import blind_scoring
 from reviews.review.blind_scoring import BlindFeasibility
@@ -75,13 +76,8 @@ class DataSummary:
         return next((fact.records for fact in every if (fact.name, fact.value) == (name, value)), 0)
 
     def as_json(self) -> dict[str, Any]:
-        counts = ("records", "flagged", "no_verdict", "verdicts_read", "is_counted", "sentences")
-        lists = {
-            name: [asdict(fact) for fact in getattr(self, name)]
-            for name in ("verifications", "contradictions", "families")
-        }
         blind = {"is_possible": self.blind.is_possible, "why_not": self.blind.sentence}
-        return members(self, *counts) | lists | {"blind_review": blind}
+        return members(report_parts.Data, self, blind_review=blind)
 
 
 def summarize_data(run: Run) -> DataSummary:

@@ -3,15 +3,16 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import Count, QuerySet
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import members
 from reviews.judge.data_summary import counted
-from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -73,9 +74,6 @@ class Example:
     def criterion_title(self) -> str:
         return criterion_title(self.criterion)
 
-    def as_json(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if name not in {"review", "evaluation"}}
-
 
 @dataclass(frozen=True)
 class CriterionMentions:
@@ -103,8 +101,7 @@ class NamedCause:
         return sum(one.mentions for one in self.criteria)
 
     def as_json(self) -> dict[str, Any]:
-        criteria = [asdict(one) for one in self.criteria]
-        return {"cause": self.word, "criteria": criteria} | members(self, "title", "mentions", "examples")
+        return members(report_parts.NamedCause, self, cause=self.word)
 
 
 @dataclass(frozen=True)
@@ -119,7 +116,7 @@ class TemplateErrors:
         return sum(cause.mentions for cause in self.causes)
 
     def as_json(self) -> dict[str, Any]:
-        return {"template": self.path} | members(self, "mentions", "causes")
+        return members(report_parts.TemplateErrors, self, template=self.path)
 
 
 @dataclass(frozen=True)
@@ -132,9 +129,6 @@ class ErrorAnalysis:
     @property
     def mentions(self) -> int:
         return sum(template.mentions for template in self.templates)
-
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "mentions", "templates")
 
 
 class _Named(NamedTuple):

@@ -10,7 +10,6 @@ shown to keep the limit: so the chance of dropping too much is at most 2.5%, how
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from reviews.judge.flag_precision import (
     family_sizes,
@@ -18,7 +17,6 @@ from reviews.judge.flag_precision import (
     load_rated_families,
 )
 from reviews.judge.kept import keeps_figures
-from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
@@ -56,9 +54,6 @@ class FlagStep:
     #: Whether the error rate is shown to be below the limit.
     is_shown: bool
 
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "dropped", "kept", "error_rate", "flagged", "is_shown")
-
 
 @dataclass(frozen=True)
 class FlagChoice:
@@ -93,9 +88,6 @@ class FlagChoice:
             f"You can drop {_listed(dropped)}: about {saved:,} fewer records to review, and still fewer than "
             f"{limit} of the verdicts on unflagged records are wrong."
         )
-
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "limit", "steps", "unknown", "sentence")
 
 
 @keeps_figures

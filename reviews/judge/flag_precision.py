@@ -11,10 +11,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from django.db.models import Sum
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import members
 from reviews.judge.cells import load_cells
 from reviews.judge.data_summary import percent
 from reviews.judge.kept import keeps_figures
-from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
@@ -128,14 +129,8 @@ class FlagReason:
         return f"Not enough data: {found}; {between}, which includes one in {1 / WORTH:.0f}."
 
     def as_json(self) -> dict[str, Any]:
-        counts = ("key", "title", "flagged", "ratings", "wrong")
-        figures = ("precision", "recall", "minutes_why", "advice", "because")
-        minutes = self.minutes_per_error
-        return members(self, *counts, *figures) | {
-            "timed": self.time.timed,
-            "active_minutes": round(self.time.active_minutes, 1),
-            "minutes_per_error": None if minutes is None else round(minutes, 6),
-        }
+        minutes = round(self.time.active_minutes, 1)
+        return members(report_parts.FlagReason, self, timed=self.time.timed, active_minutes=minutes)
 
 
 @dataclass(frozen=True)
@@ -149,9 +144,6 @@ class FlagPrecision:
     @property
     def rule(self) -> str:
         return RULE
-
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "rule", "families", "unknown")
 
 
 @keeps_figures

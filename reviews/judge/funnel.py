@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from django.contrib.postgres.expressions import ArraySubquery
@@ -25,7 +25,6 @@ from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.accuracy_figures import Part
 from reviews.judge.data_summary import counted, percent
 from reviews.judge.kept import keeps_by_record, keeps_figures
-from reviews.judge.plain_json import members
 from reviews.judge.ratings import Keys, RatingBatch, load_verdicts
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, IndependentReview, Rating
@@ -140,20 +139,6 @@ class Funnel:
             ratings = counted(self.outdated, "rating no longer counts", "ratings no longer count")
             found.append(f"{ratings}: a file changed what was rated.")
         return tuple(found)
-
-    def as_json(self) -> dict[str, Any]:
-        counts = (
-            "assigned",
-            "locked_in",
-            "changed",
-            "escalated",
-            "closed",
-            "ratings",
-            "outdated",
-            "sentences",
-        )
-        bounds = self.bounds and {name: round(value, 6) for name, value in self.bounds._asdict().items()}
-        return members(self, *counts) | {"bounds": bounds}
 
 
 class _Counted(NamedTuple):

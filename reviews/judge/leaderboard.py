@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import members
 from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_figures
-from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, load_rated_run
 from reviews.judge.scope import JudgeScope
 from reviews.records.verdict import VERDICT_OF_LEVEL
@@ -81,10 +82,7 @@ class RankedModel:
         return self.passes / self.judged if self.judged else None
 
     def as_json(self) -> dict[str, Any]:
-        counts = ("records", "judged", "passes", "ratings")
-        figures = ("judge_rank", "estimate", "best_rank", "worst_rank")
-        rate = None if self.judge_rate is None else round(self.judge_rate, 6)
-        return {"model": self.name, "judge_rate": rate} | members(self, *counts, *figures)
+        return members(report_parts.RankedModel, self, model=self.name)
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,6 @@ class RankingDisagreement:
     @property
     def is_significant(self) -> bool:
         return self.p < SIGNIFICANT
-
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "ahead", "behind", "difference", "is_significant") | {"p": round(self.p, 6)}
 
 
 @dataclass(frozen=True)
@@ -131,9 +126,6 @@ class Leaderboard:
     @property
     def sentences(self) -> tuple[str, ...]:
         return tuple(_sentences(self))
-
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "models", "ranking_disagreements", "pairs", "sentences")
 
 
 @dataclass(frozen=True)

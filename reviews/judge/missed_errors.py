@@ -5,13 +5,11 @@ A verdict is wrong if a blind rating has another one.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_figures
-from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
 from reviews.judge.ratings import NO_RATINGS, load_ratings
 from reviews.judge.scope import JudgeScope
@@ -61,9 +59,6 @@ class CriterionMissRate:
     def title(self) -> str:
         return criterion_title(self.criterion)
 
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "criterion", "miss_rate")
-
 
 @dataclass(frozen=True)
 class MissedErrors:
@@ -110,11 +105,6 @@ class MissedErrors:
         if self.verdicts is None:
             return estimate
         return share_of_columns(estimate, self.verdicts.totals, *_columns(self.verdicts)[name])
-
-    def as_json(self) -> dict[str, Any]:
-        counts = ("share", "records", "ratings", "unsampled")
-        figures = ("miss_rate", "flagged_error_rate", "flag_recall", "missed", "criteria", "sentences")
-        return members(self, *counts, *figures)
 
 
 @keeps_figures

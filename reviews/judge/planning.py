@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from cognireview.types.encoding import members
+from cognireview.types.runs import ReviewPlan
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.data_summary import counted
-from reviews.judge.plain_json import members
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings, load_ratings
 from reviews.judge.scope import NO_MODEL, JudgeScope, ReadScope, choices_of, read_scope, reviewers_of
@@ -75,10 +76,6 @@ class PlannedPart:
         """Half the width of the interval now, from 0 to 1."""
         return half_width(self.accuracy)
 
-    def as_json(self) -> dict[str, Any]:
-        numbers = ("records", "ratings", "accuracy", "half_width", "more", "more_alone")
-        return members(self, "name", *numbers, "best_half_width", "is_reachable")
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
@@ -88,9 +85,6 @@ class PlannedCell:
     records: int
     ratings: int
     more: int
-
-    def as_json(self) -> dict[str, Any]:
-        return {"cell": self.cell._asdict()} | members(self, "records", "ratings", "more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,21 +135,8 @@ class JudgePlan:
         return (*found, *filter(None, [self.left_out]))
 
     def as_json(self) -> dict[str, Any]:
-        names = (
-            "filters",
-            "target",
-            "aim",
-            "more",
-            "design_effect",
-            "is_design_effect_assumed",
-            "parts",
-            "cells",
-        )
-        return (
-            {"run": self.run.name}
-            | members(self, *names, "sentences")
-            | {"served": served_plan(self.run), "why": self.unknown}
-        )
+        served = served_plan(self.run)
+        return members(ReviewPlan, self, run=self.run.name, served=served, why=self.unknown)
 
 
 def served_plan(run: Run) -> dict[str, Any] | None:

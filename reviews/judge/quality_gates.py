@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
 from reviews.judge import accuracy_figures, reviewer_agreement
 from reviews.judge.accuracy_figures import Part
 from reviews.judge.flag_precision import FEWEST
@@ -104,13 +106,8 @@ class GateResult(NamedTuple):
         )
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "require": self.requirement.text,
-            "outcome": self.outcome.value,
-            "sentence": self.sentence,
-            "limit": self.requirement.limit,
-            "estimate": self.estimate.as_json(),
-        }
+        asked = self.requirement
+        return members(judge.Requirement, self, require=asked.text, limit=asked.limit)
 
 
 def parse_requirement(text: str) -> Requirement:

@@ -6,6 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
 from reviews.database.replica import read_from_replica
 from reviews.judge import (
     accuracy,
@@ -30,7 +32,6 @@ from reviews.judge.funnel import Funnel
 from reviews.judge.leaderboard import Leaderboard
 from reviews.judge.loading import shares_loads
 from reviews.judge.missed_errors import MissedErrors
-from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.judge.target import TargetCheck
 from reviews.queue import progress as queue_progress
@@ -63,16 +64,8 @@ class JudgeReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain JSON values. An estimate has its 95% interval, or says why it is undefined."""
-        return {
-            "version": VERSION,
-            "at": self.at.isoformat(timespec="seconds"),
-            "progress": self.progress._asdict(),
-            **members(self, "scope", "data", "target", "judge_vs_human", "funnel", "reviewers", "alt_test"),
-            **members(self, "position_bias"),
-            **members(
-                self, "flag_precision", "flag_choice", "missed_errors", "leaderboard", "error_analysis"
-            ),
-        }
+        progress = self.progress._asdict()
+        return members(judge.JudgeReport, self, version=VERSION, progress=progress, requirements=[])
 
 
 @read_from_replica
@@ -82,7 +75,7 @@ def build_report(scope: JudgeScope) -> JudgeReport:
     compared = accuracy.compare_with_humans(scope)
     return JudgeReport(
         scope=scope,
-        at=timezone.now(),
+        at=timezone.now().replace(microsecond=0),
         progress=queue_progress.run_progress(scope.run),
         data=data_summary.summarize_data(scope.run),
         target=target.check_target(compared),

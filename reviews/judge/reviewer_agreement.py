@@ -7,12 +7,10 @@ probability, so that figures are about all records: reviewers disagree more ofte
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
 from reviews.judge.kept import keeps_figures
-from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.statistics import reliability as coefficients
 from reviews.statistics.intervals import Estimate
@@ -35,9 +33,6 @@ class ReviewerAgreement:
     @property
     def title(self) -> str:
         return figure_title(self.criterion)
-
-    def as_json(self) -> dict[str, Any]:
-        return members(self, "criterion", *FIGURES)
 
 
 @keeps_figures

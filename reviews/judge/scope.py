@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from cognireview.types.encoding import members
+from cognireview.types.estimates import Scope
 from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Evaluation, Rating, RatingCell, Reveal, Review, Run, Stratum, User
 from reviews.models.evaluations import EvaluationQuerySet
@@ -118,16 +120,8 @@ class JudgeScope:
         return {"run": self.run} | {name: value for name, value in columns.items() if value is not None}
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "run": self.run.name,
-            "judge": self.judge,
-            "template": self.template,
-            "model": self.model,
-            "reviewer": self.reviewer.username if self.reviewer else None,
-            "task": self.task,
-            "since": self.since and self.since.isoformat(),
-            "until": self.until and self.until.isoformat(),
-        }
+        reviewer = self.reviewer.username if self.reviewer else None
+        return members(Scope, self, run=self.run.name, reviewer=reviewer)
 
 
 class ScopeChoices(NamedTuple):

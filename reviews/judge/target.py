@@ -1,7 +1,6 @@
 """Compare the judge's blind accuracy with the target of its run."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.data_summary import percent
@@ -57,9 +56,6 @@ class TargetCheck:
             f"The interval is right for one look. For somebody who looks after every rating, the accuracy is "
             f"from {percent(low)} to {percent(high)}, which includes the target."
         )
-
-    def as_json(self) -> dict[str, Any]:
-        return {"target": self.target, "outcome": self.outcome.value, "accuracy": self.accuracy.as_json()}
 
 
 def check_target(compared: JudgeVsHuman) -> TargetCheck | None:

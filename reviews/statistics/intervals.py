@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, isinf, sqrt
-from typing import Any
 
 Z = 1.959963984540054  # 95% of the standard normal distribution lie between -Z and Z
 SIGNIFICANT = 0.05
@@ -33,17 +32,6 @@ class Estimate:
             return self.why
         between = "" if self.low is None or self.high is None else f", {self.low:,.2f} to {self.high:,.2f}"
         return f"{self.value:,.2f}{between}, n = {self.n:,}"
-
-    def as_json(self) -> dict[str, Any]:
-        limits = {"value": self.value, "low": self.low, "high": self.high}
-        rounded = {name: None if limit is None else round(limit, 6) for name, limit in limits.items()}
-        effect = None if self.design_effect is None else round(self.design_effect, 6)
-        return rounded | {
-            "n": self.n,
-            "why": self.why,
-            "design_effect": effect,
-            "clusters": self.clusters,
-        }
 
 
 def undefined(why: str, n: int = 0) -> Estimate:

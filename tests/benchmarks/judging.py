@@ -7,6 +7,8 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Max
 
+from cognireview.types import report_parts as parts
+from cognireview.types.encoding import encode
 from reviews.audit import events
 from reviews.judge import (
     accuracy,
@@ -169,15 +171,19 @@ def _figures(scope: JudgeScope) -> dict[str, Callable[[], object]]:
     changed = RatingFilter(criterion="Rigor", judge_said='"No"', human_said='"Yes"')
     return {
         "facts": lambda: data_summary.summarize_data(scope.run).as_json(),
-        "funnel": lambda: funnel.follow_records(scope, accuracy.compare_with_humans(scope)).as_json(),
+        "funnel": lambda: encode(
+            parts.Funnel, funnel.follow_records(scope, accuracy.compare_with_humans(scope))
+        ),
         "plan": lambda: planning.plan_reviews(scope).as_json(),
-        "flag choice": lambda: flag_choice.choose_flags(scope).as_json(),
-        "reviewers": lambda: [one.as_json() for one in reviewer_agreement.measure_reviewer_agreement(scope)],
+        "flag choice": lambda: encode(parts.FlagChoice, flag_choice.choose_flags(scope)),
+        "reviewers": lambda: encode(
+            list[parts.ReviewerAgreement], reviewer_agreement.measure_reviewer_agreement(scope)
+        ),
         "accuracy": lambda: accuracy.compare_with_humans(scope).as_json(),
-        "flag reasons": lambda: flag_precision.measure_flag_precision(scope).as_json(),
-        "missed errors": lambda: missed_errors.estimate_missed_errors(scope).as_json(),
-        "leaderboard": lambda: leaderboard.rank_models(scope).as_json(),
-        "error analysis": lambda: error_analysis.analyse_errors(scope).as_json(),
+        "flag reasons": lambda: encode(parts.FlagPrecision, flag_precision.measure_flag_precision(scope)),
+        "missed errors": lambda: encode(parts.MissedErrors, missed_errors.estimate_missed_errors(scope)),
+        "leaderboard": lambda: encode(parts.Leaderboard, leaderboard.rank_models(scope)),
+        "error analysis": lambda: encode(parts.ErrorAnalysis, error_analysis.analyse_errors(scope)),
         "ratings behind a cell": lambda: drilldown.list_ratings(scope, changed),
         "the whole report": lambda: report.build_report(scope).as_json(),
     }

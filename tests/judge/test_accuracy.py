@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import encode
 from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, JudgeGroup, compare_with_humans
 from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures, Part
 from reviews.judge.scope import JudgeScope, scope_choices
@@ -109,7 +111,7 @@ class TestConfusionMatrix:
         assert {"Yes", "Partial", "No", "mostly, but…", "4", "true"} < labels
         assert (figures.n, figures.accuracy.value, figures.human_only) == (3, 0, 1)
         assert figures.false_pass.value is None
-        assert figures.as_json()
+        assert encode(report_parts.PartMetrics, figures)
 
     def test_many_scores_are_grouped_by_level(self, run: Run, ana: User) -> None:
         run.rubric = rubric_data(CLARITY, scale=RangeScale(0, 100, pass_from=60, partial_from=30))

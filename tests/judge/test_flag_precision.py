@@ -2,6 +2,8 @@
 
 import pytest
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import encode
 from reviews.judge import flag_choice, flag_precision
 from reviews.judge.flag_choice import FlagChoice
 from reviews.judge.flag_precision import FlagPrecision, FlagReason
@@ -149,7 +151,7 @@ class TestAdvice:
         reasons = measured(run)
         assert reasons.families == ()
         assert "one in 10" in reasons.rule
-        assert reasons.as_json()["rule"] == reasons.rule
+        assert encode(report_parts.FlagPrecision, reasons)["rule"] == reasons.rule
 
 
 class TestFlagChoice:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import encode
 from reviews.judge import accuracy, funnel
 from reviews.judge.funnel import Funnel, ListedState
 from reviews.judge.scope import JudgeScope
@@ -165,4 +167,4 @@ def test_run_without_blind_share_has_an_empty_funnel(run: Run) -> None:
     run.save()
     records(run, 3)
     assert found(run).sentences == ("No record is to be scored blind.",)
-    assert found(run).as_json()["bounds"] is None
+    assert encode(report_parts.Funnel, found(run))["bounds"] is None

@@ -10,6 +10,8 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import encode
 from reviews.audit import events
 from reviews.judge import kept
 from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
@@ -329,10 +331,10 @@ def figures(scope: JudgeScope) -> list[Any]:
     """Return figures of all kinds as JSON, apart from counts that need no ratings."""
     return [
         compare_with_humans(scope).as_json(),
-        estimate_missed_errors(scope).as_json(),
-        rank_models(scope).as_json(),
-        measure_flag_precision(scope).as_json(),
-        follow_records(scope, compare_with_humans(scope)).as_json(),
+        encode(report_parts.MissedErrors, estimate_missed_errors(scope)),
+        encode(report_parts.Leaderboard, rank_models(scope)),
+        encode(report_parts.FlagPrecision, measure_flag_precision(scope)),
+        encode(report_parts.Funnel, follow_records(scope, compare_with_humans(scope))),
         plan_reviews(scope).as_json(),
     ]
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import encode
 from reviews.judge import leaderboard
 from reviews.judge.leaderboard import Leaderboard, RankedModel
 from reviews.judge.scope import JudgeScope
@@ -163,4 +165,4 @@ class TestLeaderboardScope:
     def test_leaderboard_is_limited_to_its_run(self, run: Run) -> None:
         stratum(RunFactory.create(), {"Pass": 1})
         assert board(run).models == ()
-        assert board(run).as_json()["models"] == []
+        assert encode(report_parts.Leaderboard, board(run))["models"] == []

@@ -2,6 +2,8 @@
 
 import pytest
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import encode
 from reviews.judge import missed_errors
 from reviews.judge.accuracy import compare_with_humans
 from reviews.judge.accuracy_figures import Part
@@ -150,7 +152,7 @@ class TestWithoutSample:
         assert found.flag_recall.why == "Every record with a verdict is flagged."
 
     def test_flag_recall_of_an_empty_run_is_undefined(self, run: Run) -> None:
-        assert missed(run).as_json()["flag_recall"]["value"] is None
+        assert encode(report_parts.MissedErrors, missed(run))["flag_recall"]["value"] is None
 
 
 class TestLockedInScores:

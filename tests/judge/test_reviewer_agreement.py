@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from cognireview.types import report_parts
+from cognireview.types.encoding import encode
 from reviews.judge import reviewer_agreement
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
@@ -107,7 +109,7 @@ def test_undefined_agreement_has_a_reason(run: Run, ana: User, bo: User) -> None
     rate_together(run, [ana, bo], [("Yes", ["Yes", "Yes"])] * 4, criterion="Rigor")
     rigor = measured(run)["Rigor"]
     assert rigor.alpha.value is None
-    assert rigor.as_json()["alpha"]["why"] == rigor.alpha.why != ""
+    assert encode(report_parts.ReviewerAgreement, rigor)["alpha"]["why"] == rigor.alpha.why != ""
 
 
 def test_reviewer_agreement_takes_two_queries(

@@ -1,13 +1,12 @@
 """Measure how the scores of a judge shifted between two runs, by criterion, on the same responses."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from django.db import connection
 
 from reviews.judge.comparison.anchors import Anchors
-from reviews.judge.plain_json import members
 from reviews.models import Run, RunFacet
 from reviews.records.scales import PairwiseScale, RangeScale, Scale
 from reviews.records.scores import criterion_title, format_score
@@ -44,15 +43,6 @@ class ScoreShift(NamedTuple):
     @property
     def title(self) -> str:
         return criterion_title(self.criterion)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "criterion": self.criterion,
-            "pairs": self.pairs,
-            "first_mean": round(self.first_mean, 6),
-            "second_mean": round(self.second_mean, 6),
-            "p": round(self.p, 6),
-        } | members(self, "shift")
 
 
 class _Amounts(NamedTuple):

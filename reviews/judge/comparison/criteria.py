@@ -15,7 +15,6 @@ from reviews.judge.comparison.matches import (
     rating_conditions,
     unpack_ratings,
 )
-from reviews.judge.plain_json import members
 from reviews.judge.ratings import read_score
 from reviews.judge.scope import JudgeScope
 from reviews.records.scores import identity, is_score
@@ -55,10 +54,6 @@ class CriterionComparison:
     difference: Estimate
     #: Two-sided, adjusted for all criteria (Holm 1979).
     p: float
-
-    def as_json(self) -> dict[str, Any]:
-        names = ("criterion", "first_accuracy", "second_accuracy", "difference")
-        return members(self, *names) | {"p": round(self.p, 6)}
 
 
 def compare_criteria(

@@ -12,13 +12,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST, CellRecords, load_cells
 from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shifts
 from reviews.judge.comparison.anchors import MOST_PAIRS, NO_ANCHORS, Anchors, hidden_pairs, load_anchors
 from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_scope_judges
 from reviews.judge.data_summary import counted
-from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search import indexing, strata
@@ -77,10 +78,6 @@ class ModelDifference(NamedTuple):
     #: Of the adjusted difference, two-sided.
     p: float
 
-    def as_json(self) -> dict[str, Any]:
-        names = ("first_model", "second_model", "first_rate", "second_rate", "raw", "adjusted")
-        return members(self, *names) | {"p": round(self.p, 6)}
-
 
 @dataclass(frozen=True, eq=False)
 class Drift:
@@ -125,17 +122,11 @@ class Drift:
         return listed
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "first": self.first,
-            "second": self.second,
-            "changes": [change._asdict() for change in self.changes],
-            "counts": [
-                {"first": first, "second": second, "pairs": pairs}
-                for (first, second), pairs in self.counts.items()
-            ],
-            "p": round(self.p, 6),
-            "notes": [*self.notes],
-        } | members(self, "outcome", "first_rate", "second_rate", "shift", "changed", "criteria", "models")
+        counts = [
+            {"first": first, "second": second, "pairs": pairs}
+            for (first, second), pairs in self.counts.items()
+        ]
+        return members(judge.Drift, self, counts=counts)
 
 
 @read_from_replica

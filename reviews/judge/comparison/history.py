@@ -13,10 +13,11 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 from django.db.models import QuerySet
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy import estimate_accuracy
 from reviews.judge.comparison.judges import Change, RunJudges, changes_between, load_run_judges
-from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.statistics.intervals import Estimate
@@ -65,14 +66,7 @@ class HistoryPoint(NamedTuple):
         return self.run.created_at
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "run": self.run.name,
-            "at": self.at.isoformat(timespec="seconds"),
-            "judges": [*self.judges],
-            "templates": [*self.templates],
-            "related_by": [*self.related_by],
-            "changes": [change._asdict() for change in self.changes],
-        } | members(self, "accuracy")
+        return members(judge.HistoryPoint, self, run=self.run.name)
 
 
 class RelatedRun(NamedTuple):
@@ -97,7 +91,7 @@ class History:
     omitted: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        return {"run": self.run.name} | members(self, "points", "omitted")
+        return members(judge.History, self, run=self.run.name)
 
 
 @read_from_replica

@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison import matches
@@ -24,7 +26,6 @@ from reviews.judge.comparison.judges import (
 )
 from reviews.judge.comparison.matches import VERDICTS, Matches, RatedRecords, Records
 from reviews.judge.data_summary import counted
-from reviews.judge.plain_json import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search import indexing
@@ -116,16 +117,7 @@ class PairedComparison:
         return self.listed is not None and bool(self.listed.chosen(side).any())
 
     def as_json(self) -> dict[str, Any]:
-        names = ("outcome", "first_accuracy", "second_accuracy", "difference", "responses", "different")
-        return {
-            "first": self.first,
-            "second": self.second,
-            "changes": [change._asdict() for change in self.changes],
-            "counts": self.counts,
-            "p": round(self.p, 6),
-            "notes": [*self.notes],
-            "parts": [part.as_json() for part in self.parts],
-        } | members(self, *names, "hidden", "criteria")
+        return members(judge.Comparison, self)
 
 
 class PairedPart(NamedTuple):
@@ -137,8 +129,7 @@ class PairedPart(NamedTuple):
     found: PairedComparison
 
     def as_json(self) -> dict[str, Any]:
-        names = ("outcome", "first_accuracy", "second_accuracy", "difference", "responses")
-        return {"kind": self.kind, "name": self.name, "n": self.found.n} | members(self.found, *names)
+        return members(judge.ComparedPart, self.found, kind=self.kind, name=self.name)
 
 
 @dataclass(frozen=True, eq=False)

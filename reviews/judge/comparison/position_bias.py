@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from reviews.judge.comparison.pairwise_choices import (
     position_of,
     without_hidden,
 )
-from reviews.judge.plain_json import members
 from reviews.judge.rated_run import load_rated_run, totals_of_ratings
 from reviews.judge.ratings import RatingKind
 from reviews.judge.scope import JudgeScope
@@ -93,10 +92,6 @@ class PositionBias:
         """Return the pairs that may be listed and that one of `ORDER_FIGURES` counts."""
         place = ORDER_FIGURES.index(figure)
         return [pair for pair in self.listed if _is_of_order(pair)[place]]
-
-    def as_json(self) -> dict[str, Any]:
-        names = ("criterion", "judge", "template", "outcome", *DEFINITIONS)
-        return members(self, *names) | {"notes": [*self.notes]}
 
 
 def measure_position_bias(scope: JudgeScope) -> tuple[PositionBias, ...]:

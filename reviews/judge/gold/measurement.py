@@ -17,6 +17,8 @@ from django.db import connection
 from django.db.models import Q
 from numpy.typing import NDArray
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell, unpack_clusters
@@ -172,18 +174,13 @@ class GoldMeasurement:
         return next((one for one in self.figures.get(basis, ()) if one.criterion == criterion), None)
 
     def as_json(self) -> dict[str, Any]:
-        return {
-            "gold_set": described(self.gold_set),
-            "scope": self.scope.as_json(),
-            **self.counts._asdict(),
-            "figures": [
-                {name: value for name, value in one.as_json().items() if name != "part"} | {"basis": basis}
-                for basis, figures in self.figures.items()
-                for one in figures
-            ],
-            "notes": [*self.notes],
-            "unknown": self.unknown,
-        }
+        figures = [
+            members(judge.GoldMetrics, one, basis=basis)
+            for basis, found in self.figures.items()
+            for one in found
+        ]
+        given = {"gold_set": described(self.gold_set), "figures": figures, **self.counts._asdict()}
+        return members(judge.GoldMeasurement, self, **given)
 
 
 class GoldRecord(NamedTuple):
@@ -199,14 +196,7 @@ class GoldRecord(NamedTuple):
 
 def described(gold_set: GoldSet) -> dict[str, Any]:
     """Return the facts about a gold set as JSON values."""
-    return {
-        "name": gold_set.name,
-        "run": gold_set.run_name,
-        "filters": gold_set.filters,
-        "frozen_by": gold_set.frozen_by,
-        "frozen_at": gold_set.frozen_at.isoformat(timespec="seconds"),
-        "is_imported": gold_set.is_imported,
-    }
+    return members(judge.GoldSet, gold_set, run=gold_set.run_name)
 
 
 @read_from_replica
