@@ -3,7 +3,7 @@
 Compiling a statement takes longer than all other work of Python on it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -13,6 +13,7 @@ from django.db.models import Model, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.sql.compiler import SQLCompiler
 from django.db.transaction import TransactionManagementError
+from psycopg.sql import Literal
 
 Row = TypeVar("Row", bound=Model)
 
@@ -26,6 +27,23 @@ class _Parameter(str):
 def parameter(name: str) -> RawSQL:
     """Return the expression for a value that `CompiledQuery.rows` gets under this name."""
     return RawSQL("%s", [_Parameter(name)])
+
+
+def with_constants(
+    statement: str, values: Sequence[Any], *, parameters: Collection[Any]
+) -> tuple[str, list[Any]]:
+    """Write the values into a statement, but for those in `parameters`. Return it with these in their order.
+
+    A plan that is kept for all values of a parameter cannot use a partial index whose condition is on it.
+    """
+    connection: Any = connections[DEFAULT_DB_ALIAS]
+    connection.ensure_connection()
+    [first, *rest], written = statement.split("%s"), []
+    for value, text in zip(values, rest, strict=True):
+        is_parameter = value in parameters
+        literal = "%s" if is_parameter else Literal(value).as_string(connection.connection).replace("%", "%%")
+        written += [literal, text]
+    return "".join([first, *written]), [value for value in values if value in parameters]
 
 
 class _Compiled(NamedTuple):

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from django.db import connection
 from django.db.models import QuerySet
 
 from reviews.database.pagination import Page, page_by_key
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.rubric import Rubric
@@ -18,6 +20,7 @@ from reviews.search.facets import judged_criteria
 from reviews.search.verdicts import judge_verdict
 
 PAGE_SIZE = 20
+_COUNT_OPEN = "SELECT count(*) FROM file_conflict WHERE run_id = %s AND outcome = %s"
 _SCORES = ("parsed_rubric_scores", "extracted_scores")
 _NOT_SHOWN = [f"evaluation__{name}" for name in LARGE_COLUMNS if name not in _SCORES]
 
@@ -74,7 +77,9 @@ class ConflictComparison:
 
 def count_open(run: Run) -> int:
     """Count the open conflicts of a run."""
-    return _open(run).count()
+    with prepared_statements(), connection.cursor() as cursor:
+        cursor.execute(_COUNT_OPEN, [run.pk, FileConflict.Outcome.OPEN])
+        return int(cursor.fetchone()[0])
 
 
 def load_page(run: Run, *, after: str = "", size: int | None = None) -> Page[ConflictComparison]:

@@ -136,6 +136,7 @@ _NAMES: dict[type, str] = {
     Webhook: "url",
     GoldSet: "name",
 }
+_SUBJECTS = tuple(dict.fromkeys(place.subject for place in PLACES.values()))
 # Pages on which somebody reviews records of a run.
 _REVIEWING = {
     "review",
@@ -169,8 +170,8 @@ def is_below(name: str, above: str) -> bool:
 
 def run_in(context: Mapping[str, Any]) -> Run | None:
     """Return the run that a page is about, from its context variables."""
-    for place in PLACES.values():
-        subject = context.get(place.subject)
+    for name in _SUBJECTS:
+        subject = context.get(name)
         run = subject if isinstance(subject, Run) else getattr(subject, "run", None)
         if isinstance(run, Run):
             return run

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import Count, Min, Q, Value
 
+from reviews.database.compiled_queries import with_constants
 from reviews.database.pagination import split_page
+from reviews.database.prepared_statements import prepared_statements
 from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Rows
 from reviews.inbox.place import Place
 from reviews.models import FileConflict, Notification, Run, User
@@ -121,39 +123,46 @@ def count_up_to(most: int, person: User) -> int:
     return sum(_count(person, None, most).values())
 
 
-# They stand for the person, the run and the largest count in a compiled statement.
-_PERSON, _RUN, _MOST = -1, -2, -3
+# They stand for the person and the run in a compiled statement.
+_PERSON, _RUN = -1, -2
 
 
+@prepared_statements()
 def _count(person: User, run: Run | None, most: int | None = None) -> dict[str, int]:
     """Count the items of each kind, all or at most `most` of them, in one query."""
     counts = dict.fromkeys(BY_NAME, 0)
     kinds = tuple(kind for kind in KINDS if kind.has_rows_for(person, run))
     if kinds:
-        statement, values = _counting_statement(kinds, sees_all=sees_every_run(person), of_run=bool(run))
-        keys = {_PERSON: person.pk, _RUN: run.pk if run else None, _MOST: most}
+        statement, values = _counting_statement(
+            kinds, most, sees_all=sees_every_run(person), of_run=bool(run)
+        )
+        keys = {_PERSON: person.pk, _RUN: run.pk if run else None}
         with connection.cursor() as cursor:
-            cursor.execute(statement, [keys[one] if one in (_PERSON, _RUN, _MOST) else one for one in values])
+            cursor.execute(statement, [keys[one] for one in values])
             counts |= zip((kind.name for kind in kinds), cursor.fetchone(), strict=True)
     return counts
 
 
 @cache
-def _counting_statement(kinds: tuple[Kind, ...], *, sees_all: bool, of_run: bool) -> tuple[str, list[Any]]:
-    """Return the statement that counts items of these kinds, and its parameters.
+def _counting_statement(
+    kinds: tuple[Kind, ...], most: int | None, *, sees_all: bool, of_run: bool
+) -> tuple[str, list[Any]]:
+    """Return the statement that counts items of these kinds, and its parameters: `_PERSON` and `_RUN`.
 
     Every page of a lead shows the number, and compiling the statement takes longer than all other work on it.
     """
     # An inactive person has no permissions, a superuser has all of them: neither takes a query.
     person = User(pk=_PERSON, is_active=sees_all, is_superuser=sees_all)
-    counts, values = [], []
+    counts: list[str] = []
+    values: list[Any] = []
     for kind in kinds:
         rows = kind.all_rows(person, _RUN if of_run else None).order_by().values_list(Value(1))
         statement, of_kind = rows.query.sql_with_params()
-        # LIMIT NULL counts all.
-        counts.append(f"(SELECT COUNT(*) FROM ({statement} LIMIT %s) AS waiting)")  # noqa: S608 (Django's SQL)
-        values += [*of_kind, _MOST]
-    return f"SELECT {', '.join(counts)}", values
+        # Not a parameter, which a plan that is kept could not consider.
+        limit = "ALL" if most is None else int(most)
+        counts.append(f"(SELECT COUNT(*) FROM ({statement} LIMIT {limit}) AS waiting)")  # noqa: S608 (Django's SQL)
+        values += of_kind
+    return with_constants(f"SELECT {', '.join(counts)}", values, parameters=(_PERSON, _RUN))
 
 
 # The content of items by kind. A function takes the rows of a page and returns the values of their items.

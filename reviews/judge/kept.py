@@ -18,6 +18,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 from django.db import connection
 
+from reviews.database.prepared_statements import prepared_statements
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
@@ -221,7 +222,7 @@ def _look(run: Run) -> _State | None:
         "hash": before.hash,
         "most": _MOST_EVENTS,
     }
-    with connection.cursor() as cursor:
+    with prepared_statements(), connection.cursor() as cursor:
         cursor.execute(_LOOK, values)
         found = cursor.fetchone()
     if found is None:

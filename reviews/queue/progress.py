@@ -12,6 +12,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import IndependentReview, Reveal, Run, User
 from reviews.queue.claims import EVERYTHING
 from reviews.records.status import COUNTED_AS_DONE, NOT_REQUIRED, QUEUE_STATUSES
@@ -107,7 +108,7 @@ def progress_values(runs: list[int]) -> dict[str, Any]:
 
 
 def _progress(runs: list[int]) -> dict[int, Progress]:
-    with connection.cursor() as cursor:
+    with prepared_statements(), connection.cursor() as cursor:
         cursor.execute(PROGRESS, progress_values(runs))
         return {pk: Progress(*numbers) for pk, *numbers in cursor.fetchall()}
 

@@ -8,6 +8,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from reviews.audit import events
+from reviews.database.compiled_queries import with_constants
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Escalation, User
 from reviews.models.runs import in_visible_runs, sees_every_run
 
@@ -32,15 +34,15 @@ _COLUMNS = (
 def unread_answers(person: User) -> list[Escalation]:
     """Return the oldest answers that a person has not read, in runs that they may see."""
     statement, values = _unread_statement(sees_all=sees_every_run(person))
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [person.pk if one == _PERSON else one for one in values])
+    with prepared_statements(), connection.cursor() as cursor:
+        cursor.execute(statement, [person.pk for _ in values])
         keys = [key for (key,) in cursor.fetchall()]
     return list(_own(person).filter(pk__in=keys).order_by("pk")) if keys else []
 
 
 @cache
 def _unread_statement(*, sees_all: bool) -> tuple[str, list[Any]]:
-    """Return the statement for the keys of unread answers, and its parameters.
+    """Return the statement for the keys of unread answers, and its parameters, all of which are `_PERSON`.
 
     Every page of a reviewer sends it, and compiling it takes longer than all other work on it.
     """
@@ -48,7 +50,7 @@ def _unread_statement(*, sees_all: bool) -> tuple[str, list[Any]]:
     person = User(pk=_PERSON, is_active=sees_all, is_superuser=sees_all)
     unread = _own(person).filter(outcome__in=_OUTCOMES, answer_read_at=None)
     statement, values = unread.order_by("pk").values("pk")[:_SHOWN].query.sql_with_params()
-    return statement, list(values)
+    return with_constants(statement, values, parameters=[_PERSON])
 
 
 def latest_questions(person: User) -> list[Escalation]:

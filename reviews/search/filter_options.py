@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from django.db import connection
 
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Run
 from reviews.records.scores import criterion_title
 from reviews.search import facets, strata
@@ -40,6 +41,7 @@ _DISTINCT = """
 """
 
 
+@prepared_statements()
 def facet_options(run: Run, *names: str) -> dict[str, list[FilterOption]]:
     """Return the values that occur in a run, by the name of their filter."""
     found: dict[str, list[FilterOption]] = {name: [] for name in names}
@@ -73,6 +75,7 @@ _FACET_COUNTS = """
 """
 
 
+@prepared_statements()
 def option_counts(run: Run) -> dict[str, dict[str, int]]:
     """Return the numbers of records in a run by filter and offered value, of filters counted at import.
 
@@ -98,6 +101,7 @@ def _is_hidden(run: Run, name: str) -> bool:
     return (run.blind_share > 0 and reveals) or (name == "reason" and run.draws_samples)
 
 
+@prepared_statements()
 def decided_by_names(run: Run) -> list[str]:
     """Return the names of reviewers with decisions in a run, made here or imported."""
     return _distinct(run, "human_reviewer_id", "", MAX_OPTIONS)

@@ -1,10 +1,14 @@
 """Saved views: named filters and sort orders of a run's list, private or, if saved by a lead, shared."""
 
+from typing import Any
+
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
+from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Run, SavedView, User
 
 MAX_NAME_LENGTH = 100
@@ -17,8 +21,21 @@ class SavedViewError(Exception):
 
 def visible_to(run: Run, user: User) -> QuerySet[SavedView]:
     """Return the views that a person can use: their own and the shared ones."""
+    return _visible(run, user)
+
+
+def load_visible(run: Run, user: User) -> list[SavedView]:
+    """Load the views that `visible_to` returns, for a page that is shown often."""
+    with prepared_statements():
+        return _VISIBLE.rows(run=run.pk, user=user.pk)
+
+
+def _visible(run: Any, user: Any) -> QuerySet[SavedView]:
     views = SavedView.objects.filter(Q(owner=user) | Q(is_shared=True), run=run)
     return views.select_related("owner").order_by("name", "pk")
+
+
+_VISIBLE = CompiledQuery(lambda: _visible(parameter("run"), parameter("user")))
 
 
 @transaction.atomic

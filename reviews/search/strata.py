@@ -6,6 +6,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Sum
 
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, Run, Stratum, StratumCount
 from reviews.records.status import NOT_REQUIRED
 from reviews.search.facets import NO_VERDICT, READ_VERDICT
@@ -118,6 +119,7 @@ def recount(run: Run, facets: Mapping[tuple[str, str], int]) -> None:
             cursor.execute(statement, values)
 
 
+@prepared_statements()
 def why_not_counted(run: Run) -> str:
     """Return why figures about all records of a run are unknown; empty once all records are counted.
 

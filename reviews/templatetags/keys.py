@@ -30,10 +30,12 @@ def key_map(user: User) -> dict[str, str]:
 
 
 @register.simple_tag
-def all_commands(user: User) -> list[preferences.Command]:
+def all_commands(user: User) -> tuple[preferences.Command, ...]:
     """Return every command; the keys are empty if shortcuts are off."""
     keys = preferences.active_keys(user)
-    return [preferences.Command(name, keys.get(name, ""), title) for name, _, title in preferences.COMMANDS]
+    return tuple(
+        preferences.Command(name, keys.get(name, ""), title) for name, _, title in preferences.COMMANDS
+    )
 
 
 @register.simple_tag

@@ -1,5 +1,6 @@
 """The navigation and the breadcrumb of a page."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
 from django import template
@@ -36,11 +37,11 @@ class Entry(NamedTuple):
 class Navigation(NamedTuple):
     """The links on every page that the person may open."""
 
-    areas: list[Entry]
+    areas: tuple[Entry, ...]
     #: Empty for everybody but admins.
-    admin: list[Entry]
+    admin: tuple[Entry, ...]
     #: The pages of the person.
-    own: list[Entry]
+    own: tuple[Entry, ...]
     #: Whether the current page belongs to the admin's pages.
     is_admin: bool
     #: Whether the current page belongs to the pages of the person, and to no area.
@@ -61,7 +62,7 @@ def navigation(context: RequestContext) -> Navigation:
     def entry(name: str, key: str = "", waiting: str = "", url: str = "", title: str = "") -> Entry:
         is_part = area == name or (area == places.ADMIN and places.is_below(here, name))
         current = "page" if here == name else "true" if is_part else ""
-        return Entry(title or places.PLACES[name].title, url or reverse(name), key, current, waiting)
+        return Entry(title or places.PLACES[name].title, url or _address(name), key, current, waiting)
 
     areas, own, admin = [], [], []
     if permissions.can(user, "review_evaluation"):
@@ -77,7 +78,12 @@ def navigation(context: RequestContext) -> Navigation:
         admin = [entry(name) for name in places.ADMIN_PAGES]
     own += [entry("preferences"), entry("account")]
     is_own = any(entry.current for entry in own) and not any(entry.current for entry in areas)
-    return Navigation(areas, admin, own, area == places.ADMIN, is_own, here == "palette")
+    return Navigation(tuple(areas), tuple(admin), tuple(own), area == places.ADMIN, is_own, here == "palette")
+
+
+@cache
+def _address(name: str) -> str:
+    return reverse(name)
 
 
 def _waiting(context: RequestContext, user: User) -> str:

@@ -1,11 +1,11 @@
 """Queries that are compiled once."""
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.db.transaction import TransactionManagementError
 
-from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.compiled_queries import CompiledQuery, parameter, with_constants
 from reviews.models import User
 from tests.support.factories import UserFactory
 from tests.support.statements import sent_statements
@@ -37,3 +37,11 @@ def test_locking_query_needs_a_transaction_each_time() -> None:
         assert query.first(key=ana.pk) == ana
     with pytest.raises(TransactionManagementError):
         query.first(key=ana.pk)
+
+
+def test_constants_are_written_into_a_statement_and_parameters_stay() -> None:
+    statement, left = with_constants("SELECT %s || %s::text || %s", ["50%'s ", -1, "!"], parameters=[-1])
+    assert left == [-1]
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [7])
+        assert cursor.fetchone() == ("50%'s 7!",)

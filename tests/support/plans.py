@@ -1,7 +1,7 @@
 """Read from PostgreSQL's query plans how many rows a statement reads."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from django.db import connection
@@ -18,6 +18,19 @@ def rows_read(statement: str, params: Sequence[Any] | None = None) -> Counter[st
             rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
             read[node["Relation Name"]] += rows * node["Actual Loops"]
     return read
+
+
+def rows_read_by(action: Callable[[], object]) -> Counter[str]:
+    """Do the same for the last statement that an action sends, whether it is prepared or not."""
+    sent: list[tuple[str, Any]] = []
+
+    def record(execute: Callable[..., Any], sql: str, params: Any, *rest: Any) -> Any:
+        sent.append((sql, params))
+        return execute(sql, params, *rest)
+
+    with connection.execute_wrapper(record):
+        action()
+    return rows_read(*sent[-1])
 
 
 def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,17 +1,22 @@
 """The search field of a list, the chips of its active filters, and the menu that adds one."""
 
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from django.http import QueryDict
 
-from reviews.accounts.permissions import people_in
+from reviews.accounts.permissions import people_in, people_with_role
+from reviews.database.compiled_queries import CompiledQuery
+from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Run, User
 from reviews.queue.progress import Progress
 from reviews.search import facets, filter_options, query_text, totals
 from reviews.search.filter_options import FilterOption
-from reviews.search.filters import DUE, FILTERS, NOBODY
+from reviews.search.filters import DUE, FILTERS, NOBODY, Filters
 from reviews.search.listing import RecordList
 
+_EVERYBODY = CompiledQuery(lambda: people_with_role().only("username", "first_name", "last_name"))
 # The parameter with the text of the search field.
 FIND = "find"
 MAX_SHOWN = 30
@@ -52,7 +57,7 @@ class MenuFilter(NamedTuple):
     title: str
     #: "choose", or the type of an input.
     kind: str
-    options: list[MenuOption]
+    options: tuple[MenuOption, ...]
     #: The number of values that are not shown.
     more: int
 
@@ -121,7 +126,7 @@ def _fixed() -> dict[str, list[FilterOption]]:
 
 def _offered(run: Run) -> dict[str, list[FilterOption]]:
     """Return the values of each filter."""
-    people = [FilterOption(person.username, person.name) for person in people_in(run)]
+    people = [FilterOption(person.username, person.name) for person in _people(run)]
     return (
         _fixed()
         | filter_options.facet_options(run, *facets.WITH_OPTIONS)
@@ -132,6 +137,14 @@ def _offered(run: Run) -> dict[str, list[FilterOption]]:
             "due": [FilterOption(value, title) for value, title in DUE.items()],
         }
     )
+
+
+def _people(run: Run) -> Iterable[User]:
+    """Return the people who may see a run, by username."""
+    if run.is_restricted:
+        return people_in(run)
+    with prepared_statements():
+        return _EVERYBODY.rows()
 
 
 def _chips(
@@ -152,21 +165,30 @@ def _menu(
 ) -> list[MenuFilter]:
     counts = {"status": totals.status_sizes(progress), **filter_options.option_counts(run)}
     return [
-        _menu_filter(name, view, offered.get(name, []), counts.get(name, {}))
+        _menu_filter(
+            name, view.filters, view.sort, *_left(view.filters.values_of(name), options, counts.get(name, {}))
+        )
         for name in FILTERS
-        if name != "q" and (name in _TYPED or offered.get(name))
+        if name != "q" and ((options := offered.get(name, [])) or name in _TYPED)
     ]
 
 
-def _menu_filter(
-    name: str, view: RecordList, offered: list[FilterOption], counts: dict[str, int]
-) -> MenuFilter:
-    chosen = view.filters.values_of(name)
+def _left(
+    chosen: list[str], offered: list[FilterOption], counts: dict[str, int]
+) -> tuple[tuple[tuple[FilterOption, int | None], ...], int]:
+    """Return the first values that are not chosen, with their numbers of records, and count the others."""
     left = [option for option in offered if option.value not in chosen]
-    options = [
-        MenuOption(title, counts.get(value), view.query(view.filters.with_added(name, value)))
-        for value, title in left[:MAX_SHOWN]
-    ]
-    return MenuFilter(
-        name, FILTERS[name].title, _TYPED.get(name, "choose"), options, max(len(left) - MAX_SHOWN, 0)
+    shown = tuple((option, counts.get(option.value)) for option in left[:MAX_SHOWN])
+    return shown, len(left) - len(shown)
+
+
+@lru_cache(maxsize=512)
+def _menu_filter(
+    name: str, filters: Filters, sort: str, offered: tuple[tuple[FilterOption, int | None], ...], more: int
+) -> MenuFilter:
+    view = RecordList(filters, sort)
+    options = tuple(
+        MenuOption(option.title, records, view.query(filters.with_added(name, option.value)))
+        for option, records in offered
     )
+    return MenuFilter(name, FILTERS[name].title, _TYPED.get(name, "choose"), options, more)

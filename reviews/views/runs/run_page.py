@@ -10,9 +10,11 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import can
+from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.prepared_statements import prepared_statements
 from reviews.history import file_conflicts
 from reviews.http.request import Request
-from reviews.models import Run
+from reviews.models import Import, Run
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
 from reviews.rubric.run_rubric import run_rubric
@@ -24,6 +26,14 @@ from reviews.views.runs import filter_menu
 from reviews.views.runs.bulk_changes import ACTIONS
 from reviews.views.runs.judge_card import judge_card
 from reviews.views.runs.rows import rows_of
+
+_IMPORTS = CompiledQuery(
+    lambda: (
+        Import.objects.filter(run=parameter("run"))
+        .only("file_name", "created_at", "state", "lines", "rejected")
+        .order_by("-pk")
+    )
+)
 
 
 class StatusTab(NamedTuple):
@@ -77,13 +87,15 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
     except listing.QueryTooSlow:
         page = None
     uncovered = indexing.unindexed_count(run) if view.needs_index else 0
+    is_lead = can(request.user, "lead_review")
+    selects = is_lead and not run.archived_at
     return {
         "view": view,
         "notes": listing.hidden_record_notes(run, view.filters, sort=view.sort),
         "query": view.query(),
         "filtered": view.filters.query_string,
         "page": page,
-        "rows": rows_of(page, run_rubric(run), request.user) if page else [],
+        "rows": rows_of(page, run_rubric(run), request.user, selects=selects) if page else [],
         "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
         "tabs": _tabs(view, progress),
@@ -91,9 +103,9 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "uncovered": uncovered,
         "covered": progress.total - uncovered,
         "change_query": urlencode({"list": view.filters.query_string}),
-        "views": saved_views.visible_to(run, request.user),
-        "is_lead": (is_lead := can(request.user, "lead_review")),
-        "selects": is_lead and not run.archived_at,
+        "views": saved_views.load_visible(run, request.user),
+        "is_lead": is_lead,
+        "selects": selects,
         "actions": ACTIONS,
     }
 
@@ -101,12 +113,17 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
 def _around(request: Request, run: Run) -> dict[str, Any]:
     """Return the context of the page around the list."""
     return {
-        "imports": run.imports.order_by("-pk"),
+        "imports": _imports(run),
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
         "conflicts": file_conflicts.count_open(run) if can(request.user, "resolve_conflict") else 0,
         "card": judge_card(run) if can(request.user, "lead_review") else None,
     }
+
+
+@prepared_statements()
+def _imports(run: Run) -> list[Import]:
+    return _IMPORTS.rows(run=run.pk)
 
 
 def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
