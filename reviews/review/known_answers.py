@@ -27,6 +27,10 @@ NO_OVERLAP = (
     "Reviewers would notice these records, because no records of this run are for several people. "
     "Set an overlap share first."
 )
+NONE_LEFT = (
+    "Every record for several people has been begun, so none can be drawn. "
+    "Raise the overlap share, or import more records."
+)
 
 
 class Ended(NamedTuple):
@@ -75,7 +79,7 @@ def start(*, run_id: int, actor: User, count: int) -> KnownAnswerCheck:
     free = candidates(run).order_by("?").select_for_update(of=("self",), no_key=True, skip_locked=True)
     drawn = list(free.values_list("pk", flat=True)[:count])
     if not drawn:
-        raise InvalidSettings({"count": ["No record of the overlap share is left that nobody has begun."]})
+        raise InvalidSettings({"count": [NONE_LEFT]})
     started = KnownAnswerCheck.objects.create(run=run, started_by=actor)
     KnownAnswer.objects.bulk_create(
         KnownAnswer(known_answer_check=started, evaluation_id=key) for key in drawn

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Escalation, Evaluation, User
@@ -106,6 +106,12 @@ def test_side_of_a_reviewer_is_taken_beside_the_inbox_by_a_key_or_a_click(
     assert clicks.count == int(COUNTED["settle a disagreement with a reviewer's scores"])
 
 
+def type_meanwhile(route: Route) -> None:
+    """Type a number before a preview arrives."""
+    route.request.frame.get_by_label("Number of records for bo").press_sequentially("3")
+    route.continue_()
+
+
 def test_records_of_a_run_are_split_among_three_people(
     page: Page, live_server: LiveServer, ana: User, bo: User, lea: User
 ) -> None:
@@ -118,8 +124,13 @@ def test_records_of_a_run_are_split_among_three_people(
     for number, person in enumerate((ana, bo, lea), start=1):
         clicks.on(page.get_by_role("checkbox", name=person.name, exact=True))
         expect(page.locator("#bulk")).to_contain_text(f"among {number} p")
+    # A number that is typed while another one is previewed stays.
+    page.route("**/bulk-changes/?*", type_meanwhile, times=1)
+    page.get_by_label("Number of records for ana").press_sequentially("2")
+    page.get_by_label("Number of records for bo").focus()
+    expect(page.get_by_role("row", name="lea")).to_contain_text("1")
     clicks.on(page.get_by_role("button", name="Apply"))
     expect(page.get_by_role("status").first).to_be_visible()
     people = Evaluation.objects.values_list("assigned_to__username", flat=True)
-    assert sorted(name or "" for name in people) == ["ana", "ana", "bo", "bo", "lea", "lea"]
+    assert sorted(name or "" for name in people) == ["ana", "ana", "bo", "bo", "bo", "lea"]
     assert clicks.count == int(COUNTED["hand 120 records to three people"])

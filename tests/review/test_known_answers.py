@@ -98,7 +98,7 @@ class TestStart:
             start(run, lea)
         Run.objects.update(overlap_share=1)
         decide(evaluation, lea)
-        with pytest.raises(InvalidSettings, match="No record"):
+        with pytest.raises(InvalidSettings, match="none can be drawn"):
             start(run, lea)
         archive_run(run_id=run.pk, actor=lea)
         with pytest.raises(RunArchived):

@@ -41,6 +41,9 @@ class TokenForm(forms.Form):
         max_value=api_tokens.MAX_DAYS,
         initial=api_tokens.DEFAULT_DAYS,
         help_text=f"At most {api_tokens.MAX_DAYS}.",
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"), f"Enter a number from 1 to {api_tokens.MAX_DAYS}."
+        ),
     )
 
     def __init__(self, author: User, *args: Any, **options: Any) -> None:

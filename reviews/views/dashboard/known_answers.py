@@ -84,6 +84,10 @@ def _state(request: Request, run: Run) -> dict[str, object]:
     inbox = Inbox(request.user, run)
     to_give = inbox.counts[_ANSWERS.name] if is_own else 0
     first = inbox.page(_ANSWERS, None)[0][0] if to_give else None
+    available = 0 if running else review_known_answers.candidates(run).count()
+    obstacle = "" if available or running else review_known_answers.NONE_LEFT
+    if not review_known_answers.has_overlap(run):
+        obstacle = review_known_answers.NO_OVERLAP
     return {
         "running": running,
         "is_own": is_own,
@@ -92,8 +96,8 @@ def _state(request: Request, run: Run) -> dict[str, object]:
         "next_url": settled.item_url(first) if first else "",
         "figures": known_answer_tables.reviewers(running) if running and is_own else None,
         "checks": visible_checks(request.user).filter(run=run, ended_at__isnull=False),
-        "obstacle": "" if review_known_answers.has_overlap(run) else review_known_answers.NO_OVERLAP,
-        "available": 0 if running else review_known_answers.candidates(run).count(),
+        "obstacle": obstacle,
+        "available": available,
     }
 
 

@@ -53,6 +53,14 @@ def test_wrong_number_is_refused(as_lea: Client, run: Run, count: str) -> None:
     assert not KnownAnswerCheck.objects.exists()
 
 
+def test_run_without_records_to_draw_says_so(as_lea: Client, run: Run, ana: User) -> None:
+    for record in run.evaluations.all():
+        decide(record, ana)
+    page = text(as_lea.get(url("known-answers", run)))
+    assert "Raise the overlap share, or import more records." in page
+    assert 'name="count"' not in page
+
+
 def test_run_without_overlap_says_what_to_set(as_lea: Client, run: Run) -> None:
     Run.objects.update(overlap_share=0)
     assert "Set an overlap share first." in text(as_lea.get(url("known-answers", run)))
