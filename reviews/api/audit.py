@@ -9,6 +9,7 @@ from django.http import HttpResponse, StreamingHttpResponse
 from ninja import P, QueryEx, Router, Status
 
 from cognireview.types import audit
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
@@ -119,13 +120,8 @@ def check_audit_chain(request: ApiRequest) -> Status[Any]:
 
 def _chain(reader: User) -> dict[str, Any]:
     found, shows_problems = chain_checks.chain_status(), sees_every_run(reader)
-    names = ("created_at", "finished_at", "events", "head", "differences", "error")
     checks = {
-        name: one
-        and {
-            **{column: getattr(one, column) for column in names},
-            "problems": one.problems if shows_problems else [],
-        }
+        name: one and members(audit.ChainCheck, one, problems=one.problems if shows_problems else [])
         for name, one in (("last", found.last), ("running", found.running))
     }
-    return {"events": found.events, "sealed_at": found.sealed_at, **checks}
+    return members(audit.Chain, found, **checks)

@@ -7,6 +7,7 @@ from ninja import Field, Router
 from pydantic import StringConstraints
 
 from cognireview.types import leading
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check, people_in
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -165,11 +166,10 @@ def _person(people: dict[str, User], name: str, field: str) -> User:
 
 
 def _shape(change: BulkChange) -> dict[str, Any]:
-    names = ("kind", "at", "evaluations", "priority", "due_on", "undone_at")
-    return {
-        "id": change.pk,
-        "run": change.run.name,
-        "by": change.actor.username,
-        "assigned_to": change.assigned_to.username if change.assigned_to else None,
-        **{name: getattr(change, name) for name in names},
-    }
+    return members(
+        leading.AppliedBulkChange,
+        change,
+        run=change.run.name,
+        by=change.actor.username,
+        assigned_to=change.assigned_to.username if change.assigned_to else None,
+    )

@@ -6,6 +6,7 @@ from django.http import HttpResponse
 from ninja import Field, P, QueryEx, Router
 
 from cognireview.types import files
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -100,5 +101,4 @@ def _shape(one: ConflictComparison) -> dict[str, Any]:
 
 
 def _side(side: ConflictSide) -> dict[str, Any]:
-    names = ("status", "reviewer", "at", "comments", "verdict")
-    return {**{name: getattr(side, name) for name in names}, "corrected_scores": dict(side.scores)}
+    return members(files.ConflictingDecision, side, corrected_scores=dict(side.scores))

@@ -7,6 +7,7 @@ from ninja import Field, P, QueryEx, Router, Status
 from pydantic import StringConstraints
 
 from cognireview.types import leading
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import Denied, check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -105,16 +106,15 @@ def mark_answer_read(request: ApiRequest, escalation_id: int) -> Status[None]:
 
 
 def _shape(raised: Escalation, points: Disagreement | None = None) -> dict[str, Any]:
-    names = ("kind", "raised_at", "reason", "note", "outcome", "answer", "resolved_at", "answer_read_at")
-    return {
-        "id": raised.pk,
-        "run": raised.run.name,
-        "evaluation_id": raised.evaluation.evaluation_id,
-        "raised_by": raised.raised_by.username,
-        "resolved_by": raised.resolved_by.username if raised.resolved_by else None,
-        **{name: getattr(raised, name) for name in names},
-        "disagreement": _disagreement(points) if points else None,
-    }
+    return members(
+        leading.Escalation,
+        raised,
+        run=raised.run.name,
+        evaluation_id=raised.evaluation.evaluation_id,
+        raised_by=raised.raised_by.username,
+        resolved_by=raised.resolved_by.username if raised.resolved_by else None,
+        disagreement=_disagreement(points) if points else None,
+    )
 
 
 def _disagreement(points: Disagreement) -> dict[str, Any]:

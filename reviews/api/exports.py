@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpRe
 from ninja import Field, Router, Schema, Status
 
 from cognireview.types import files
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSON_PROBLEMS, JSONL, PARQUET, ZIP, Body
@@ -213,18 +214,14 @@ def _finished(export_id: int, request: ApiRequest) -> Export:
 
 def _shape(export: Export) -> dict[str, Any]:
     progress: ExportProgress | None = getattr(export, "progress", None)
-    names = (
-        *("state", "error", "only", "with_rejected", "format", "compression", "created_at", "finished_at"),
-        *("size", "sha256", "lines", "lines_changed", "lines_left_out"),
-    )
     is_unfinished = export.state == Export.State.UNFINISHED
-    return {
-        "id": export.pk,
-        "run": export.run.name,
-        "import_id": export.only_import_id,
-        "created_by": export.created_by.username,
-        "is_being_cancelled": bool(is_unfinished and progress and progress.cancelled_by_id),
-        "bytes_read": progress.bytes_read if progress else None,
-        "bytes_to_read": progress.bytes_to_read if progress else None,
-        **{name: getattr(export, name) for name in names},
-    }
+    return members(
+        files.ExportDetails,
+        export,
+        run=export.run.name,
+        import_id=export.only_import_id,
+        created_by=export.created_by.username,
+        is_being_cancelled=bool(is_unfinished and progress and progress.cancelled_by_id),
+        bytes_read=progress.bytes_read if progress else None,
+        bytes_to_read=progress.bytes_to_read if progress else None,
+    )

@@ -7,6 +7,7 @@ from django.utils import timezone
 from ninja import P, QueryEx, Router, Status
 
 from cognireview.types import site
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import PAGE_SIZE, Limit, link_page
@@ -66,32 +67,9 @@ def cancel_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
 def get_system(request: ApiRequest) -> dict[str, Any]:
     """Return the state of the site. Admins only."""
     check(request.user, "manage_site")
-    found = system.describe_system(timezone.now())
-    names = ("version", "database", "database_size", "parts", "disk_free", "disk_total", "jobs")
-    return {
-        **{name: getattr(found, name) for name in names},
-        "workers": [
-            {
-                "id": one.pk,
-                "last_heartbeat": one.last_heartbeat,
-                "jobs": one.jobs,
-                "is_alive": one.is_alive,
-            }
-            for one in found.workers
-        ],
-        "checks": [one._asdict() for one in found.checks],
-    }
+    return members(site.System, system.describe_system(timezone.now()))
 
 
 def _job(job: Job, run: Run | None, owner: User | None) -> dict[str, Any]:
-    names = (
-        *("kind", "state", "created_at", "started_at", "finished_at", "error"),
-        *("can_retry", "can_cancel"),
-    )
-    return {
-        **{name: getattr(job, name) for name in names},
-        "id": job.pk,
-        "title": job_list.title(job),
-        "run": run.name if run else None,
-        "owner": owner.username if owner else None,
-    }
+    names = {"run": run.name if run else None, "owner": owner.username if owner else None}
+    return members(site.Job, job, id=job.pk, title=job_list.title(job), **names)

@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from ninja import Field, Router, Status
 
+from cognireview.types.encoding import members
 from cognireview.types.people import Invitation, NewInvitation, PeoplePage, Person, Role
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
@@ -198,25 +199,20 @@ def _change(change: Any) -> Any:
 
 def _shapes(found: list[Any]) -> list[dict[str, Any]]:
     activity = people.last_activity(found)
-    names = ("username", "name", "email", "is_active", "has_second_factor", "is_from_provider")
     return [
-        {
-            **{name: getattr(person, name) for name in names},
-            "role": loaded_role(person),
-            "last_active_at": latest[1] if (latest := activity[person.pk].latest) else None,
-        }
+        members(
+            Person,
+            person,
+            role=loaded_role(person),
+            last_active_at=latest[1] if (latest := activity[person.pk].latest) else None,
+        )
         for person in found
     ]
 
 
 def _invitation(link: OneTimeLink) -> dict[str, Any]:
-    names = ("purpose", "role", "name", "email", "expires_at")
-    return {
-        "id": link.pk,
-        "person": link.person.username if link.person else None,
-        "created_by": link.created_by.username,
-        **{name: getattr(link, name) for name in names},
-    }
+    person = link.person.username if link.person else None
+    return members(Invitation, link, person=person, created_by=link.created_by.username)
 
 
 def _new_invitation(new: one_time_links.NewLink) -> dict[str, Any]:

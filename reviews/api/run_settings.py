@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Status
 
 from cognireview.types import runs
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -139,9 +140,4 @@ def _shape(run: Run) -> dict[str, Any]:
 
 
 def _view(view: SavedView) -> dict[str, Any]:
-    names = ("name", "is_shared", "query")
-    return {
-        "id": view.pk,
-        "owner": view.owner.username,
-        **{name: getattr(view, name) for name in names},
-    }
+    return members(runs.View, view, owner=view.owner.username)

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from cognireview.types import records
+from cognireview.types.encoding import members
+from cognireview.types.files import ImportDetails
 from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
@@ -32,19 +35,15 @@ def run_out(run: Run, progress: Progress) -> dict[str, Any]:
 def import_out(source: Import) -> dict[str, Any]:
     progress: ImportProgress | None = getattr(source, "progress", None)
     is_under_way = progress is not None and source.state in Import.UNFINISHED
-    names = (
-        *("file_name", "state", "strict", "error", "size", "sha256"),
-        *("of_other_judge", "created_at", "finished_at"),
+    return members(
+        ImportDetails,
+        source,
+        run=source.target_name,
+        counts=source.counts | (progress.counts if progress and is_under_way else {}),
+        bytes_done=progress.bytes_done if progress else None,
+        bytes_to_do=progress.size if progress else None,
+        seconds_left=progress.seconds_left if progress and is_under_way else None,
     )
-    return {
-        "id": source.pk,
-        "run": source.target_name,
-        **{name: getattr(source, name) for name in names},
-        "counts": source.counts | (progress.counts if progress and is_under_way else {}),
-        "bytes_done": progress.bytes_done if progress else None,
-        "bytes_to_do": progress.size if progress else None,
-        "seconds_left": progress.seconds_left if progress and is_under_way else None,
-    }
 
 
 def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
@@ -106,8 +105,8 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
 
 
 def decision_out(review: Review) -> dict[str, Any]:
-    names = ("version", "submitted_at", "corrected_scores", "comments", "causes", "verdict")
-    return {"reviewer": review.reviewer.username, **{name: getattr(review, name) for name in names}}
+    scores = review.corrected_scores
+    return members(records.Decision, review, reviewer=review.reviewer.username, corrected_scores=scores)
 
 
 def _file_decision(record: Evaluation, sheet: ReviewSheet) -> dict[str, Any] | None:
@@ -126,16 +125,16 @@ def _file_decision(record: Evaluation, sheet: ReviewSheet) -> dict[str, Any] | N
 
 
 def _criterion(proposal: Proposal, sheet: ReviewSheet) -> dict[str, Any]:
-    names = ("criterion", "score", "justification", "origin")
     found, criterion = sheet.input(proposal.criterion), sheet.rubric.criterion(proposal.criterion)
-    return {
-        **{name: getattr(proposal, name) for name in names},
-        "title": sheet.rubric.title(proposal.criterion),
-        "description": criterion.description,
-        "is_required": criterion.is_required,
-        "scale": found.scale.as_json(),
-        "scores": [choice.score for choice in found.choices],
-    }
+    return members(
+        records.Criterion,
+        proposal,
+        title=sheet.rubric.title(proposal.criterion),
+        description=criterion.description,
+        is_required=criterion.is_required,
+        scale=found.scale.as_json(),
+        scores=[choice.score for choice in found.choices],
+    )
 
 
 def _context(record: Evaluation, *, is_blind: bool) -> dict[str, Any] | None:

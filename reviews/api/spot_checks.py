@@ -10,6 +10,7 @@ from ninja import Field, Router
 from pydantic import StringConstraints
 
 from cognireview.types import leading
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
@@ -188,11 +189,11 @@ def _is_corrected_by(submission: UUID, found: SpotCheck) -> bool:
 
 
 def _shape(found: SpotCheck) -> dict[str, Any]:
-    return {
-        "id": found.pk,
-        "run": found.review.evaluation.run.name,
-        "evaluation_id": found.review.evaluation.evaluation_id,
-        "decision": shapes.decision_out(found.review),
-        "resolved_by": found.resolved_by.username if found.resolved_by else None,
-        **{name: getattr(found, name) for name in ("drawn_at", "outcome", "note", "resolved_at")},
-    }
+    return members(
+        leading.SpotCheck,
+        found,
+        run=found.review.evaluation.run.name,
+        evaluation_id=found.review.evaluation.evaluation_id,
+        decision=shapes.decision_out(found.review),
+        resolved_by=found.resolved_by.username if found.resolved_by else None,
+    )

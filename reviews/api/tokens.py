@@ -8,6 +8,7 @@ from ninja import Field, Router, Status
 from pydantic import StringConstraints
 
 from cognireview.types import people
+from cognireview.types.encoding import members
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, can
 from reviews.api.auth import ApiRequest, operation
@@ -93,9 +94,4 @@ def _manages(request: ApiRequest) -> bool:
 
 
 def _shape(token: ApiToken) -> dict[str, Any]:
-    names = ("name", "prefix", "scopes", "created_at", "expires_at", "last_used_at")
-    return {
-        "id": token.pk,
-        "person": token.person.username,
-        **{name: getattr(token, name) for name in names},
-    }
+    return members(people.Token, token, person=token.person.username)

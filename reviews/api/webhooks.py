@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Status
 
 from cognireview.types import site
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -140,23 +141,15 @@ def _find(request: ApiRequest, webhook_id: int) -> Webhook:
 
 
 def _shape(webhook: Webhook) -> dict[str, Any]:
-    return {
-        "id": webhook.pk,
-        "run": webhook.run.name if webhook.run else None,
-        "created_by": webhook.created_by.username,
-        **{name: getattr(webhook, name) for name in ("url", "events", "created_at")},
-    }
+    run = webhook.run.name if webhook.run else None
+    return members(site.Webhook, webhook, run=run, created_by=webhook.created_by.username)
 
 
 def _secret(secret: WebhookSecret) -> dict[str, Any]:
-    return {"id": secret.pk, "created_by": secret.created_by.username, "created_at": secret.created_at}
+    return members(site.WebhookSecret, secret, created_by=secret.created_by.username)
 
 
 def _delivery(delivery: WebhookDelivery) -> dict[str, Any]:
-    names = ("message_id", "event", "state", "created_at", "next_attempt_at")
-    return {
-        "id": delivery.pk,
-        "run": delivery.run.name if delivery.run else None,
-        **{name: getattr(delivery, name) for name in names},
-        "attempts": sorted(delivery.attempts.all(), key=lambda attempt: attempt.number),
-    }
+    attempts = sorted(delivery.attempts.all(), key=lambda attempt: attempt.number)
+    run = delivery.run.name if delivery.run else None
+    return members(site.Delivery, delivery, run=run, attempts=attempts)

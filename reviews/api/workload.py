@@ -6,6 +6,7 @@ from django.http import HttpResponse
 from ninja import Router
 
 from cognireview.types import leading
+from cognireview.types.encoding import members
 from reviews.accounts.permissions import check, people_with_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
@@ -28,17 +29,5 @@ def list_workloads(
 
 
 def _shape(work: Workload) -> dict[str, Any]:
-    names = ("records", "overdue", "first_due", "done", "pace")
-    return {
-        "person": work.person.username,
-        **{name: getattr(work, name) for name in names},
-        "runs": [
-            {
-                "run": one.run.name,
-                "records": one.records,
-                "overdue": one.overdue,
-                "first_due": one.first_due,
-            }
-            for one in work.runs
-        ],
-    }
+    runs = [members(leading.RunWork, one, run=one.run.name) for one in work.runs]
+    return members(leading.Workload, work, person=work.person.username, runs=runs)

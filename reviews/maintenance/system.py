@@ -46,7 +46,7 @@ _JOBS = "SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1"
 class Worker(NamedTuple):
     """A job worker."""
 
-    pk: int
+    id: int
     last_heartbeat: dt.datetime
     #: The number of jobs that it runs now.
     jobs: int

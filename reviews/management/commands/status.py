@@ -49,7 +49,7 @@ def _rows(found: System, site: str) -> list[tuple[str, str]]:
     for worker in found.workers:
         state = "running" if worker.is_alive else "no heartbeat"
         last = f"{worker.last_heartbeat:%Y-%m-%d %H:%M:%S} UTC"
-        rows.append((f"Worker {worker.pk}", f"{state}, last heartbeat {last}, jobs: {worker.jobs}"))
+        rows.append((f"Worker {worker.id}", f"{state}, last heartbeat {last}, jobs: {worker.jobs}"))
     if found.backup:
         at, target = found.backup.at, found.backup.target
         rows.append(("Last backup", f"{at:%Y-%m-%d %H:%M} UTC, {_size(found.backup.size)}, {target}"))
