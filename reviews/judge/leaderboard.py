@@ -284,7 +284,10 @@ def _sentences(board: Leaderboard) -> Iterator[str]:
         yield board.left_out
     unranked = [model for model in board.models if model.estimate.value is None]
     if len(unranked) == len(board.models):
-        yield "No model has an estimate yet. These are the judge's rates, without correction."
+        if board.scope.model is None:
+            yield "No model has an estimate yet. These are the judge's rates, without correction."
+        else:
+            yield "This model has no estimate yet. Its pass rate is that of the judge, without correction."
         yield from dict.fromkeys(model.estimate.why for model in unranked)
         return
     if unranked:

@@ -270,6 +270,7 @@ class TestCompared:
         assert "judge" not in {field.name for field in page.context["fields"]}
         assert page.context["kept"] == [("judge", "j2")]
         assert page.context["sections"][0].figures[0][1].value == 2
+        assert "2 ratings of common responses so far. A comparison needs 10 or more." in text(page)
         refused = program_of(lea).get("runs/b/comparison?earlier=a&judge=j2")
         assert refused.status_code == 422
         assert "The judge is compared" in refused.text

@@ -23,7 +23,18 @@ from reviews.views.judge.overview import MOST_RECORDS
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
 from reviews.views.judge.sections import Section, Tone
-from reviews.views.tables import Cell, Column, LinkedTable, Table, as_csv, count, share, text_columns, words
+from reviews.views.tables import (
+    FEWEST,
+    Cell,
+    Column,
+    LinkedTable,
+    Table,
+    as_csv,
+    count,
+    share,
+    text_columns,
+    words,
+)
 
 _TONES: dict[str, Tone] = {"better": "ok", "worse": "bad", "not shown": ""}
 _MOST_JUDGES = 10
@@ -165,7 +176,7 @@ def _section(
         name,
         title,
         answer=answer(found),
-        tone=_TONES[found.outcome],
+        tone=_TONES[found.outcome] if found.difference.n >= FEWEST else "",
         help=(
             "Did the judge get better? Both judges scored the same responses, and people scored some of them "
             f"blind.\n\n{DEFINITION}"
@@ -214,6 +225,10 @@ def answer(found: PairedComparison) -> str:
     """Say in a sentence or two which judge is more accurate."""
     if found.difference.value is None:
         return found.difference.why
+    if found.n < FEWEST:
+        return (
+            f"{counted(found.n, 'rating')} of common responses so far. A comparison needs {FEWEST} or more."
+        )
     first, second = quoted(found.first), quoted(found.second)
     on = f"{counted(found.responses, 'common response')}, by {counted(found.n, 'rating')} of either run"
     rates = (
