@@ -172,10 +172,13 @@ def test_key_of_a_pair_differs_between_orders_in_the_last_bit_only() -> None:
 
 @pytest.mark.slow
 def test_page_and_report_show_the_bias(
-    client: Client, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
+    client: Client, ana: User, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     run = pairwise_run(WINNER)
-    judged(run, choices_of("A" * 15))
+    first = judged(run, choices_of("A" * 15))
+    for record, choice in zip(first, "A" * 8 + "B" * 7, strict=True):
+        lock_in_scores(record, ana, {WINNER: choice})
+    run.evaluations.filter(pk__in=[record.pk for record in first]).update(human_review_status="Completed")
     judged(run, choices_of("A" * 15), reverses=True)
     client.force_login(lea)
     page = client.get(reverse("judge-errors", args=[run.pk]))
@@ -183,8 +186,13 @@ def test_page_and_report_show_the_bias(
     table = client.get(reverse("judge-table", args=[run.pk, "position-orders"])).getvalue().decode()
     assert table.splitlines()[1].startswith('"Winner","judge-1","prompts/judge.txt",100.0,')
     section = next(one for one in page.context["sections"] if one.name == "position-bias")
-    [cells] = section.tables[0].table.rows
-    listed = client.get(next(cell.url for cell in cells if cell.url))
+    sizes = [
+        [len(client.get(cell.url).context["table"].rows) for cell in cells[3:] if cell.value]
+        for cells in (table.table.rows[0] for table in section.tables)
+    ]
+    # First chosen, first in both orders, changed, first both times; then by the reviewer's choice.
+    assert sizes == [[30, 15, 15, 15], [8, 15]]
+    listed = client.get(section.plot.dots[0].cell.url)
     assert len(listed.context["table"].rows) == 15
     lines = client.get(listed.context["csv_url"]).getvalue().decode().splitlines()
     assert [line.split(",")[1] for line in lines[1:]] == ['"first"'] * 15

@@ -20,7 +20,7 @@ from reviews.judge.rated_run import load_rated_run, totals_of_ratings
 from reviews.judge.ratings import RatingKind
 from reviews.judge.scope import JudgeScope
 from reviews.records.scales import PairwiseScale
-from reviews.records.scores import criterion_title
+from reviews.records.scores import Score, criterion_title
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, strata
 from reviews.statistics.clusters import difference, ratio
@@ -47,7 +47,7 @@ DEFINITIONS = {
     "reviewer chose the second. Above 0, the judge favours the first position.",
 }
 #: The figures that count pairs judged in both orders.
-ORDER_FIGURES = ("changed", "first_twice", "second_twice")
+ORDER_FIGURES = ("balanced_share", "changed", "first_twice", "second_twice")
 _NO_CHOICES = "The judge chose neither response of any pair."
 _NO_ORDERS = "No pair of responses was judged in both orders."
 _NO_RATINGS = "No blind rating chose this response."
@@ -71,6 +71,10 @@ class PositionBias:
     accuracy_difference: Estimate
     #: Records and pairs that are not counted, as sentences.
     notes: tuple[str, ...]
+    #: The scores that choose the first and the second response.
+    scores: tuple[Score, Score]
+    #: Choices of the first response, without records that can still be scored blind.
+    listed_choices: tuple[Choice, ...]
     #: Pairs that were judged in both orders, without records that can still be scored blind.
     listed: tuple[BothOrders, ...]
 
@@ -125,6 +129,8 @@ def _measure(
     choices, hidden, notes = without_hidden(scope, loaded)
     both = [*both_orders(choices)]
     changed, first_twice, second_twice = _orders(both)
+    scale = run_rubric(scope.run).scale_of(criterion)
+    assert isinstance(scale, PairwiseScale)
     accuracy_first, accuracy_second, accuracy_difference = _accuracies(scope, criterion)
     return PositionBias(
         criterion,
@@ -140,6 +146,10 @@ def _measure(
         accuracy_second=accuracy_second,
         accuracy_difference=accuracy_difference,
         notes=tuple(notes),
+        scores=(scale.a, scale.b),
+        listed_choices=tuple(
+            choice for choice in choices if choice.position == "first" and choice.record not in hidden
+        ),
         listed=tuple(pair for pair in both if not hidden & {pair.one.record, pair.other.record}),
     )
 
@@ -153,9 +163,10 @@ def _first_share(choices: Iterable[tuple[Choice, float]], why: str) -> Estimate:
     return ratio(totals, 0, 1)
 
 
-def _is_of_order(pair: BothOrders) -> tuple[bool, bool, bool]:
+def _is_of_order(pair: BothOrders) -> tuple[bool, bool, bool, bool]:
     """Return for each of `ORDER_FIGURES` whether it counts the pair."""
-    return pair.is_changed, pair.is_twice("first"), pair.is_twice("second")
+    is_first = "first" in {pair.one.position, pair.other.position}
+    return is_first, pair.is_changed, pair.is_twice("first"), pair.is_twice("second")
 
 
 def _orders(both: list[BothOrders]) -> tuple[Estimate, Estimate, Estimate]:
@@ -164,7 +175,7 @@ def _orders(both: list[BothOrders]) -> tuple[Estimate, Estimate, Estimate]:
         none = undefined(_NO_ORDERS)
         return none, none, none
     totals = _totals([(pair.one.cluster, pair.weight, [*_is_of_order(pair), True]) for pair in both])
-    return ratio(totals, 0, 3), ratio(totals, 1, 3), ratio(totals, 2, 3)
+    return ratio(totals, 1, 4), ratio(totals, 2, 4), ratio(totals, 3, 4)
 
 
 def _totals(rows: list[tuple[int, float, list[bool]]]) -> ClusterTotals:

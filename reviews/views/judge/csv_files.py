@@ -49,7 +49,9 @@ TABLES: dict[str, _TableBuilder] = {
     "position-orders": lambda filters: position_bias.orders_table(
         measure_position_bias(filters.scope), filters
     ),
-    "position-accuracy": lambda filters: position_bias.choices_table(measure_position_bias(filters.scope)),
+    "position-accuracy": lambda filters: position_bias.choices_table(
+        measure_position_bias(filters.scope), filters
+    ),
     "reviewers": lambda filters: tables.reviewers(
         reviewer_agreement.measure_reviewer_agreement(filters.scope)
     ),

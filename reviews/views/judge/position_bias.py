@@ -1,5 +1,6 @@
 """Show whether the order of two responses changes the judge's choice, and list such pairs."""
 
+import json
 from collections.abc import Iterator, Sequence
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
@@ -7,10 +8,9 @@ from django.views.decorators.http import require_safe
 
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
-from reviews.judge.comparison.pairwise_choices import BothOrders
+from reviews.judge.comparison.pairwise_choices import BothOrders, Choice
 from reviews.judge.comparison.position_bias import (
     DEFINITIONS,
-    ORDER_FIGURES,
     PositionBias,
     measure_position_bias,
 )
@@ -46,6 +46,8 @@ _CHOICES = {
     "accuracy_second": "Reviewer chose the second",
     "accuracy_difference": "Difference",
 }
+# The figures of one choice of the reviewer.
+_SIDES = ("accuracy_first", "accuracy_second")
 
 
 def position_bias_sections(filters: JudgeFilters) -> Iterator[Section]:
@@ -61,18 +63,22 @@ def position_bias_sections(filters: JudgeFilters) -> Iterator[Section]:
         help=_HELP,
         plot=DotPlot(
             "Share of choices for the first response",
-            [Dot(_subject(one, found), _first(one)) for one in found],
+            [Dot(_subject(one, found), _first(one, filters)) for one in found],
             line=50,
             line_title="no bias, if judged in both orders",
         ),
         notes=[*dict.fromkeys(_notes(found))],
-        tables=[linked(orders_table(found, filters), filters), linked(choices_table(found), filters)],
+        tables=[
+            linked(orders_table(found, filters), filters),
+            linked(choices_table(found, filters), filters),
+        ],
     )
 
 
-def _first(bias: PositionBias) -> Cell:
+def _first(bias: PositionBias, filters: JudgeFilters) -> Cell:
     """Return the share for both orders if there are any, otherwise that of all choices."""
-    return share(bias.first_share if bias.balanced_share.value is None else bias.balanced_share)
+    name = "first_share" if bias.balanced_share.value is None else "balanced_share"
+    return share(getattr(bias, name), _url(bias, name, filters))
 
 
 def _notes(found: Sequence[PositionBias]) -> Iterator[str]:
@@ -109,9 +115,9 @@ def orders_table(found: Sequence[PositionBias], filters: JudgeFilters) -> Table:
     return _table("position-orders", "Choices by order", found, _ORDERS, filters)
 
 
-def choices_table(found: Sequence[PositionBias]) -> Table:
+def choices_table(found: Sequence[PositionBias], filters: JudgeFilters) -> Table:
     """Build the table of the judge's accuracy by the reviewer's choice."""
-    return _table("position-accuracy", "Accuracy by the reviewer's choice", found, _CHOICES)
+    return _table("position-accuracy", "Accuracy by the reviewer's choice", found, _CHOICES, filters)
 
 
 def _table(
@@ -119,7 +125,7 @@ def _table(
     title: str,
     found: Sequence[PositionBias],
     figures: dict[str, str],
-    filters: JudgeFilters | None = None,
+    filters: JudgeFilters,
 ) -> Table:
     columns = [
         *text_columns(criterion="Criterion", judge="Judge", template="Prompt"),
@@ -133,7 +139,7 @@ def _table(
             *(
                 share(
                     getattr(one, figure),
-                    _url(one, figure, filters) if filters else "",
+                    _url(one, figure, filters),
                     sign="+" if "difference" in figure else "",
                 )
                 for figure in figures
@@ -145,27 +151,30 @@ def _table(
 
 
 def _url(bias: PositionBias, figure: str, filters: JudgeFilters) -> str:
-    """Return the URL of the pairs that a figure counts, if there are any to list."""
-    if figure not in ORDER_FIGURES or not bias.pairs_of(figure):
-        return ""
-    return filters.address(
-        "judge-orders", judge=bias.judge, template=bias.template, of=bias.criterion, figure=figure
-    )
+    """Return the URL of the records that a figure counts, if there are any to list."""
+    judge = {"judge": bias.judge, "template": bias.template}
+    if figure in _CHOICES:
+        place = {"criterion": bias.criterion, "basis": "blind", "part": "run"}
+        if figure in _SIDES:
+            place["human_said"] = json.dumps(bias.scores[_SIDES.index(figure)])
+        return filters.address("judge-decisions", **judge, **place)
+    is_listed = bias.listed_choices if figure == "first_share" else bias.pairs_of(figure)
+    return filters.address("judge-orders", **judge, of=bias.criterion, figure=figure) if is_listed else ""
 
 
 @replica_page
 def show_orders(request: Request, run_pk: int) -> HttpResponse:
-    """List the pairs of choices that a figure about both orders counts."""
+    """List the choices, or the pairs of choices in both orders, that a figure counts."""
     filters = load(request, run_pk)
-    found, figure, pairs = _chosen(request, filters)
-    description = DEFINITIONS[figure]
+    found, figure = _chosen(request, filters)
+    table, count = _listed(found, figure, request.user, most=MOST_ROWS)
     return render_records(
         request,
         filters,
-        _pairs_table(pairs[:MOST_ROWS], request.user),
+        table,
         title=f"{found.title}: {_ORDERS[figure].lower()}",
-        description=description,
-        count=len(pairs),
+        description=DEFINITIONS[figure],
+        count=count,
         csv_place="judge-orders-csv",
         back=filters.address("judge-errors"),
     )
@@ -174,19 +183,35 @@ def show_orders(request: Request, run_pk: int) -> HttpResponse:
 @require_safe
 @read_from_replica
 def orders_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
-    """Download the pairs of choices that a figure about both orders counts."""
-    _, _, pairs = _chosen(request, load(request, run_pk))
-    return as_csv(_pairs_table(pairs, request.user), "orders.csv")
+    """Download the choices, or the pairs of choices in both orders, that a figure counts."""
+    found, figure = _chosen(request, load(request, run_pk))
+    table, _ = _listed(found, figure, request.user)
+    return as_csv(table, "orders.csv")
 
 
-def _chosen(request: Request, filters: JudgeFilters) -> tuple[PositionBias, str, list[BothOrders]]:
-    """Return the criterion and the figure of the URL, with its pairs. Raises `Http404`."""
+def _chosen(request: Request, filters: JudgeFilters) -> tuple[PositionBias, str]:
+    """Return the criterion and the figure of the URL. Raises `Http404`."""
     figure = request.GET.get("figure", "")
-    measured = measure_position_bias(filters.scope) if figure in ORDER_FIGURES else ()
+    measured = measure_position_bias(filters.scope) if figure in _ORDERS else ()
     found = next((one for one in measured if one.criterion == filters.criterion), None)
     if found is None:
         raise Http404
-    return found, figure, found.pairs_of(figure)
+    return found, figure
+
+
+def _listed(bias: PositionBias, figure: str, reader: User, most: int | None = None) -> tuple[Table, int]:
+    """Return the first `most` rows of what a figure counts, and the number of all rows."""
+    if figure == "first_share":
+        return _choices_table(bias.listed_choices[:most], reader), len(bias.listed_choices)
+    pairs = bias.pairs_of(figure)
+    return _pairs_table(pairs[:most], reader), len(pairs)
+
+
+def _choices_table(choices: Sequence[Choice], reader: User) -> Table:
+    titles = record_titles({choice.record for choice in choices}, reader)
+    rows = [[titles[choice.record], words(choice.position)] for choice in choices]
+    columns = [*text_columns(record="Record", chosen="Chosen")]
+    return Table("orders", counted(len(choices), "choice"), columns, rows, "No such records.")
 
 
 def _pairs_table(pairs: Sequence[BothOrders], reader: User) -> Table:
