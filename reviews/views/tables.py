@@ -193,16 +193,23 @@ def figure(estimate: Estimate, pattern: str = ",.2f", url: str = "") -> Cell:
 
 
 def _estimated(estimate: Estimate, times: int, pattern: str, unit: str, url: str) -> Cell:
-    found = (estimate.value, estimate.low, estimate.high)
-    value, low, high = (None if one is None else round(times * one, 4) for one in found)
-    parts = (low, high, estimate.n)
+    value, low, high = (
+        None if one is None else times * one for one in (estimate.value, estimate.low, estimate.high)
+    )
+    parts = (_rounded(low), _rounded(high), estimate.n)
     if value is None:
         return Cell(NOTHING.text, None, why=estimate.why, parts=parts)
     between = ""
     if low is not None and high is not None:
         between = f"{_formatted(low, pattern)} to {_formatted(high, pattern)}{unit}, "
     note = f"{between}n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{estimate.n:,}"
-    return Cell(f"{_formatted(value, pattern)}{unit}", value, url, note, why=estimate.why, parts=parts)
+    text = f"{_formatted(value, pattern)}{unit}"
+    return Cell(text, _rounded(value), url, note, why=estimate.why, parts=parts)
+
+
+def _rounded(number: float | None) -> float | None:
+    """Round a number for a CSV file. Texts are formatted without this, so that they are rounded once."""
+    return None if number is None else round(number, 4)
 
 
 def _formatted(number: float, pattern: str) -> str:
