@@ -120,8 +120,13 @@ class JudgeVsHuman:
 
     @cached_property
     def rated(self) -> tuple[tuple[Basis, Part], ...]:
-        """The bases and the parts that have ratings of the verdict: blind before assisted."""
-        blind: list[tuple[Basis, Part]] = [("blind", one.part) for one in _verdict_parts(self.blind)]
+        """The bases and the parts that have ratings of the verdict: blind before assisted.
+
+        If there are no blind ratings of the verdict, those of criteria count.
+        """
+        verdicts = [one.part for one in _verdict_parts(self.blind)]
+        parts = verdicts or dict.fromkeys(one.part for one in self._blind_figures)
+        blind: list[tuple[Basis, Part]] = [("blind", part) for part in parts]
         assisted = load_ratings(self.scope, basis="assisted").kinds
         found = [part for part, is_in in IS_IN.items() if any(is_in(kind.cell) for kind in assisted)]
         return (*blind, *(("assisted", part) for part in found))

@@ -174,14 +174,18 @@ def test_key_of_a_pair_differs_between_orders_in_the_last_bit_only() -> None:
 def test_page_and_report_show_the_bias(
     client: Client, ana: User, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    run = pairwise_run(WINNER)
+    # As in the mapping of MT-Bench, the rubric lists no criteria and gives no verdict.
+    rubric = {"verdict": {"rule": "none"}, "scale": {"kind": "pairwise", "a": "A", "b": "B", "tie": "tie"}}
+    run = RunFactory.create(name="pairs", rubric=rubric, blind_share=0)
     first = judged(run, choices_of("A" * 15))
     for record, choice in zip(first, "A" * 8 + "B" * 7, strict=True):
         lock_in_scores(record, ana, {WINNER: choice})
     run.evaluations.filter(pk__in=[record.pk for record in first]).update(human_review_status="Completed")
     judged(run, choices_of("A" * 15), reverses=True)
     client.force_login(lea)
+    assert "The accuracy of each criterion is below." in text(client.get(reverse("judge", args=[run.pk])))
     page = client.get(reverse("judge-errors", args=[run.pk]))
+    assert "Most errors by criterion: Winner, 47%" in text(page)
     assert "Winner: the judge favours the first response. The order changed 100%" in text(page)
     table = client.get(reverse("judge-table", args=[run.pk, "position-orders"])).getvalue().decode()
     assert table.splitlines()[1].startswith('"Winner","judge-1","prompts/judge.txt",100.0,')

@@ -7,13 +7,13 @@ records with the same responses in opposite order are compared: see `pair_key` i
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison.judges import JudgeAndPrompt, load_run_judges
 from reviews.judge.scope import JudgeScope
-from reviews.models import Evaluation, EvaluationFacets, RunFacet
+from reviews.models import Evaluation, EvaluationFacets, Run, RunFacet
 from reviews.records.rubric import Rubric
 from reviews.records.scales import PairwiseScale
 from reviews.records.scores import format_score
@@ -62,17 +62,35 @@ class BothOrders(NamedTuple):
         return self.one.position == self.other.position == position
 
 
-def pairwise_criteria(rubric: Rubric) -> Iterator[str]:
-    """Yield the criteria that compare two responses, without those of the other order."""
-    swapped = _swapped_criteria(rubric)
-    for name in rubric.names:
-        if isinstance(rubric.scale_of(name), PairwiseScale) and name not in swapped:
-            yield name
+def pairwise_criteria(run: Run, rubric: Rubric) -> list[str]:
+    """Return the criteria that compare two responses, without those of the other order."""
+    names = _pairwise_names(run, rubric)
+    swapped = _swapped_criteria(names)
+    return [name for name in names if name not in swapped]
 
 
-def _swapped_criteria(rubric: Rubric) -> dict[str, str]:
-    """Return the criteria that are another one in the other order, with that criterion."""
+def _pairwise_names(run: Run, rubric: Rubric) -> list[str]:
+    """Return the criteria that compare two responses: those of the rubric, then those that it omits."""
     names = [name for name in rubric.names if isinstance(rubric.scale_of(name), PairwiseScale)]
+    if isinstance(rubric.scale, PairwiseScale):
+        endings = [f"={format_score(score)}".lower() for score in rubric.scale.buttons]
+        omitted = {
+            value[: -len(ending)]
+            for value in _scores(run)
+            for ending in endings
+            if value.lower().endswith(ending)
+        }
+        names += sorted(omitted.difference(rubric.names))
+    return names
+
+
+def _scores(run: Run) -> Iterable[str]:
+    """Return the scores of a run with their criteria, as in `Clarity=Yes`."""
+    return RunFacet.objects.filter(run=run, name="score").values_list("value", flat=True)
+
+
+def _swapped_criteria(names: Sequence[str]) -> dict[str, str]:
+    """Return the criteria that are another one in the other order, with that criterion."""
     return {
         name: other
         for name in names
@@ -114,11 +132,11 @@ def _records(scope: JudgeScope) -> Iterable[tuple[int, int, int | None, list[int
 
 def _score_keys(scope: JudgeScope, rubric: Rubric) -> dict[int, tuple[str, bool, Position]]:
     """Return the facet of each score: its criterion, whether in the other order, and the chosen position."""
-    swapped = _swapped_criteria(rubric)
-    values = RunFacet.objects.filter(run=scope.run, name="score").values_list("value", flat=True)
+    names = _pairwise_names(scope.run, rubric)
+    swapped = _swapped_criteria(names)
     found: dict[int, tuple[str, bool, Position]] = {}
-    for value in values:
-        for name in rubric.names:
+    for value in _scores(scope.run):
+        for name in names:
             scale = rubric.scale_of(name)
             text = value.removeprefix(f"{name}=")
             if text == value or not isinstance(scale, PairwiseScale):

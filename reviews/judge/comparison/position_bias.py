@@ -104,7 +104,7 @@ def measure_position_bias(scope: JudgeScope) -> tuple[PositionBias, ...]:
     The filters by reviewer and date are about ratings, not about the judge's choices.
     """
     rubric = run_rubric(scope.run)
-    criteria = [*pairwise_criteria(rubric)]
+    criteria = pairwise_criteria(scope.run, rubric)
     if not criteria:
         return ()
     is_indexed = indexing.is_indexed(scope.run)

@@ -241,16 +241,17 @@ def _wrong_of_group(group: GroupAccuracy, filters: JudgeFilters) -> str:
 def _error_answer(figures: list[AccuracyFigures]) -> str:
     """Say how often the verdict is wrong, and which criterion is most often."""
     known = [one for one in figures if one.n >= FEWEST and one.accuracy.value is not None]
-    verdict = next((one for one in known if one.criterion is None), None)
-    if verdict is None:
+    if not known:
         return f"A figure needs {FEWEST} ratings or more."
-    wrong = share(complement(verdict.accuracy)).words
-    whose = f"of {tables.RECORDS[verdict.part]}"
-    if verdict.basis == "assisted":
-        whose = "of the decided records, for reviewers who saw it"
-    sentences = [f"The judge's verdict is wrong on {wrong} {whose}."]
+    sentences = []
+    for verdict in (one for one in known if one.criterion is None):
+        wrong = share(complement(verdict.accuracy)).words
+        whose = f"of {tables.RECORDS[verdict.part]}"
+        if verdict.basis == "assisted":
+            whose = "of the decided records, for reviewers who saw it"
+        sentences.append(f"The judge's verdict is wrong on {wrong} {whose}.")
     criteria = [one for one in known if one.criterion is not None]
-    if len(criteria) > 1:
+    if criteria and (len(criteria) > 1 or not sentences):
         worst = min(criteria, key=lambda one: one.accuracy.value or 0)
         sentences.append(
             f"Most errors by criterion: {worst.title}, {share(complement(worst.accuracy)).words}."
@@ -295,7 +296,8 @@ def _separate(compared: JudgeVsHuman) -> list[tuple[Basis, Part]]:
     If only one part has blind ratings, and they say nothing about the other one, it takes the place of all.
     """
     blind = [part for basis, part in compared.rated if basis == "blind"]
-    whole = compared.headline
+    # The verdict comes first, if there are ratings of it.
+    whole = next(iter(compared.figures_of("blind", "run")), None)
     if whole is None or whole.accuracy.value is None:
         blind = [part for part in blind if part != "run"] or blind
     elif len(blind) < len(accuracy.PARTS):

@@ -24,6 +24,7 @@ _TONES: dict[GateOutcome, Tone] = {
 }
 _FILTERED = "Blind accuracy with these filters"
 _WHOLE = "Blind accuracy over the whole run"
+_NO_VERDICTS = "The records have no verdict that could be compared. The accuracy of each criterion is below."
 
 
 class Answer(NamedTuple):
@@ -93,6 +94,8 @@ def _unknown(compared: JudgeVsHuman, filters: JudgeFilters) -> Answer:
         ratings = counted(found.accuracy.n, "blind rating")
         why = f"The run has {ratings} so far. A figure needs {FEWEST} or more."
         return Answer(Cell("not shown yet"), [why], action)
+    if not found and any(basis == "blind" for basis, _ in compared.rated):
+        return Answer(Cell("unknown"), [_NO_VERDICTS])
     impossible = why_not_blind(run)
     if impossible and not found:
         return Answer(Cell("unknown"), _sentences(impossible, _secondary(compared)))
