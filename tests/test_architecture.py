@@ -39,7 +39,7 @@ CHECKS_OF_RUNS = {"visible_to", "in_visible_runs", "is_visible_to", "load_in_run
 # Modules whose pages are for admins, who see every run.
 ADMINS_ONLY = {
     "views.files.new_import",
-    "api.operations",
+    "api.site",
     "views.files.task_context",
     "views.site.operations",
     "views.runs.mappings",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from cognireview.assistants.tools import Filters, RecordId, Run, Tools, tool
-from cognireview.client import operations
+from cognireview.types import operations
 
 _Requirements = Annotated[
     list[str] | None,

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from cognireview.assistants.tools import Filters, RecordId, Run, Tools, tool
-from cognireview.client import operations
 from cognireview.client.requests import scores_of
+from cognireview.types import operations
 
 _Scores = Annotated[
     dict[str, Any],

@@ -10,7 +10,7 @@ from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from cognireview.client import AsyncClient, CogniReviewError
-from cognireview.client.operations import Operation
+from cognireview.types.operations import Operation
 
 F = TypeVar("F", bound=Callable[..., Any])
 Run = Annotated[str, Field(description="The name of the run.")]

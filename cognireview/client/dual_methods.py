@@ -6,8 +6,8 @@ from types import MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from cognireview.client.backends import Asynchronous, Backend, Blocking
-from cognireview.client.operations import Operation
 from cognireview.client.transport import Transport
+from cognireview.types.operations import Operation
 
 #: How the client waits.
 B = TypeVar("B", bound=Backend)

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from cognireview.client.errors import PROBLEM, CogniReviewError, Problem
-from cognireview.client.operations import Operation
+from cognireview.types.operations import Operation
 
 T = TypeVar("T")
 #: Called with the bytes sent or received so far, and with all bytes if their number is known.

@@ -14,7 +14,6 @@ import httpx2
 from cognireview.client.backends import Backend
 from cognireview.client.decoding import decode
 from cognireview.client.errors import UnexpectedResponse, Unreachable, problem_of
-from cognireview.client.operations import Operation
 from cognireview.client.received_file import Download, ReceivedFile
 from cognireview.client.requests import (
     JSONL,
@@ -29,6 +28,7 @@ from cognireview.client.requests import (
     seconds_to_wait,
 )
 from cognireview.client.settings import Settings
+from cognireview.types.operations import Operation
 
 B = TypeVar("B", bound=Backend)
 T = TypeVar("T")

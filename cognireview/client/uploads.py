@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from cognireview.client import operations
 from cognireview.client.errors import CogniReviewError, Conflict, Problem, UnexpectedResponse, Unreachable
 from cognireview.client.requests import Upload
 from cognireview.client.transport import Transport
+from cognireview.types import operations
 from cognireview.types.files import ImportDetails
 
 #: Files of at least this size are sent by the tus protocol.

@@ -1,1 +1,1 @@
-"""The API's responses and the objects in requests. Docstrings of members are descriptions in OpenAPI."""
+"""The API as data: operations, responses, and objects in requests. Docstrings are descriptions in OpenAPI."""

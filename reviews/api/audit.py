@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpResponse, StreamingHttpResponse
 from ninja import P, QueryEx, Router, Status
 
-from cognireview.types import audit
+from cognireview.types import audit, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
@@ -29,7 +29,7 @@ _NO_NUL = P(pattern="^[^\x00]*$")
 Text = QueryEx[str, _NO_NUL]
 
 
-@operation(router, "GET", "/audit", scope="read", response={200: None}, files=[JSONL], problems=(404,))
+@operation(router, operations.AUDIT_LOG, scope="read", files=[JSONL], problems=(404,))
 def export_audit_log(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
 ) -> StreamingHttpResponse:
@@ -43,7 +43,7 @@ def export_audit_log(
     return download(log.jsonl_lines(run_id, after=after, reader=request.user), "audit.jsonl")
 
 
-@operation(router, "GET", "/audit/events", scope="read", response=audit.AuditPage, problems=(404,))
+@operation(router, operations.AUDIT_EVENTS, scope="read", problems=(404,))
 def list_audit_events(
     request: ApiRequest,
     response: HttpResponse,
@@ -103,14 +103,14 @@ def _with_zone(moment: dt.datetime | None) -> dt.datetime | None:
     return moment.replace(tzinfo=dt.UTC) if moment and moment.tzinfo is None else moment
 
 
-@operation(router, "GET", "/audit/chain", scope="read", response=audit.Chain)
+@operation(router, operations.CHAIN, scope="read")
 def get_audit_chain(request: ApiRequest) -> dict[str, Any]:
     """Return the state of the audit log and its checks. Leads and admins only."""
     check(request.user, "read_audit")
     return _chain(request.user)
 
 
-@operation(router, "POST", "/audit/chain/check", scope="configure", response={202: audit.Chain})
+@operation(router, operations.CHECK_CHAIN, scope="configure", status=202)
 def check_audit_chain(request: ApiRequest) -> Status[Any]:
     """Check the audit log in a job, unless a check is running. Leads and admins only."""
     check(request.user, "read_audit")

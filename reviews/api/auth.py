@@ -13,9 +13,11 @@ from ninja.security import HttpBearer
 from ninja.signature.utils import get_path_param_names
 
 from cognireview.operations import logs
+from cognireview.types.operations import Operation
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, check
 from reviews.api import idempotency
+from reviews.api.paths import django_path
 from reviews.api.problems import Problem, openapi_problem
 from reviews.api.response_schemas import schema_of
 from reviews.models import ApiToken, User
@@ -62,25 +64,33 @@ class TokenAuth(HttpBearer):
 
 def operation(
     router: Router,
-    method: str,
-    path: str,
+    registered: Operation[Any],
     *,
     scope: str,
-    response: Any,
+    status: int | None = None,
+    response: Any = None,
     problems: Iterable[int] = (),
     files: Iterable[str] = (),
     parameters: list[dict[str, Any]] | None = None,
     takes_key: bool = True,
+    takes_any_run: bool = False,
     is_in_schema: bool = True,
     **extra: Any,
 ) -> Callable[[View], View]:
-    """Register a view as an operation for tokens with a scope. Its name is the id of the operation.
+    """Register the view of an operation for tokens with a scope. Its name is the id of the operation.
 
-    `response` is a type of `cognireview.types`, a schema, or a dict of these by status (see ninja).
-    `problems` are the statuses of problems specific to this operation. `files` are the content types of a
-    file response. `parameters` and `extra` are additions to the OpenAPI schema that the signature of the view
-    does not have. Operations that change something take an Idempotency-Key, without `takes_key=False`.
+    The usual `status` of success is 204 for an operation that returns nothing, and otherwise 200. `response`
+    is a schema that is no type of the client. `problems` are the statuses of problems specific to this
+    operation. `files` are the content types of a file response. `parameters` and `extra` are additions to the
+    OpenAPI schema that the signature of the view does not have. Operations that change something take an
+    Idempotency-Key, without `takes_key=False`. With `takes_any_run`, the name of a run may have slashes, so
+    that the view says why it is invalid.
     """
+    method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
+    returned = response or schema_of(registered.returns)
+    responses = {status or (200 if returned or files else 204): returned}
+    if registered.may_be_empty:
+        responses[204] = None
     is_keyed = takes_key and method not in _SAFE
     always = (*_ALWAYS, HTTPStatus.CONFLICT) if is_keyed else _ALWAYS
     schema: dict[str, Any] = {"x-scope": scope, "responses": _responses((*always, *problems), files), **extra}
@@ -98,7 +108,7 @@ def operation(
             [method],
             path,
             auth=TokenAuth(scope),
-            response=schema_of(response),
+            response=responses,
             operation_id=view.__name__,
             summary=view.__name__.replace("_", " ").capitalize(),
             openapi_extra=schema,

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from ninja import Field, Router
 from pydantic import StringConstraints
 
-from cognireview.types import leading
+from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check, people_in
 from reviews.api.auth import ApiRequest, operation
@@ -53,14 +53,7 @@ class BulkChangeIn(Body):
     )
 
 
-@operation(
-    router,
-    "GET",
-    "/runs/{run}/bulk-changes",
-    scope="read",
-    response=list[leading.AppliedBulkChange],
-    problems=(404,),
-)
+@operation(router, operations.BULK_CHANGES, scope="read", problems=(404,))
 def list_bulk_changes(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -70,14 +63,7 @@ def list_bulk_changes(
     return [_shape(change) for change in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/bulk-changes",
-    scope="configure",
-    response=leading.AppliedBulkChange,
-    problems=(*JSON_PROBLEMS, 404, 409),
-)
+@operation(router, operations.APPLY_BULK_CHANGE, scope="configure", problems=(*JSON_PROBLEMS, 404, 409))
 def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
     """Change at most 10,000 records of the queue at once, or escalate at most 200. Scores never change.
 
@@ -91,14 +77,7 @@ def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict
         raise invalid_field("shares", str(refused)) from refused
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/bulk-changes/preview",
-    scope="configure",
-    response=leading.BulkPreview,
-    problems=(*JSON_PROBLEMS, 404),
-)
+@operation(router, operations.PREVIEW_BULK_CHANGE, scope="configure", problems=(*JSON_PROBLEMS, 404))
 def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
     """Count the records that a bulk change would affect. Nothing changes."""
     check(request.user, "lead_review")
@@ -114,14 +93,7 @@ def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> di
     return {"evaluations": shares.records, "claimed": shares.claimed, "given": given}
 
 
-@operation(
-    router,
-    "POST",
-    "/bulk-changes/{int:change_id}/undo",
-    scope="configure",
-    response=leading.UndoneBulkChange,
-    problems=(404, 409),
-)
+@operation(router, operations.UNDO_BULK_CHANGE, scope="configure", problems=(404, 409))
 def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
     """Restore the records of a bulk change, except those that have changed since."""
     check(request.user, "lead_review")

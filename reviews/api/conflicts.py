@@ -5,7 +5,7 @@ from typing import Any, Literal
 from django.http import HttpResponse
 from ninja import Field, P, QueryEx, Router
 
-from cognireview.types import files
+from cognireview.types import files, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
@@ -36,9 +36,7 @@ class ResolveConflictsIn(Body):
     conflicts: list[WhichIn] = Field(min_length=1, max_length=_MOST_AT_ONCE)
 
 
-@operation(
-    router, "GET", "/runs/{run}/conflicts", scope="read", response=files.FileConflictPage, problems=(404,)
-)
+@operation(router, operations.CONFLICTS, scope="read", problems=(404,))
 def list_conflicts(
     request: ApiRequest,
     response: HttpResponse,
@@ -57,14 +55,7 @@ def list_conflicts(
     }
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/conflicts/resolve",
-    scope="configure",
-    response=files.ResolvedConflicts,
-    problems=(*JSON_PROBLEMS, 404),
-)
+@operation(router, operations.RESOLVE_CONFLICTS, scope="configure", problems=(*JSON_PROBLEMS, 404))
 def resolve_conflicts(request: ApiRequest, run: str, sent: ResolveConflictsIn) -> dict[str, Any]:
     """Keep the decision made here (`ours`) or the imported one (`theirs`), for each of the conflicts.
 

@@ -12,14 +12,13 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Field, Router, Status
 
-from cognireview.types import records
+from cognireview.types import operations
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.entries import BlindIn, DecisionIn
 from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.lookup import get_record, get_run
-from reviews.api.paths import RECORD
 from reviews.api.preconditions import IF_MATCH, only_if_match, set_etag
 from reviews.api.problems import Problem
 from reviews.api.readings import register_readings
@@ -38,14 +37,7 @@ class ClaimIn(Body):
     filters: FilterValues = Field(default={})
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/claims",
-    scope="review",
-    response={200: records.Record, 204: None},
-    problems=(*JSON_PROBLEMS, 404),
-)
+@operation(router, operations.CLAIM, scope="review", problems=(*JSON_PROBLEMS, 404))
 @prepared_statements()
 def claim_next_record(
     request: ApiRequest, response: HttpResponse, run: str, wanted: ClaimIn | None = None
@@ -67,10 +59,8 @@ def claim_next_record(
 
 @operation(
     router,
-    "PUT",
-    f"{RECORD}/blind-scores",
+    operations.LOCK_IN,
     scope="review",
-    response=records.Record,
     problems=(*JSON_PROBLEMS, 404, 409, 412),
     parameters=[IF_MATCH],
 )
@@ -92,10 +82,8 @@ def lock_in_blind_scores(
 
 @operation(
     router,
-    "PUT",
-    f"{RECORD}/review",
+    operations.REVIEW,
     scope="review",
-    response=records.Saved,
     problems=(*JSON_PROBLEMS, 404, 409, 412),
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it

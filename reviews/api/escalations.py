@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from ninja import Field, P, QueryEx, Router, Status
 from pydantic import StringConstraints
 
-from cognireview.types import leading
+from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import Denied, check
 from reviews.api.auth import ApiRequest, operation
@@ -21,7 +21,6 @@ from reviews.review import answers, escalations
 from reviews.review.disagreements import Disagreement, find_disagreements
 
 router = Router(tags=["escalations"])
-_ESCALATION = "/escalations/{int:escalation_id}"
 Answer = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
 
@@ -34,7 +33,7 @@ class ResolveIn(Body):
     answer: Answer = Field(default="", description="May be empty only for disagreements that are not closed.")
 
 
-@operation(router, "GET", "/escalations", scope="read", response=leading.EscalationPage, problems=(404,))
+@operation(router, operations.ESCALATIONS, scope="read", problems=(404,))
 def list_escalations(
     request: ApiRequest,
     response: HttpResponse,
@@ -60,7 +59,7 @@ def list_escalations(
     }
 
 
-@operation(router, "GET", "/escalations/own", scope="read", response=list[leading.Escalation])
+@operation(router, operations.OWN_ESCALATIONS, scope="read")
 def list_own_escalations(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = 20
 ) -> list[dict[str, Any]]:
@@ -69,14 +68,7 @@ def list_own_escalations(
     return [_shape(row) for row in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(
-    router,
-    "POST",
-    f"{_ESCALATION}/resolve",
-    scope="review",
-    response=leading.Escalation,
-    problems=(*JSON_PROBLEMS, 404, 409),
-)
+@operation(router, operations.RESOLVE_ESCALATION, scope="review", problems=(*JSON_PROBLEMS, 404, 409))
 def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn) -> dict[str, Any]:
     """Resolve an escalation as a lead. To decide the record instead, claim and review it."""
     check(request.user, "lead_review")
@@ -87,7 +79,7 @@ def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn)
     return _shape(load_escalation(escalation_id, request.user))
 
 
-@operation(router, "DELETE", _ESCALATION, scope="review", response={204: None}, problems=(404, 409))
+@operation(router, operations.WITHDRAW_ESCALATION, scope="review", problems=(404, 409))
 def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]:
     """Withdraw your escalation, and claim the record again."""
     raised = load_escalation(escalation_id, request.user)
@@ -95,7 +87,7 @@ def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]
     return Status(204, None)
 
 
-@operation(router, "POST", f"{_ESCALATION}/read", scope="review", response={204: None}, problems=(404,))
+@operation(router, operations.MARK_ANSWER_READ, scope="review", problems=(404,))
 def mark_answer_read(request: ApiRequest, escalation_id: int) -> Status[None]:
     """Mark the answer to your escalation as read."""
     raised = load_escalation(escalation_id, request.user)

@@ -8,13 +8,12 @@ from django.http import HttpResponse, QueryDict
 from ninja import P, QueryEx, Router
 from pydantic import WithJsonSchema
 
-from cognireview.types import records
+from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JsonRenderer
 from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.lookup import get_record, get_run
-from reviews.api.paths import RECORD, RECORDS
 from reviews.api.preconditions import set_etag
 from reviews.api.problems import Problem, invalid_field
 from reviews.database.prepared_statements import prepared_statements
@@ -56,15 +55,7 @@ def _parameter(name: str, known: Filter) -> dict[str, Any]:
 FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
 
 
-@operation(
-    router,
-    "GET",
-    RECORDS,
-    scope="read",
-    response=records.RecordPage,
-    problems=(404,),
-    parameters=FILTER_PARAMETERS,
-)
+@operation(router, operations.RECORDS, scope="read", problems=(404,), parameters=FILTER_PARAMETERS)
 def list_records(
     request: ApiRequest,
     response: HttpResponse,
@@ -140,14 +131,7 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     )
 
 
-@operation(
-    router,
-    "GET",
-    RECORD,
-    scope="read",
-    response=records.Record,
-    problems=(404,),
-)
+@operation(router, operations.RECORD, scope="read", problems=(404,))
 def read_record(request: ApiRequest, response: HttpResponse, run: str, evaluation_id: str) -> dict[str, Any]:
     """Return a record with its criteria and its current decision.
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from ninja import Field, Router, Schema, Status
 
-from cognireview.types import files
+from cognireview.types import files, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
@@ -24,7 +24,6 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Export, ExportProgress, Run
 
 router = Router(tags=["exports"])
-_EXPORT = "/exports/{int:export_id}"
 
 
 class ExportIn(Body):
@@ -83,14 +82,7 @@ class ReceiptOut(Schema):
     signature: SignatureOut
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/exports",
-    scope="export",
-    response={202: files.ExportDetails},
-    problems=(*JSON_PROBLEMS, 404),
-)
+@operation(router, operations.CREATE_EXPORT, scope="export", status=202, problems=(*JSON_PROBLEMS, 404))
 def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -> Status[Any]:
     """Enqueue an export with a receipt: poll it until its state is done, failed or cancelled.
 
@@ -119,9 +111,7 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
     return Status(202, _shape(load_export(made.pk, request.user)))
 
 
-@operation(
-    router, "GET", "/runs/{run}/exports", scope="export", response=list[files.ExportDetails], problems=(404,)
-)
+@operation(router, operations.EXPORTS, scope="export", problems=(404,))
 def list_exports(
     request: ApiRequest, response: HttpResponse, run: str, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -130,13 +120,13 @@ def list_exports(
     return [_shape(one) for one in list_by_key(request, response, exports, after=after, limit=limit)]
 
 
-@operation(router, "GET", _EXPORT, scope="export", response=files.ExportDetails, problems=(404,))
+@operation(router, operations.EXPORT, scope="export", problems=(404,))
 def get_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Return an export with its progress."""
     return _shape(load_export(export_id, request.user))
 
 
-@operation(router, "POST", f"{_EXPORT}/cancel", scope="export", response=files.ExportDetails, problems=(404,))
+@operation(router, operations.CANCEL_EXPORT, scope="export", problems=(404,))
 def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Cancel an export that is not finished. A running job stops soon; a finished export stays."""
     jobs.cancel(export_id=load_export(export_id, request.user).pk, actor=request.user)
@@ -145,10 +135,8 @@ def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
 
 @operation(
     router,
-    "GET",
-    f"{_EXPORT}/file",
+    operations.EXPORT_FILE,
     scope="export",
-    response={200: None},
     files=[JSONL, ZIP, CSV, PARQUET, "application/gzip", "application/zstd", JSON],
     problems=(404, 503),
 )
@@ -157,14 +145,7 @@ def download_export(request: ApiRequest, export_id: int) -> HttpResponseBase:
     return downloads.file_response(_finished(export_id, request), request.user, request)
 
 
-@operation(
-    router,
-    "GET",
-    f"{_EXPORT}/receipt",
-    scope="export",
-    response=ReceiptOut,
-    problems=(404, 503),
-)
+@operation(router, operations.RECEIPT, scope="export", response=ReceiptOut, problems=(404, 503))
 def download_receipt(request: ApiRequest, export_id: int) -> StreamingHttpResponse:
     """Download the receipt of a finished export, for `manage.py verify_export`.
 
@@ -173,15 +154,7 @@ def download_receipt(request: ApiRequest, export_id: int) -> StreamingHttpRespon
     return downloads.receipt_response(_finished(export_id, request))
 
 
-@operation(
-    router,
-    "GET",
-    "/runs/{run}/independent-reviews",
-    scope="export",
-    response={200: None},
-    files=[JSONL],
-    problems=(404,),
-)
+@operation(router, operations.EXPORT_INDEPENDENT_REVIEWS, scope="export", files=[JSONL], problems=(404,))
 def export_independent_reviews(request: ApiRequest, run: str) -> StreamingHttpResponse:
     """Export the independent reviews of a run, except those that you must not see yet."""
     found = get_run(run, request.user)
@@ -189,15 +162,7 @@ def export_independent_reviews(request: ApiRequest, run: str) -> StreamingHttpRe
     return download(lines, independent_reviews.independent_reviews_file_name(found))
 
 
-@operation(
-    router,
-    "GET",
-    "/runs/{run}/few-shot",
-    scope="export",
-    response={200: None},
-    files=[JSONL],
-    problems=(404,),
-)
+@operation(router, operations.FEW_SHOT, scope="export", files=[JSONL], problems=(404,))
 def export_few_shot_examples(request: ApiRequest, run: str) -> StreamingHttpResponse:
     """Export corrected scores as examples, to tune a judge with. Leads and admins only."""
     check(request.user, "lead_review")

@@ -4,14 +4,13 @@ from typing import Any
 
 from ninja import Router
 
-from cognireview.types import records
+from cognireview.types import operations
 from reviews.accounts.permissions import check, check_revise
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS
 from reviews.api.entries import DecisionIn
 from reviews.api.lookup import get_record
-from reviews.api.paths import EVALUATION_ID, RECORD
 from reviews.api.preconditions import IF_MATCH, only_if_match
 from reviews.api.readings import register_readings
 from reviews.history.versions import ReviewState, list_versions
@@ -27,10 +26,8 @@ _PROBLEMS = (*JSON_PROBLEMS, 404, 409)
 
 @operation(
     router,
-    "PUT",
-    f"{RECORD}/revision",
+    operations.REVISE,
     scope="review",
-    response=records.Saved,
     problems=(*_PROBLEMS, 412),
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
@@ -54,10 +51,8 @@ def revise_decision(
 
 @operation(
     router,
-    "PUT",
-    f"{RECORD}/independent-review",
+    operations.ADD_INDEPENDENT_REVIEW,
     scope="review",
-    response=records.Saved,
     problems=(*_PROBLEMS, 412),
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
@@ -84,14 +79,7 @@ def add_independent_review(
     )
 
 
-@operation(
-    router,
-    "POST",
-    f"{RECORD}/adjudication",
-    scope="review",
-    response=list[records.Decision],
-    problems=(404, 409),
-)
+@operation(router, operations.ADJUDICATE, scope="review", problems=(404, 409))
 def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """Claim a record as a lead, to decide it with the independent reviews submitted so far.
 
@@ -104,14 +92,7 @@ def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list
     return _readable(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(
-    router,
-    "GET",
-    f"/runs/{{run}}/independent-reviews/{EVALUATION_ID}",
-    scope="review",
-    response=list[records.Decision],
-    problems=(404,),
-)
+@operation(router, operations.INDEPENDENT_REVIEWS, scope="review", problems=(404,))
 def list_independent_reviews(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """List the independent reviews of a record that you adjudicate, the oldest first. Leads and admins only.
 
@@ -126,14 +107,7 @@ def _readable(record: Evaluation, reader: User) -> list[dict[str, Any]]:
     return [shapes.decision_out(one.review) for one in found]
 
 
-@operation(
-    router,
-    "GET",
-    f"/runs/{{run}}/decisions/{EVALUATION_ID}",
-    scope="read",
-    response=list[records.Version],
-    problems=(404,),
-)
+@operation(router, operations.DECISIONS, scope="read", problems=(404,))
 def list_decisions(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """List the versions of the decision on a record, the latest first.
 

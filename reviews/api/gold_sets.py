@@ -6,7 +6,7 @@ from typing import Any
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from ninja import Router, Status
 
-from cognireview.types import judge
+from cognireview.types import operations
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
@@ -43,7 +43,7 @@ class NameIn(Body):
     name: str
 
 
-@operation(router, "GET", "/gold-sets", scope="read", response=list[judge.GoldSet])
+@operation(router, operations.GOLD_SETS, scope="read")
 def list_gold_sets(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -54,13 +54,7 @@ def list_gold_sets(
 
 
 @operation(
-    router,
-    "POST",
-    "/gold-sets",
-    scope="configure",
-    response=judge.GoldSet,
-    problems=_IMPORT_PROBLEMS,
-    requestBody=FILE_BODY,
+    router, operations.IMPORT_GOLD_SET, scope="configure", problems=_IMPORT_PROBLEMS, requestBody=FILE_BODY
 )
 def import_gold_set(request: ApiRequest, name: str = "") -> dict[str, Any]:
     """Import a gold set that was exported here or elsewhere. `name` replaces the name in the file."""
@@ -69,9 +63,7 @@ def import_gold_set(request: ApiRequest, name: str = "") -> dict[str, Any]:
         return described(gold_file.import_gold_set(blocks=read_blocks(file), actor=request.user, name=name))
 
 
-@operation(
-    router, "GET", "/gold-sets/{name}", scope="export", response={200: None}, files=[JSONL], problems=(404,)
-)
+@operation(router, operations.EXPORT_GOLD_SET, scope="export", files=[JSONL], problems=(404,))
 def export_gold_set(request: ApiRequest, name: str) -> StreamingHttpResponse:
     """Export a gold set as JSONL. Leads and admins only."""
     gold_set = _find(name, request.user)
@@ -79,30 +71,21 @@ def export_gold_set(request: ApiRequest, name: str) -> StreamingHttpResponse:
     return download(blocks, f"{gold_set.name}-gold-set.jsonl", content_type=JSONL)
 
 
-@operation(
-    router, "PATCH", "/gold-sets/{name}", scope="configure", response=judge.GoldSet, problems=(400, 404)
-)
+@operation(router, operations.RENAME_GOLD_SET, scope="configure", problems=(400, 404))
 def rename_gold_set(request: ApiRequest, name: str, sent: NameIn) -> dict[str, Any]:
     """Rename a gold set."""
     gold_set = _find(name, request.user)
     return described(gold_sets.rename(gold_set_id=gold_set.pk, name=sent.name, actor=request.user))
 
 
-@operation(router, "DELETE", "/gold-sets/{name}", scope="configure", response={204: None}, problems=(404,))
+@operation(router, operations.DELETE_GOLD_SET, scope="configure", problems=(404,))
 def delete_gold_set(request: ApiRequest, name: str) -> Status[None]:
     """Delete a gold set. The decisions of its run stay."""
     gold_sets.delete(gold_set_id=_find(name, request.user).pk, actor=request.user)
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/gold-sets",
-    scope="configure",
-    response=judge.FrozenGoldSet,
-    problems=(400, 404, 413, 415),
-)
+@operation(router, operations.FREEZE_GOLD_SET, scope="configure", problems=(400, 404, 413, 415))
 def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, Any]:
     """Freeze the blind ratings and adjudicated decisions of a run under a name."""
     read = read_scope(get_run(run, request.user), {name: getattr(sent, name) for name in FILTERS})
@@ -116,14 +99,7 @@ def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, 
     }
 
 
-@operation(
-    router,
-    "GET",
-    "/runs/{run}/gold-sets/{name}",
-    scope="read",
-    response=judge.GoldMeasurement,
-    problems=(404,),
-)
+@operation(router, operations.MEASURE_GOLD_SET, scope="read", problems=(404,))
 def measure_gold_set(request: ApiRequest, run: str, name: str) -> dict[str, Any]:
     """Measure the judge of a run against a gold set. Leads and admins only.
 

@@ -7,7 +7,7 @@ import orjson
 from django.http import HttpResponse, StreamingHttpResponse
 from ninja import Router, Status
 
-from cognireview.types import files
+from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSON, JSON_PROBLEMS, JSONL, TOML, TOMLS, Body, check_type, read_file
@@ -37,12 +37,12 @@ _MAPPING = {"required": True, "content": {TOML: {"schema": {"type": "string"}}, 
 
 @operation(
     router,
-    "POST",
-    "/runs/{path:run}/imports",
+    operations.CREATE_IMPORT,
     scope="import",
-    response={202: files.ImportDetails},
+    status=202,
     problems=(400, 411, 413, 415, 429, 507),
     requestBody=FILE_BODY,
+    takes_any_run=True,
 )
 def create_import(
     request: ApiRequest, response: HttpResponse, run: str, file_name: str = "", *, strict: bool = False
@@ -76,12 +76,11 @@ def create_import(
 
 @operation(
     router,
-    "PUT",
-    "/runs/{path:run}/mapping",
+    operations.SET_MAPPING,
     scope="import",
-    response=files.Mapping,
     problems=(400, 415, 503),
     requestBody=_MAPPING,
+    takes_any_run=True,
 )
 def set_mapping(request: ApiRequest, run: str, *, dry_run: bool = False) -> dict[str, Any]:
     """Set the mapping of a run whose files come from another tool (docs/mapping.md).
@@ -141,14 +140,7 @@ def _shipped_mapping(body: bytes) -> mapping.FieldMapping:
     raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, _INVALID, [("name", takes)])
 
 
-@operation(
-    router,
-    "GET",
-    "/runs/{path:run}/imports",
-    scope="read",
-    response=list[files.ImportDetails],
-    problems=(404,),
-)
+@operation(router, operations.IMPORTS, scope="read", problems=(404,), takes_any_run=True)
 def list_imports(
     request: ApiRequest, response: HttpResponse, run: str, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -157,23 +149,13 @@ def list_imports(
     return [shapes.import_out(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(
-    router, "GET", "/imports/{int:import_id}", scope="import", response=files.ImportDetails, problems=(404,)
-)
+@operation(router, operations.IMPORT, scope="import", problems=(404,))
 def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Return the progress of an import and the outcomes of its lines."""
     return shapes.import_out(load_import(import_id, request.user))
 
 
-@operation(
-    router,
-    "GET",
-    "/imports/{int:import_id}/rejects",
-    scope="import",
-    response={200: None},
-    files=[JSONL],
-    problems=(404, 503),
-)
+@operation(router, operations.REJECTS, scope="import", files=[JSONL], problems=(404, 503))
 def download_rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return the rejected lines as JSONL: number, outcome, field and reason of each."""
     source = load_import(import_id, request.user)
@@ -181,43 +163,21 @@ def download_rejects(request: ApiRequest, import_id: int) -> StreamingHttpRespon
     return download(rejected, f"import-{source.pk}-rejects.jsonl")
 
 
-@operation(
-    router,
-    "GET",
-    "/imports/{int:import_id}/exceptions",
-    scope="import",
-    response={200: None},
-    files=[JSONL],
-    problems=(404, 503),
-)
+@operation(router, operations.EXCEPTIONS, scope="import", files=[JSONL], problems=(404, 503))
 def download_exceptions(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return every line that did not become a new record, with outcome, field and reason."""
     source = load_import(import_id, request.user)
     return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")
 
 
-@operation(
-    router,
-    "POST",
-    "/imports/{int:import_id}/cancel",
-    scope="import",
-    response=files.ImportDetails,
-    problems=(404,),
-)
+@operation(router, operations.CANCEL_IMPORT, scope="import", problems=(404,))
 def cancel_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Cancel an import that is not finished. A running job stops soon; a finished import stays."""
     jobs.cancel_import(import_id=load_import(import_id, request.user).pk, actor=request.user)
     return shapes.import_out(load_import(import_id, request.user))
 
 
-@operation(
-    router,
-    "POST",
-    "/imports/{int:import_id}/retry",
-    scope="import",
-    response=files.ImportDetails,
-    problems=(404, 409),
-)
+@operation(router, operations.RETRY_IMPORT, scope="import", problems=(404, 409))
 def retry_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Import the stored file of a failed import again."""
     source = load_import(import_id, request.user)
@@ -234,12 +194,7 @@ class NewRunIn(Body):
 
 
 @operation(
-    router,
-    "POST",
-    "/imports/{int:import_id}/new-run",
-    scope="import",
-    response={202: files.ImportDetails},
-    problems=(*JSON_PROBLEMS, 404, 507),
+    router, operations.IMPORT_AS_NEW_RUN, scope="import", status=202, problems=(*JSON_PROBLEMS, 404, 507)
 )
 def import_as_new_run(request: ApiRequest, import_id: int, sent: NewRunIn) -> Status[Any]:
     """Import another judge's file again, as a run of its own."""

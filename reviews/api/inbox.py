@@ -5,7 +5,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from ninja import P, QueryEx, Router, Status
 
-from cognireview.types import leading
+from cognireview.types import leading, operations
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import link_next
@@ -18,10 +18,9 @@ from reviews.models import Escalation, KnownAnswer, Run, SpotCheck
 from reviews.records.conflicts import Conflict
 
 router = Router(tags=["inbox"])
-_FAILURE = "/inbox/failures/{place}"
 
 
-@operation(router, "GET", "/inbox", scope="read", response=leading.InboxPage, problems=(404,))
+@operation(router, operations.INBOX, scope="read", problems=(404,))
 def list_inbox_items(
     request: ApiRequest,
     response: HttpResponse,
@@ -52,7 +51,7 @@ def list_inbox_items(
     }
 
 
-@operation(router, "POST", f"{_FAILURE}/retry", scope="configure", response={204: None}, problems=(404, 409))
+@operation(router, operations.RETRY_FAILURE, scope="configure", problems=(404, 409))
 def retry_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     """Enqueue a failed job again: an import, an export, e-mails to a person, or messages to a webhook."""
     item = _failure(request, place)
@@ -62,7 +61,7 @@ def retry_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     return Status(204, None)
 
 
-@operation(router, "DELETE", _FAILURE, scope="configure", response={204: None}, problems=(404,))
+@operation(router, operations.DISMISS_FAILURE, scope="configure", problems=(404,))
 def dismiss_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     """Take a failed job out of the inbox. E-mails that could not be sent are discarded."""
     jobs.dismiss(item=_failure(request, place), actor=request.user)

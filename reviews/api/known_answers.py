@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Field, Router
 
-from cognireview.types import leading
+from cognireview.types import operations
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
@@ -15,7 +15,6 @@ from reviews.dashboard.known_answers import as_json, visible_checks
 from reviews.review import known_answers
 
 router = Router(tags=["known answers"])
-_CHECKS = "/runs/{run}/known-answers"
 
 
 class StartCheckIn(Body):
@@ -24,7 +23,7 @@ class StartCheckIn(Body):
     count: int = Field(ge=1, le=known_answers.MOST_RECORDS)
 
 
-@operation(router, "GET", _CHECKS, scope="read", response=list[leading.KnownAnswerCheck], problems=(404,))
+@operation(router, operations.KNOWN_ANSWERS, scope="read", problems=(404,))
 def list_known_answer_checks(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -37,14 +36,7 @@ def list_known_answer_checks(
     return [as_json(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(
-    router,
-    "POST",
-    _CHECKS,
-    scope="review",
-    response=leading.KnownAnswerCheck,
-    problems=(*JSON_PROBLEMS, 404, 409),
-)
+@operation(router, operations.START_KNOWN_ANSWERS, scope="review", problems=(*JSON_PROBLEMS, 404, 409))
 def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> dict[str, Any]:
     """Start a check. You give the known answers: claim and decide the records that the inbox lists."""
     check(request.user, "lead_review")
@@ -53,14 +45,7 @@ def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> di
     return as_json(load_known_answer_check(started.pk, request.user))
 
 
-@operation(
-    router,
-    "POST",
-    "/known-answers/{int:check_id}/end",
-    scope="review",
-    response=leading.KnownAnswerCheck,
-    problems=(404, 409),
-)
+@operation(router, operations.END_KNOWN_ANSWERS, scope="review", problems=(404, 409))
 def end_known_answers(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """End a check. The known answers become the decisions of its records."""
     check(request.user, "lead_review")

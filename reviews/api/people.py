@@ -8,8 +8,9 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from ninja import Field, Router, Status
 
+from cognireview.types import operations
 from cognireview.types.encoding import members
-from cognireview.types.people import Invitation, NewInvitation, PeoplePage, Person, Role
+from cognireview.types.people import Invitation, Person, Role
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
 from reviews.accounts.people import AccountError
@@ -23,7 +24,6 @@ from reviews.models import OneTimeLink, User
 from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 
 router = Router(tags=["people"])
-_PERSON = "/people/{username}"
 _STATES = {"active": True, "deactivated": False, "any": None}
 
 
@@ -47,7 +47,7 @@ class InvitationsIn(Body):
     people: list[InviteeIn] = Field(min_length=1, max_length=MOST)
 
 
-@operation(router, "GET", "/people", scope="manage", response=PeoplePage)
+@operation(router, operations.PEOPLE, scope="manage")
 def list_people(
     request: ApiRequest,
     response: HttpResponse,
@@ -66,20 +66,13 @@ def list_people(
     return {"people": _shapes(page.rows), "next": link_next(request, response, page.next_after)}
 
 
-@operation(router, "GET", _PERSON, scope="manage", response=Person, problems=(404,))
+@operation(router, operations.PERSON, scope="manage", problems=(404,))
 def get_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Return an account. Admins only."""
     return _shapes([_find(request, username)])[0]
 
 
-@operation(
-    router,
-    "PUT",
-    f"{_PERSON}/role",
-    scope="manage",
-    response=Person,
-    problems=(*JSON_PROBLEMS, 404),
-)
+@operation(router, operations.CHANGE_ROLE, scope="manage", problems=(*JSON_PROBLEMS, 404))
 def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict[str, Any]:
     """Change a person's role. Admins are made in the browser."""
     found = _find(request, username)
@@ -88,7 +81,7 @@ def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict
     return get_person(request, username)
 
 
-@operation(router, "POST", f"{_PERSON}/deactivate", scope="manage", response=Person, problems=(404,))
+@operation(router, operations.DEACTIVATE, scope="manage", problems=(404,))
 def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Close an account. Its decisions are kept; its sessions, tokens and claims end."""
     found = _find(request, username)
@@ -96,7 +89,7 @@ def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     return get_person(request, username)
 
 
-@operation(router, "POST", f"{_PERSON}/reactivate", scope="manage", response=Person, problems=(404,))
+@operation(router, operations.REACTIVATE, scope="manage", problems=(404,))
 def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Open a deactivated account again. An admin's is reactivated in the browser."""
     found = _find(request, username)
@@ -105,7 +98,7 @@ def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     return get_person(request, username)
 
 
-@operation(router, "GET", "/invitations", scope="manage", response=list[Invitation])
+@operation(router, operations.INVITATIONS, scope="manage")
 def list_invitations(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: OptionalLimit = None
 ) -> list[dict[str, Any]]:
@@ -118,14 +111,7 @@ def list_invitations(
     return [_invitation(link) for link in pending.filter(pk__gt=after)]
 
 
-@operation(
-    router,
-    "POST",
-    "/invitations",
-    scope="manage",
-    response=list[NewInvitation],
-    problems=JSON_PROBLEMS,
-)
+@operation(router, operations.INVITE, scope="manage", problems=JSON_PROBLEMS)
 def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, Any]]:
     """Create an invitation for each person. The response contains the addresses to pass on."""
     check(request.user, "manage_people")
@@ -143,14 +129,7 @@ def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, An
     return [_new_invitation(new) for new in made]
 
 
-@operation(
-    router,
-    "POST",
-    "/invitations/{int:link_id}/renew",
-    scope="manage",
-    response=NewInvitation,
-    problems=(404,),
-)
+@operation(router, operations.RENEW_INVITATION, scope="manage", problems=(404,))
 def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
     """Replace a pending invitation by a new one. Password links are renewed in the browser."""
     check(request.user, "manage_people")
@@ -161,9 +140,7 @@ def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
     return _new_invitation(_change(lambda: one_time_links.renew(link=link, actor=request.user)))
 
 
-@operation(
-    router, "DELETE", "/invitations/{int:link_id}", scope="manage", response={204: None}, problems=(404,)
-)
+@operation(router, operations.WITHDRAW_INVITATION, scope="manage", problems=(404,))
 def withdraw_invitation(request: ApiRequest, link_id: int) -> Status[None]:
     """Withdraw a pending invitation or password link. Admins only."""
     check(request.user, "manage_people")

@@ -1,14 +1,14 @@
 """Let GET of an operation's path return the record whose id ends like the path."""
 
+from dataclasses import replace
 from typing import Any
 
 from ninja import Router
 
-from cognireview.types import records
+from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.lookup import get_record
-from reviews.api.paths import RECORD
 
 
 def register_readings(router: Router, *endings: str) -> None:
@@ -18,6 +18,8 @@ def register_readings(router: Router, *endings: str) -> None:
 
 
 def _register(router: Router, ending: str) -> None:
-    @operation(router, "GET", f"{RECORD}/{ending}", scope="read", response=records.Record, is_in_schema=False)
+    longer = replace(operations.RECORD, path=f"{operations.RECORD.path}/{ending}")
+
+    @operation(router, longer, scope="read", is_in_schema=False)
     def read(request: ApiRequest, run: str, evaluation_id: str) -> dict[str, Any]:
         return shapes.record_out(get_record(run, f"{evaluation_id}/{ending}", request.user), request.user)

@@ -7,13 +7,12 @@ from django.http import HttpResponse
 from ninja import Field, Router, Status
 from pydantic import StringConstraints
 
-from cognireview.types import records
+from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
 from reviews.api import saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.lookup import get_record, get_run
-from reviews.api.paths import RECORD
 from reviews.api.preconditions import IF_MATCH, check_if_match, locked_if_match, only_if_match, set_etag
 from reviews.api.problems import invalid_field
 from reviews.api.readings import register_readings
@@ -62,15 +61,7 @@ class RestoreIn(Body):
     )
 
 
-@operation(
-    router,
-    "POST",
-    f"{RECORD}/claim",
-    scope="review",
-    response=records.Record,
-    problems=_PROBLEMS,
-    parameters=[IF_MATCH],
-)
+@operation(router, operations.CLAIM_RECORD, scope="review", problems=_PROBLEMS, parameters=[IF_MATCH])
 def claim_record(
     request: ApiRequest,
     response: HttpResponse,
@@ -92,15 +83,7 @@ def claim_record(
     return set_etag(response, shapes.record_out(record, request.user))
 
 
-@operation(
-    router,
-    "PUT",
-    f"{RECORD}/skip",
-    scope="review",
-    response={204: None},
-    problems=(404, 409, 412),
-    parameters=[IF_MATCH],
-)
+@operation(router, operations.SKIP, scope="review", problems=(404, 409, 412), parameters=[IF_MATCH])
 @locked_if_match
 def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
     """Release a record and leave it out of your queue."""
@@ -108,29 +91,21 @@ def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[Non
     return Status(204, None)
 
 
-@operation(router, "DELETE", f"{RECORD}/skip", scope="review", response={204: None}, problems=(404, 409))
+@operation(router, operations.UNSKIP, scope="review", problems=(404, 409))
 def unskip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
     """Return a skipped record to your queue."""
     claims.unskip(evaluation_id=get_record(run, evaluation_id, request.user).pk, reviewer=request.user)
     return Status(204, None)
 
 
-@operation(router, "DELETE", "/runs/{run}/skips", scope="review", response={204: None}, problems=(404,))
+@operation(router, operations.UNSKIP_ALL, scope="review", problems=(404,))
 def unskip_all_records(request: ApiRequest, run: str) -> Status[None]:
     """Return all records of a run that you skipped to your queue."""
     claims.unskip_all(run=get_run(run, request.user), reviewer=request.user)
     return Status(204, None)
 
 
-@operation(
-    router,
-    "POST",
-    f"{RECORD}/escalation",
-    scope="review",
-    response=records.Record,
-    problems=_PROBLEMS,
-    parameters=[IF_MATCH],
-)
+@operation(router, operations.ESCALATE, scope="review", problems=_PROBLEMS, parameters=[IF_MATCH])
 @locked_if_match
 def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: EscalationIn) -> dict[str, Any]:
     """Send a record to a lead. Your draft is kept."""
@@ -143,15 +118,7 @@ def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: Esc
     return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(
-    router,
-    "POST",
-    f"{RECORD}/reopening",
-    scope="review",
-    response=records.Record,
-    problems=_PROBLEMS,
-    parameters=[IF_MATCH],
-)
+@operation(router, operations.REOPEN, scope="review", problems=_PROBLEMS, parameters=[IF_MATCH])
 @locked_if_match
 def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: ReopenIn) -> dict[str, Any]:
     """Put a decided record back into the queue: your own, or as a lead anybody's.
@@ -165,10 +132,8 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
 
 @operation(
     router,
-    "POST",
-    f"{RECORD}/restoration",
+    operations.RESTORE,
     scope="review",
-    response=records.Record,
     problems=_PROBLEMS,
     parameters=[IF_MATCH],
     takes_key=False,  # the decision has it
@@ -197,14 +162,7 @@ def restore_decision(
     return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(
-    router,
-    "DELETE",
-    f"{RECORD}/claim",
-    scope="review",
-    response={204: None},
-    problems=(404,),
-)
+@operation(router, operations.RELEASE, scope="review", problems=(404,))
 def release_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
     """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
     claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from ninja import Field, Router
 
-from cognireview.types import runs
+from cognireview.types import operations
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSON, TOML, TOMLS, Body, check_type
 from reviews.api.lookup import get_run
@@ -28,20 +28,14 @@ _BODY = {
 }
 
 
-@operation(router, "GET", "/runs/{run}/rubric", scope="read", response=runs.Rubric, problems=(404,))
+@operation(router, operations.RUBRIC, scope="read", problems=(404,))
 def get_rubric(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the rubric of a run: the declared one, or else the one inferred from its files."""
     return _shape(get_run(run, request.user))
 
 
 @operation(
-    router,
-    "PUT",
-    "/runs/{run}/rubric",
-    scope="configure",
-    response=runs.Rubric,
-    problems=(400, 404, 409, 413, 415),
-    requestBody=_BODY,
+    router, operations.SET_RUBRIC, scope="configure", problems=(400, 404, 409, 413, 415), requestBody=_BODY
 )
 def set_rubric(request: ApiRequest, run: str, seen: str = "") -> dict[str, Any]:
     """Declare the rubric of a run, as TOML or as the same members in JSON. Imports do not change it then.
@@ -89,20 +83,13 @@ class GuidelineIn(Body):
     )
 
 
-@operation(router, "GET", "/runs/{run}/guideline", scope="read", response=runs.Guideline, problems=(404,))
+@operation(router, operations.GUIDELINE, scope="read", problems=(404,))
 def get_guideline(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the current guideline of a run."""
     return _guideline_shape(get_run(run, request.user))
 
 
-@operation(
-    router,
-    "PUT",
-    "/runs/{run}/guideline",
-    scope="configure",
-    response=runs.Guideline,
-    problems=(400, 404, 409, 413, 415),
-)
+@operation(router, operations.SET_GUIDELINE, scope="configure", problems=(400, 404, 409, 413, 415))
 def set_guideline(request: ApiRequest, run: str, sent: GuidelineIn) -> dict[str, Any]:
     """Write the next version of a run's guideline. Decisions note the version they were made under."""
     found = get_run(run, request.user)

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Status
 
-from cognireview.types import runs
+from cognireview.types import operations, runs
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
@@ -25,7 +25,6 @@ from reviews.queue.due_dates import configure_due_date
 from reviews.search import saved_views
 
 router = Router(tags=["runs"])
-_SETTINGS = "/runs/{run}/settings"
 _PROBLEMS = (*JSON_PROBLEMS, 404)
 
 
@@ -58,16 +57,14 @@ class ViewIn(Body):
     is_shared: bool = Field(default=False, description="Leads and admins only.")
 
 
-@operation(router, "GET", _SETTINGS, scope="read", response=runs.RunSettings, problems=(404,))
+@operation(router, operations.SETTINGS, scope="read", problems=(404,))
 def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the settings of a run. Leads and admins only."""
     check(request.user, "configure_run")
     return _shape(get_run(run, request.user))
 
 
-@operation(
-    router, "PUT", f"{_SETTINGS}/queue", scope="configure", response=runs.RunSettings, problems=_PROBLEMS
-)
+@operation(router, operations.SET_QUEUE, scope="configure", problems=_PROBLEMS)
 def set_queue_settings(request: ApiRequest, run: str, sent: QueueIn) -> dict[str, Any]:
     """Set the length of claims and the due date of a run."""
     found = get_run(run, request.user)
@@ -77,14 +74,7 @@ def set_queue_settings(request: ApiRequest, run: str, sent: QueueIn) -> dict[str
     return _shape(get_run(run, request.user))
 
 
-@operation(
-    router,
-    "PUT",
-    f"{_SETTINGS}/sampling",
-    scope="configure",
-    response=runs.RunSettings,
-    problems=(*_PROBLEMS, 409),
-)
+@operation(router, operations.SET_SAMPLING, scope="configure", problems=(*_PROBLEMS, 409))
 def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> dict[str, Any]:
     """Set the sampling and blind review of a run. The shares apply to reviews from now on."""
     found = get_run(run, request.user)
@@ -95,7 +85,7 @@ def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> di
     return _shape(get_run(run, request.user))
 
 
-@operation(router, "GET", "/runs/{run}/views", scope="read", response=list[runs.View], problems=(404,))
+@operation(router, operations.VIEWS, scope="read", problems=(404,))
 def list_views(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -105,7 +95,7 @@ def list_views(
     return [_view(view) for view in shown]
 
 
-@operation(router, "POST", "/runs/{run}/views", scope="review", response=runs.View, problems=_PROBLEMS)
+@operation(router, operations.SAVE_VIEW, scope="review", problems=_PROBLEMS)
 def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
     """Save a list of records under a name."""
     found = get_run(run, request.user)
@@ -119,9 +109,7 @@ def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
     return _view(view)
 
 
-@operation(
-    router, "DELETE", "/runs/{run}/views/{int:view_id}", scope="review", response={204: None}, problems=(404,)
-)
+@operation(router, operations.REMOVE_VIEW, scope="review", problems=(404,))
 def remove_view(request: ApiRequest, run: str, view_id: int) -> Status[None]:
     """Remove your view or, as a lead, a shared one."""
     views = saved_views.visible_to(get_run(run, request.user), request.user)

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from ninja import Field, Router
 from pydantic import StringConstraints
 
-from cognireview.types import leading
+from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api import entries, saved, shapes
@@ -28,7 +28,6 @@ from reviews.queue.claims import lock_evaluation
 from reviews.records.conflicts import Conflict
 
 router = Router(tags=["spot checks"])
-_CHECK = "/spot-checks/{int:check_id}"
 _PROBLEMS = (*JSON_PROBLEMS, 404, 409)
 Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
@@ -67,7 +66,7 @@ class ReopenBySpotCheckIn(Body):
     reason: Note = Field(min_length=1)
 
 
-@operation(router, "GET", "/spot-checks", scope="read", response=list[leading.SpotCheck])
+@operation(router, operations.SPOT_CHECKS, scope="read")
 def list_spot_checks(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -78,14 +77,7 @@ def list_spot_checks(
     return [_shape(one) for one in found]
 
 
-@operation(
-    router,
-    "POST",
-    "/spot-checks",
-    scope="review",
-    response=list[leading.SpotCheck],
-    problems=(*JSON_PROBLEMS, 404),
-)
+@operation(router, operations.DRAW_SPOT_CHECKS, scope="review", problems=(*JSON_PROBLEMS, 404))
 def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     """Draw current decisions of another reviewer at random. The list is empty if all were drawn before."""
     check(request.user, "lead_review")
@@ -100,14 +92,7 @@ def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     return [_shape(one) for one in drawn]
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/spot-checks",
-    scope="review",
-    response=list[leading.SpotCheck],
-    problems=(*JSON_PROBLEMS, 404),
-)
+@operation(router, operations.SELECT_SPOT_CHECKS, scope="review", problems=(*JSON_PROBLEMS, 404))
 def select_spot_checks(request: ApiRequest, run: str, sent: SelectIn) -> list[dict[str, Any]]:
     """Check the current decisions of records that you select. No share of agreement counts these checks.
 
@@ -126,14 +111,14 @@ def _reviewer(name: str) -> User:
     return found
 
 
-@operation(router, "GET", _CHECK, scope="read", response=leading.SpotCheck, problems=(404,))
+@operation(router, operations.SPOT_CHECK, scope="read", problems=(404,))
 def get_spot_check(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """Return a spot check. Leads and admins only."""
     check(request.user, "lead_review")
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(router, "POST", f"{_CHECK}/agree", scope="review", response=leading.SpotCheck, problems=_PROBLEMS)
+@operation(router, operations.AGREE, scope="review", problems=_PROBLEMS)
 def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None = None) -> dict[str, Any]:
     """Agree with the decision."""
     check(request.user, "lead_review")
@@ -142,7 +127,7 @@ def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(router, "POST", f"{_CHECK}/reopen", scope="review", response=leading.SpotCheck, problems=_PROBLEMS)
+@operation(router, operations.REOPEN_CHECKED, scope="review", problems=_PROBLEMS)
 def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotCheckIn) -> dict[str, Any]:
     """Put the record back into the queue."""
     check(request.user, "lead_review")
@@ -153,10 +138,8 @@ def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotC
 
 @operation(
     router,
-    "POST",
-    f"{_CHECK}/correct",
+    operations.CORRECT,
     scope="review",
-    response=leading.SpotCheck,
     problems=_PROBLEMS,
     takes_key=False,  # the decision has it
 )

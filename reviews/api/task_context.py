@@ -4,7 +4,7 @@ from typing import Any
 
 from ninja import Router
 
-from cognireview.types import files
+from cognireview.types import operations
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, receive_file
@@ -17,13 +17,7 @@ _PROBLEMS = (400, 411, 413, 415, 507)
 
 
 @operation(
-    router,
-    "POST",
-    "/runs/{run}/context",
-    scope="import",
-    response=files.ContextImport,
-    problems=(404, *_PROBLEMS),
-    requestBody=FILE_BODY,
+    router, operations.IMPORT_CONTEXT, scope="import", problems=(404, *_PROBLEMS), requestBody=FILE_BODY
 )
 def import_run_context(request: ApiRequest, run: str, file_name: str = "") -> dict[str, Any]:
     """Import task context for one run: prompts, reference answers and model responses.
@@ -35,13 +29,7 @@ def import_run_context(request: ApiRequest, run: str, file_name: str = "") -> di
 
 
 @operation(
-    router,
-    "POST",
-    "/context",
-    scope="import",
-    response=files.ContextImport,
-    problems=_PROBLEMS,
-    requestBody=FILE_BODY,
+    router, operations.IMPORT_SHARED_CONTEXT, scope="import", problems=_PROBLEMS, requestBody=FILE_BODY
 )
 def import_shared_context(request: ApiRequest, file_name: str = "") -> dict[str, Any]:
     """Import task context for every run that has none of its own for a task."""

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Status
 from pydantic import StringConstraints
 
-from cognireview.types import people
+from cognireview.types import operations, people
 from cognireview.types.encoding import members
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, can
@@ -34,7 +34,7 @@ class TokenIn(Body):
     )
 
 
-@operation(router, "GET", "/tokens", scope="tokens", response=list[people.Token])
+@operation(router, operations.TOKENS, scope="tokens")
 def list_tokens(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -46,14 +46,14 @@ def list_tokens(
     return [_shape(token) for token in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, "GET", "/tokens/own", scope="read", response=people.Token)
+@operation(router, operations.OWN_TOKEN, scope="read")
 def get_own_token(request: ApiRequest) -> dict[str, Any]:
     """Return the token of this request, with the scopes that the role of its owner still allows."""
     usable = [scope for scope in request.auth.scopes if can(request.user, api_tokens.SCOPES[scope])]
     return {**_shape(request.auth), "scopes": usable}
 
 
-@operation(router, "POST", "/tokens", scope="tokens", response=people.NewToken, problems=JSON_PROBLEMS)
+@operation(router, operations.CREATE_TOKEN, scope="tokens", problems=JSON_PROBLEMS)
 def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     """Create a token for yourself, with scopes of the sending token and without the scope `tokens`.
 
@@ -79,7 +79,7 @@ def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     return {**_shape(made.token), "text": made.text}
 
 
-@operation(router, "DELETE", "/tokens/{int:token_id}", scope="tokens", response={204: None}, problems=(404,))
+@operation(router, operations.REVOKE_TOKEN, scope="tokens", problems=(404,))
 def revoke_token(request: ApiRequest, token_id: int) -> Status[None]:
     """Revoke one of your tokens; with the scope `manage`, anybody's."""
     token = get_object_or_404(ApiToken.objects.select_related("person"), pk=token_id)

@@ -4,7 +4,7 @@ from typing import Any
 
 from ninja import Field, Router, Status
 
-from cognireview.types import records
+from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
@@ -23,28 +23,14 @@ class UndoIn(Body):
     )
 
 
-@operation(
-    router,
-    "GET",
-    "/runs/{run}/undo",
-    scope="review",
-    response={200: records.Action, 204: None},
-    problems=(404,),
-)
+@operation(router, operations.LAST_ACTION, scope="review", problems=(404,))
 def get_last_action(request: ApiRequest, run: str) -> Status[Any]:
     """Return your last action in the run that was not undone; 204 without one in the last 24 hours."""
     action = review_undo.last_action(run=get_run(run, request.user), actor=request.user)
     return Status(204, None) if action is None else Status(200, _action_out(action))
 
 
-@operation(
-    router,
-    "POST",
-    "/runs/{run}/undo",
-    scope="review",
-    response=records.Undone,
-    problems=(400, 404, 409, 413, 415),
-)
+@operation(router, operations.UNDO, scope="review", problems=(400, 404, 409, 413, 415))
 def undo_last_action(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[str, Any]:
     """Undo your last action in the run, whatever it was. You get the record back if it is free.
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.http import Http404, HttpResponse
 from ninja import Router, Status
 
-from cognireview.types import files
+from cognireview.types import operations
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.problems import PREFIX, Problem
 from reviews.http import tus
@@ -19,7 +19,6 @@ from reviews.storage import decompression
 from reviews.storage.errors import ImportRefused
 
 router = Router(tags=["imports"])
-_UPLOAD = "/uploads/{uuid:upload_id}"
 _PROTOCOL = (400, 412)
 _WRONG_OFFSET = "The upload has another offset. Request it with HEAD and continue there."
 
@@ -42,10 +41,9 @@ _METADATA = _header("Upload-Metadata", "`filename`, `run` and `strict`, their va
 
 @operation(
     router,
-    "POST",
-    "/uploads",
+    operations.CREATE_UPLOAD,
     scope="import",
-    response={201: None},
+    status=201,
     problems=(*_PROTOCOL, 413, 422, 429, 507),
     parameters=[_VERSION, _LENGTH, _METADATA],
 )
@@ -72,13 +70,7 @@ def create_upload(request: ApiRequest, response: HttpResponse) -> Status[None]:
 
 
 @operation(
-    router,
-    "HEAD",
-    _UPLOAD,
-    scope="import",
-    response={200: None},
-    problems=(404, 412),
-    parameters=[_VERSION],
+    router, operations.CHECK_UPLOAD, scope="import", status=200, problems=(404, 412), parameters=[_VERSION]
 )
 def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Return the offset to continue from, in the header `Upload-Offset`."""
@@ -88,7 +80,7 @@ def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -
     return Status(200, None)
 
 
-@operation(router, "GET", _UPLOAD, scope="import", response=files.UploadProgress, problems=(404,))
+@operation(router, operations.UPLOAD, scope="import", problems=(404,))
 def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
     """Return the progress of an upload, and the number of its import once it is complete."""
     upload = _find(request, upload_id)
@@ -97,17 +89,15 @@ def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
 
 @operation(
     router,
-    "PATCH",
-    _UPLOAD,
+    operations.APPEND,
     scope="import",
-    response={204: None},
     problems=(*_PROTOCOL, 404, 409, 413, 415, 422, 429, 507),
     parameters=[_VERSION, _OFFSET],
     requestBody={
         "required": True,
         "content": {tus.CONTENT_TYPE: {"schema": {"type": "string", "format": "binary"}}},
     },
-    takes_key=False,  # a repeated part has a wrong offset
+    takes_key=False,
 )
 def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Append bytes. Those received before an interruption stay; the last ones enqueue the import."""
@@ -133,15 +123,7 @@ def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUI
     return Status(204, None)
 
 
-@operation(
-    router,
-    "DELETE",
-    _UPLOAD,
-    scope="import",
-    response={204: None},
-    problems=(404, 412),
-    parameters=[_VERSION],
-)
+@operation(router, operations.CANCEL_UPLOAD, scope="import", problems=(404, 412), parameters=[_VERSION])
 def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Cancel an upload, and remove what was received."""
     with _as_problem():

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Status
 
-from cognireview.types import site
+from cognireview.types import operations, site
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
@@ -20,8 +20,6 @@ from reviews.records.conflicts import Conflict
 from reviews.webhooks import allowlist, deliveries, signing_secrets
 
 router = Router(tags=["webhooks"])
-_WEBHOOK = "/webhooks/{int:webhook_id}"
-_SECRETS = f"{_WEBHOOK}/secrets"
 
 
 class WebhookIn(Body):
@@ -37,7 +35,7 @@ class WebhookIn(Body):
     )
 
 
-@operation(router, "GET", "/webhooks", scope="manage", response=list[site.Webhook])
+@operation(router, operations.WEBHOOKS, scope="manage")
 def list_webhooks(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -47,9 +45,7 @@ def list_webhooks(
     return [_shape(webhook) for webhook in found]
 
 
-@operation(
-    router, "POST", "/webhooks", scope="manage", response=site.NewWebhook, problems=(*JSON_PROBLEMS, 404)
-)
+@operation(router, operations.ADD_WEBHOOK, scope="manage", problems=(*JSON_PROBLEMS, 404))
 def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
     """Add a webhook. The response contains its secret."""
     check(request.user, "manage_webhooks")
@@ -65,9 +61,7 @@ def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
     return {**_shape(made.webhook), "secret": made.secret}
 
 
-@operation(
-    router, "GET", f"{_WEBHOOK}/deliveries", scope="manage", response=list[site.Delivery], problems=(404,)
-)
+@operation(router, operations.DELIVERIES, scope="manage", problems=(404,))
 def list_webhook_deliveries(
     request: ApiRequest, webhook_id: int, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -76,20 +70,13 @@ def list_webhook_deliveries(
     return [_delivery(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, "POST", f"{_WEBHOOK}/test", scope="manage", response=site.Delivery, problems=(404,))
+@operation(router, operations.TEST_WEBHOOK, scope="manage", problems=(404,))
 def send_test_message(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     """Send a test message to a webhook."""
     return _delivery(deliveries.send_test(webhook=_find(request, webhook_id), actor=request.user))
 
 
-@operation(
-    router,
-    "POST",
-    f"{_WEBHOOK}/deliveries/{{int:delivery_id}}/resend",
-    scope="manage",
-    response=site.Delivery,
-    problems=(404, 409),
-)
+@operation(router, operations.RESEND_MESSAGE, scope="manage", problems=(404, 409))
 def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: int) -> dict[str, Any]:
     """Send a delivered or given up message again, with the same `webhook-id`."""
     sent = _find(request, webhook_id).deliveries.select_related("run")
@@ -100,27 +87,20 @@ def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: in
     return _delivery(found)
 
 
-@operation(router, "GET", _SECRETS, scope="manage", response=list[site.WebhookSecret], problems=(404,))
+@operation(router, operations.WEBHOOK_SECRETS, scope="manage", problems=(404,))
 def list_webhook_secrets(request: ApiRequest, webhook_id: int) -> list[dict[str, Any]]:
     """List the secrets of a webhook, the newest first. Each message is signed with all of them."""
     return [_secret(row) for row in signing_secrets.secrets_of(_find(request, webhook_id))]
 
 
-@operation(router, "POST", _SECRETS, scope="manage", response=site.NewWebhookSecret, problems=(404, 409))
+@operation(router, operations.ADD_WEBHOOK_SECRET, scope="manage", problems=(404, 409))
 def add_webhook_secret(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     """Add a secret to a webhook. Remove the old one when the receiver knows the new one."""
     made = signing_secrets.add(webhook=_find(request, webhook_id), actor=request.user)
     return {**_secret(made.row), "secret": made.text}
 
 
-@operation(
-    router,
-    "DELETE",
-    f"{_SECRETS}/{{int:secret_id}}",
-    scope="manage",
-    response={204: None},
-    problems=(404, 409),
-)
+@operation(router, operations.REMOVE_WEBHOOK_SECRET, scope="manage", problems=(404, 409))
 def remove_webhook_secret(request: ApiRequest, webhook_id: int, secret_id: int) -> Status[None]:
     """Remove a secret of a webhook. Its last one stays."""
     found = get_object_or_404(signing_secrets.secrets_of(_find(request, webhook_id)), pk=secret_id)
@@ -128,7 +108,7 @@ def remove_webhook_secret(request: ApiRequest, webhook_id: int, secret_id: int) 
     return Status(204, None)
 
 
-@operation(router, "DELETE", _WEBHOOK, scope="manage", response={204: None}, problems=(404,))
+@operation(router, operations.REMOVE_WEBHOOK, scope="manage", problems=(404,))
 def remove_webhook(request: ApiRequest, webhook_id: int) -> Status[None]:
     """Remove a webhook, and give up its waiting messages."""
     deliveries.remove_webhook(webhook=_find(request, webhook_id), actor=request.user)

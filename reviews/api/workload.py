@@ -5,7 +5,7 @@ from typing import Any
 from django.http import HttpResponse
 from ninja import Router
 
-from cognireview.types import leading
+from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check, people_with_role
 from reviews.api.auth import ApiRequest, operation
@@ -15,7 +15,7 @@ from reviews.dashboard.workload import Workload, workloads
 router = Router(tags=["people"])
 
 
-@operation(router, "GET", "/workload", scope="read", response=list[leading.Workload])
+@operation(router, operations.WORKLOADS, scope="read")
 def list_workloads(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:

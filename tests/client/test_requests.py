@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cognireview.client import errors, operations
+from cognireview.client import errors
 from cognireview.client.decoding import decode
 from cognireview.client.errors import CogniReviewError, InvalidSettings, UnexpectedResponse, problem_of
 from cognireview.client.received_file import ReceivedFile
@@ -22,6 +22,7 @@ from cognireview.client.requests import (
     seconds_to_wait,
 )
 from cognireview.client.settings import read_settings
+from cognireview.types import operations
 from cognireview.types.files import ContextException, Reread
 from reviews.api.problem_types import TYPES
 

@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.received_file import Download
 from cognireview.client.requests import Source, opened
+from cognireview.types import operations
 from cognireview.types.judge import GoldSet
 
 

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cognireview.client import operations
 from cognireview.client.decoding import decode
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.errors import ExportFailed, ImportFailed, TimedOut
 from cognireview.client.received_file import Download
 from cognireview.client.requests import Progress
 from cognireview.client.transport import Transport
+from cognireview.types import operations
 from cognireview.types.files import ExportDetails, ImportDetails, RejectedLine
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10

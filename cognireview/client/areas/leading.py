@@ -4,9 +4,9 @@ import datetime as dt
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Literal
 
-from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.requests import decision_of
+from cognireview.types import operations
 from cognireview.types.leading import Escalation, InboxItem, InboxKind, InboxPage, SpotCheck
 
 

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Iterable
 from typing import Literal
 
-from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
+from cognireview.types import operations
 from cognireview.types.leading import Workload
 from cognireview.types.people import (
     Invitation,

@@ -3,11 +3,11 @@
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Literal
 
-from cognireview.client import operations
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
-from cognireview.client.operations import Operation
 from cognireview.client.requests import Filter, decision_of, filters_of
+from cognireview.types import operations
+from cognireview.types.operations import Operation
 from cognireview.types.records import (
     Action,
     Decision,

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-from cognireview.client import operations
 from cognireview.client.areas.records import Records
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.areas.run_files import Files
@@ -12,6 +11,7 @@ from cognireview.client.areas.run_settings import Settings
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.requests import filters_of
 from cognireview.client.transport import Transport
+from cognireview.types import operations
 from cognireview.types.leading import (
     AppliedBulkChange,
     BulkChange,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from cognireview.client.dual_methods import Area, B
-from cognireview.client.operations import Operation
 from cognireview.client.transport import Content, Transport
+from cognireview.types.operations import Operation
 
 T = TypeVar("T")
 

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from cognireview.client import operations
 from cognireview.client.areas.jobs import Export, Import
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
@@ -18,7 +17,7 @@ from cognireview.client.requests import (
     opened,
 )
 from cognireview.client.uploads import RESUMABLE_BYTES, send_resumable
-from cognireview.types import files
+from cognireview.types import files, operations
 
 Only = Literal["all", "reviewed"]
 

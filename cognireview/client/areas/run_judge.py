@@ -4,10 +4,10 @@ import datetime as dt
 from collections.abc import AsyncIterator, Iterable
 from typing import Literal, TypedDict, Unpack
 
-from cognireview.client import operations
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.score_rows import ScoreRow, has_parsed_scores, rows_of_line, rows_of_record
+from cognireview.types import operations
 from cognireview.types.judge import (
     Comparison,
     Drift,

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from cognireview.client import operations
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.requests import Filter, definition, filters_of
+from cognireview.types import operations
 from cognireview.types.runs import (
     Guideline,
     QueueSettings,

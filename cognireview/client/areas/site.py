@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from cognireview.client import operations
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.client.received_file import Download
+from cognireview.types import operations
 from cognireview.types.audit import AuditEvent, Chain
 from cognireview.types.site import (
     Delivery,

@@ -1,4 +1,4 @@
-"""The operations of the API as data. A test compares each with the OpenAPI schema."""
+"""The operations of the API as data: the client sends them, and the server registers its views for them."""
 
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -26,16 +26,22 @@ class Operation(Generic[T]):
 
     method: str
     path: str
-    #: The type T, or None for a response without JSON. A response with the status 204 is None for any type.
+    #: The type T, or None for a response without JSON.
     returns: Any = None
     #: The names of its query parameters, except for the filters of records.
     query: tuple[str, ...] = ()
     #: Whether to send it again if its response was lost. Unless it only reads, it takes an Idempotency-Key.
     may_repeat: bool = True
+    #: Whether the response may have the status 204, and so be None.
+    may_be_empty: bool = False
 
 
 def _json(method: str, path: str, returns: type[T], *query: str) -> Operation[T]:
     return Operation(method, path, returns, query)
+
+
+def _perhaps(method: str, path: str, returns: type[T]) -> Operation[T | None]:
+    return Operation(method, path, returns, may_be_empty=True)
 
 
 def _empty(method: str, path: str, *query: str, may_repeat: bool = True) -> Operation[None]:
@@ -100,7 +106,7 @@ JUDGE_DATA = _empty("GET", f"{_RUN}/judge-data", "table", "format")
 # Records
 RECORDS = _json("GET", f"{_RUN}/evaluations", records.RecordPage, "sort", "after", "limit")
 RECORD = _json("GET", _RECORD, records.Record)
-CLAIM: Operation[records.Record | None] = Operation("POST", f"{_RUN}/claims", records.Record)
+CLAIM = _perhaps("POST", f"{_RUN}/claims", records.Record)
 CLAIM_RECORD = _json("POST", f"{_RECORD}/claim", records.Record)
 RELEASE = _empty("DELETE", f"{_RECORD}/claim")
 LOCK_IN = _json("PUT", f"{_RECORD}/blind-scores", records.Record)
@@ -116,10 +122,10 @@ DECISIONS = _json("GET", f"{_RUN}/decisions/{{evaluation_id}}", list[records.Ver
 ADD_INDEPENDENT_REVIEW = _json("PUT", f"{_RECORD}/independent-review", records.Saved)
 INDEPENDENT_REVIEWS = _json("GET", f"{_RUN}/independent-reviews/{{evaluation_id}}", list[records.Decision])
 ADJUDICATE = _json("POST", f"{_RECORD}/adjudication", list[records.Decision])
-DRAFT: Operation[records.Draft | None] = Operation("GET", _DRAFT, records.Draft)
+DRAFT = _perhaps("GET", _DRAFT, records.Draft)
 SAVE_DRAFT = _json("PUT", _DRAFT, records.Draft)
 DISCARD_DRAFT = _empty("DELETE", _DRAFT)
-LAST_ACTION: Operation[records.Action | None] = Operation("GET", f"{_RUN}/undo", records.Action)
+LAST_ACTION = _perhaps("GET", f"{_RUN}/undo", records.Action)
 UNDO = _json("POST", f"{_RUN}/undo", records.Undone)
 
 # Leading

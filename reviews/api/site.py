@@ -6,7 +6,7 @@ from django.http import Http404, HttpResponse
 from django.utils import timezone
 from ninja import P, QueryEx, Router, Status
 
-from cognireview.types import site
+from cognireview.types import operations, site
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
@@ -17,10 +17,9 @@ from reviews.models import Run, User
 from reviews.records.conflicts import Conflict
 
 router = Router(tags=["site"])
-_JOB = "/jobs/{kind}/{int:job_id}"
 
 
-@operation(router, "GET", "/jobs", scope="manage", response=list[site.Job])
+@operation(router, operations.JOBS, scope="manage")
 def list_jobs(
     request: ApiRequest,
     response: HttpResponse,
@@ -41,7 +40,7 @@ def list_jobs(
     return [_job(job, runs.get(job.run or 0), people.get(job.owner or 0)) for job in found]
 
 
-@operation(router, "POST", f"{_JOB}/retry", scope="manage", response={204: None}, problems=(404, 409))
+@operation(router, operations.RETRY_JOB, scope="manage", problems=(404, 409))
 def retry_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     """Run a failed job again. Admins only."""
     check(request.user, "manage_site")
@@ -52,7 +51,7 @@ def retry_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     return Status(204, None)
 
 
-@operation(router, "POST", f"{_JOB}/cancel", scope="manage", response={204: None}, problems=(404, 409))
+@operation(router, operations.CANCEL_JOB, scope="manage", problems=(404, 409))
 def cancel_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     """Cancel a job that has not finished. Admins only."""
     check(request.user, "manage_site")
@@ -63,7 +62,7 @@ def cancel_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     return Status(204, None)
 
 
-@operation(router, "GET", "/system", scope="manage", response=site.System)
+@operation(router, operations.SYSTEM, scope="manage")
 def get_system(request: ApiRequest) -> dict[str, Any]:
     """Return the state of the site. Admins only."""
     check(request.user, "manage_site")
