@@ -26,6 +26,7 @@ from reviews import metrics
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
+from reviews.judge import planning, review_plan
 from reviews.judge.measurement_settings import MeasurementSettings, configure, current_settings
 from reviews.models import (
     BulkChange,
@@ -49,6 +50,7 @@ from reviews.queue import claims
 from reviews.queue.progress import Progress, run_progress
 from reviews.records.conflicts import Conflict
 from reviews.review import (
+    blind_scoring,
     decisions,
     escalations,
     independent_reviews,
@@ -58,12 +60,13 @@ from reviews.review import (
 )
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, unarchive_run
+from reviews.sampling.planned_shares import DEFERRED, NORMAL
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
 from tests.api.conftest import program_of
 from tests.sampling.test_draws import set_share, unflagged
 from tests.support.lines import file_of, import_data, line
-from tests.support.work import agree, decide
+from tests.support.work import SCORES, agree, decide, lock_in_scores
 
 pytestmark = pytest.mark.django_db
 
@@ -122,6 +125,9 @@ class History:
     def do_submit(self, person: User, number: int) -> None:
         record = self.record(number)
         claims.claim(evaluation_id=record.pk, reviewer=person)
+        # A served plan makes records blind.
+        if blind_scoring.is_hidden(record, person):
+            lock_in_scores(record, person, dict.fromkeys(SCORES, "Yes"))
         (agree if number % 2 else decide)(self.record(number), person)
 
     def do_review_independently(self, person: User, number: int) -> None:
@@ -161,6 +167,13 @@ class History:
         seen = current_settings(run)
         wanted = MeasurementSettings(0, seen.sample_share, (0, 1)[number % 2], 2)
         configure(run_id=run.pk, actor=self.lead, measures=wanted, seen=seen.fingerprint)
+
+    def do_serve_plan(self, person: User, number: int) -> None:
+        target = (0.02, 0.2, 0.4)[number % 3]
+        review_plan.serve_plan(run_id=self.run.pk, actor=self.lead, target=target, aim="run")
+
+    def do_stop_plan(self, person: User, number: int) -> None:
+        review_plan.stop_plan(run_id=self.run.pk, actor=self.lead)
 
     def do_start_check(self, person: User, number: int) -> None:
         known_answers.start(run_id=self.run.pk, actor=self.lead, count=number + 1)
@@ -227,7 +240,22 @@ def check_sums(run: Run) -> Progress:
     assert asked.filter(evaluation__human_review_status__in=("Needs Review", "Pending")).count() == (
         progress.escalated
     )
+    check_plan(run)
     return progress
+
+
+def check_plan(run: Run) -> None:
+    """Compare the answer whether a served plan is finished with the records of the plan."""
+    run.refresh_from_db()
+    served = planning.served_plan(run)
+    if served:
+        planned = run.evaluations.in_queue().filter(is_escalated=False, priority__gte=NORMAL)
+        assert served["is_finished"] == (not planned.exists())
+        # Deferred records are flagged ones of this plan.
+        deferred = run.evaluations.filter(priority=DEFERRED)
+        assert not deferred.filter(needs_human_review=False).exists()
+    else:
+        assert not run.evaluations.in_queue().filter(priority=DEFERRED).exists()
 
 
 def check_places(run: Run, progress: Progress, lead: User) -> None:
@@ -343,6 +371,10 @@ def test_every_kind_of_step_changes_something(called: None, ana: User, bo: User,
         history.step(*step)
         seen.append(check_sums(history.run))
     assert all(before != after for before, after in pairwise(seen)), seen
+    history.step("sample", 0, 0)
+    history.step("serve_plan", 2, 2)
+    seen.append(check_sums(history.run))
+    assert planning.served_plan(history.run)
     check_places(history.run, seen[-1], lea)
     check_webhook(history)
 

@@ -62,6 +62,10 @@ _LISTS: dict[str, tuple[Side, ...]] = {
     "first_right": ("both", "first"),
     "second_right": ("both", "second"),
 }
+_WEIGHTED = (
+    "Shares weight each rating by the responses that it represents, so they differ from those of the counts "
+    "above, and from the accuracy over the whole run."
+)
 _TOO_SLOW = "The comparison takes too long on this page. Run manage.py judge_report with --compare instead."
 
 
@@ -183,7 +187,11 @@ def _section(
         ),
         plot=_plot(found, filters, query) if found.n else None,
         figures=[*_figures(found, filters, query)] if found.n else [],
-        notes=[*(change.sentence for change in found.changes), *found.notes],
+        notes=[
+            *(change.sentence for change in found.changes),
+            *([_WEIGHTED] if found.n >= FEWEST else []),
+            *found.notes,
+        ],
         tables=[
             *([LinkedTable(_parts(found, f"{name}-parts"), "")] if found.parts else []),
             *([LinkedTable(_criteria(found, f"{name}-criteria"), "")] if found.criteria else []),

@@ -33,7 +33,7 @@ from reviews.views.tables import (
     words,
 )
 
-_TITLE = "Did the judge drift?"
+_TITLE = "Did the judge become milder or stricter?"
 _MODELS = "Models, without the judge's shift"
 _HELP = (
     "Does the judge now give other verdicts on the same responses? These responses are in both runs, so only "
