@@ -17,6 +17,7 @@ from cognireview.types.operations import Operation
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, check
 from reviews.api import idempotency
+from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.paths import django_path
 from reviews.api.problems import Problem, openapi_problem
 from reviews.api.response_schemas import schema_of
@@ -72,7 +73,6 @@ def operation(
     problems: Iterable[int] = (),
     files: Iterable[str] = (),
     parameters: list[dict[str, Any]] | None = None,
-    takes_key: bool = True,
     takes_any_run: bool = False,
     is_in_schema: bool = True,
     **extra: Any,
@@ -80,25 +80,32 @@ def operation(
     """Register the view of an operation for tokens with a scope. Its name is the id of the operation.
 
     The usual `status` of success is 204 for an operation that returns nothing, and otherwise 200. `response`
-    is a schema that is no type of the client. `problems` are the statuses of problems specific to this
-    operation. `files` are the content types of a file response. `parameters` and `extra` are additions to the
-    OpenAPI schema that the signature of the view does not have. Operations that change something take an
-    Idempotency-Key, without `takes_key=False`. With `takes_any_run`, the name of a run may have slashes, so
-    that the view says why it is invalid.
+    is a schema that is no type of the client. `problems` are the statuses of problems that neither the path
+    nor a JSON body implies. `files` are the content types of a file response. `parameters` and `extra` are
+    additions to the OpenAPI schema that the signature of the view does not have. With `takes_any_run`, the
+    run need not exist, and its name may have slashes, so that the view says why it is invalid.
+
+    Operations that change something take an Idempotency-Key, unless the view stores the key by itself.
     """
     method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
     returned = response or schema_of(registered.returns)
     responses = {status or (200 if returned or files else 204): returned}
     if registered.may_be_empty:
         responses[204] = None
-    is_keyed = takes_key and method not in _SAFE
-    always = (*_ALWAYS, HTTPStatus.CONFLICT) if is_keyed else _ALWAYS
-    schema: dict[str, Any] = {"x-scope": scope, "responses": _responses((*always, *problems), files), **extra}
-    if parameters or is_keyed:
-        schema["parameters"] = [*(parameters or ()), *([idempotency.PARAMETER] if is_keyed else ())]
+    implied = [] if takes_any_run or "{" not in path else [HTTPStatus.NOT_FOUND]
     in_query = {parameter["name"] for parameter in parameters or () if parameter["in"] == "query"}
 
     def register(view: View) -> View:
+        arguments = inspect.signature(view).parameters
+        is_keyed = method not in _SAFE and registered.may_repeat and "key" not in arguments
+        always = [
+            *(*_ALWAYS, *implied, *problems),
+            *(JSON_PROBLEMS if any(map(_is_body, arguments.values())) else ()),
+            *([HTTPStatus.CONFLICT] if is_keyed else ()),
+        ]
+        schema: dict[str, Any] = {"x-scope": scope, "responses": _responses(always, files), **extra}
+        if parameters or is_keyed:
+            schema["parameters"] = [*(parameters or ()), *([idempotency.PARAMETER] if is_keyed else ())]
         if is_keyed:
             view = decorate_view(idempotency.stores_response)(
                 _answer_repeated(view, takes_file="requestBody" in extra)
@@ -117,6 +124,11 @@ def operation(
         return decorate(checked)
 
     return register
+
+
+def _is_body(argument: inspect.Parameter) -> bool:
+    kinds = get_args(argument.annotation) or (argument.annotation,)
+    return any(isinstance(kind, type) and issubclass(kind, Body) for kind in kinds)
 
 
 def _responses(problems: Iterable[int], files: Iterable[str]) -> dict[int, Any]:

@@ -10,7 +10,7 @@ from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check, people_in
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.evaluations import FilterValues, read_filters, record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_bulk_change
@@ -53,7 +53,7 @@ class BulkChangeIn(Body):
     )
 
 
-@operation(router, operations.BULK_CHANGES, scope="read", problems=(404,))
+@operation(router, operations.BULK_CHANGES, scope="read")
 def list_bulk_changes(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def list_bulk_changes(
     return [_shape(change) for change in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, operations.APPLY_BULK_CHANGE, scope="configure", problems=(*JSON_PROBLEMS, 404, 409))
+@operation(router, operations.APPLY_BULK_CHANGE, scope="configure", problems=(409,))
 def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
     """Change at most 10,000 records of the queue at once, or escalate at most 200. Scores never change.
 
@@ -77,7 +77,7 @@ def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict
         raise invalid_field("shares", str(refused)) from refused
 
 
-@operation(router, operations.PREVIEW_BULK_CHANGE, scope="configure", problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.PREVIEW_BULK_CHANGE, scope="configure")
 def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
     """Count the records that a bulk change would affect. Nothing changes."""
     check(request.user, "lead_review")
@@ -93,7 +93,7 @@ def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> di
     return {"evaluations": shares.records, "claimed": shares.claimed, "given": given}
 
 
-@operation(router, operations.UNDO_BULK_CHANGE, scope="configure", problems=(404, 409))
+@operation(router, operations.UNDO_BULK_CHANGE, scope="configure", problems=(409,))
 def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
     """Restore the records of a bulk change, except those that have changed since."""
     check(request.user, "lead_review")

@@ -9,7 +9,7 @@ from cognireview.types import files, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.links import Limit, link_next
 from reviews.api.lookup import get_run
 from reviews.history import file_conflicts
@@ -36,7 +36,7 @@ class ResolveConflictsIn(Body):
     conflicts: list[WhichIn] = Field(min_length=1, max_length=_MOST_AT_ONCE)
 
 
-@operation(router, operations.CONFLICTS, scope="read", problems=(404,))
+@operation(router, operations.CONFLICTS, scope="read")
 def list_conflicts(
     request: ApiRequest,
     response: HttpResponse,
@@ -55,7 +55,7 @@ def list_conflicts(
     }
 
 
-@operation(router, operations.RESOLVE_CONFLICTS, scope="configure", problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.RESOLVE_CONFLICTS, scope="configure")
 def resolve_conflicts(request: ApiRequest, run: str, sent: ResolveConflictsIn) -> dict[str, Any]:
     """Keep the decision made here (`ours`) or the imported one (`theirs`), for each of the conflicts.
 

@@ -15,7 +15,7 @@ from ninja import Field, Router, Status
 from cognireview.types import operations
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.entries import BlindIn, DecisionIn
 from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.lookup import get_record, get_run
@@ -37,7 +37,7 @@ class ClaimIn(Body):
     filters: FilterValues = Field(default={})
 
 
-@operation(router, operations.CLAIM, scope="review", problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.CLAIM, scope="review")
 @prepared_statements()
 def claim_next_record(
     request: ApiRequest, response: HttpResponse, run: str, wanted: ClaimIn | None = None
@@ -57,13 +57,7 @@ def claim_next_record(
     return Status(200, set_etag(response, shapes.record_out(claimed, request.user)))
 
 
-@operation(
-    router,
-    operations.LOCK_IN,
-    scope="review",
-    problems=(*JSON_PROBLEMS, 404, 409, 412),
-    parameters=[IF_MATCH],
-)
+@operation(router, operations.LOCK_IN, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @only_if_match
 def lock_in_blind_scores(
     request: ApiRequest, response: HttpResponse, run: str, evaluation_id: str, sent: BlindIn
@@ -80,14 +74,7 @@ def lock_in_blind_scores(
     return set_etag(response, shapes.record_out(record, request.user))
 
 
-@operation(
-    router,
-    operations.REVIEW,
-    scope="review",
-    problems=(*JSON_PROBLEMS, 404, 409, 412),
-    parameters=[IF_MATCH],
-    takes_key=False,  # the decision has it
-)
+@operation(router, operations.REVIEW, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @saved.waits_for_first_request
 @only_if_match
 @prepared_statements()

@@ -6,7 +6,7 @@ from ninja import Field, Router, Status
 
 from cognireview.types import operations
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.lookup import get_record
 from reviews.api.problems import invalid_field
 from reviews.models import Draft
@@ -36,14 +36,14 @@ class DraftIn(Body):
     comments: str = Field(default="", max_length=_LONGEST)
 
 
-@operation(router, operations.DRAFT, scope="review", problems=(404,))
+@operation(router, operations.DRAFT, scope="review")
 def get_draft(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
     """Return your draft of a record, also one begun in the browser; 204 without one."""
     found = drafts.find_draft(get_record(run, evaluation_id, request.user), request.user)
     return Status(200, _shape(found)) if found else Status(204, None)
 
 
-@operation(router, operations.SAVE_DRAFT, scope="review", problems=(*JSON_PROBLEMS, 404, 409))
+@operation(router, operations.SAVE_DRAFT, scope="review", problems=(409,))
 def save_draft(request: ApiRequest, run: str, evaluation_id: str, sent: DraftIn) -> dict[str, Any]:
     """Save a draft of a record that you have claimed or may revise. It renews your claim.
 
@@ -62,7 +62,7 @@ def save_draft(request: ApiRequest, run: str, evaluation_id: str, sent: DraftIn)
     return _shape(saved)
 
 
-@operation(router, operations.DISCARD_DRAFT, scope="review", problems=(404,))
+@operation(router, operations.DISCARD_DRAFT, scope="review")
 def discard_draft(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
     """Discard your draft of a record."""
     record = get_record(run, evaluation_id, request.user)

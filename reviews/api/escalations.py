@@ -10,7 +10,7 @@ from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import Denied, check
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.links import PAGE_SIZE, After, Limit, link_next, list_by_key
 from reviews.api.lookup import get_run, load_escalation
 from reviews.api.problems import invalid_field
@@ -68,7 +68,7 @@ def list_own_escalations(
     return [_shape(row) for row in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, operations.RESOLVE_ESCALATION, scope="review", problems=(*JSON_PROBLEMS, 404, 409))
+@operation(router, operations.RESOLVE_ESCALATION, scope="review", problems=(409,))
 def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn) -> dict[str, Any]:
     """Resolve an escalation as a lead. To decide the record instead, claim and review it."""
     check(request.user, "lead_review")
@@ -79,7 +79,7 @@ def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn)
     return _shape(load_escalation(escalation_id, request.user))
 
 
-@operation(router, operations.WITHDRAW_ESCALATION, scope="review", problems=(404, 409))
+@operation(router, operations.WITHDRAW_ESCALATION, scope="review", problems=(409,))
 def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]:
     """Withdraw your escalation, and claim the record again."""
     raised = load_escalation(escalation_id, request.user)
@@ -87,7 +87,7 @@ def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]
     return Status(204, None)
 
 
-@operation(router, operations.MARK_ANSWER_READ, scope="review", problems=(404,))
+@operation(router, operations.MARK_ANSWER_READ, scope="review")
 def mark_answer_read(request: ApiRequest, escalation_id: int) -> Status[None]:
     """Mark the answer to your escalation as read."""
     raised = load_escalation(escalation_id, request.user)

@@ -55,7 +55,7 @@ def _parameter(name: str, known: Filter) -> dict[str, Any]:
 FILTER_PARAMETERS = [_parameter(name, known) for name, known in FILTERS.items()]
 
 
-@operation(router, operations.RECORDS, scope="read", problems=(404,), parameters=FILTER_PARAMETERS)
+@operation(router, operations.RECORDS, scope="read", parameters=FILTER_PARAMETERS)
 def list_records(
     request: ApiRequest,
     response: HttpResponse,
@@ -131,7 +131,7 @@ def filter_problem(sentences: list[str] | tuple[str, ...]) -> Problem:
     )
 
 
-@operation(router, operations.RECORD, scope="read", problems=(404,))
+@operation(router, operations.RECORD, scope="read")
 def read_record(request: ApiRequest, response: HttpResponse, run: str, evaluation_id: str) -> dict[str, Any]:
     """Return a record with its criteria and its current decision.
 

@@ -10,7 +10,7 @@ from cognireview.types import files, operations
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import CSV, JSON, JSON_PROBLEMS, JSONL, PARQUET, ZIP, Body
+from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_export
 from reviews.api.problems import Problem, invalid_field
@@ -82,7 +82,7 @@ class ReceiptOut(Schema):
     signature: SignatureOut
 
 
-@operation(router, operations.CREATE_EXPORT, scope="export", status=202, problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.CREATE_EXPORT, scope="export", status=202)
 def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -> Status[Any]:
     """Enqueue an export with a receipt: poll it until its state is done, failed or cancelled.
 
@@ -111,7 +111,7 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
     return Status(202, _shape(load_export(made.pk, request.user)))
 
 
-@operation(router, operations.EXPORTS, scope="export", problems=(404,))
+@operation(router, operations.EXPORTS, scope="export")
 def list_exports(
     request: ApiRequest, response: HttpResponse, run: str, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -120,13 +120,13 @@ def list_exports(
     return [_shape(one) for one in list_by_key(request, response, exports, after=after, limit=limit)]
 
 
-@operation(router, operations.EXPORT, scope="export", problems=(404,))
+@operation(router, operations.EXPORT, scope="export")
 def get_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Return an export with its progress."""
     return _shape(load_export(export_id, request.user))
 
 
-@operation(router, operations.CANCEL_EXPORT, scope="export", problems=(404,))
+@operation(router, operations.CANCEL_EXPORT, scope="export")
 def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Cancel an export that is not finished. A running job stops soon; a finished export stays."""
     jobs.cancel(export_id=load_export(export_id, request.user).pk, actor=request.user)
@@ -138,14 +138,14 @@ def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     operations.EXPORT_FILE,
     scope="export",
     files=[JSONL, ZIP, CSV, PARQUET, "application/gzip", "application/zstd", JSON],
-    problems=(404, 503),
+    problems=(503,),
 )
 def download_export(request: ApiRequest, export_id: int) -> HttpResponseBase:
     """Download the file of a finished export, or a part of it (`Range`, `If-Range` with its ETag)."""
     return downloads.file_response(_finished(export_id, request), request.user, request)
 
 
-@operation(router, operations.RECEIPT, scope="export", response=ReceiptOut, problems=(404, 503))
+@operation(router, operations.RECEIPT, scope="export", response=ReceiptOut, problems=(503,))
 def download_receipt(request: ApiRequest, export_id: int) -> StreamingHttpResponse:
     """Download the receipt of a finished export, for `manage.py verify_export`.
 
@@ -154,7 +154,7 @@ def download_receipt(request: ApiRequest, export_id: int) -> StreamingHttpRespon
     return downloads.receipt_response(_finished(export_id, request))
 
 
-@operation(router, operations.EXPORT_INDEPENDENT_REVIEWS, scope="export", files=[JSONL], problems=(404,))
+@operation(router, operations.EXPORT_INDEPENDENT_REVIEWS, scope="export", files=[JSONL])
 def export_independent_reviews(request: ApiRequest, run: str) -> StreamingHttpResponse:
     """Export the independent reviews of a run, except those that you must not see yet."""
     found = get_run(run, request.user)
@@ -162,7 +162,7 @@ def export_independent_reviews(request: ApiRequest, run: str) -> StreamingHttpRe
     return download(lines, independent_reviews.independent_reviews_file_name(found))
 
 
-@operation(router, operations.FEW_SHOT, scope="export", files=[JSONL], problems=(404,))
+@operation(router, operations.FEW_SHOT, scope="export", files=[JSONL])
 def export_few_shot_examples(request: ApiRequest, run: str) -> StreamingHttpResponse:
     """Export corrected scores as examples, to tune a judge with. Leads and admins only."""
     check(request.user, "lead_review")

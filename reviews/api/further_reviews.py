@@ -8,7 +8,6 @@ from cognireview.types import operations
 from reviews.accounts.permissions import check, check_revise
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS
 from reviews.api.entries import DecisionIn
 from reviews.api.lookup import get_record
 from reviews.api.preconditions import IF_MATCH, only_if_match
@@ -21,17 +20,9 @@ from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
 
 router = Router(tags=["review"])
-_PROBLEMS = (*JSON_PROBLEMS, 404, 409)
 
 
-@operation(
-    router,
-    operations.REVISE,
-    scope="review",
-    problems=(*_PROBLEMS, 412),
-    parameters=[IF_MATCH],
-    takes_key=False,  # the decision has it
-)
+@operation(router, operations.REVISE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @saved.waits_for_first_request
 @only_if_match
 def revise_decision(
@@ -50,12 +41,7 @@ def revise_decision(
 
 
 @operation(
-    router,
-    operations.ADD_INDEPENDENT_REVIEW,
-    scope="review",
-    problems=(*_PROBLEMS, 412),
-    parameters=[IF_MATCH],
-    takes_key=False,  # the decision has it
+    router, operations.ADD_INDEPENDENT_REVIEW, scope="review", problems=(409, 412), parameters=[IF_MATCH]
 )
 @saved.waits_for_first_request
 @only_if_match
@@ -79,7 +65,7 @@ def add_independent_review(
     )
 
 
-@operation(router, operations.ADJUDICATE, scope="review", problems=(404, 409))
+@operation(router, operations.ADJUDICATE, scope="review", problems=(409,))
 def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """Claim a record as a lead, to decide it with the independent reviews submitted so far.
 
@@ -92,7 +78,7 @@ def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list
     return _readable(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(router, operations.INDEPENDENT_REVIEWS, scope="review", problems=(404,))
+@operation(router, operations.INDEPENDENT_REVIEWS, scope="review")
 def list_independent_reviews(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """List the independent reviews of a record that you adjudicate, the oldest first. Leads and admins only.
 
@@ -107,7 +93,7 @@ def _readable(record: Evaluation, reader: User) -> list[dict[str, Any]]:
     return [shapes.decision_out(one.review) for one in found]
 
 
-@operation(router, operations.DECISIONS, scope="read", problems=(404,))
+@operation(router, operations.DECISIONS, scope="read")
 def list_decisions(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """List the versions of the decision on a record, the latest first.
 

@@ -63,7 +63,7 @@ def import_gold_set(request: ApiRequest, name: str = "") -> dict[str, Any]:
         return described(gold_file.import_gold_set(blocks=read_blocks(file), actor=request.user, name=name))
 
 
-@operation(router, operations.EXPORT_GOLD_SET, scope="export", files=[JSONL], problems=(404,))
+@operation(router, operations.EXPORT_GOLD_SET, scope="export", files=[JSONL])
 def export_gold_set(request: ApiRequest, name: str) -> StreamingHttpResponse:
     """Export a gold set as JSONL. Leads and admins only."""
     gold_set = _find(name, request.user)
@@ -71,21 +71,21 @@ def export_gold_set(request: ApiRequest, name: str) -> StreamingHttpResponse:
     return download(blocks, f"{gold_set.name}-gold-set.jsonl", content_type=JSONL)
 
 
-@operation(router, operations.RENAME_GOLD_SET, scope="configure", problems=(400, 404))
+@operation(router, operations.RENAME_GOLD_SET, scope="configure")
 def rename_gold_set(request: ApiRequest, name: str, sent: NameIn) -> dict[str, Any]:
     """Rename a gold set."""
     gold_set = _find(name, request.user)
     return described(gold_sets.rename(gold_set_id=gold_set.pk, name=sent.name, actor=request.user))
 
 
-@operation(router, operations.DELETE_GOLD_SET, scope="configure", problems=(404,))
+@operation(router, operations.DELETE_GOLD_SET, scope="configure")
 def delete_gold_set(request: ApiRequest, name: str) -> Status[None]:
     """Delete a gold set. The decisions of its run stay."""
     gold_sets.delete(gold_set_id=_find(name, request.user).pk, actor=request.user)
     return Status(HTTPStatus.NO_CONTENT, None)
 
 
-@operation(router, operations.FREEZE_GOLD_SET, scope="configure", problems=(400, 404, 413, 415))
+@operation(router, operations.FREEZE_GOLD_SET, scope="configure")
 def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, Any]:
     """Freeze the blind ratings and adjudicated decisions of a run under a name."""
     read = read_scope(get_run(run, request.user), {name: getattr(sent, name) for name in FILTERS})
@@ -99,7 +99,7 @@ def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, 
     }
 
 
-@operation(router, operations.MEASURE_GOLD_SET, scope="read", problems=(404,))
+@operation(router, operations.MEASURE_GOLD_SET, scope="read")
 def measure_gold_set(request: ApiRequest, run: str, name: str) -> dict[str, Any]:
     """Measure the judge of a run against a gold set. Leads and admins only.
 

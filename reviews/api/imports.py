@@ -10,7 +10,7 @@ from ninja import Router, Status
 from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import FILE_BODY, JSON, JSON_PROBLEMS, JSONL, TOML, TOMLS, Body, check_type, read_file
+from reviews.api.bodies import FILE_BODY, JSON, JSONL, TOML, TOMLS, Body, check_type, read_file
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_import
 from reviews.api.problems import PREFIX, Problem
@@ -149,13 +149,13 @@ def list_imports(
     return [shapes.import_out(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, operations.IMPORT, scope="import", problems=(404,))
+@operation(router, operations.IMPORT, scope="import")
 def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Return the progress of an import and the outcomes of its lines."""
     return shapes.import_out(load_import(import_id, request.user))
 
 
-@operation(router, operations.REJECTS, scope="import", files=[JSONL], problems=(404, 503))
+@operation(router, operations.REJECTS, scope="import", files=[JSONL], problems=(503,))
 def download_rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return the rejected lines as JSONL: number, outcome, field and reason of each."""
     source = load_import(import_id, request.user)
@@ -163,21 +163,21 @@ def download_rejects(request: ApiRequest, import_id: int) -> StreamingHttpRespon
     return download(rejected, f"import-{source.pk}-rejects.jsonl")
 
 
-@operation(router, operations.EXCEPTIONS, scope="import", files=[JSONL], problems=(404, 503))
+@operation(router, operations.EXCEPTIONS, scope="import", files=[JSONL], problems=(503,))
 def download_exceptions(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return every line that did not become a new record, with outcome, field and reason."""
     source = load_import(import_id, request.user)
     return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")
 
 
-@operation(router, operations.CANCEL_IMPORT, scope="import", problems=(404,))
+@operation(router, operations.CANCEL_IMPORT, scope="import")
 def cancel_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Cancel an import that is not finished. A running job stops soon; a finished import stays."""
     jobs.cancel_import(import_id=load_import(import_id, request.user).pk, actor=request.user)
     return shapes.import_out(load_import(import_id, request.user))
 
 
-@operation(router, operations.RETRY_IMPORT, scope="import", problems=(404, 409))
+@operation(router, operations.RETRY_IMPORT, scope="import", problems=(409,))
 def retry_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Import the stored file of a failed import again."""
     source = load_import(import_id, request.user)
@@ -193,9 +193,7 @@ class NewRunIn(Body):
     run: str
 
 
-@operation(
-    router, operations.IMPORT_AS_NEW_RUN, scope="import", status=202, problems=(*JSON_PROBLEMS, 404, 507)
-)
+@operation(router, operations.IMPORT_AS_NEW_RUN, scope="import", status=202, problems=(507,))
 def import_as_new_run(request: ApiRequest, import_id: int, sent: NewRunIn) -> Status[Any]:
     """Import another judge's file again, as a run of its own."""
     source = load_import(import_id, request.user)

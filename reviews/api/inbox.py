@@ -51,7 +51,7 @@ def list_inbox_items(
     }
 
 
-@operation(router, operations.RETRY_FAILURE, scope="configure", problems=(404, 409))
+@operation(router, operations.RETRY_FAILURE, scope="configure", problems=(409,))
 def retry_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     """Enqueue a failed job again: an import, an export, e-mails to a person, or messages to a webhook."""
     item = _failure(request, place)
@@ -61,7 +61,7 @@ def retry_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     return Status(204, None)
 
 
-@operation(router, operations.DISMISS_FAILURE, scope="configure", problems=(404,))
+@operation(router, operations.DISMISS_FAILURE, scope="configure")
 def dismiss_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
     """Take a failed job out of the inbox. E-mails that could not be sent are discarded."""
     jobs.dismiss(item=_failure(request, place), actor=request.user)

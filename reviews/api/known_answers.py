@@ -8,7 +8,7 @@ from ninja import Field, Router
 from cognireview.types import operations
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load_known_answer_check
 from reviews.dashboard.known_answers import as_json, visible_checks
@@ -23,7 +23,7 @@ class StartCheckIn(Body):
     count: int = Field(ge=1, le=known_answers.MOST_RECORDS)
 
 
-@operation(router, operations.KNOWN_ANSWERS, scope="read", problems=(404,))
+@operation(router, operations.KNOWN_ANSWERS, scope="read")
 def list_known_answer_checks(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def list_known_answer_checks(
     return [as_json(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, operations.START_KNOWN_ANSWERS, scope="review", problems=(*JSON_PROBLEMS, 404, 409))
+@operation(router, operations.START_KNOWN_ANSWERS, scope="review", problems=(409,))
 def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> dict[str, Any]:
     """Start a check. You give the known answers: claim and decide the records that the inbox lists."""
     check(request.user, "lead_review")
@@ -45,7 +45,7 @@ def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> di
     return as_json(load_known_answer_check(started.pk, request.user))
 
 
-@operation(router, operations.END_KNOWN_ANSWERS, scope="review", problems=(404, 409))
+@operation(router, operations.END_KNOWN_ANSWERS, scope="review", problems=(409,))
 def end_known_answers(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """End a check. The known answers become the decisions of its records."""
     check(request.user, "lead_review")

@@ -21,7 +21,7 @@ class MembersIn(Body):
     members: list[str] | None = Field(max_length=10_000, description=_DESCRIPTION)
 
 
-@operation(router, operations.MEMBERS, scope="read", problems=(404,))
+@operation(router, operations.MEMBERS, scope="read")
 def get_members(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the members of a run. Leads and admins only."""
     check(request.user, "configure_run")
@@ -29,7 +29,7 @@ def get_members(request: ApiRequest, run: str) -> dict[str, Any]:
     return {"run": found.name, "members": current_members(found)}
 
 
-@operation(router, operations.SET_MEMBERS, scope="configure", problems=(400, 404, 413, 415))
+@operation(router, operations.SET_MEMBERS, scope="configure")
 def set_members(request: ApiRequest, run: str, sent: MembersIn) -> dict[str, Any]:
     """Restrict a run to members, or open it to everybody.
 

@@ -16,7 +16,7 @@ from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
 from reviews.accounts.people import AccountError
 from reviews.accounts.permissions import ROLES, Denied, check, loaded_role
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.links import PAGE_SIZE, After, Limit, OptionalLimit, link_next, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.database.pagination import split_page
@@ -66,13 +66,13 @@ def list_people(
     return {"people": _shapes(page.rows), "next": link_next(request, response, page.next_after)}
 
 
-@operation(router, operations.PERSON, scope="manage", problems=(404,))
+@operation(router, operations.PERSON, scope="manage")
 def get_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Return an account. Admins only."""
     return _shapes([_find(request, username)])[0]
 
 
-@operation(router, operations.CHANGE_ROLE, scope="manage", problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.CHANGE_ROLE, scope="manage")
 def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict[str, Any]:
     """Change a person's role. Admins are made in the browser."""
     found = _find(request, username)
@@ -81,7 +81,7 @@ def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict
     return get_person(request, username)
 
 
-@operation(router, operations.DEACTIVATE, scope="manage", problems=(404,))
+@operation(router, operations.DEACTIVATE, scope="manage")
 def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Close an account. Its decisions are kept; its sessions, tokens and claims end."""
     found = _find(request, username)
@@ -89,7 +89,7 @@ def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     return get_person(request, username)
 
 
-@operation(router, operations.REACTIVATE, scope="manage", problems=(404,))
+@operation(router, operations.REACTIVATE, scope="manage")
 def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Open a deactivated account again. An admin's is reactivated in the browser."""
     found = _find(request, username)
@@ -111,7 +111,7 @@ def list_invitations(
     return [_invitation(link) for link in pending.filter(pk__gt=after)]
 
 
-@operation(router, operations.INVITE, scope="manage", problems=JSON_PROBLEMS)
+@operation(router, operations.INVITE, scope="manage")
 def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, Any]]:
     """Create an invitation for each person. The response contains the addresses to pass on."""
     check(request.user, "manage_people")
@@ -129,7 +129,7 @@ def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, An
     return [_new_invitation(new) for new in made]
 
 
-@operation(router, operations.RENEW_INVITATION, scope="manage", problems=(404,))
+@operation(router, operations.RENEW_INVITATION, scope="manage")
 def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
     """Replace a pending invitation by a new one. Password links are renewed in the browser."""
     check(request.user, "manage_people")
@@ -140,7 +140,7 @@ def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
     return _new_invitation(_change(lambda: one_time_links.renew(link=link, actor=request.user)))
 
 
-@operation(router, operations.WITHDRAW_INVITATION, scope="manage", problems=(404,))
+@operation(router, operations.WITHDRAW_INVITATION, scope="manage")
 def withdraw_invitation(request: ApiRequest, link_id: int) -> Status[None]:
     """Withdraw a pending invitation or password link. Admins only."""
     check(request.user, "manage_people")

@@ -28,7 +28,7 @@ class PlanIn(Body):
     model: str = Field("", description="Only records of this model, or `-` without one.")
 
 
-@operation(router, operations.PLAN, scope="read", problems=(404,))
+@operation(router, operations.PLAN, scope="read")
 def get_plan(
     request: ApiRequest,
     run: str,
@@ -50,7 +50,7 @@ def get_plan(
     return planning.plan_reviews(scope, target, wanted).as_json()
 
 
-@operation(router, operations.SERVE_PLAN, scope="configure", problems=(400, 404, 413, 415))
+@operation(router, operations.SERVE_PLAN, scope="configure")
 def serve_plan(request: ApiRequest, run: str, sent: PlanIn) -> dict[str, Any]:
     """Serve a plan: the queue gives out the planned records first, and all reviews are blind.
 
@@ -68,7 +68,7 @@ def serve_plan(request: ApiRequest, run: str, sent: PlanIn) -> dict[str, Any]:
     return served.as_json() | {"served": planning.served_plan(found)}
 
 
-@operation(router, operations.STOP_PLAN, scope="configure", problems=(404,))
+@operation(router, operations.STOP_PLAN, scope="configure")
 def stop_plan(request: ApiRequest, run: str) -> dict[str, Any]:
     """Stop serving a plan: the queue has its usual order. The shares of blind review and sampling stay."""
     found = get_run(run, request.user)

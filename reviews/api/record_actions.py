@@ -11,7 +11,7 @@ from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
 from reviews.api import saved, shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.lookup import get_record, get_run
 from reviews.api.preconditions import IF_MATCH, check_if_match, locked_if_match, only_if_match, set_etag
 from reviews.api.problems import invalid_field
@@ -21,7 +21,6 @@ from reviews.review import decisions, escalations
 from reviews.review.forms.escalation import EscalationForm
 
 router = Router(tags=["review"])
-_PROBLEMS = (*JSON_PROBLEMS, 404, 409, 412)
 # No U+0000, which PostgreSQL does not store.
 Reason = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5_000, pattern="^[^\x00]*$")
@@ -61,7 +60,7 @@ class RestoreIn(Body):
     )
 
 
-@operation(router, operations.CLAIM_RECORD, scope="review", problems=_PROBLEMS, parameters=[IF_MATCH])
+@operation(router, operations.CLAIM_RECORD, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 def claim_record(
     request: ApiRequest,
     response: HttpResponse,
@@ -83,7 +82,7 @@ def claim_record(
     return set_etag(response, shapes.record_out(record, request.user))
 
 
-@operation(router, operations.SKIP, scope="review", problems=(404, 409, 412), parameters=[IF_MATCH])
+@operation(router, operations.SKIP, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @locked_if_match
 def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
     """Release a record and leave it out of your queue."""
@@ -91,21 +90,21 @@ def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[Non
     return Status(204, None)
 
 
-@operation(router, operations.UNSKIP, scope="review", problems=(404, 409))
+@operation(router, operations.UNSKIP, scope="review", problems=(409,))
 def unskip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
     """Return a skipped record to your queue."""
     claims.unskip(evaluation_id=get_record(run, evaluation_id, request.user).pk, reviewer=request.user)
     return Status(204, None)
 
 
-@operation(router, operations.UNSKIP_ALL, scope="review", problems=(404,))
+@operation(router, operations.UNSKIP_ALL, scope="review")
 def unskip_all_records(request: ApiRequest, run: str) -> Status[None]:
     """Return all records of a run that you skipped to your queue."""
     claims.unskip_all(run=get_run(run, request.user), reviewer=request.user)
     return Status(204, None)
 
 
-@operation(router, operations.ESCALATE, scope="review", problems=_PROBLEMS, parameters=[IF_MATCH])
+@operation(router, operations.ESCALATE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @locked_if_match
 def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: EscalationIn) -> dict[str, Any]:
     """Send a record to a lead. Your draft is kept."""
@@ -118,7 +117,7 @@ def escalate_record(request: ApiRequest, run: str, evaluation_id: str, sent: Esc
     return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(router, operations.REOPEN, scope="review", problems=_PROBLEMS, parameters=[IF_MATCH])
+@operation(router, operations.REOPEN, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @locked_if_match
 def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: ReopenIn) -> dict[str, Any]:
     """Put a decided record back into the queue: your own, or as a lead anybody's.
@@ -130,14 +129,7 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
     return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(
-    router,
-    operations.RESTORE,
-    scope="review",
-    problems=_PROBLEMS,
-    parameters=[IF_MATCH],
-    takes_key=False,  # the decision has it
-)
+@operation(router, operations.RESTORE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @only_if_match
 def restore_decision(
     request: ApiRequest,
@@ -162,7 +154,7 @@ def restore_decision(
     return shapes.record_out(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(router, operations.RELEASE, scope="review", problems=(404,))
+@operation(router, operations.RELEASE, scope="review")
 def release_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
     """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
     claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)

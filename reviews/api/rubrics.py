@@ -28,15 +28,13 @@ _BODY = {
 }
 
 
-@operation(router, operations.RUBRIC, scope="read", problems=(404,))
+@operation(router, operations.RUBRIC, scope="read")
 def get_rubric(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the rubric of a run: the declared one, or else the one inferred from its files."""
     return _shape(get_run(run, request.user))
 
 
-@operation(
-    router, operations.SET_RUBRIC, scope="configure", problems=(400, 404, 409, 413, 415), requestBody=_BODY
-)
+@operation(router, operations.SET_RUBRIC, scope="configure", problems=(400, 409, 413, 415), requestBody=_BODY)
 def set_rubric(request: ApiRequest, run: str, seen: str = "") -> dict[str, Any]:
     """Declare the rubric of a run, as TOML or as the same members in JSON. Imports do not change it then.
 
@@ -83,13 +81,13 @@ class GuidelineIn(Body):
     )
 
 
-@operation(router, operations.GUIDELINE, scope="read", problems=(404,))
+@operation(router, operations.GUIDELINE, scope="read")
 def get_guideline(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the current guideline of a run."""
     return _guideline_shape(get_run(run, request.user))
 
 
-@operation(router, operations.SET_GUIDELINE, scope="configure", problems=(400, 404, 409, 413, 415))
+@operation(router, operations.SET_GUIDELINE, scope="configure", problems=(409,))
 def set_guideline(request: ApiRequest, run: str, sent: GuidelineIn) -> dict[str, Any]:
     """Write the next version of a run's guideline. Decisions note the version they were made under."""
     found = get_run(run, request.user)

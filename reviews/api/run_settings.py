@@ -11,7 +11,7 @@ from cognireview.types import operations, runs
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
@@ -25,7 +25,6 @@ from reviews.queue.due_dates import configure_due_date
 from reviews.search import saved_views
 
 router = Router(tags=["runs"])
-_PROBLEMS = (*JSON_PROBLEMS, 404)
 
 
 class QueueIn(Body):
@@ -57,14 +56,14 @@ class ViewIn(Body):
     is_shared: bool = Field(default=False, description="Leads and admins only.")
 
 
-@operation(router, operations.SETTINGS, scope="read", problems=(404,))
+@operation(router, operations.SETTINGS, scope="read")
 def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the settings of a run. Leads and admins only."""
     check(request.user, "configure_run")
     return _shape(get_run(run, request.user))
 
 
-@operation(router, operations.SET_QUEUE, scope="configure", problems=_PROBLEMS)
+@operation(router, operations.SET_QUEUE, scope="configure")
 def set_queue_settings(request: ApiRequest, run: str, sent: QueueIn) -> dict[str, Any]:
     """Set the length of claims and the due date of a run."""
     found = get_run(run, request.user)
@@ -74,7 +73,7 @@ def set_queue_settings(request: ApiRequest, run: str, sent: QueueIn) -> dict[str
     return _shape(get_run(run, request.user))
 
 
-@operation(router, operations.SET_SAMPLING, scope="configure", problems=(*_PROBLEMS, 409))
+@operation(router, operations.SET_SAMPLING, scope="configure", problems=(409,))
 def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> dict[str, Any]:
     """Set the sampling and blind review of a run. The shares apply to reviews from now on."""
     found = get_run(run, request.user)
@@ -85,7 +84,7 @@ def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> di
     return _shape(get_run(run, request.user))
 
 
-@operation(router, operations.VIEWS, scope="read", problems=(404,))
+@operation(router, operations.VIEWS, scope="read")
 def list_views(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -95,7 +94,7 @@ def list_views(
     return [_view(view) for view in shown]
 
 
-@operation(router, operations.SAVE_VIEW, scope="review", problems=_PROBLEMS)
+@operation(router, operations.SAVE_VIEW, scope="review")
 def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
     """Save a list of records under a name."""
     found = get_run(run, request.user)
@@ -109,7 +108,7 @@ def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
     return _view(view)
 
 
-@operation(router, operations.REMOVE_VIEW, scope="review", problems=(404,))
+@operation(router, operations.REMOVE_VIEW, scope="review")
 def remove_view(request: ApiRequest, run: str, view_id: int) -> Status[None]:
     """Remove your view or, as a lead, a shared one."""
     views = saved_views.visible_to(get_run(run, request.user), request.user)

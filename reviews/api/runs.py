@@ -70,7 +70,7 @@ def list_runs(
     return [shapes.run_out(run, progress) for run, progress in queue_progress.all_progress(runs)]
 
 
-@operation(router, operations.EXPORT_RUN, scope="export", files=[JSONL, ZIP, JSON], problems=(404, 503))
+@operation(router, operations.EXPORT_RUN, scope="export", files=[JSONL, ZIP, JSON], problems=(503,))
 def export_run(
     request: ApiRequest, run: str, only: Literal["all", "reviewed"] = "all"
 ) -> StreamingHttpResponse:
@@ -85,7 +85,7 @@ def export_run(
     return download(jobs.stream_export(options=order, actor=request.user), name, content_type=kind)
 
 
-@operation(router, operations.JUDGE_DATA, scope="export", files=[JSONL, CSV, PARQUET], problems=(404, 422))
+@operation(router, operations.JUDGE_DATA, scope="export", files=[JSONL, CSV, PARQUET], problems=(422,))
 def export_judge_data_file(
     request: ApiRequest,
     run: str,
@@ -107,7 +107,7 @@ def export_judge_data_file(
     return download(blocks, options.file_name, content_type=kind)
 
 
-@operation(router, operations.REPORT, scope="read", problems=(404,))
+@operation(router, operations.REPORT, scope="read")
 def get_judge_report(
     request: ApiRequest,
     run: str,
@@ -136,7 +136,7 @@ def get_judge_report(
     )
 
 
-@operation(router, operations.COMPARISON, scope="read", problems=(404, 422))
+@operation(router, operations.COMPARISON, scope="read", problems=(422,))
 def compare_judges(
     request: ApiRequest,
     run: str,
@@ -154,7 +154,7 @@ def compare_judges(
     return paired.compare_runs(first, filters.shared_scope(first, second)).as_json()
 
 
-@operation(router, operations.DRIFT, scope="read", problems=(404, 422))
+@operation(router, operations.DRIFT, scope="read", problems=(422,))
 def get_judge_drift(
     request: ApiRequest,
     run: str,
@@ -185,7 +185,7 @@ def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:
     return first, second
 
 
-@operation(router, operations.HISTORY, scope="read", problems=(404, 422))
+@operation(router, operations.HISTORY, scope="read", problems=(422,))
 def get_accuracy_over_runs(
     request: ApiRequest,
     run: str,
@@ -217,14 +217,14 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
         raise Problem(status, str(error), [("require", str(error))]) from error
 
 
-@operation(router, operations.RUN, scope="read", problems=(404,))
+@operation(router, operations.RUN, scope="read")
 def read_run(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return a run with its counts by state."""
     found = get_run(run, request.user)
     return shapes.run_out(found, queue_progress.run_progress(found))
 
 
-@operation(router, operations.CHANGE_RUN, scope="configure", problems=(400, 404, 409))
+@operation(router, operations.CHANGE_RUN, scope="configure", problems=(409,))
 def change_run(request: ApiRequest, run: str, changes: RunChange) -> dict[str, Any]:
     """Rename, archive or unarchive a run.
 
@@ -241,7 +241,7 @@ def change_run(request: ApiRequest, run: str, changes: RunChange) -> dict[str, A
     return shapes.run_out(found, queue_progress.run_progress(found))
 
 
-@operation(router, operations.DELETE_RUN, scope="configure", status=202, problems=(404, 409))
+@operation(router, operations.DELETE_RUN, scope="configure", status=202, problems=(409,))
 def delete_run(request: ApiRequest, run: str, confirmation: str = "") -> Status[None]:
     """Delete a run with its files, records and decisions. Admins only. This cannot be undone.
 

@@ -40,7 +40,7 @@ def list_jobs(
     return [_job(job, runs.get(job.run or 0), people.get(job.owner or 0)) for job in found]
 
 
-@operation(router, operations.RETRY_JOB, scope="manage", problems=(404, 409))
+@operation(router, operations.RETRY_JOB, scope="manage", problems=(409,))
 def retry_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     """Run a failed job again. Admins only."""
     check(request.user, "manage_site")
@@ -51,7 +51,7 @@ def retry_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     return Status(204, None)
 
 
-@operation(router, operations.CANCEL_JOB, scope="manage", problems=(404, 409))
+@operation(router, operations.CANCEL_JOB, scope="manage", problems=(409,))
 def cancel_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
     """Cancel a job that has not finished. Admins only."""
     check(request.user, "manage_site")

@@ -14,7 +14,7 @@ from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.entries import DecisionIn
 from reviews.api.evaluations import record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
@@ -28,7 +28,6 @@ from reviews.queue.claims import lock_evaluation
 from reviews.records.conflicts import Conflict
 
 router = Router(tags=["spot checks"])
-_PROBLEMS = (*JSON_PROBLEMS, 404, 409)
 Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
 
@@ -77,7 +76,7 @@ def list_spot_checks(
     return [_shape(one) for one in found]
 
 
-@operation(router, operations.DRAW_SPOT_CHECKS, scope="review", problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.DRAW_SPOT_CHECKS, scope="review", problems=(404,))
 def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     """Draw current decisions of another reviewer at random. The list is empty if all were drawn before."""
     check(request.user, "lead_review")
@@ -92,7 +91,7 @@ def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     return [_shape(one) for one in drawn]
 
 
-@operation(router, operations.SELECT_SPOT_CHECKS, scope="review", problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.SELECT_SPOT_CHECKS, scope="review")
 def select_spot_checks(request: ApiRequest, run: str, sent: SelectIn) -> list[dict[str, Any]]:
     """Check the current decisions of records that you select. No share of agreement counts these checks.
 
@@ -111,14 +110,14 @@ def _reviewer(name: str) -> User:
     return found
 
 
-@operation(router, operations.SPOT_CHECK, scope="read", problems=(404,))
+@operation(router, operations.SPOT_CHECK, scope="read")
 def get_spot_check(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """Return a spot check. Leads and admins only."""
     check(request.user, "lead_review")
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(router, operations.AGREE, scope="review", problems=_PROBLEMS)
+@operation(router, operations.AGREE, scope="review", problems=(409,))
 def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None = None) -> dict[str, Any]:
     """Agree with the decision."""
     check(request.user, "lead_review")
@@ -127,7 +126,7 @@ def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(router, operations.REOPEN_CHECKED, scope="review", problems=_PROBLEMS)
+@operation(router, operations.REOPEN_CHECKED, scope="review", problems=(409,))
 def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotCheckIn) -> dict[str, Any]:
     """Put the record back into the queue."""
     check(request.user, "lead_review")
@@ -136,13 +135,7 @@ def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotC
     return _shape(load_spot_check(check_id, request.user))
 
 
-@operation(
-    router,
-    operations.CORRECT,
-    scope="review",
-    problems=_PROBLEMS,
-    takes_key=False,  # the decision has it
-)
+@operation(router, operations.CORRECT, scope="review", problems=(409,))
 def correct_by_spot_check(
     request: ApiRequest, check_id: int, sent: CorrectIn, key: saved.IdempotencyKey
 ) -> dict[str, Any]:

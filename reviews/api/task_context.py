@@ -16,9 +16,7 @@ router = Router(tags=["task context"])
 _PROBLEMS = (400, 411, 413, 415, 507)
 
 
-@operation(
-    router, operations.IMPORT_CONTEXT, scope="import", problems=(404, *_PROBLEMS), requestBody=FILE_BODY
-)
+@operation(router, operations.IMPORT_CONTEXT, scope="import", problems=_PROBLEMS, requestBody=FILE_BODY)
 def import_run_context(request: ApiRequest, run: str, file_name: str = "") -> dict[str, Any]:
     """Import task context for one run: prompts, reference answers and model responses.
 

@@ -12,7 +12,7 @@ from cognireview.types.encoding import members
 from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, can
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.models import ApiToken
@@ -53,7 +53,7 @@ def get_own_token(request: ApiRequest) -> dict[str, Any]:
     return {**_shape(request.auth), "scopes": usable}
 
 
-@operation(router, operations.CREATE_TOKEN, scope="tokens", problems=JSON_PROBLEMS)
+@operation(router, operations.CREATE_TOKEN, scope="tokens")
 def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     """Create a token for yourself, with scopes of the sending token and without the scope `tokens`.
 
@@ -79,7 +79,7 @@ def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
     return {**_shape(made.token), "text": made.text}
 
 
-@operation(router, operations.REVOKE_TOKEN, scope="tokens", problems=(404,))
+@operation(router, operations.REVOKE_TOKEN, scope="tokens")
 def revoke_token(request: ApiRequest, token_id: int) -> Status[None]:
     """Revoke one of your tokens; with the scope `manage`, anybody's."""
     token = get_object_or_404(ApiToken.objects.select_related("person"), pk=token_id)

@@ -23,14 +23,14 @@ class UndoIn(Body):
     )
 
 
-@operation(router, operations.LAST_ACTION, scope="review", problems=(404,))
+@operation(router, operations.LAST_ACTION, scope="review")
 def get_last_action(request: ApiRequest, run: str) -> Status[Any]:
     """Return your last action in the run that was not undone; 204 without one in the last 24 hours."""
     action = review_undo.last_action(run=get_run(run, request.user), actor=request.user)
     return Status(204, None) if action is None else Status(200, _action_out(action))
 
 
-@operation(router, operations.UNDO, scope="review", problems=(400, 404, 409, 413, 415))
+@operation(router, operations.UNDO, scope="review", problems=(409,))
 def undo_last_action(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[str, Any]:
     """Undo your last action in the run, whatever it was. You get the record back if it is free.
 

@@ -70,7 +70,7 @@ def create_upload(request: ApiRequest, response: HttpResponse) -> Status[None]:
 
 
 @operation(
-    router, operations.CHECK_UPLOAD, scope="import", status=200, problems=(404, 412), parameters=[_VERSION]
+    router, operations.CHECK_UPLOAD, scope="import", status=200, problems=(412,), parameters=[_VERSION]
 )
 def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Return the offset to continue from, in the header `Upload-Offset`."""
@@ -80,7 +80,7 @@ def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -
     return Status(200, None)
 
 
-@operation(router, operations.UPLOAD, scope="import", problems=(404,))
+@operation(router, operations.UPLOAD, scope="import")
 def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
     """Return the progress of an upload, and the number of its import once it is complete."""
     upload = _find(request, upload_id)
@@ -91,13 +91,12 @@ def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
     router,
     operations.APPEND,
     scope="import",
-    problems=(*_PROTOCOL, 404, 409, 413, 415, 422, 429, 507),
+    problems=(*_PROTOCOL, 409, 413, 415, 422, 429, 507),
     parameters=[_VERSION, _OFFSET],
     requestBody={
         "required": True,
         "content": {tus.CONTENT_TYPE: {"schema": {"type": "string", "format": "binary"}}},
     },
-    takes_key=False,
 )
 def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Append bytes. Those received before an interruption stay; the last ones enqueue the import."""
@@ -123,7 +122,7 @@ def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUI
     return Status(204, None)
 
 
-@operation(router, operations.CANCEL_UPLOAD, scope="import", problems=(404, 412), parameters=[_VERSION])
+@operation(router, operations.CANCEL_UPLOAD, scope="import", problems=(412,), parameters=[_VERSION])
 def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
     """Cancel an upload, and remove what was received."""
     with _as_problem():

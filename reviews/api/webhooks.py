@@ -10,7 +10,7 @@ from cognireview.types import operations, site
 from cognireview.types.encoding import members
 from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
-from reviews.api.bodies import JSON_PROBLEMS, Body
+from reviews.api.bodies import Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
@@ -45,7 +45,7 @@ def list_webhooks(
     return [_shape(webhook) for webhook in found]
 
 
-@operation(router, operations.ADD_WEBHOOK, scope="manage", problems=(*JSON_PROBLEMS, 404))
+@operation(router, operations.ADD_WEBHOOK, scope="manage", problems=(404,))
 def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
     """Add a webhook. The response contains its secret."""
     check(request.user, "manage_webhooks")
@@ -61,7 +61,7 @@ def add_webhook(request: ApiRequest, sent: WebhookIn) -> dict[str, Any]:
     return {**_shape(made.webhook), "secret": made.secret}
 
 
-@operation(router, operations.DELIVERIES, scope="manage", problems=(404,))
+@operation(router, operations.DELIVERIES, scope="manage")
 def list_webhook_deliveries(
     request: ApiRequest, webhook_id: int, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
@@ -70,13 +70,13 @@ def list_webhook_deliveries(
     return [_delivery(one) for one in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, operations.TEST_WEBHOOK, scope="manage", problems=(404,))
+@operation(router, operations.TEST_WEBHOOK, scope="manage")
 def send_test_message(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     """Send a test message to a webhook."""
     return _delivery(deliveries.send_test(webhook=_find(request, webhook_id), actor=request.user))
 
 
-@operation(router, operations.RESEND_MESSAGE, scope="manage", problems=(404, 409))
+@operation(router, operations.RESEND_MESSAGE, scope="manage", problems=(409,))
 def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: int) -> dict[str, Any]:
     """Send a delivered or given up message again, with the same `webhook-id`."""
     sent = _find(request, webhook_id).deliveries.select_related("run")
@@ -87,20 +87,20 @@ def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: in
     return _delivery(found)
 
 
-@operation(router, operations.WEBHOOK_SECRETS, scope="manage", problems=(404,))
+@operation(router, operations.WEBHOOK_SECRETS, scope="manage")
 def list_webhook_secrets(request: ApiRequest, webhook_id: int) -> list[dict[str, Any]]:
     """List the secrets of a webhook, the newest first. Each message is signed with all of them."""
     return [_secret(row) for row in signing_secrets.secrets_of(_find(request, webhook_id))]
 
 
-@operation(router, operations.ADD_WEBHOOK_SECRET, scope="manage", problems=(404, 409))
+@operation(router, operations.ADD_WEBHOOK_SECRET, scope="manage", problems=(409,))
 def add_webhook_secret(request: ApiRequest, webhook_id: int) -> dict[str, Any]:
     """Add a secret to a webhook. Remove the old one when the receiver knows the new one."""
     made = signing_secrets.add(webhook=_find(request, webhook_id), actor=request.user)
     return {**_secret(made.row), "secret": made.text}
 
 
-@operation(router, operations.REMOVE_WEBHOOK_SECRET, scope="manage", problems=(404, 409))
+@operation(router, operations.REMOVE_WEBHOOK_SECRET, scope="manage", problems=(409,))
 def remove_webhook_secret(request: ApiRequest, webhook_id: int, secret_id: int) -> Status[None]:
     """Remove a secret of a webhook. Its last one stays."""
     found = get_object_or_404(signing_secrets.secrets_of(_find(request, webhook_id)), pk=secret_id)
@@ -108,7 +108,7 @@ def remove_webhook_secret(request: ApiRequest, webhook_id: int, secret_id: int) 
     return Status(204, None)
 
 
-@operation(router, operations.REMOVE_WEBHOOK, scope="manage", problems=(404,))
+@operation(router, operations.REMOVE_WEBHOOK, scope="manage")
 def remove_webhook(request: ApiRequest, webhook_id: int) -> Status[None]:
     """Remove a webhook, and give up its waiting messages."""
     deliveries.remove_webhook(webhook=_find(request, webhook_id), actor=request.user)
