@@ -46,7 +46,7 @@ def claim_next(*, run: Run, reviewer: User, condition: Q = EVERYTHING) -> Evalua
     the records of the queue. Returns None if the reviewer has nothing left to claim.
     """
     check_not_archived(run)
-    _serialize_claims(reviewer)
+    _serialize_claims(reviewer, keeps_plan=not condition)
     claimed = claim_first(run=run, claim=start_claim(run, reviewer), condition=condition)
     return _claimed(claimed, reviewer) if claimed else None
 
@@ -62,7 +62,7 @@ def prefetch_next(
     `MOST_PREFETCHED` prefetched records already. Beyond that number, records of other pages are released.
     """
     check_not_archived(run)
-    _serialize_claims(reviewer)
+    _serialize_claims(reviewer, keeps_plan=not condition)
     if len(after) > MOST_PREFETCHED:
         return None
     claim = start_prefetch(run, reviewer)
@@ -101,14 +101,23 @@ def _release_prefetched(run: Run, reviewer: User, keys: list[int]) -> int:
     return len(released)
 
 
-def _serialize_claims(reviewer: User) -> None:
+_LOCK_PERSON = "SELECT FROM person WHERE id = %s FOR NO KEY UPDATE"
+# PostgreSQL keeps the plan of a claim after it has made five others, which takes longer than five claims.
+# Until the transaction ends, it keeps the first one of each statement.
+_LOCK_PERSON_AND_KEEP_PLAN = """
+    SELECT set_config('plan_cache_mode', 'force_generic_plan', true) FROM person WHERE id = %s
+    FOR NO KEY UPDATE
+"""
+
+
+def _serialize_claims(reviewer: User, *, keeps_plan: bool = False) -> None:
     """Serialize the claims of one reviewer, so that two tabs or a double click get the same record.
 
     A change of a run's members takes its turn with the claims of people who lose access, too.
     """
     check(reviewer, "review_evaluation")
     with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM person WHERE id = %s FOR NO KEY UPDATE", [reviewer.pk])
+        cursor.execute(_LOCK_PERSON_AND_KEEP_PLAN if keeps_plan else _LOCK_PERSON, [reviewer.pk])
 
 
 def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:
