@@ -169,7 +169,7 @@ EXPORT_GOLD_SET = _empty("GET", _GOLD_SET)
 RENAME_GOLD_SET = _json("PATCH", _GOLD_SET, judge.GoldSet)
 DELETE_GOLD_SET = _empty("DELETE", _GOLD_SET)
 FREEZE_GOLD_SET = _json("POST", f"{_RUN}/gold-sets", judge.FrozenGoldSet)
-MEASURE_GOLD_SET = _json("GET", f"{_RUN}/gold-sets/{{name}}", judge.GoldMeasurement)
+MEASURE_GOLD_SET = _json("GET", f"{_RUN}/gold-sets/{{name}}", judge.GoldMeasurement, *_OF_JUDGE)
 
 # People
 PEOPLE = _json("GET", "/people", people.PeoplePage, "q", "role", "state", "after", "limit")

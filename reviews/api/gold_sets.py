@@ -4,7 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from ninja import Router, Status
+from ninja import Query, Router, Status
 
 from cognireview.types import operations
 from reviews.accounts.permissions import check
@@ -13,10 +13,11 @@ from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import Problem
+from reviews.api.scopes import ScopeQuery
 from reviews.http.streaming import download
 from reviews.judge.gold import gold_file, gold_sets
 from reviews.judge.gold.measurement import described, measure
-from reviews.judge.scope import FILTERS, JudgeScope, read_scope
+from reviews.judge.scope import FILTERS, read_scope
 from reviews.models import GoldSet, User
 from reviews.storage.chunks import read_blocks
 
@@ -100,15 +101,16 @@ def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, 
 
 
 @operation(router, operations.MEASURE_GOLD_SET, scope="read")
-def measure_gold_set(request: ApiRequest, run: str, name: str) -> dict[str, Any]:
+def measure_gold_set(request: ApiRequest, run: str, name: str, filters: Query[ScopeQuery]) -> dict[str, Any]:
     """Measure the judge of a run against a gold set. Leads and admins only.
 
     Responses are the same if task, model and answer are equal. The figures describe the responses that are in
-    both, and say nothing about other records.
+    both, and say nothing about other records. `judge`, `template`, `model` and `task` choose records of the
+    run. The filters by reviewer and date do not apply.
     """
     check(request.user, "lead_review")
-    found = get_run(run, request.user)
-    return measure(_find(name, request.user), JudgeScope(found)).as_json()
+    scope = filters.record_scope_of(get_run(run, request.user))
+    return measure(_find(name, request.user), scope).as_json()
 
 
 def _find(name: str, reader: User) -> GoldSet:

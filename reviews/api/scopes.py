@@ -6,7 +6,7 @@ from ninja import Field, Schema
 
 from reviews.api.problems import Problem
 from reviews.judge.comparison.shared_filters import read_shared_filters
-from reviews.judge.scope import FILTERS, JudgeScope, read_scope
+from reviews.judge.scope import FILTERS, JudgeScope, read_record_scope, read_scope
 from reviews.models import Run
 
 
@@ -24,6 +24,12 @@ class ScopeQuery(Schema):
     def scope_of(self, run: Run) -> JudgeScope:
         """Return the scope of a run. Raises `Problem` for a value that no rating has."""
         read = read_scope(run, self._values)
+        _refuse(read.problems)
+        return read.scope
+
+    def record_scope_of(self, run: Run) -> JudgeScope:
+        """Return the scope of a run. Raises `Problem` for a value that no record has."""
+        read = read_record_scope(run, self._values)
         _refuse(read.problems)
         return read.scope
 

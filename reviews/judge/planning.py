@@ -16,7 +16,7 @@ from reviews.judge.cells import Cell, load_cells
 from reviews.judge.data_summary import counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings, load_ratings
-from reviews.judge.scope import NO_MODEL, JudgeScope, ReadScope, choices_of, read_scope, reviewers_of
+from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.models import Run
 from reviews.sampling.planned_shares import Aim, current_plan, finished_plans
 from reviews.search import strata
@@ -146,12 +146,6 @@ def served_plan(run: Run) -> dict[str, Any] | None:
         return None
     is_finished = finished_plans().filter(pk=run.pk).exists()
     return {"target": served.target, "aim": served.aim, "filters": served.filters, "is_finished": is_finished}
-
-
-def read_planned(run: Run, values: Mapping[str, str]) -> ReadScope:
-    """Read the filters of a plan. Records need no ratings to be planned."""
-    choices = choices_of([*run.strata.all()], reviewers_of([run]))
-    return read_scope(run, values, choices, missing="No record has")
 
 
 def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "run") -> JudgePlan:

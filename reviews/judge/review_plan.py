@@ -24,9 +24,8 @@ from reviews.judge.planning import (
     JudgePlan,
     plan_reviews,
     points,
-    read_planned,
 )
-from reviews.judge.scope import JudgeScope
+from reviews.judge.scope import JudgeScope, read_record_scope
 from reviews.models import Run, User
 from reviews.queue import allocation
 from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
@@ -82,7 +81,7 @@ def check_request(target: float, aim: str) -> Aim:
 def read_filters(run: Run, values: Mapping[str, str]) -> JudgeScope:
     """Return the records of a plan. Raises `InvalidSettings` for a value that no record has."""
     given = {name: value for name in FILTERS if (value := values.get(name))}
-    read = read_planned(run, given)
+    read = read_record_scope(run, given)
     if read.problems:
         unknown = (name for name in given if name not in read.chosen)
         raise InvalidSettings({name: [problem] for name, problem in zip(unknown, read.problems, strict=True)})

@@ -237,6 +237,12 @@ def read_scope(
     return ReadScope(scope, choices, chosen, tuple(problems))
 
 
+def read_record_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
+    """Build the scope of figures about the records of a run, which need no ratings, from the same values."""
+    choices = choices_of([*run.strata.all()], reviewers_of([run]))
+    return read_scope(run, values, choices, missing="No record has")
+
+
 def _has_task(run: Run, task: str) -> bool:
     # PostgreSQL stores no text with a zero byte.
     return "\0" not in task and run.evaluations.filter(task_id=task).exists()

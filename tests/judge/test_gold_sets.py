@@ -340,6 +340,15 @@ class TestProgramsAndGates:
         assert found["figures"][0]["accuracy"]["value"] == pytest.approx(7 / 12, abs=1e-6)
         printed = manage(capfdbinary, "gold_sets", "measure", "algebra", "tuesday", "--json").out
         assert json.loads(printed) == found
+        of_task = json.loads(json.dumps(measure(gold, JudgeScope(other, task="0")).as_json()))
+        assert (of_task["matched"], of_task["records"]) == (1, 1)
+        assert program.get("runs/tuesday/gold-sets/algebra?task=0").json() == of_task
+        arguments = ("gold_sets", "measure", "algebra", "tuesday", "--task", "0", "--json")
+        assert json.loads(manage(capfdbinary, *arguments).out) == of_task
+        # No rating of the run is needed.
+        judge = "judge=judge-1"
+        assert program.get(f"runs/tuesday/gold-sets/algebra?{judge}").json()["figures"] == found["figures"]
+        assert program.get("runs/tuesday/gold-sets/algebra?judge=nobody").status_code == 422
         shown = manage(capfdbinary, "gold_sets", "measure", "algebra", "tuesday").out.decode()
         assert "58%" in shown
         assert "of the gold set's 12" in shown

@@ -14,6 +14,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from reviews.judge.comparison import matches
 from reviews.judge.comparison.drift import measure_drift
 from reviews.judge.comparison.history import accuracy_over_runs
 from reviews.judge.comparison.paired import SIDES, compare_judges, compare_runs
@@ -26,7 +27,7 @@ from reviews.search import indexing, strata
 from tests.api.conftest import program_of
 from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
-from tests.support.gold import CLARITY, SCORES, rate
+from tests.support.gold import CLARITY, SCORES, judged, rate
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
 
@@ -251,6 +252,20 @@ class TestPages:
             assert program.get(f"runs/tuesday/{path}judge=nobody").status_code == 422
             assert program.get(f"runs/tuesday/{path}jugde=judge-1").status_code == 422
             assert manage(capfdbinary, "judge_report", "tuesday", *option, "--judge", "nobody").status == 2
+
+
+@pytest.mark.parametrize("most", [1_000, 2])
+def test_few_records_to_score_blind_within_a_filter_do_not_count(
+    ana: User, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(matches, "_MOST_HIDDEN", most)
+    first, second = (RunFactory.create(rubric=rubric_data(CLARITY), blind_share=share) for share in (0, 1))
+    for model, number in (("o1", 3), ("o3", 12)):
+        rate(judged(first, ["Pass"] * number, model_id=model), ana, ["Pass"] * number)
+        judged(second, ["Pass"] * number, model_id=model)
+    assert compare_runs(first, JudgeScope(second)).n == 15
+    found = compare_runs(first, JudgeScope(second, model="o1"))
+    assert (found.n, found.responses) == (0, 0)
 
 
 class TestCompared:

@@ -87,6 +87,6 @@ class Judge(RunArea[B]):
         return await self._send(operations.FREEZE_GOLD_SET, body={"name": name, **filters})
 
     @call
-    async def measure_gold_set(self, name: str) -> GoldMeasurement:
+    async def measure_gold_set(self, name: str, **filters: Unpack[JudgeFilters]) -> GoldMeasurement:
         """Measure the judge against a gold set."""
-        return await self._send(operations.MEASURE_GOLD_SET, name=name)
+        return await self._send(operations.MEASURE_GOLD_SET, query={**filters}, name=name)

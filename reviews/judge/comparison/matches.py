@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from django.db import connection
+from django.db.models.expressions import RawSQL
 
 from reviews.judge.comparison.judges import JudgeAndPrompt
 from reviews.judge.scope import JudgeScope
-from reviews.models import Evaluation
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.search.hidden_records import hidden_from
 from reviews.statistics.paired import Responses
@@ -377,13 +377,12 @@ def hidden_keys(scope: JudgeScope, records: IntArray, is_rated: BoolArray) -> In
     run = scope.run
     if not run.blind_share:
         return np.zeros(0, dtype=np.int64)
-    hidden = Evaluation.objects.filter(hidden_from(None, run), run=run).order_by()
-    asked = records if len(records) <= _MOST_KEYS else records[is_rated]
-    found: list[int] = []
-    for start in range(0, len(asked), _MOST_KEYS):
-        some = asked[start : start + _MOST_KEYS].tolist()
-        found += hidden.filter(pk__in=some).values_list("pk", flat=True)
-    if len(asked) < len(records):
-        others = scope.records().filter(hidden_from(None, run)).order_by()
-        found += others.values_list("pk", flat=True)[:_MOST_HIDDEN]
+    hidden = scope.records().filter(hidden_from(None, run)).order_by().values_list("pk", flat=True)
+    found = [*hidden[: _MOST_HIDDEN + 1]]
+    if len(found) > _MOST_HIDDEN:
+        asked = records if len(records) <= _MOST_KEYS else records[is_rated]
+        for start in range(0, len(asked), _MOST_KEYS):
+            some = asked[start : start + _MOST_KEYS].tolist()
+            # An array, because a list of so many parameters is slow.
+            found += hidden.filter(pk__in=RawSQL("SELECT unnest(%s::bigint[])", [some]))
     return np.array(found, dtype=np.int64)

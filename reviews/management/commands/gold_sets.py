@@ -8,8 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 
 from reviews.judge.gold import gold_file, gold_sets
+from reviews.judge.gold.measurement import FILTERS as MEASURED
 from reviews.judge.gold.measurement import described, measure
-from reviews.judge.scope import FILTERS, JudgeScope, read_scope
+from reviews.judge.scope import FILTERS, read_record_scope, read_scope
 from reviews.management.arguments import add_output, clean_name, find_run, not_found, open_input
 from reviews.management.errors import command_errors
 from reviews.management.output_files import write_with_retry
@@ -39,6 +40,11 @@ class Command(BaseCommand):
         against = actions.add_parser("measure", help="measure the judge of a run against a gold set")
         against.add_argument("name", metavar="NAME", help="name of the gold set")
         against.add_argument("run", metavar="RUN", help="name of the run")
+        for name in MEASURED:
+            title = FILTERS[name].lower()
+            against.add_argument(
+                f"--{name}", metavar=name.upper(), default="", help=f"measure only records of this {title}"
+            )
         against.add_argument("--json", action="store_true", help="print one JSON object with every metric")
         export = actions.add_parser("export", help="write a gold set as JSONL")
         export.add_argument("name", metavar="NAME", help="name of the gold set")
@@ -72,7 +78,10 @@ class Command(BaseCommand):
         self.stdout.write("\n".join(frozen.sentences))
 
     def _measure(self, options: dict[str, Any]) -> None:
-        found = measure(_find(options["name"]), JudgeScope(find_run(options["run"])))
+        read = read_record_scope(find_run(options["run"]), {name: options[name] for name in MEASURED})
+        if read.problems:
+            raise CommandError(" ".join(read.problems), returncode=2)
+        found = measure(_find(options["name"]), read.scope)
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
             return

@@ -107,9 +107,18 @@ def load(request: Request, run_pk: int) -> JudgeFilters:
     return replace(found, reader=request.user)
 
 
+def load_of_records(request: Request, run_pk: int) -> JudgeFilters:
+    """Return the same for a page about records, which need no ratings."""
+    run = load_run(request, run_pk, "lead_review")
+    return replace(_filters(scope.read_record_scope(run, request.GET), request.GET), reader=request.user)
+
+
 def read_filters(run: Run, query: QueryDict) -> JudgeFilters:
     """Read the filters of a run's page from the query string."""
-    read = scope.read_scope(run, query)
+    return _filters(scope.read_scope(run, query), query)
+
+
+def _filters(read: ReadScope, query: QueryDict) -> JudgeFilters:
     return JudgeFilters(
         read.scope,
         tuple(_field(name, read) for name in FILTERS),
@@ -161,7 +170,7 @@ def load_planned(request: Request, run_pk: int) -> JudgeFilters:
 
 def read_planned_filters(run: Run, values: Mapping[str, str]) -> JudgeFilters:
     """Read the filters of a plan. The others are kept in links, and do not apply."""
-    read = planning.read_planned(run, values)
+    read = scope.read_record_scope(run, values)
     fields = tuple(_field(name, read) for name in planning.FILTERS)
     reasons = () if read.chosen.keys() <= {*planning.FILTERS} else (_NOT_PLANNED,)
     return JudgeFilters(read.scope, fields, read.chosen, _ignored(read), reasons=reasons)

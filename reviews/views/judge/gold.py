@@ -25,7 +25,7 @@ from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge import confusion
-from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.filters import JudgeFilters, load_of_records
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records, score_text
 from reviews.views.judge.sections import Section
@@ -57,7 +57,7 @@ class FreezeForm(forms.Form):
 @never_cache
 def gold_page(request: Request, run_pk: int) -> HttpResponse:
     """Measure the judge against a chosen gold set. POST freezes the decisions of the run."""
-    filters = load(request, run_pk)
+    filters = load_of_records(request, run_pk)
     form = FreezeForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
@@ -169,7 +169,7 @@ def _query(found: GoldMeasurement, basis: GoldBasis, figures: AccuracyFigures) -
 @replica_page
 def show_records(request: Request, run_pk: int) -> HttpResponse:
     """List the records behind a count."""
-    filters = load(request, run_pk)
+    filters = load_of_records(request, run_pk)
     gold_set, rows = _records(request, filters)
     criterion = request.GET.get("criterion", "")
     description = (
@@ -192,7 +192,7 @@ def show_records(request: Request, run_pk: int) -> HttpResponse:
 @read_from_replica
 def records_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the records behind a count."""
-    _, rows = _records(request, load(request, run_pk))
+    _, rows = _records(request, load_of_records(request, run_pk))
     return as_csv(_table(rows, request.GET.get("criterion", ""), request.user), "gold-set.csv")
 
 
