@@ -17,6 +17,7 @@ from reviews.http.redirects import SeeOther, sending_page
 from reviews.http.request import Request
 from reviews.models import ApiToken, User
 from reviews.views.access import requires
+from reviews.views.form_fields import WholeNumberField
 
 _PAGE_SIZE = 50
 
@@ -35,15 +36,12 @@ class TokenForm(forms.Form):
     scopes = forms.MultipleChoiceField(
         label="What programs may do with it", widget=forms.CheckboxSelectMultiple
     )
-    days = forms.IntegerField(
+    days = WholeNumberField(
         label="Days until it expires",
         min_value=1,
         max_value=api_tokens.MAX_DAYS,
         initial=api_tokens.DEFAULT_DAYS,
         help_text=f"At most {api_tokens.MAX_DAYS}.",
-        error_messages=dict.fromkeys(
-            ("invalid", "min_value", "max_value"), f"Enter a number from 1 to {api_tokens.MAX_DAYS}."
-        ),
     )
 
     def __init__(self, author: User, *args: Any, **options: Any) -> None:

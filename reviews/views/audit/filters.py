@@ -13,7 +13,7 @@ from reviews.days import midnight
 from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
 from reviews.models import User
-from reviews.views.day_field import DayField
+from reviews.views.form_fields import DayField
 
 # The prefix of a choice that stands for all actions of a group.
 _GROUP = "group:"

@@ -19,7 +19,7 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.days import today
 from reviews.models import Run, User
 from reviews.models.runs import hidden_runs
-from reviews.views.day_field import DayField
+from reviews.views.form_fields import DayField
 
 ALL_DAYS, CUSTOM = "all", "custom"
 #: The periods to choose from, with their titles.

@@ -22,6 +22,7 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import settled
 from reviews.views.access import load_in_run, load_run
 from reviews.views.dashboard import known_answer_tables
+from reviews.views.form_fields import WholeNumberField
 
 _USUAL = 20
 _ANSWERS = BY_NAME["answer"]
@@ -32,12 +33,12 @@ class StartForm(forms.Form):
 
     use_required_attribute = False
 
-    count = forms.IntegerField(
+    count = WholeNumberField(
         label="Records",
         initial=_USUAL,
         min_value=1,
         max_value=review_known_answers.MOST_RECORDS,
-        error_messages={"invalid": "Enter a whole number.", "required": "Enter how many records to draw."},
+        error_messages={"required": "Enter how many records to draw."},
         widget=forms.NumberInput(attrs={"class": "count"}),
     )
 

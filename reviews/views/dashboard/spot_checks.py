@@ -24,6 +24,7 @@ from reviews.review.forms.review import ReviewForm
 from reviews.views import settled
 from reviews.views.access import load_in_run
 from reviews.views.dashboard import filters
+from reviews.views.form_fields import WholeNumberField
 from reviews.views.review import screen, toasts
 
 _LONGEST_REASON = 5_000
@@ -34,7 +35,7 @@ class DrawForm(forms.Form):
     """The reviewer, and the number of decisions to draw."""
 
     reviewer = forms.ModelChoiceField(User.objects.all(), to_field_name="username")
-    count = forms.IntegerField(min_value=1, max_value=spot_checks.MOST_DRAWN)
+    count = WholeNumberField(min_value=1, max_value=spot_checks.MOST_DRAWN)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

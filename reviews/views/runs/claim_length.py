@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django import forms
 from django.conf import settings
 
 from reviews.models import Run, User
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
+from reviews.views.form_fields import WholeNumberField
 from reviews.views.runs.settings_page import SettingsForm
 
 
@@ -16,7 +16,7 @@ class ClaimLengthForm(SettingsForm):
     template = "runs/claim_length.html"
     saved = "Saved. Claims have the new length from their next renewal on."
 
-    minutes = forms.IntegerField(
+    minutes = WholeNumberField(
         required=False, min_value=1, max_value=MAX_MINUTES, label="Claim length in minutes"
     )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from reviews.models import Run, User
 from reviews.queue.due_dates import configure_due_date
-from reviews.views.day_field import DayField
+from reviews.views.form_fields import DayField
 from reviews.views.runs.settings_page import SettingsForm
 
 

@@ -44,7 +44,7 @@ def test_admin_creates_a_token_for_somebody_else(as_max: Client, ana: User) -> N
     [
         ({"scopes": ["import"]}, "scopes", "The role of ana does not allow: import."),
         ({"scopes": ["everything"]}, "scopes", "everything is not one of the available choices."),
-        ({"days": "367"}, "days", "Enter a number from 1 to 366"),
+        ({"days": "367"}, "days", "Enter a whole number from 1 to 366"),
         ({"person": "0"}, "person", "That choice is not one of the available choices."),
     ],
 )

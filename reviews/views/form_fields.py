@@ -1,4 +1,4 @@
-"""The form field of a day."""
+"""Form fields of days and numbers, whose errors say what to enter."""
 
 from typing import Any, ClassVar
 
@@ -23,3 +23,13 @@ class DayField(forms.DateField):
                 check_year(value)
         except ValueError as error:
             raise forms.ValidationError(str(error)) from None
+
+
+class WholeNumberField(forms.IntegerField):
+    """A whole number from `min_value` to `max_value`."""
+
+    def __init__(self, *, min_value: int, max_value: int, **options: Any) -> None:
+        sentence = f"Enter a whole number from {min_value:,} to {max_value:,}."
+        messages = dict.fromkeys(("invalid", "min_value", "max_value"), sentence)
+        messages |= options.pop("error_messages", {})
+        super().__init__(min_value=min_value, max_value=max_value, error_messages=messages, **options)
