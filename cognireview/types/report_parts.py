@@ -167,11 +167,16 @@ class Epsilon:
 
     epsilon: float
     suits: str
+    """The reviewers for whom the epsilon is suggested."""
     winning_rate: float | None
+    """Null if too few reviewers can be compared."""
     tested: int
+    """The number of reviewers with enough records."""
     outcome: Literal["passed", "shown worse", "not shown yet"]
     replaces: list[str]
+    """The reviewers whom the judge can replace."""
     missing: str
+    """What an answer needs, as a sentence. Empty if there is one."""
 
 
 @dataclass(frozen=True)

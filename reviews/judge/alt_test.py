@@ -10,6 +10,7 @@ from math import ceil
 
 import numpy as np
 
+from cognireview.types.report_parts import Epsilon
 from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.cells import FEWEST
 from reviews.judge.data_summary import counted
@@ -74,24 +75,6 @@ class ComparedReviewer:
 
 
 @dataclass(frozen=True)
-class EpsilonAnswer:
-    """The answer for one epsilon."""
-
-    epsilon: float
-    #: The reviewers for whom the epsilon is suggested.
-    suits: str
-    #: None if too few reviewers can be compared.
-    winning_rate: float | None
-    #: The number of reviewers with enough records.
-    tested: int
-    outcome: statistics.Outcome
-    #: The reviewers whom the judge can replace.
-    replaces: tuple[str, ...]
-    #: What an answer needs, as a sentence. Empty if there is one.
-    missing: str
-
-
-@dataclass(frozen=True)
 class JudgeAltTest:
     """The test of one judge model for the verdict or a criterion."""
 
@@ -106,7 +89,7 @@ class JudgeAltTest:
     #: records that are still scored blind.
     reviewers: tuple[ComparedReviewer, ...]
     #: The answers, in the order of `EPSILONS`.
-    answers: tuple[EpsilonAnswer, ...]
+    answers: tuple[Epsilon, ...]
 
     @property
     def title(self) -> str:
@@ -167,15 +150,15 @@ def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[
     )
 
 
-def _answer(found: AltTest, test: EpsilonTest, names: dict[int, str]) -> EpsilonAnswer:
+def _answer(found: AltTest, test: EpsilonTest, names: dict[int, str]) -> Epsilon:
     won = [one for one, wins in zip(found.reviewers, test.wins, strict=True) if wins]
-    return EpsilonAnswer(
+    return Epsilon(
         test.epsilon,
         EPSILONS[test.epsilon],
         test.winning_rate,
         len(found.testable),
         test.outcome,
-        tuple(names[one.reviewer] for one in won),
+        [names[one.reviewer] for one in won],
         " ".join(_missing(found, test, names)) if test.outcome == "not shown yet" else "",
     )
 

@@ -35,13 +35,8 @@ DEFINITIONS = {
 
 
 @dataclass(frozen=True)
-class DataCount:
-    """The number of records with a facet. `name` and `value` are those of the list filter."""
-
-    name: str
-    value: str
-    title: str
-    records: int
+class DataCount(report_parts.FacetCount):
+    """The number of records with a facet."""
 
     @property
     def query(self) -> str:

@@ -48,27 +48,14 @@ class Quote(NamedTuple):
     human_justification: str
 
 
-@dataclass(frozen=True)
-class Example:
+@dataclass(frozen=True, kw_only=True)
+class Example(report_parts.ErrorExample):
     """A quote with its record and reviewer, ready to display."""
 
     #: The key of the review.
     review: int
     #: The key of the record.
     evaluation: int
-    evaluation_id: str
-    #: The title of the record.
-    title: str
-    model: str
-    judge: str
-    criterion: str
-    cause: str
-    judge_score: str
-    judge_justification: str
-    human_score: str
-    human_justification: str
-    comment: str
-    reviewer: str
 
     @property
     def criterion_title(self) -> str:

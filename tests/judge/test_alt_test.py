@@ -45,7 +45,7 @@ def test_judge_like_the_reviewers_passes(run: Run, people: list[User]) -> None:
     found = answered(run)
     assert (found.judge, found.title, found.records) == ("judge-1", "Verdict", 40)
     assert outcomes(found) == ["passed", "passed", "passed"]
-    assert found.answers[0].replaces == ("ana", "bo", "lea")
+    assert found.answers[0].replaces == ["ana", "bo", "lea"]
     ana = found.reviewers[0]
     assert (ana.reviewer, ana.difference.n) == ("ana", 40)
     assert [ana.judge_closer, ana.reviewer_closer, ana.difference.value] == pytest.approx([1, 0.9, 0.1])

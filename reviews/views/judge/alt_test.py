@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from cognireview.types.report_parts import Epsilon
 from reviews.judge import alt_test
-from reviews.judge.alt_test import DEFINITIONS, EPSILONS, EpsilonAnswer, JudgeAltTest
+from reviews.judge.alt_test import DEFINITIONS, EPSILONS, JudgeAltTest
 from reviews.judge.data_summary import counted
 from reviews.statistics.alt_test import FEWEST_RECORDS
 from reviews.views.dots import Dot, DotPlot, difference_plot
@@ -53,7 +54,7 @@ def _subject(tested: JudgeAltTest) -> str:
     return tested.judge if tested.criterion is None else f"{tested.judge}, {tested.title}"
 
 
-def _answer(tested: JudgeAltTest, answer: EpsilonAnswer) -> str:
+def _answer(tested: JudgeAltTest, answer: Epsilon) -> str:
     judge, whom = _subject(tested), f"{answer.suits} (epsilon {answer.epsilon:g})"
     if answer.winning_rate is None:
         return f"{judge}: not shown yet, because several reviewers scored too few records blind."
@@ -123,7 +124,7 @@ def answers_table(found: Sequence[JudgeAltTest]) -> Table:
     return Table("alt-test", _TITLE, columns, rows, _NOBODY)
 
 
-def _outcome(answer: EpsilonAnswer) -> Cell:
+def _outcome(answer: Epsilon) -> Cell:
     if answer.winning_rate is None:
         return Cell(answer.outcome, answer.outcome, why=answer.missing)
     rate = percent(len(answer.replaces), answer.tested).note
