@@ -67,7 +67,6 @@ def decision_list(request: Request, run_pk: int) -> HttpResponse:
         "description": _describe(wanted, filters),
         "filters": filters,
         "fields": [field for field in filters.fields if field.narrows],
-        "idle": [],
         "kept": more.items(),
         "table": _table(list(_rows(page.rows, wanted))) if page else None,
         "csv_url": filters.address("judge-decisions-csv", **more),

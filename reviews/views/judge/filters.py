@@ -64,7 +64,7 @@ class JudgeFilters:
     ratings: str = ""
     #: The limit of the error rate among unflagged records, as a share.
     limit: float = USUAL_LIMIT
-    #: Why filters do not apply to a comparison, as sentences.
+    #: Why filters do not apply to the page, as sentences.
     reasons: tuple[str, ...] = ()
     #: Who reads the page; None for a page that shows nothing of other runs.
     reader: User | None = None
@@ -93,12 +93,6 @@ class JudgeFilters:
     def address(self, place: str, *arguments: str, **more: str) -> str:
         """Return a URL of the run that keeps the chosen filters and adds parameters."""
         return reverse(place, args=[self.scope.run.pk, *arguments], query=self.chosen | more)
-
-    def idle(self, narrows: tuple[str, ...]) -> list[str]:
-        """Describe the chosen filters that a page with the given filters does not apply."""
-        return [
-            f"{FILTERS[name].lower()} {value}" for name, value in self.chosen.items() if name not in narrows
-        ]
 
 
 def load(request: Request, run_pk: int) -> JudgeFilters:

@@ -93,7 +93,6 @@ def show_records(request: Request, run_pk: int) -> HttpResponse:
         "description": DEFINITIONS[state].partition("\n\n")[2],
         "filters": filters,
         "fields": [field for field in filters.fields if field.narrows],
-        "idle": [],
         "kept": [("state", state)],
         "table": _records_table(state, list(_rows(page.rows))) if page else None,
         "csv_url": filters.address(f"{place}-csv", state=state),

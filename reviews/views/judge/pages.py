@@ -7,9 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from reviews.http.request import Request
-from reviews.judge import planning
 from reviews.judge.loading import shares_loads
-from reviews.judge.scope import FILTERS
 from reviews.views.access import replica_page
 from reviews.views.judge import (
     accuracy,
@@ -32,24 +30,19 @@ class Page(NamedTuple):
 
     #: The text of its tab.
     title: str
-    #: The filters that its figures apply, by name.
-    filters: tuple[str, ...]
     #: The functions that build its sections, from top to bottom.
     sections: tuple[Callable[[JudgeFilters], Iterator[Section]], ...] = ()
     template: str = "judge/page.html"
 
 
-_ALL = tuple(FILTERS)
 PAGES = {
     "judge": Page(
         "Overview",
-        _ALL,
         (accuracy.overview_sections, funnel.funnel_sections, accuracy.data_sections),
         "judge/overview.html",
     ),
     "judge-errors": Page(
         "Errors",
-        _ALL,
         (
             accuracy.error_sections,
             accuracy.group_sections,
@@ -57,14 +50,14 @@ PAGES = {
             causes.cause_sections,
         ),
     ),
-    "judge-flags": Page("Flags", _ALL, flags.SECTIONS),
-    "judge-models": Page("Models", _ALL, (leaderboard.model_sections,)),
-    "judge-reviewers": Page("Reviewers", _ALL, (accuracy.reviewer_sections, alt_test.alt_test_sections)),
-    "judge-compare": Page("Compare", _ALL, template="judge/compare.html"),
-    "judge-history": Page("Over runs", _ALL, template="judge/history.html"),
-    "judge-gold": Page("Gold sets", _ALL, template="judge/gold.html"),
-    "judge-plan": Page("Plan", planning.FILTERS, template="judge/plan.html"),
-    "judge-report": Page("Report", _ALL, template="judge/report.html"),
+    "judge-flags": Page("Flags", flags.SECTIONS),
+    "judge-models": Page("Models", (leaderboard.model_sections,)),
+    "judge-reviewers": Page("Reviewers", (accuracy.reviewer_sections, alt_test.alt_test_sections)),
+    "judge-compare": Page("Compare", template="judge/compare.html"),
+    "judge-history": Page("Over runs", template="judge/history.html"),
+    "judge-gold": Page("Gold sets", template="judge/gold.html"),
+    "judge-plan": Page("Plan", template="judge/plan.html"),
+    "judge-report": Page("Report", template="judge/report.html"),
 }
 #: The URLs of the pages that consist of sections alone, below that of the overview.
 PATHS = {
@@ -104,14 +97,13 @@ def render_page(request: Request, filters: JudgeFilters, place: str, context: di
     `own` among these are parameters of the page itself, as pairs, which its filters keep.
     """
     page = PAGES[place]
-    fields = [field for field in filters.fields if field.name in page.filters and field.narrows]
+    fields = [field for field in filters.fields if field.narrows]
     shown = {field.name for field in fields}
     around = {
         "run": filters.scope.run,
         "page_title": page.title,
         "filters": filters,
         "fields": fields,
-        "idle": filters.idle(page.filters),
         "kept": [(name, value) for name, value in filters.chosen.items() if name not in shown],
         "tabs": [Tab(PAGES[other].title, filters.address(other), other == place) for other in PAGES],
         "sections": [section for build in page.sections for section in build(filters)],

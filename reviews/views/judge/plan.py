@@ -133,7 +133,6 @@ def _page(request: Request, filters: JudgeFilters, form: PlanForm, status: HTTPS
     plan = planning.plan_reviews(filters.scope, target, "parts" if aim == "parts" else "run")
     context = {
         "own": [(name, form[name].value()) for name in form.fields],
-        "idle": [],
         "form": form,
         "plan": plan,
         "first_part": review_plan.FIRST_PART,

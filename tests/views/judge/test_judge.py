@@ -174,12 +174,15 @@ class TestPagesOfDecisions:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", PAGES)
-    def test_judge_page_names_filters_that_do_not_apply_and_takes_few_queries(
+    def test_judge_page_says_that_a_plan_has_no_filter_by_reviewer_and_takes_few_queries(
         self, name: str, as_lea: Client, judged: Run, django_assert_max_num_queries: Any
     ) -> None:
         with django_assert_max_num_queries(64):
-            page = text(as_lea.get(place(name, judged, model="m1")))
-        assert ("model m1 filters don't apply" in page) == ("model" not in PAGES[name].filters)
+            response = as_lea.get(place(name, judged, model="m1", reviewer="ana"))
+        is_plan = name == "judge-plan"
+        assert ("Filters by reviewer, task and date do not apply to a plan" in text(response)) == is_plan
+        assert ("reviewer" in {field.name for field in response.context["fields"]}) != is_plan
+        assert response.context["kept"] == ([("reviewer", "ana")] if is_plan else [])
 
     @pytest.mark.slow
     @pytest.mark.parametrize("name", TABLES)
