@@ -22,7 +22,7 @@ _COMMON = 0.1
 # The first records of a list with at least this share of all records are found faster without its index.
 _HIGH = 0.015
 # So many records have more than `listing.MAX_COUNTED_OF_MANY` of such a list.
-_READ = 50_000
+_READ = 25_000
 
 
 class Density(NamedTuple):

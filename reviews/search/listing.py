@@ -48,7 +48,7 @@ _LISTED = (
 # Matches are counted up to this number, and sorted if there are no more.
 MAX_COUNTED = 10_000
 # If there are probably more, they are counted only up to this number.
-MAX_COUNTED_OF_MANY = 500
+MAX_COUNTED_OF_MANY = 250
 TIME_LIMIT = dt.timedelta(seconds=3)
 
 

@@ -25,8 +25,9 @@ class Bench:
     def __init__(self, folder: Path, scale: float) -> None:
         self.folder, self.scale = folder, scale
 
-    def file(self, records: int, *, seed: int = 0) -> Path:
-        count = max(int(records * self.scale), 10)
+    def file(self, records: int, *, seed: int = 0, least: int = 10) -> Path:
+        """Return a file of so many records, scaled, but of at least `least`."""
+        count = max(int(records * self.scale), least)
         path = self.folder / f"records-{seed}-{count}.jsonl"
         return path if path.exists() else dataset.write(path, count, seed=seed)
 
@@ -132,7 +133,9 @@ FIGURES: dict[str, Callable[[Bench], Iterator[Figure]]] = {
     "painting": lambda bench: painting.submit_to_painted(bench.folder, bench.scale),
     "analysing": lambda bench: analysing.reports(bench.scale),
     "judging": lambda bench: judging.figures(bench.scale),
-    "scaling": lambda bench: scaling.pages(bench.file(scaling.SMALL), bench.file(scaling.LARGE)),
+    "scaling": lambda bench: scaling.pages(
+        *(bench.file(records, least=scaling.LEAST) for records in (scaling.SMALL, scaling.LARGE))
+    ),
     "auditing": lambda bench: auditing.verification(bench.scale),
 }
 

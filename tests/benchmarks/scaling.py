@@ -29,6 +29,8 @@ SMALL, LARGE = 10_000, 1_000_000
 SMALL_DATABASE = "benchmark_small"
 MOST = 1.3
 REQUESTS = 20  # of each size and round
+# Each submit takes a record, and a third of the records are in the queue.
+LEAST = 4 * ROUNDS * (REQUESTS + 1)
 REVIEWER = "reviewer"
 _NOTHING = "zebra"
 
