@@ -70,18 +70,19 @@ def withdraw(*, escalation_id: int, actor: User) -> Evaluation:
 def resolve(*, escalation_id: int, actor: User, outcome: str, answer: str) -> None:
     """Resolve an escalation. `outcome` is "returned", "closed" or "upheld".
 
-    A returned record is in the queue again; if independent reviews differ, it waits for one more. A closed
-    record is completed without scores, with the reason and the answer as comments. An upheld decision stays
-    current. Raises `Conflict` if the escalation is resolved, or if the record does not allow the outcome.
+    A returned record is in the queue again, unless a file has made it "Not Required"; if independent reviews
+    differ, it waits for one more. A closed record is completed without scores, with the reason and the answer
+    as comments. An upheld decision stays current. Raises `Conflict` if the escalation is resolved, or if the
+    record does not allow the outcome.
 
     Leads see in lists how the independent reviews of such a record differ, so no lead can add one after it
     is returned.
     """
     check(actor, "lead_review")
     escalation, evaluation = _open(escalation_id)
-    if outcome == Outcome.UPHELD and evaluation.in_queue:
+    if outcome == Outcome.UPHELD and not evaluation.is_decided:
         raise Conflict("This record has no current decision to uphold.")
-    if outcome == Outcome.RETURNED and escalation.kind == Kind.DISAGREEMENT and not evaluation.in_queue:
+    if outcome == Outcome.RETURNED and escalation.kind == Kind.DISAGREEMENT and evaluation.is_decided:
         raise Conflict("This record is decided. Uphold the decision, or revise it.")
     if outcome == Outcome.CLOSED:
         reason = REASONS.get(escalation.reason, "")

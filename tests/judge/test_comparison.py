@@ -339,7 +339,7 @@ class TestSample:
             compare_runs(first, JudgeScope(second), Limits(records=9)),
         )
         assert (whole.responses, sample.responses, sample.n) == (18, 10, 10)
-        assert sample.notes[0].startswith("Compared is a random sample of 10 common responses.")
+        assert sample.notes[0].startswith("Only a random sample of 10 common responses is compared;")
         assert not any("sample" in note for note in whole.notes)
 
     @pytest.mark.usefixtures("rated")

@@ -3,11 +3,13 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from reviews.models import Evaluation, Run, User
+from reviews.models import Escalation, Evaluation, Run, User
 from reviews.queue import claims
+from reviews.records.conflicts import Conflict
 from reviews.review import escalations, independent_reviews
 from reviews.review.disagreements import Voice, find_disagreements
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
+from tests.support.lines import file_of, import_data, line
 from tests.support.work import SCORES, decide
 
 pytestmark = pytest.mark.django_db
@@ -74,3 +76,22 @@ def test_lead_cannot_review_a_returned_disagreement_independently(
     escalations.resolve(escalation_id=record.escalations.get().pk, actor=lea, outcome="returned", answer="")
     assert [claims.claim_next(run=run, reviewer=person) for person in (lea, other)] == [None, None]
     assert claims.claim_next(run=run, reviewer=cy) == record
+
+
+def test_disagreement_on_a_record_that_a_file_no_longer_flags_can_be_ended(
+    ana: User, bo: User, lea: User
+) -> None:
+    import_data(file_of(line("a")))
+    Run.objects.update(overlap_share=1)
+    record = Evaluation.objects.get()
+    decide(record, ana, scores={"accuracy": {"score": "Yes"}})
+    decide(record, bo, scores={"accuracy": {"score": "No"}})
+    import_data(file_of(line("a", human_review_status="Not Required", needs_human_review=False)))
+    record.refresh_from_db()
+    assert (record.is_escalated, record.in_queue, record.is_decided) == (True, False, False)
+    raised = Escalation.objects.get()
+    with pytest.raises(Conflict, match="no current decision to uphold"):
+        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="upheld", answer="")
+    escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="")
+    record.refresh_from_db()
+    assert (record.is_escalated, record.human_review_status) == (False, "Not Required")

@@ -268,9 +268,9 @@ def _notes(
 ) -> Iterator[str]:
     if shared:
         judges = "; ".join(", ".join(filter(None, pair)) for pair in shared)
-        yield f"Compared are verdicts of the same judge and prompt: {judges}."
+        yield f"Only verdicts of the same judge and prompt are compared: {judges}."
     if loaded.is_sample:
-        yield f"Compared is a random sample of {MOST_PAIRS:,} pairs of records."
+        yield f"Only a random sample of {MOST_PAIRS:,} pairs of records is compared."
     if without := int((~complete).sum()):
         yield f"Not compared: {counted(without, 'pair')} in which a judge gave no verdict."
     if number := int((complete & hidden).sum()):

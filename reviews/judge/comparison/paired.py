@@ -49,7 +49,7 @@ _MOST_PARTS = 10
 _NOT_INDEXED = "The records of a run are still being indexed. Try again in a few minutes."
 _NO_MATCHES = "The two have no response in common."
 _NO_RATINGS = "No response that both judged has a blind rating."
-_SAMPLED = "Compared is a random sample of {:,} common responses. The command judge_report compares all."
+_SAMPLED = "Only a random sample of {:,} common responses is compared; the command judge_report compares all."
 
 
 class Judged(NamedTuple):

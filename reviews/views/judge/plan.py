@@ -55,6 +55,9 @@ _CELLS = [
 ]
 
 
+_TARGETS = f"Enter a number from {NARROWEST * 100:g} to {WIDEST * 100:g}."
+
+
 class PlanForm(forms.Form):
     """The target of a plan."""
 
@@ -63,6 +66,7 @@ class PlanForm(forms.Form):
         help_text="Half the width of the 95% interval.",
         min_value=NARROWEST * 100,
         max_value=WIDEST * 100,
+        error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), _TARGETS),
         widget=forms.NumberInput(attrs={"step": "any", "inputmode": "decimal"}),
     )
     aim = forms.ChoiceField(

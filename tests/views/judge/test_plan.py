@@ -38,6 +38,7 @@ def test_invalid_target_is_explained_and_kept(as_lea: Client, run: Run) -> None:
         assert response.status_code == 200
         assert response.context["form"].errors.keys() == {"target", "aim"}, target
         assert target in response.text
+        assert "Enter a number from 0.5 to 50." in response.text
 
 
 def test_plan_is_served_and_ended(as_lea: Client, run: Run) -> None:
