@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reviews.database.pagination import all_rows
@@ -17,7 +16,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.record_lists import score_text
+from reviews.views.judge.record_lists import record_cell, score_text
 from reviews.views.judge.tables import RECORDS
 from reviews.views.tables import Cell, Column, Table, as_csv, moment, text_columns, words
 
@@ -97,7 +96,7 @@ def _table(rows: Iterable[Sequence[Cell]]) -> Table:
 def _rows(found: Iterable[RatedRecord], wanted: RatingFilter) -> Iterator[list[Cell]]:
     for one in found:
         yield [
-            words(one.evaluation.title, url=reverse("evaluation", args=[one.evaluation.pk])),
+            record_cell(one.evaluation),
             *(words(score_text(score, wanted.criterion)) for score in (one.judge, one.human, one.final)),
             words(_cause(one, wanted)),
             words(one.basis),

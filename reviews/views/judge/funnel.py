@@ -5,7 +5,6 @@ from typing import get_args
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from reviews.database.pagination import all_rows
@@ -15,6 +14,7 @@ from reviews.judge.funnel import DEFINITIONS, AssignedRecord, Funnel, ListedStat
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters, load
+from reviews.views.judge.record_lists import record_cell
 from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import explained_column
 from reviews.views.tables import Cell, Column, Table, as_csv, count, text_columns, words
@@ -129,7 +129,7 @@ def _records_table(state: ListedState, rows: Iterable[Sequence[Cell]]) -> Table:
 def _rows(records: Iterable[AssignedRecord]) -> Iterator[list[Cell]]:
     for record, is_locked_in in records:
         yield [
-            words(record.title, url=reverse("evaluation", args=[record.pk])),
+            record_cell(record),
             words(record.shown_status),
             words("yes" if is_locked_in else "no"),
         ]

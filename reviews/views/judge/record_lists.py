@@ -13,7 +13,7 @@ from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
 from reviews.records.scores import format_score
 from reviews.views.judge.filters import JudgeFilters
-from reviews.views.tables import Cell, Table, words
+from reviews.views.tables import Cell, Table
 
 #: The most rows of a page. The CSV file has all.
 MOST_ROWS: Final = 200
@@ -52,7 +52,12 @@ def render_records(
 def record_titles(keys: Collection[int], reader: User) -> dict[int, Cell]:
     """Return a cell with a link for each record that the reader may see."""
     records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
-    return {one.pk: words(one.title, url=reverse("evaluation", args=[one.pk])) for one in records}
+    return {one.pk: record_cell(one) for one in records}
+
+
+def record_cell(record: Evaluation) -> Cell:
+    """Return a cell with the title of a record, its link, and its evaluation_id for a CSV file."""
+    return Cell(record.title, record.evaluation_id, reverse("evaluation", args=[record.pk]))
 
 
 def score_text(score: Any, criterion: str) -> str:

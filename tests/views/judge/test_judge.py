@@ -433,7 +433,11 @@ class TestDecisions:
         ]
         second = as_lea.get(first.context["next"])
         assert (len(second.context["table"].lines), second.context["next"]) == (1, "")
-        assert len(rows(as_lea.get(place("judge-blind-records-csv", algebra, state="assigned")))) == 3
+        listed = rows(as_lea.get(place("judge-blind-records-csv", algebra, state="assigned")))
+        assert {row["record"] for row in listed} == {
+            *algebra.evaluations.values_list("evaluation_id", flat=True)
+        }
+        assert len(listed) == 3
         assert as_lea.get(place("judge-blind-records", algebra, state="lost")).status_code == 404
 
     @pytest.mark.parametrize(
