@@ -72,6 +72,7 @@ def many(page: Page, live_server: LiveServer, lea: User) -> Page:
     return page
 
 
+@pytest.mark.exhaustive
 def test_matrices_of_thirty_reviewers_fit_the_screen_and_the_paper(many: Page) -> None:
     for title, columns in (
         ("Changed scores by reviewer and criterion", 12),

@@ -97,7 +97,9 @@ class TestShift:
         score(second, "anchor", 0, judge_llm_model="judge-2")
         found = measure_drift(first, JudgeScope(second))
         assert found.shift.value == pytest.approx(0.2)
-        assert any("same judge and prompt: judge-1, prompts/judge.txt." in note for note in found.notes)
+        assert any(
+            "same judge and prompt are compared: judge-1, prompts/judge.txt." in note for note in found.notes
+        )
 
     def test_runs_without_common_responses_have_no_shift(self, first: Run) -> None:
         other = run_of("other")

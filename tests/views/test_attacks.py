@@ -187,7 +187,7 @@ class TestEveryPage:
         assert visited.leaking == []
 
     @pytest.mark.parametrize("values", [ODD[:1], pytest.param(ODD[1:], marks=pytest.mark.exhaustive)])
-    @pytest.mark.parametrize("method", ["get", "post"])
+    @pytest.mark.parametrize("method", ["get", pytest.param("post", marks=pytest.mark.exhaustive)])
     def test_any_parameter_value_is_handled(
         self, method: str, values: tuple[str, ...], visited: Visited
     ) -> None:

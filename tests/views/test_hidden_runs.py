@@ -84,7 +84,7 @@ class TestAddresses:
         assert {"run", "run-members", "import", "export-file", "submit", "resolve-escalation"} < {*OF_A_RUN}
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("who", ["bo", "lea"])
+    @pytest.mark.parametrize("who", ["bo", pytest.param("lea", marks=pytest.mark.exhaustive)])
     def test_hidden_run_answers_like_a_missing_one(
         self, who: str, record: Evaluation, ana: User, request: pytest.FixtureRequest
     ) -> None:

@@ -135,10 +135,9 @@ def _kept(request: Request) -> dict[str, str]:
 
 def _chosen(request: Request, run_pk: int) -> tuple[JudgeFilters, PairedComparison, str]:
     """Return the comparison of the URL and the name in `_LISTS` of the pairs to list. Raises `Http404`."""
-    side = request.GET.get("side", "")
+    run, side = load_run(request, run_pk, "lead_review"), request.GET.get("side", "")
     if side not in _LISTS:
         raise Http404
-    run = load_run(request, run_pk, "lead_review")
     other = find_other(request, run)
     # Which filters apply depends on the run that the page compares with.
     filters = load_shared(request, run, other)
