@@ -12,7 +12,8 @@ PATIENCE = 60
 def free_port() -> int:
     """Return a port that nobody uses and that the system gives to no other connection by itself."""
     while True:
-        port = random.randrange(10_000, 32_000)
+        # Tests may seed the usual generator, so that two processes would take the same port.
+        port = random.SystemRandom().randrange(10_000, 32_000)
         with suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port

@@ -186,8 +186,14 @@ class TestEveryPage:
         assert len(visited.parameters) > 80
         assert visited.leaking == []
 
-    @pytest.mark.parametrize("values", [ODD[:1], pytest.param(ODD[1:], marks=pytest.mark.exhaustive)])
-    @pytest.mark.parametrize("method", ["get", pytest.param("post", marks=pytest.mark.exhaustive)])
+    @pytest.mark.parametrize(
+        ("method", "values"),
+        [
+            ("get", ODD[:1]),
+            pytest.param("get", ODD[1:], marks=pytest.mark.exhaustive),
+            pytest.param("post", ODD, marks=pytest.mark.exhaustive),
+        ],
+    )
     def test_any_parameter_value_is_handled(
         self, method: str, values: tuple[str, ...], visited: Visited
     ) -> None:

@@ -37,7 +37,7 @@ class Up:
         assert self.process.stdout is not None
         while not self.lines or "http" not in self.lines[-1]:
             line = self.process.stdout.readline()
-            assert line, f"up ended with {self.process.wait()}: {self.lines}"
+            assert line, f"up ended with {self.process.wait()}: {self.reported}{self.process.communicate()}"
             self.lines.append(line.rstrip("\n"))
         return self
 
@@ -144,7 +144,8 @@ def up(data_dir: Path, port: int) -> Iterator[Callable[..., Up]]:
 
     def running(*options: str) -> Up:
         if not started or started[-1].process.poll() is not None:
-            started.append(Up(data_dir, port, *options).wait_until_ready())
+            started.append(Up(data_dir, port, *options))
+            started[-1].wait_until_ready()
         return started[-1]
 
     yield running
