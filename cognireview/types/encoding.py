@@ -1,8 +1,9 @@
 """Turn objects into JSON by their types: the counterpart of the client's decoding."""
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import is_dataclass
-from functools import cache
+from functools import cache, partial
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -21,26 +22,34 @@ def encode(kind: Any, value: Any) -> Any:
         return None
     if hasattr(value, "as_json"):
         return value.as_json()
-    if is_dataclass(kind):
-        return members(kind, value)  # type: ignore[arg-type]
-    if origin := get_origin(kind):
-        return _encode_generic(origin, get_args(kind), value)
-    if kind is float:
-        return round(value, 6)
-    return value.isoformat() if kind in {dt.datetime, dt.date} else value
-
-
-def _encode_generic(origin: Any, arguments: tuple[Any, ...], value: Any) -> Any:
-    if origin is list:
-        return [encode(arguments[0], one) for one in value]
-    if origin is dict:
-        return {str(name): encode(arguments[1], one) for name, one in value.items()}
-    if origin is Literal:
-        return str(value)  # perhaps an enumeration
-    [wanted] = [one for one in arguments if one is not NoneType]
-    return encode(wanted, value)
+    return _encoder(kind)(value)
 
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
+
+
+@cache
+def _encoder(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that encodes values of a type. Looking into a type takes longer than encoding."""
+    if is_dataclass(kind):
+        return partial(members, kind)  # type: ignore[arg-type]
+    if origin := get_origin(kind):
+        return _generic_encoder(origin, get_args(kind))
+    if kind is float:
+        return partial(round, ndigits=6)
+    if kind in {dt.datetime, dt.date}:
+        return lambda value: value.isoformat()
+    return lambda value: value
+
+
+def _generic_encoder(origin: Any, arguments: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if origin is list:
+        return lambda values: [encode(arguments[0], one) for one in values]
+    if origin is dict:
+        return lambda values: {str(name): encode(arguments[1], one) for name, one in values.items()}
+    if origin is Literal:
+        return str  # perhaps of an enumeration
+    [wanted] = [one for one in arguments if one is not NoneType]
+    return partial(encode, wanted)

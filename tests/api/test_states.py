@@ -20,7 +20,7 @@ from tests.api.conftest import program_of
 from tests.api.test_schema import BODIES, FILE_TAKERS, RECORDS, RUNS, _one_connection, create_rows
 from tests.support.shared_world import shared_world
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.exhaustive]
 __all__ = ["_one_connection"]
 
 CHECKS = [
@@ -29,7 +29,7 @@ CHECKS = [
     found_by.content_type_conformance,
     found_by.response_schema_conformance,
 ]
-STEPS = 12
+SCENARIOS, STEPS = 100, 12
 # Parameter -> values that exist, the first one for those that do not.
 KNOWN = {"run": RUNS, "evaluation_id": RECORDS, "username": ("ana",)}
 # Operations on a row that another operation created or listed.
@@ -60,10 +60,7 @@ def make_likely(case: Any) -> None:
             case.media_type = "application/octet-stream"
 
 
-@pytest.mark.parametrize("scenarios", [30, pytest.param(100, marks=pytest.mark.exhaustive)])
-def test_sequences_of_operations_conform_to_the_schema(
-    scenarios: int, machine: Any, settings: LazySettings
-) -> None:
+def test_sequences_of_operations_conform_to_the_schema(machine: Any, settings: LazySettings) -> None:
     settings.WEBHOOK_HOSTS = ["hooks.example.org"]
     headers = {"Authorization": f"Bearer {program_of(User.objects.get(username='max')).text}"}
     answers: Counter[tuple[str, int]] = Counter()
@@ -92,7 +89,7 @@ def test_sequences_of_operations_conform_to_the_schema(
             case.validate_response(response, checks=CHECKS)
 
     options = examples(
-        max_examples=scenarios,
+        max_examples=SCENARIOS,
         stateful_step_count=STEPS,
         derandomize=True,
         database=None,
