@@ -98,14 +98,13 @@ def operation(
     def register(view: View) -> View:
         arguments = inspect.signature(view).parameters
         is_keyed = method not in _SAFE and registered.may_repeat and "key" not in arguments
-        always = [
-            *(*_ALWAYS, *implied, *problems),
-            *(JSON_PROBLEMS if any(map(_is_body, arguments.values())) else ()),
-            *([HTTPStatus.CONFLICT] if is_keyed else ()),
-        ]
-        schema: dict[str, Any] = {"x-scope": scope, "responses": _responses(always, files), **extra}
-        if parameters or is_keyed:
-            schema["parameters"] = [*(parameters or ()), *([idempotency.PARAMETER] if is_keyed else ())]
+        has_body = any(map(_is_body, arguments.values()))
+        statuses = [*implied, *problems, *(JSON_PROBLEMS if has_body else ())]
+        schema = {
+            "x-scope": scope,
+            **_additions(statuses, files, parameters or (), is_keyed=is_keyed),
+            **extra,
+        }
         if is_keyed:
             view = decorate_view(idempotency.stores_response)(
                 _answer_repeated(view, takes_file="requestBody" in extra)
@@ -124,6 +123,15 @@ def operation(
         return decorate(checked)
 
     return register
+
+
+def _additions(
+    statuses: Iterable[int], files: Iterable[str], parameters: Iterable[dict[str, Any]], *, is_keyed: bool
+) -> dict[str, Any]:
+    """Return responses and parameters of an operation that do not follow from the signature of its view."""
+    responses = _responses([*_ALWAYS, *statuses, *([HTTPStatus.CONFLICT] if is_keyed else ())], files)
+    stated = [*parameters, *([idempotency.PARAMETER] if is_keyed else ())]
+    return {"responses": responses} | ({"parameters": stated} if stated else {})
 
 
 def _is_body(argument: inspect.Parameter) -> bool:

@@ -202,25 +202,12 @@ def read_scope(
         "model": {name or NO_MODEL for name in choices.models},
         "reviewer": {*reviewers},
     }
-    chosen: dict[str, str] = {}
-    problems: list[str] = []
-    dates: dict[str, date] = {}
-    for name, value in ((name, value) for name in FILTERS if (value := values.get(name))):
-        if name in DATES:
-            try:
-                dates[name] = read_day(value)
-                chosen[name] = dates[name].isoformat()
-            except ValueError as error:
-                problems.append(f"{FILTERS[name]}: {error}")
-        elif name == "task":
-            if _has_task(run, value):
-                chosen[name] = value
-            else:
-                problems.append(f"No record of this run has the task “{_short(value)}”.")
-        elif value in known[name]:
-            chosen[name] = value
-        else:
-            problems.append(f"{missing} the {FILTERS[name].lower()} “{_short(value)}”.")
+    given = {name: value for name in FILTERS if (value := values.get(name))}
+    found = {name: _problem(run, name, value, known, missing) for name, value in given.items()}
+    problems = [problem for problem in found.values() if problem]
+    chosen = {name: value for name, value in given.items() if not found[name]}
+    dates = {name: read_day(chosen[name]) for name in DATES if name in chosen}
+    chosen |= {name: day.isoformat() for name, day in dates.items()}
     if len(dates) == len(DATES) and dates["since"] > dates["until"]:
         problems.append(f"To: {dates.pop('until')} is before {dates['since']}.")
         del chosen["until"]
@@ -241,6 +228,22 @@ def read_record_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
     """Build the scope of figures about the records of a run, which need no ratings, from the same values."""
     choices = choices_of([*run.strata.all()], reviewers_of([run]))
     return read_scope(run, values, choices, missing="No record has")
+
+
+def _problem(run: Run, name: str, value: str, known: Mapping[str, Collection[str]], missing: str) -> str:
+    """Return why the value of a filter is invalid, as a sentence, or an empty string."""
+    title = FILTERS[name]
+    if name in DATES:
+        try:
+            read_day(value)
+        except ValueError as error:
+            return f"{title}: {error}"
+    elif name == "task":
+        if not _has_task(run, value):
+            return f"No record of this run has the task “{_short(value)}”."
+    elif value not in known[name]:
+        return f"{missing} the {title.lower()} “{_short(value)}”."
+    return ""
 
 
 def _has_task(run: Run, task: str) -> bool:
