@@ -83,15 +83,11 @@ def operation(
     is a schema that is no type of the client. `problems` are the statuses of problems that neither the path
     nor a JSON body implies. `files` are the content types of a file response. `parameters` and `extra` are
     additions to the OpenAPI schema that the signature of the view does not have. With `takes_any_run`, the
-    run need not exist, and its name may have slashes, so that the view says why it is invalid.
-
-    Operations that change something take an Idempotency-Key, unless the view stores the key by itself.
+    run need not exist, and its name may have slashes, so that the view says why it is invalid. Operations
+    that change something take an Idempotency-Key, unless the view stores the key by itself.
     """
     method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
-    returned = response or schema_of(registered.returns)
-    responses = {status or (200 if returned or files else 204): returned}
-    if registered.may_be_empty:
-        responses[204] = None
+    responses = _successes(registered, response or schema_of(registered.returns), status, is_file=bool(files))
     implied = [] if takes_any_run or "{" not in path else [HTTPStatus.NOT_FOUND]
     in_query = {parameter["name"] for parameter in parameters or () if parameter["in"] == "query"}
 
@@ -100,15 +96,9 @@ def operation(
         is_keyed = method not in _SAFE and registered.may_repeat and "key" not in arguments
         has_body = any(map(_is_body, arguments.values()))
         statuses = [*implied, *problems, *(JSON_PROBLEMS if has_body else ())]
-        schema = {
-            "x-scope": scope,
-            **_additions(statuses, files, parameters or (), is_keyed=is_keyed),
-            **extra,
-        }
+        additions = _additions(statuses, files, parameters or (), is_keyed=is_keyed)
         if is_keyed:
-            view = decorate_view(idempotency.stores_response)(
-                _answer_repeated(view, takes_file="requestBody" in extra)
-            )
+            view = _answer_repeated(view, takes_file="requestBody" in extra)
         checked = _reject_unknown_parameters(view, in_query, get_path_param_names(path))
         decorate: Callable[[View], View] = router.api_operation(
             [method],
@@ -117,12 +107,21 @@ def operation(
             response=responses,
             operation_id=view.__name__,
             summary=view.__name__.replace("_", " ").capitalize(),
-            openapi_extra=schema,
+            openapi_extra={"x-scope": scope, **additions, **extra},
             include_in_schema=is_in_schema,
         )
         return decorate(checked)
 
     return register
+
+
+def _successes(
+    registered: Operation[Any], returned: Any, status: int | None, *, is_file: bool
+) -> dict[int, Any]:
+    """Return what the operation returns by the status of success."""
+    usual = HTTPStatus.OK if returned or is_file else HTTPStatus.NO_CONTENT
+    found: dict[int, Any] = {status or usual: returned}
+    return found | ({HTTPStatus.NO_CONTENT: None} if registered.may_be_empty else {})
 
 
 def _additions(
@@ -149,14 +148,14 @@ def _responses(problems: Iterable[int], files: Iterable[str]) -> dict[int, Any]:
 
 
 def _answer_repeated(view: View, *, takes_file: bool) -> View:
-    """Return the stored response to a repeated request instead of calling the view."""
+    """Store each response, and return the stored one to a repeated request instead of calling the view."""
 
     @wraps(view)
     def answered(request: ApiRequest, *args: Any, **options: Any) -> Any:
         before = idempotency.find_response(request, options, takes_file=takes_file)
         return before if before is not None else view(request, *args, **options)
 
-    return cast("View", answered)
+    return cast("View", decorate_view(idempotency.stores_response)(answered))
 
 
 def _reject_unknown_parameters(view: View, in_query: set[str], in_path: set[str]) -> View:
