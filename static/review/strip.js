@@ -47,11 +47,21 @@ export function raise(state, details = {}) {
   render();
 }
 
-/** Show a strip that the server made. Its element names the state. */
+/** Show a strip that the server made. Its element names the state. It replaces a strip of the screen with this state. */
 export function raiseFromServer(html) {
   const strip = new DOMParser().parseFromString(html, "text/html").querySelector(".strip");
-  if (strip) raise(strip.dataset.state, { html: strip.outerHTML });
-  return strip?.dataset.state;
+  const state = strip?.dataset.state;
+  const own = state && one(`#screen > .strip[data-state="${state}"]`);
+  if (own) replace(own, strip);
+  else if (strip) raise(state, { html: strip.outerHTML });
+  return state;
+}
+
+function replace(own, strip) {
+  showTimes(strip);
+  if (strip.textContent === own.textContent) return; // it would be announced again
+  own.replaceWith(strip);
+  window.htmx.process(strip);
 }
 
 export function clear(...states) {
