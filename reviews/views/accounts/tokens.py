@@ -85,7 +85,11 @@ def token_list(request: Request) -> HttpResponse:
 @requires("review_evaluation")
 @reauthentication_required
 def add(request: Request) -> HttpResponse:
-    """Create a token for oneself or, as an admin, for anybody, and show it once."""
+    """Create a token for oneself or, as an admin, for anybody, and show it once.
+
+    `from` says which page leads here, and `person` who is selected at first.
+    """
+    origin = _origin(request)
     if request.method == "POST":
         form = TokenForm(request.user, request.POST)
     else:
@@ -104,10 +108,23 @@ def add(request: Request) -> HttpResponse:
         except api_tokens.TokenError as error:
             form.add_error("scopes", error.reason)
         else:
-            is_own = made.token.person_id == request.user.pk
-            done = reverse("account") if is_own else reverse("person", args=[made.token.person_id])
-            return render(request, "accounts/tokens/created.html", {"made": made, "done": done})
-    return render(request, "accounts/tokens/new.html", {"form": form}, status=422 if form.is_bound else 200)
+            return render(request, "accounts/tokens/created.html", {"made": made, **origin})
+    status = 422 if form.is_bound else 200
+    return render(request, "accounts/tokens/new.html", {"form": form, **origin}, status=status)
+
+
+def _origin(request: Request) -> dict[str, Any]:
+    """Return the page that leads to a new token, as the page above it, and its URL.
+
+    It is the list of tokens, the page of a person, or one's own account.
+    """
+    if can(request.user, "manage_people"):
+        if request.GET.get("from") == "tokens":
+            return {"above": "tokens", "back": reverse("tokens")}
+        person = people_with_role().filter(pk=parse_key(request.GET.get("person", "")) or 0).first()
+        if person and person != request.user:
+            return {"above": "person", "back": reverse("person", args=[person.pk]), "person": person}
+    return {"above": "account", "back": reverse("account")}
 
 
 @require_POST

@@ -39,6 +39,21 @@ def test_admin_creates_a_token_for_somebody_else(as_max: Client, ana: User) -> N
     assert (event.actor_name, event.detail["username"], event.detail["name"]) == ("max", "ana", "Nightly")
 
 
+def test_new_token_leads_back_to_the_page_it_came_from(as_bo: Client, as_max: Client, ana: User) -> None:
+    new, account, person = reverse("add-token"), reverse("account"), reverse("person", args=[ana.pk])
+    assert f'href="{new}?from=tokens"' in text(as_max.get(reverse("tokens")))
+    for client, query, back in (
+        (as_max, "?from=tokens", reverse("tokens")),
+        (as_max, f"?person={ana.pk}", person),
+        (as_max, "?person=0", account),
+        (as_bo, "?from=tokens", account),
+    ):
+        assert f'href="{back}">Cancel</a>' in text(proven(client).get(new + query))
+        created = text(client.post(new + query, NEW | {"person": ana.pk}))
+        assert f'href="{back}">Done</a>' in created
+        assert f'<a href="{back}">' in created.partition("<main")[0]
+
+
 @pytest.mark.parametrize(
     ("wrong", "field", "sentence"),
     [
