@@ -15,13 +15,13 @@ from reviews.models import Evaluation, Run
 from reviews.search import terms
 from reviews.search.filters import FILTERS, Filters
 
-# Reading their words takes about a millisecond.
+# The number of records whose words are read for the estimate, in about a millisecond.
 _SAMPLED = 300
-# Words in at least this share of the records are not sought by their index, which would return them all.
+# The index is not used for words in at least this share of the records: it would return all of them.
 _COMMON = 0.1
-# The first records of a list with at least this share of all records are found faster without its index.
+# If a list has at least this share of the records, its first ones are found faster without an index.
 _HIGH = 0.015
-# So many records have more than `listing.MAX_COUNTED_OF_MANY` of such a list.
+# Among this many records, such a list has more than `listing.MAX_COUNTED_OF_MANY`.
 _READ = 25_000
 
 

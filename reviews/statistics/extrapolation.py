@@ -20,13 +20,13 @@ from reviews.statistics.totals import ClusterTotals
 
 _T = TypeVar("_T", bound=np.generic)
 _NEGLIGIBLE = 1e-12
-# The figures of a report use fewer ways of adding up records by cluster.
+# The sums by cluster that are kept. A report needs fewer different ones.
 _MOST_KEPT = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Ratings. Those of a kind have the same cell and the same values."""
+    """Ratings, grouped into kinds. Ratings of one kind have the same cell and the same values."""
 
     #: The position of each kind's cell in the population.
     cell: IntArray
