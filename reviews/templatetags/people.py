@@ -1,9 +1,10 @@
-"""Roles and permissions of people, for templates."""
+"""Roles and permissions of people, and what only leads see, for templates."""
 
 from django import template
 
 from reviews.accounts import permissions
-from reviews.models import Escalation, Evaluation, User
+from reviews.dashboard.known_answers import visible_checks
+from reviews.models import Escalation, Evaluation, KnownAnswerCheck, User
 
 register = template.Library()
 
@@ -24,3 +25,9 @@ def role(user: User) -> str:
 def refusal(user: User, action: str, subject: Evaluation | Escalation | None = None) -> str:
     """Return the sentence that denies an action, for `includes/refused.html`; empty if it is allowed."""
     return permissions.denial_reason(user, action, subject)
+
+
+@register.simple_tag
+def known_answer_check(lead: User, evaluation: Evaluation) -> KnownAnswerCheck | None:
+    """Return the newest check whose figures the lead may see and that has the record as a known answer."""
+    return visible_checks(lead).filter(answers__evaluation=evaluation).first()

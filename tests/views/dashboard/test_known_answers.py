@@ -121,13 +121,36 @@ def test_page_of_a_person_links_to_their_answers(
     assert "known-answers" not in text(as_lea.get(url("reviewer-activity", bo)))
 
 
+def test_record_tells_only_leads_who_may_see_its_check(
+    as_lea: Client, as_max: Client, as_bo: Client, check: KnownAnswerCheck
+) -> None:
+    page = url("evaluation", Evaluation.objects.earliest("pk"))
+    running = "Reviewers are compared with your review of this record."
+    seen = [running in text(client.get(page)) for client in (as_lea, as_max, as_bo)]
+    assert seen == [True, False, False]
+    known_answers.end(check_id=check.pk, actor=check.started_by)
+    ended = "lea compared reviewers on this record in a check that ended"
+    seen = [ended in text(client.get(page)) for client in (as_lea, as_max, as_bo)]
+    assert seen == [True, True, False]
+
+
 def seen_by(person: User, record: Evaluation) -> list[str]:
     """Return the pages and API responses about a record and its run that a reviewer gets, without times."""
     client, program = Client(), program_of(person)
     client.force_login(person)
     pages = [client.get(url(name, record)) for name in ("evaluation", "record-history")]
     pages += [client.get(url(name, record.run)) for name in ("run", "review", "recent")]
-    pages += [program.get(path) for path in (path_of(record), f"runs/{record.run.name}")]
+    pages += [
+        client.get(f"/search/?q={record.evaluation_id}"),
+        client.get(url("run", record.run), {"q": record.task_id or ""}),
+    ]
+    run, key = f"runs/{record.run.name}", record.evaluation_id
+    paths = ("", "/evaluations", f"/evaluations?q={key}", f"/decisions/{key}", f"/independent-reviews/{key}")
+    refused = ("/independent-reviews", "/export", "/known-answers")
+    pages += [
+        program.get(path) for path in (path_of(record), *(f"{run}{path}" for path in (*paths, *refused)))
+    ]
+    assert {page.status_code for page in pages[-len(refused) :]} == {403}
     return [_without_times(page.content.decode()) for page in pages]
 
 
