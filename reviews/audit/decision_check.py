@@ -14,7 +14,7 @@ from reviews.records import status as status_rules
 from reviews.records.schema import HUMAN_FIELDS
 
 # Actions that make a version the current decision. `undo` and `reopen` end a current decision.
-_DECIDING = ("submit", "resolve", "revise", "restore", "close", "resolve conflict")
+_DECIDING = ("submit", "adjudicate", "resolve", "revise", "restore", "close", "resolve conflict")
 # Actions that create a version. Reopening turns a file's decision into a version.
 _CREATING = (*_DECIDING, "independent review", "reopen")
 _WITHDRAWING = ("undo", "undo independent review")

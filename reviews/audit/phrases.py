@@ -23,7 +23,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "independent review": "submitted an independent review of {record}",
         "undo independent review": "undid an independent review of {record}",
         "disagreement": "submitted an independent review of {record} that differs",
-        "adjudicate": "took over {record} to adjudicate",
+        "take over": "took over {record} to adjudicate",
+        "adjudicate": "adjudicated {record}",
     },
     "Queue": {
         "claim": "claimed {record}",

@@ -31,7 +31,7 @@ _MOST_CHANGES = 60
 _CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})\.([0-9]{1,18})")
 _BEYOND = 10**18 - 1  # no key or sequence is that large
 # Events that create a version.
-_CREATING = {"submit", "independent review", "revise", "close", "restore", "resolve conflict"}
+_CREATING = {"submit", "adjudicate", "independent review", "revise", "close", "restore", "resolve conflict"}
 # Events that end a claim, with the wording of the page.
 _ENDS = {
     "claim": "expired",
@@ -39,6 +39,7 @@ _ENDS = {
     "skip": "skipped",
     "escalate": "escalated",
     "submit": "submitted",
+    "adjudicate": "adjudicated",
     "independent review": "independent review submitted",
     "close": "closed",
     "resolve conflict": "conflict resolved",
@@ -234,7 +235,7 @@ def _claim_periods(evaluation: Evaluation, shown: list[_Row], before: _Place) ->
 def _starts_claim(event: AuditEvent) -> bool:
     after = event.detail.get("human", {}).get("after", {})
     is_undone = event.action == "undo" and after.get("human_review_status") in QUEUE_STATUSES
-    return is_undone or event.action in {"claim", "withdraw escalation", "adjudicate"}
+    return is_undone or event.action in {"claim", "withdraw escalation", "take over"}
 
 
 def _claim_period(
@@ -342,7 +343,8 @@ def _event_sentence(event: AuditEvent) -> str:
         "independent review": "submitted an independent review",
         "resolve": f"completed the independent reviews: all agree, {number} is current",
         "disagreement": "submitted an independent review that differs: a lead decides",
-        "adjudicate": "took it over to adjudicate",
+        "take over": "took it over to adjudicate",
+        "adjudicate": f"adjudicated it: {number}",
         "undo independent review": "undid an independent review",
         "revise": f"{'corrected it in a spot check' if detail.get('spot_check') else 'revised it'}: {number}",
         "close": f"closed it without scores: {number}",

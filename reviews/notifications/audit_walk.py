@@ -251,7 +251,7 @@ def _planned(event: AuditEvent, run: Run | None) -> Iterable[Occurrence]:
 _OCCURRENCES: dict[str, Callable[[AuditEvent, Run | None], Iterable[Occurrence]]] = {
     "escalate": _raised,
     "resolve escalation": _answered,
-    **dict.fromkeys(("submit", "resolve", "revise"), _decided_with_answer),
+    **dict.fromkeys(("submit", "adjudicate", "resolve", "revise"), _decided_with_answer),
     **dict.fromkeys(("restore", "close", "resolve conflict"), _decided),
     "disagreement": _disagreed,
     "bulk assign": _assigned,

@@ -19,10 +19,12 @@ ALL_STATUSES = (*QUEUE_STATUSES, NOT_REQUIRED, *DONE_STATUSES)
 # - "close": a lead closes a record that nobody can judge, without scores.
 # - "sample" and "put back": a random sample of unflagged records joins the queue here, but not in the file. A
 #   decision that changes no score confirms such a record ("confirm") and leaves its line as it came.
+# - "adjudicate": a lead decides between independent reviews.
 # - "resolve": independent reviews agree.
-# - `undo` follows a submit, resolve, confirm, close, revise or restore arrow backwards.
+# - `undo` follows a submit, adjudicate, resolve, confirm, close, revise or restore arrow backwards.
 TRANSITIONS = {
     **{("submit", status): COMPLETED for status in QUEUE_STATUSES},
+    **{("adjudicate", status): COMPLETED for status in QUEUE_STATUSES},
     **{("resolve", status): COMPLETED for status in QUEUE_STATUSES},
     **{("close", status): COMPLETED for status in QUEUE_STATUSES},
     **{("revise", status): COMPLETED for status in DONE_STATUSES},

@@ -51,7 +51,8 @@ def submit(
         return independent_reviews.submit(
             evaluation=evaluation, reviewer=reviewer, submission=submission, decision=decision
         )
-    review = _decide("submit", evaluation, reviewer, submission, basis=basis, **decision)
+    action = "adjudicate" if basis.open_reviews else "submit"
+    review = _decide(action, evaluation, reviewer, submission, basis=basis, **decision)
     standing_sample.draw(evaluation, review)
     return review
 
@@ -127,9 +128,9 @@ def restore(
 
 
 def adopt(*, evaluation: Evaluation, answer: Review, actor: User) -> Review:
-    """Decide a locked record with the entries of an independent review, by the actor."""
+    """Adjudicate a locked record with the entries of an independent review, by the actor."""
     detail = {"adopted": answer.version}
-    return _decide("submit", evaluation, actor, uuid4(), detail, **_entries(answer, evaluation))
+    return _decide("adjudicate", evaluation, actor, uuid4(), detail, **_entries(answer, evaluation))
 
 
 def _entries(older: Review, evaluation: Evaluation) -> Decision:

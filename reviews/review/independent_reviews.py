@@ -219,7 +219,7 @@ def take_over(*, evaluation_id: int, actor: User) -> None:
     if evaluation.is_escalated or not evaluation.independent_reviews.filter(is_open=True).exists():
         raise Conflict("This record has no open independent reviews.")
     claims.check_unclaimed(evaluation, actor)
-    _escalate_disagreement(evaluation, actor, "adjudicate")
+    _escalate_disagreement(evaluation, actor, "take over")
     reveals.record_reveal(evaluation=evaluation, reader=actor, how=reveals.How.INDEPENDENT_REVIEWS)
     save_claim(evaluation, start_claim(evaluation.run, actor))
 

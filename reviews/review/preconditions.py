@@ -11,6 +11,7 @@ from reviews.review.entries import Scores
 # Wording of the audit actions that change a decision.
 _CHANGES = {
     "submit": "submitted this",
+    "adjudicate": "adjudicated this",
     "resolve": "submitted this",
     "revise": "revised this",
     "restore": "restored an earlier decision on this",

@@ -27,6 +27,7 @@ WINDOW = dt.timedelta(hours=24)
 # Audit action -> its past tense before the title of a record.
 _DECISIONS = {
     "submit": "submitted",
+    "adjudicate": "adjudicated",
     "independent review": "submitted",
     "resolve": "submitted",
     "revise": "revised",

@@ -55,7 +55,7 @@ _TAKE_FILLED = """
     SELECT DISTINCT run_id FROM taken
 """
 # The events that take records out of a queue.
-_EMPTYING = ("submit", "resolve", "close", "resolve conflict", "draw sample", "import")
+_EMPTYING = ("submit", "adjudicate", "resolve", "close", "resolve conflict", "draw sample", "import")
 
 
 class NewWebhook(NamedTuple):

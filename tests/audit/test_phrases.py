@@ -15,8 +15,8 @@ COMPUTED = {
     "dashboard/bulk_changes.py": {
         f"bulk {undo}{kind}" for kind in BulkChange.Kind.values for undo in ("", "undo ")
     },
-    "review/current_decision.py": {"submit", "resolve", "revise", "close", "restore"},
-    "review/independent_reviews.py": {"disagreement", "adjudicate"},
+    "review/current_decision.py": {"submit", "adjudicate", "resolve", "revise", "close", "restore"},
+    "review/independent_reviews.py": {"disagreement", "take over"},
     "review/undo.py": {"undo skip", "undo release"},
     "views/accounts/second_factor.py": {
         "authenticator app added",

@@ -53,7 +53,7 @@ def test_lead_adjudicates_disagreeing_reviews(
     review = record("a-model").review
     assert review
     assert (review.reviewer, words_of(review)) == (lea, ["Yes", "Yes", "Yes", "Yes"])
-    same = AuditEvent.objects.get(action="submit", evaluation=record("a-model")).detail["same_scores"]
+    same = AuditEvent.objects.get(action="adjudicate", evaluation=record("a-model")).detail["same_scores"]
     assert (same["depth"], same["clarity"]) == (["bo"], ["bo", "ana"])
     assert (review.corrected_scores or {})["depth"] == OTHER["depth"] | {"justification_by": "reviewer"}
 

@@ -416,7 +416,7 @@ class TestTakeOver:
         assert (fresh(evaluation).claimed_by, fresh(evaluation).is_escalated) == (lea, True)
         review = decide(fresh(evaluation), lea)
         assert fresh(evaluation).review == review
-        assert actions(evaluation) == ["independent review", "adjudicate", "reveal", "submit"]
+        assert actions(evaluation) == ["independent review", "take over", "reveal", "adjudicate"]
 
     def test_decision_of_a_lead_records_whose_scores_and_words_it_has(
         self, evaluation: Evaluation, ana: User, lea: User
@@ -426,7 +426,7 @@ class TestTakeOver:
         independent_reviews.take_over(evaluation_id=evaluation.pk, actor=lea)
         other = {"Clarity": {"score": "No", "justification": "It jumps a step."}}
         decide(fresh(evaluation), lea, scores=SCORES | other)
-        event = AuditEvent.objects.get(action="submit", evaluation=evaluation)
+        event = AuditEvent.objects.get(action="adjudicate", evaluation=evaluation)
         assert event.detail["same_scores"] == {name: ["ana"] for name in SCORES if name != "Clarity"}
 
     def test_lead_may_return_a_record_after_taking_over(

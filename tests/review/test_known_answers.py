@@ -195,7 +195,7 @@ class TestEnd:
         assert found.human_review_comments == "Ends with one half."
         assert (found.human_review_status, found.human_reviewer_id) == ("Completed", "max")
         assert not evaluation.independent_reviews.filter(is_open=True).exists()
-        event = AuditEvent.objects.get(action="submit", evaluation=evaluation)
+        event = AuditEvent.objects.get(action="adjudicate", evaluation=evaluation)
         assert (event.actor, event.detail["adopted"]) == (max, 2)
 
     def test_decision_by_a_known_answer_can_be_undone(
