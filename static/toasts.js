@@ -5,7 +5,7 @@ import { keys } from "./keys.js";
 
 const SHOWN_MS = 6000;
 const TICK_MS = 250;
-const MOST = 4; // older successes leave first
+const MOST = 2; // older successes leave first: more would cover what a fast reviewer reads
 const region = document.querySelector("#messages");
 const ages = new WeakMap();
 
