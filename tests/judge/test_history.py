@@ -138,8 +138,8 @@ class TestPages:
     ) -> None:
         client.force_login(lea)
         page = client.get(reverse("judge-history", args=[runs[2].pk]))
-        assert "friday: 90% (" in text(page)
-        assert "Before, tuesday: 60% (" in text(page)
+        assert "“friday”: 90% (" in text(page)
+        assert "The run before, “tuesday”: 60% (" in text(page)
         assert "“friday” differs from the run before it. Prompt: prompts/judge.txt → v2.txt." in text(page)
         [section] = page.context["sections"]
         assert [client.get(row.dot.cell.url).context["run"] for row in section.plot.rows] == runs

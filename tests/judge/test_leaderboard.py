@@ -136,7 +136,7 @@ class TestRankingDisagreements:
         self.judged(run, ana, "o3", judged=8, passed=7, records=12)
         [swap] = board(run).ranking_disagreements
         assert not swap.is_significant
-        assert answer(run) == "Any of 2 models may be the best by reviewers: o3, o1."
+        assert answer(run) == "By the scores of reviewers, any of 2 models may be the best: o3, o1."
         assert swap.p > 0.05
 
     def test_same_ranking_is_no_disagreement(self, run: Run, ana: User) -> None:

@@ -25,7 +25,7 @@ class Command(BaseCommand):
             default=8000,
             help="port of the web server on 127.0.0.1 (default: 8000)",
         )
-        parser.add_argument("--demo", action="store_true", help="add two runs and an account for each role")
+        parser.add_argument("--demo", action="store_true", help="add three runs and an account for each role")
 
     def handle(self, *_: Any, port: int, demo: bool, **__: Any) -> None:
         def greeting(url: str) -> list[str]:

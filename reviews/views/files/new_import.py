@@ -27,7 +27,7 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label="File",
         help_text="One evaluation per line, a JSON array, or a file of a known tool; optionally compressed "
-        "with gzip or zstd. Bad lines are listed, good lines are imported.",
+        "with gzip or zstd. Valid lines are imported; invalid lines are listed.",
         # Django drops the file of an aborted upload, as if no file had been chosen.
         error_messages={
             "required": "Choose a file. If you already did, the upload was interrupted: try again."

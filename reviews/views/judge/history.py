@@ -18,7 +18,7 @@ from reviews.judge.comparison.history import (
     accuracy_over_runs,
     read_relation,
 )
-from reviews.judge.data_summary import counted
+from reviews.judge.data_summary import counted, quoted
 from reviews.models import Run
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
@@ -106,8 +106,8 @@ def _answer(found: History) -> str:
     known = [point for point in found.points if point.accuracy.value is not None]
     if not known:
         return found.points[-1].accuracy.why if found.points else "This run has no records."
-    parts = [f"{point.run.name}: {share(point.accuracy).words}" for point in reversed(known[-2:])]
-    return f"{'. Before, '.join(parts)}."
+    parts = [f"{quoted(point.run.name)}: {share(point.accuracy).words}" for point in reversed(known[-2:])]
+    return f"{'. The run before, '.join(parts)}."
 
 
 def _plot(dots: list[Dot], filters: JudgeFilters) -> DotPlot | None:

@@ -130,7 +130,7 @@ def _answer(found: Leaderboard) -> str:
     elif len(first) > 1:
         names = ", ".join(model.title for model in first[:_MOST_NAMES])
         others = f" and {len(first) - _MOST_NAMES} more" if len(first) > _MOST_NAMES else ""
-        best = f"Any of {len(first)} models may be the best by reviewers: {names}{others}."
+        best = f"By the scores of reviewers, any of {len(first)} models may be the best: {names}{others}."
     return best
 
 

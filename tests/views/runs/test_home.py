@@ -29,7 +29,7 @@ def started(client: Client) -> str:
 class TestRunList:
     def test_run_list_without_runs_invites_admin_to_import(self, as_max: Client) -> None:
         page = text(as_max.get(RUNS))
-        assert "No runs yet: import a file, and its flagged records are queued for reviewers." in page
+        assert "No runs yet. Import a file to queue its flagged records for review." in page
         assert 'href="/import/"' in page
 
     def test_run_list_without_runs_asks_reviewer_to_wait(self, as_ana: Client) -> None:
