@@ -42,6 +42,7 @@ REACH_OUT = {
     "cognireview/processes/up.py": "checks whether the port is free",
     "cognireview/processes/web_server.py": "runs the web processes",
     "reviews/imports/parser_pool.py": "parses in separate processes, which exchange pickles",
+    "reviews/imports/parsing.py": "is the program of these processes",
     "reviews/notifications/sending.py": "sends mail through the configured server",
     "reviews/views/accounts/invitations.py": "sends mail through the configured server",
     "reviews/views/accounts/single_sign_on.py": "sends requests to the configured provider",
@@ -54,10 +55,11 @@ REACHING = re.compile(
 )
 # Commands read and write files that the operator named; next_record reads its SQL, the demo its texts, the
 # style guide our tokens, and shipped_mappings its mappings. `exports.documents` opens files of an archive in
-# memory.
+# memory, and `imports.parser_pool` pipes.
 OPEN_FILES = (
     "management.",
     "exports.compared_files",
+    "imports.parser_pool",
     "exports.documents",
     "exports.verify_receipt",
     "imports.shipped_mappings",

@@ -11,7 +11,7 @@ import orjson
 from django.db import connection
 
 from reviews.imports.bulk_insert import execute_with_bound_parameters, insert_words
-from reviews.imports.parser_pool import ParsedLines
+from reviews.imports.parsing import ParsedLines
 from reviews.models import Import
 from reviews.records.rubric import Rubric
 from reviews.rubric import inference

@@ -23,7 +23,7 @@ from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines,
 from reviews.imports.bulk_update import apply_updates
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.import_index import ImportIndex
-from reviews.imports.parser_pool import ParsedLines, ParseRequest
+from reviews.imports.parsing import ParsedLines, ParseRequest
 from reviews.imports.recognition import open_text
 from reviews.imports.reconcile import (
     IncomingRecord,

@@ -1,32 +1,24 @@
 """Parse the lines of a file into rows in separate processes.
 
 Python runs on one core at a time, however many threads it has. The processes use neither Django nor the
-database. A killed process is replaced, and a process ends with its parent.
+database. One of them starts the others: importing what they need takes longer than parsing 500 lines. A
+killed process is replaced, and a process ends with its parent.
 """
 
 import os
 import pickle
-import resource
+import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
-from itertools import accumulate
+from contextlib import closing, suppress
+from io import BufferedReader, BufferedWriter
+from itertools import chain, islice
 from typing import NamedTuple, TypeVar
 
-from reviews.records.mapping import FieldMapping
-from reviews.records.rubric import Rubric
-from reviews.records.schema import Limits, LineError
-from reviews.search.index_entries import (
-    EncodedEntries,
-    IndexEntry,
-    NeedsStoredRecord,
-    encode_entries,
-    entry_of_values,
-)
-from reviews.storage.copy_encoding import EncodedLine, RowKeys, content_hash, encode_line
+from reviews.imports.parsing import ParsedLines, ParseRequest, parse
 from reviews.storage.errors import ImportRefused
 
 # A file of fewer chunks is imported before a process has started.
@@ -34,92 +26,13 @@ CHUNKS_WITHOUT_POOL = 2
 MAX_PROCESSES = 4
 # Larger chunks consist of very long lines. They are parsed one at a time, to save memory.
 MAX_POOLED_BYTES = 4 * 1024**2
-# Address space of a process in bytes. A line that needs more is rejected.
-MAX_MEMORY = 1024**3
+# Idle processes end at once. After so many seconds, they are killed.
+_PATIENCE = 5
 _T = TypeVar("_T")
 
 
 class ParserDied(ImportRefused):
     """Two processes in a row died while parsing the same lines. The message is a sentence."""
-
-
-class ParseRequest(NamedTuple):
-    """Lines to parse."""
-
-    text: bytes
-    #: Number of the first line in the file.
-    first_line: int
-    #: How many lines to split off `text`.
-    lines: int
-    #: Whether the first line is the end of an overlong line.
-    begins_inside: bool
-    #: The keys of the run and the import.
-    run: int
-    source: int
-    #: A key for the record in each line.
-    keys: Sequence[int]
-    limits: Limits
-    mapping: FieldMapping | None = None
-    #: Whether the lines are members of a document.
-    is_document: bool = False
-    #: The rubric of the run, to index the records by. None: the records are not indexed.
-    rubric: Rubric | None = None
-
-
-class ParsedLines(NamedTuple):
-    """The records and errors of some lines. A line in neither list is blank."""
-
-    #: Line number, evaluation_id and content hash of each record.
-    records: list[tuple[int, str, bytes]]
-    #: The encoded rows of all records, and the end of each row.
-    rows: bytes
-    ends: list[int]
-    #: Line number, field and reason of each invalid line.
-    errors: list[tuple[int, str, str]]
-    #: The entries of all records. None if an entry needs its stored record.
-    entries: EncodedEntries | None = None
-
-
-def parse(work: ParseRequest) -> ParsedLines:
-    """Parse lines into rows, and index their records."""
-    records, rows, errors, limits = [], [], [], work.limits
-    entries = _Entries(work.rubric)
-    for number, line in enumerate(work.text.split(b"\n", work.lines)[: work.lines], start=work.first_line):
-        if work.begins_inside and number == work.first_line:
-            reason = f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)"
-            errors.append((number, "", reason))
-        elif line.strip():
-            line_hash = content_hash(line, is_member=work.is_document)
-            keys = RowKeys(work.keys[number - work.first_line], work.run, work.source, number, line_hash)
-            try:
-                encoded = encode_line(line, limits, keys, mapping=work.mapping)
-            except LineError as error:
-                errors.append((number, error.field, error.reason))
-            except (MemoryError, SystemError):  # orjson turns MemoryError into SystemError
-                errors.append((number, "", "needs more memory than is available for one line"))
-            else:
-                records.append((number, encoded.evaluation_id, line_hash))
-                rows.append(encoded.row)
-                entries.add(keys.evaluation, encoded)
-    return ParsedLines(records, b"".join(rows), list(accumulate(map(len, rows))), errors, entries.encoded())
-
-
-class _Entries:
-    """The index entries of lines, unless one of them cannot be computed here."""
-
-    def __init__(self, rubric: Rubric | None) -> None:
-        self._rubric = rubric
-        self._all: list[IndexEntry] = []
-
-    def add(self, key: int, encoded: EncodedLine) -> None:
-        if self._rubric:
-            try:
-                self._all.append(entry_of_values(key, encoded.values, self._rubric))
-            except (NeedsStoredRecord, MemoryError, SystemError):
-                self._rubric = None
-
-    def encoded(self) -> EncodedEntries | None:
-        return encode_entries(self._all) if self._rubric else None
 
 
 def parse_ahead(
@@ -129,23 +42,41 @@ def parse_ahead(
 
     With one core, and for a file of few chunks, no process is started. The consumer must close the generator.
     """
-    processes = min(cores, MAX_PROCESSES)
+    count, left = min(cores, MAX_PROCESSES), iter(chunks)
+    if count == 1:
+        yield from _parse_here(left)
+        return
+    yield from _parse_here(islice(left, CHUNKS_WITHOUT_POOL - 1))
+    early = [*islice(left, 2)]
+    if len(early) < 2:
+        yield from _parse_here(early)
+        return
+    with closing(_Processes(count)) as processes:
+        # The processes start meanwhile.
+        yield from _parse_here(early[:1])
+        yield from _parse_in(processes, chain(early[1:], left))
+
+
+def _parse_here(chunks: Iterable[tuple[_T, ParseRequest]]) -> Iterator[tuple[_T, ParsedLines]]:
+    for chunk, work in chunks:
+        yield chunk, parse(work)
+
+
+def _parse_in(
+    processes: "_Processes", chunks: Iterable[tuple[_T, ParseRequest]]
+) -> Iterator[tuple[_T, ParsedLines]]:
     waiting: deque[tuple[_T, Future[ParsedLines]]] = deque()
-    with ExitStack() as stack:
-        submit = None
-        for number, (chunk, work) in enumerate(chunks):
-            if processes == 1 or number < CHUNKS_WITHOUT_POOL or len(work.text) > MAX_POOLED_BYTES:
-                while waiting:
-                    yield _first(waiting)
-                yield chunk, parse(work)
-                continue
-            if submit is None:
-                submit = stack.enter_context(closing(_Processes(processes))).submit
-            waiting.append((chunk, submit(work)))
-            if len(waiting) > processes:
+    for chunk, work in chunks:
+        if len(work.text) > MAX_POOLED_BYTES:
+            while waiting:
                 yield _first(waiting)
-        while waiting:
+            yield chunk, parse(work)
+            continue
+        waiting.append((chunk, processes.submit(work)))
+        if len(waiting) > processes.count:
             yield _first(waiting)
+    while waiting:
+        yield _first(waiting)
 
 
 def _first(waiting: deque[tuple[_T, Future[ParsedLines]]]) -> tuple[_T, ParsedLines]:
@@ -164,14 +95,16 @@ class _Processes:
     """A pool of parser processes, with one thread per process that waits for its result."""
 
     def __init__(self, count: int) -> None:
-        self._all = [_Process() for _ in range(count)]
+        self.count = count
+        self._all = start_processes(count)
         self._free = deque(self._all)
         self._threads = ThreadPoolExecutor(count, "parse")
 
     def close(self) -> None:
-        """Kill all processes."""
+        """End all processes."""
         self._threads.shutdown(cancel_futures=True)
-        for process in self._all:
+        # Our child is the first one.
+        for process in reversed(self._all):
             process.close()
 
     def submit(self, work: ParseRequest) -> Future[ParsedLines]:
@@ -186,31 +119,61 @@ class _Processes:
             self._free.append(process)
 
 
-def _program() -> str:
+class _Channel(NamedTuple):
+    """The pipes of a process."""
+
+    requests: BufferedWriter
+    results: BufferedReader
+    #: The process, if it is our child. None for a process that was forked from our child.
+    child: subprocess.Popen[bytes] | None
+
+
+def start_processes(count: int) -> list["_Process"]:
+    """Start a process that forks the others once it has imported what they need."""
+    return [_Process(channel) for channel in _start(count)]
+
+
+def _start(count: int) -> list[_Channel]:
+    pipes = [(*os.pipe(), *os.pipe()) for _ in range(count - 1)]
+    forked = [
+        _Channel(os.fdopen(requests, "wb"), os.fdopen(results, "rb"), None)
+        for _, requests, results, _ in pipes
+    ]
+    inner = [(requests, results) for requests, _, _, results in pipes]
+    # multiprocessing would import the main module again, and does not work in daemons. The processes have
+    # their own process group, so Ctrl-C reaches only their parent.
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-c", _program(inner)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
+            pass_fds=[*chain.from_iterable(inner)],
+        )
+    finally:
+        for end in chain.from_iterable(inner):
+            os.close(end)
+    assert isinstance(child.stdin, BufferedWriter)
+    assert isinstance(child.stdout, BufferedReader)
+    return [_Channel(child.stdin, child.stdout, child), *forked]
+
+
+def _program(pipes: list[tuple[int, int]]) -> str:
     return (
-        f"import sys; sys.path[:] = {sys.path!r}; from reviews.imports import parser_pool; parser_pool.main()"
+        f"import sys; sys.path[:] = {sys.path!r}; from reviews.imports import parsing; parsing.main({pipes})"
     )
 
 
 class _Process:
     """A process that parses one request after the other. It ends at the end of its input."""
 
-    def __init__(self) -> None:
-        self._start()
-
-    def _start(self) -> None:
-        # multiprocessing would import the main module again, and does not work in daemons. The process has
-        # its own process group, so Ctrl-C reaches only its parent.
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _program()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            process_group=0,
-        )
+    def __init__(self, channel: _Channel) -> None:
+        self._channel = channel
 
     @property
     def pid(self) -> int:
-        return self._process.pid
+        assert self._channel.child
+        return self._channel.child.pid
 
     def parse(self, work: ParseRequest) -> ParsedLines:
         """Parse in the process. A process that died is replaced, once. Raises `ParserDied`."""
@@ -219,22 +182,29 @@ class _Process:
                 return self._parse(work)
             except (BrokenPipeError, EOFError, pickle.UnpicklingError):
                 self.close()
-                status = self._process.returncode
-                self._start()
-        raise ParserDied(_death_over(work, status))
+                child = self._channel.child
+                [self._channel] = _start(1)
+        raise ParserDied(_death_over(work, child.returncode if child else None))
 
     def _parse(self, work: ParseRequest) -> ParsedLines:
-        assert self._process.stdin
-        assert self._process.stdout
-        pickle.dump(work, self._process.stdin, pickle.HIGHEST_PROTOCOL)
-        self._process.stdin.flush()
-        parsed: ParsedLines = pickle.load(self._process.stdout)  # noqa: S301 (from our child process)
+        requests, results, _ = self._channel
+        pickle.dump(work, requests, pickle.HIGHEST_PROTOCOL)
+        requests.flush()
+        parsed: ParsedLines = pickle.load(results)  # noqa: S301 (from our child process)
         return parsed
 
     def close(self) -> None:
-        """Kill the process."""
-        self._process.kill()
-        self._process.communicate()
+        """End the process. Our child ends when those that were forked from it have ended."""
+        requests, results, child = self._channel
+        with suppress(BrokenPipeError):
+            requests.close()
+        results.close()
+        if child:
+            try:
+                child.wait(_PATIENCE)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
 
 
 def _death_over(work: ParseRequest, status: int | None) -> str:
@@ -243,24 +213,3 @@ def _death_over(work: ParseRequest, status: int | None) -> str:
         f"The process that parsed {lines} died twice (status {status}), probably out of memory. "
         "Nothing was imported. Check these lines, or give the server more memory, and import again."
     )
-
-
-def main() -> None:
-    """Parse requests from standard input until it ends. This is the main function of a parser process."""
-    _limit_memory()
-    work, done = sys.stdin.buffer, sys.stdout.buffer
-    try:
-        while True:
-            parsed = parse(pickle.load(work))  # noqa: S301 (from our parent)
-            pickle.dump(parsed, done, pickle.HIGHEST_PROTOCOL)
-            done.flush()
-    except (EOFError, BrokenPipeError, pickle.UnpicklingError):
-        # The parent has finished or died. There is nothing left to flush.
-        os._exit(0)
-
-
-def _limit_memory() -> None:
-    """Let allocations beyond `MAX_MEMORY` fail, so the system does not kill a process instead."""
-    _, most = resource.getrlimit(resource.RLIMIT_AS)
-    if most == resource.RLIM_INFINITY or most > MAX_MEMORY:
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, most))

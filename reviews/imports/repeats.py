@@ -5,7 +5,7 @@ from functools import partial
 
 from django.conf import settings
 
-from reviews.imports.parser_pool import ParsedLines
+from reviews.imports.parsing import ParsedLines
 from reviews.models import Import
 from reviews.records.mapping import FieldMapping
 from reviews.records.shared_prefix import PrefixCounter, read_record_id

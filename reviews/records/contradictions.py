@@ -56,7 +56,7 @@ def find_contradictions(
     contradicts nothing.
     """
     judged = [_read(criterion, entry, rubric) for criterion, entry in scores.items()]
-    about_answer = [score for score in judged if _is_about_answer(score.title)]
+    about_answer = [score for score in judged if is_about_answer(score.title)]
     verification = read_verification(evaluation.final_answer_verified, evaluation.verification_message)
     return [
         *_verdict_against_scores(evaluation.aggregated_score, rubric.verdict(scores)),
@@ -72,7 +72,8 @@ def _read(criterion: str, entry: Any, rubric: Rubric) -> _Score:
 
 
 @lru_cache(maxsize=1_000)
-def _is_about_answer(title: str) -> bool:
+def is_about_answer(title: str) -> bool:
+    """Return whether a criterion with this title scores the final answer."""
     name = title.lower()
     return "final answer" in name or "correctness" in name
 
@@ -105,11 +106,9 @@ def _scores_against_justifications(
         if score.level != "no":
             continue
         text = str(entry.get("justification") or "")
-        if not text.strip():
-            yield Contradiction("justification", f"{score}, without a justification.")
-        elif is_praise(text):
-            sentence = f"{score}, but its justification finds no fault."
-            yield Contradiction("justification", sentence)
+        if names_no_error(text):
+            problem = "but its justification finds no fault" if text.strip() else "without a justification"
+            yield Contradiction("justification", f"{score}, {problem}.")
 
 
 def _missing(scores: Mapping[str, Any], siblings_criteria: Collection[str]) -> Iterator[Contradiction]:
@@ -137,6 +136,11 @@ _PRAISES = (
     r"\ball (?:the )?(?:(?:necessary|required|key|essential) )?(?:steps|results|values) are\b",
     _FAULTLESS,
 )
+# Each praise contains one of these. Searching for them takes a sixth of the time.
+_SIGNS = (
+    *("correct", "accurate", "valid", "complete", "right", "sound", "flawless", "perfect", "clearly"),
+    *("successfully", "thoroughly", "properly", "match", "s are", "error", "mistake", "flaw", "gap", "fault"),
+)
 _FAULTS = (
     # against something
     r"\w+n't cannot not? nor never neither none nothing without but however although though despite yet",
@@ -161,6 +165,11 @@ _ABSENT = re.compile(_FAULTLESS)
 _FAULT = re.compile(rf"\b(?:{'|'.join(' '.join(_FAULTS).split())})\b")
 
 
+def names_no_error(justification: str) -> bool:
+    """Return whether a justification contradicts a No: it is blank, or praise."""
+    return not justification.strip() or is_praise(justification)
+
+
 def is_praise(justification: str) -> bool:
     """Return whether a justification praises without naming any fault.
 
@@ -168,4 +177,6 @@ def is_praise(justification: str) -> bool:
     fault, doubt or comparison means that the text is not praise. English only.
     """
     text = justification.replace("\u2019", "'").lower()
+    if not any(map(text.__contains__, _SIGNS)):
+        return False
     return bool(_PRAISE.search(text)) and not _FAULT.search(_ABSENT.sub("", text))

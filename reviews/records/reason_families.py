@@ -43,6 +43,8 @@ _PARTICULARS = [
     (rf"[\s.:;,{LEFT_OUT}]+$|^\s+", ""),
 ]
 _PATTERNS = [(re.compile(pattern, re.IGNORECASE | re.DOTALL), instead) for pattern, instead in _PARTICULARS]
+# Short words without particulars: all patterns leave them as they are.
+_PLAIN = re.compile(r"[A-Za-z()-]{1,15}(?: [A-Za-z()-]{1,15})*")
 _NO_KEY = re.compile(r"[\W_]+")
 
 
@@ -62,6 +64,6 @@ def _family(title: str) -> ReasonFamily:
 
 
 def _without_particulars(text: str) -> str:
-    for pattern, instead in _PATTERNS:
+    for pattern, instead in () if _PLAIN.fullmatch(text) else _PATTERNS:
         text = pattern.sub(instead, text)
     return text[:LONGEST_TITLE].strip()

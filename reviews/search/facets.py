@@ -15,7 +15,7 @@ from reviews.records.reason_families import reason_family
 from reviews.records.rubric import Rubric
 from reviews.records.score_extraction import raw_text
 from reviews.records.scores import format_score, is_score, justification_of, score_of
-from reviews.records.verification import read_verification
+from reviews.records.verification import VerificationOutcome, read_verification
 
 NO_VERDICT = "none"
 # In the order of a list that is sorted by verdict: `EvaluationFacets.verdict_order`.
@@ -30,8 +30,6 @@ _NOT_VERIFIED = "none"
 VERIFIED = (*_VERIFIED.values(), _NOT_VERIFIED)
 # Kinds of contradictions that can be found in the record alone: see `find_contradictions`.
 CONTRADICTIONS = ("verdict", "verifier", "justification")
-# The longest criterion and score whose facet is remembered.
-_LONGEST_KNOWN = 200
 # Facets whose values in a run are listed as options.
 WITH_OPTIONS = ("model", "judge", "template", "score", "reason")
 
@@ -91,7 +89,7 @@ class RecordFacets(NamedTuple):
     #: The place of the judge's verdict in `VERDICT_ORDER`.
     verdict_order: int
     #: Those that become options of filters.
-    options: set[Facet]
+    options: frozenset[Facet]
 
 
 # Many records have the same facets.
@@ -121,45 +119,60 @@ def record_facets(
 ) -> RecordFacets:
     """Return the facets of a record, at most `MAX_FACETS`. `rubric` is its run's."""
     found = set(islice(facets_of(record, judged, rubric), MAX_FACETS))
-    verdict = next(facet.value for facet in found if facet.name == "verdict")
-    return RecordFacets(
-        sorted(facet_key(facet.name, facet.value) for facet in found),
-        VERDICT_ORDER.index(verdict),
-        {facet for facet in found if facet.name in WITH_OPTIONS},
-    )
+    return RecordFacets(sorted(keys_of(found)), verdict_order(found), options_of(found))
+
+
+def keys_of(facets: Iterable[Facet]) -> frozenset[int]:
+    """Return the stored forms of facets."""
+    return frozenset(facet_key(facet.name, facet.value) for facet in facets)
+
+
+def options_of(facets: Iterable[Facet]) -> frozenset[Facet]:
+    """Return the facets that become options of filters."""
+    return frozenset(facet for facet in facets if facet.name in WITH_OPTIONS)
+
+
+def verdict_order(facets: Iterable[Facet]) -> int:
+    """Return the place in `VERDICT_ORDER` of the verdict among the facets of a record."""
+    return VERDICT_ORDER.index(next(facet.value for facet in facets if facet.name == "verdict"))
 
 
 def facets_of(record: SearchableRecord, judged: Sequence[JudgedCriterion], rubric: Rubric) -> Iterator[Facet]:
     """The facets of a record, some of them perhaps twice. `rubric` is its run's."""
-    yield from _facets_of_names(record.model_id, record.judge_llm_model, record.judge_prompt_template_path)
-    yield Facet("parse-error", "no" if record.parsing_error is None else "yes")
+    yield from facets_of_names(record.model_id, record.judge_llm_model, record.judge_prompt_template_path)
     outcome = read_verification(record.final_answer_verified, record.verification_message).outcome
-    yield Facet("verified", _VERIFIED.get(outcome, _NOT_VERIFIED))
-    yield from _facets_by_rule(record, judged, rubric)
-    for criterion, score, _ in judged:
-        if type(score) is str and len(criterion) + len(score) <= _LONGEST_KNOWN:
-            yield from _facets_of_text(criterion, score)
-        elif is_score(score):
-            yield Facet("score", score_value(criterion, score))
+    yield from facets_of_checks(outcome, is_parsed=record.parsing_error is None)
+    yield from facets_by_rule(record, judged, rubric)
+    yield from facets_of_scores(judged)
     for reason in record.review_reasons:
         yield Facet("reason", *reason_family(reason))
 
 
-# Records of an import have few names and scores, and making their facets takes longer than finding them.
+# Records of an import have few names, and making their facets takes longer than finding them.
 @lru_cache(maxsize=100)
-def _facets_of_names(model: str | None, judge: str, template: str) -> tuple[Facet, ...]:
+def facets_of_names(model: str | None, judge: str, template: str) -> tuple[Facet, ...]:
+    """Return the facets of the model, the judge and its prompt."""
     models = () if model is None else (Facet("model", model),)
     return (*models, Facet("judge", judge), Facet("template", template))
 
 
-@lru_cache(maxsize=1_000)
-def _facets_of_text(criterion: str, score: str) -> tuple[Facet, ...]:
-    return (Facet("score", score_value(criterion, score)),) if is_score(score) else ()
+def facets_of_checks(outcome: VerificationOutcome, *, is_parsed: bool) -> tuple[Facet, ...]:
+    """Return the facets of the pipeline's parser and of the verifier."""
+    verified = Facet("verified", _VERIFIED.get(outcome, _NOT_VERIFIED))
+    return Facet("parse-error", "no" if is_parsed else "yes"), verified
 
 
-def _facets_by_rule(
+def facets_of_scores(judged: Iterable[JudgedCriterion]) -> Iterator[Facet]:
+    """Yield the facets of the judge's scores."""
+    for criterion, score, _ in judged:
+        if is_score(score):
+            yield Facet("score", score_value(criterion, score))
+
+
+def facets_by_rule(
     record: SearchableRecord, judged: Sequence[JudgedCriterion], rubric: Rubric
 ) -> Iterator[Facet]:
+    """Yield the facets that depend on the rubric: the judge's verdict, and contradictions."""
     verdict = rubric.judge_verdict(record.aggregated_score, {one.criterion: one.score for one in judged})
     yield Facet("verdict", verdict or NO_VERDICT)
     if not record.aggregated_score and verdict:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from reviews.records.rubric import Rubric
 from reviews.records.schema import Record
 from reviews.search.facets import (
     Facet,
@@ -19,9 +18,9 @@ from reviews.search.facets import (
     SearchableRecord,
     judged_criteria,
     names_of,
-    record_facets,
     texts_of,
 )
+from reviews.search.remembered_facets import RubricFacets
 from reviews.search.terms import distinct_words, mark_names
 
 
@@ -80,12 +79,12 @@ _RESPELLED = re.compile(rb"[:\[,]\s*(?:-0|-?[0-9.]+[eE])")
 _words_row, _count = struct.Struct("!hiqi").pack, struct.Struct("!i").pack
 
 
-def index_entry(key: int, record: SearchableRecord, rubric: Rubric) -> IndexEntry:
-    """Return the entry of a record. `rubric` is its run's."""
-    return _entry(key, record, judged_criteria(record), rubric)
+def index_entry(key: int, record: SearchableRecord, by: RubricFacets) -> IndexEntry:
+    """Return the entry of a record. `by` are the facets by the rubric of its run."""
+    return _entry(key, record, judged_criteria(record), by)
 
 
-def entry_of_values(key: int, values: Sequence[Any], rubric: Rubric) -> IndexEntry:
+def entry_of_values(key: int, values: Sequence[Any], by: RubricFacets) -> IndexEntry:
     """Return the entry of a record from the values of its row, with JSON as bytes.
 
     Raises `NeedsStoredRecord`.
@@ -102,14 +101,14 @@ def entry_of_values(key: int, values: Sequence[Any], rubric: Rubric) -> IndexEnt
         values[_SCORES]
     ):
         raise NeedsStoredRecord
-    return _entry(key, record, judged, rubric)
+    return _entry(key, record, judged, by)
 
 
-def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], rubric: Rubric) -> IndexEntry:
+def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by: RubricFacets) -> IndexEntry:
     names = distinct_words(names_of(record))
     # The texts begin with the names, whose words are indexed once.
     texts = distinct_words(texts_of(record, judged))[len(names) :]
-    return IndexEntry(key, record_facets(record, judged, rubric), [*mark_names(names), *texts])
+    return IndexEntry(key, by.facets(record, judged), [*mark_names(names), *texts])
 
 
 def encode_entries(entries: Sequence[IndexEntry]) -> EncodedEntries:
@@ -117,7 +116,7 @@ def encode_entries(entries: Sequence[IndexEntry]) -> EncodedEntries:
     return EncodedEntries(
         facets_as_json(entries),
         b"".join(_encode_words(entry) for entry in entries),
-        {facet for entry in entries for facet in entry.facets.options},
+        set[Facet]().union(*(entry.facets.options for entry in entries)),
     )
 
 

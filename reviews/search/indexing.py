@@ -22,6 +22,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.search import strata
 from reviews.search.facets import CONTRADICTIONS, READ_VERDICT, VERIFIED, Facet, facet_key
 from reviews.search.index_entries import facets_as_json, index_entry
+from reviews.search.remembered_facets import facets_by
 
 JOB = "reviews.tasks.index_records"
 # So many records are indexed in their import's transaction, and so large a run is counted in it.
@@ -196,10 +197,10 @@ def _index_lines(source: Import, lines: LineRange) -> int:
 
 def _index(source: Import, records: QuerySet[Evaluation]) -> int:
     """Write the facets and words of stored records. Return their number."""
-    rubric = run_rubric(source.target_run)
+    by = facets_by(run_rubric(source.target_run))
     # In small batches, because a record can have megabytes.
     entries = [
-        index_entry(record.pk, record, rubric) for record in records.only(*_COLUMNS).iterator(chunk_size=20)
+        index_entry(record.pk, record, by) for record in records.only(*_COLUMNS).iterator(chunk_size=20)
     ]
     if not entries:
         return 0

@@ -6,20 +6,21 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import psutil
 import pytest
 
-from reviews.imports import parser_pool
-from reviews.imports.parser_pool import ParsedLines, ParserDied, ParseRequest, parse, parse_ahead
+from reviews.imports import parser_pool, parsing
+from reviews.imports.parser_pool import ParserDied, parse_ahead
+from reviews.imports.parsing import ParsedLines, ParseRequest, parse
 from reviews.records.rubric import Rubric
 from reviews.records.schema import Limits
 from reviews.search.index_entries import EncodedEntries
 from reviews.storage import copy_encoding
 from tests.support.lines import file_of, line
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 MANY = parser_pool.CHUNKS_WITHOUT_POOL + 12
 
@@ -38,7 +39,8 @@ def chunks(count: int) -> Iterator[tuple[int, ParseRequest]]:
 
 @pytest.fixture
 def process() -> Iterator[parser_pool._Process]:
-    with closing(parser_pool._Process()) as started:
+    [started] = parser_pool.start_processes(1)
+    with closing(started):
         yield started
 
 
@@ -76,7 +78,7 @@ class TestParse:
                 raise error
             return row_of(text, *rest, **more)
 
-        monkeypatch.setattr(parser_pool, "encode_line", failing)
+        monkeypatch.setattr(parsing, "encode_line", failing)
         parsed = parse(work(file_of(line("eval_a"), line("eval_b"), line("eval_c"))))
         assert [number for number, _, _ in parsed.records] == [1, 3]
         assert parsed.errors == [(2, "", "needs more memory than is available for one line")]
@@ -98,7 +100,7 @@ class TestAhead:
     def test_small_file_or_one_core_starts_no_process(
         self, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(parser_pool, "_Process", None)
+        monkeypatch.setattr(parser_pool, "_Processes", None)
         assert len(list(parse_ahead(chunks(count), cores=cores))) == count
 
     def test_closed_pool_leaves_no_process(self) -> None:
@@ -111,6 +113,13 @@ class TestAhead:
         assert set(psutil.Process().children()) == before
 
 
+def _has_ended(process: psutil.Process) -> bool:
+    """Return whether a process has ended, perhaps without a parent that waits for it."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() == psutil.STATUS_ZOMBIE
+    return True
+
+
 class TestProcess:
     def test_killed_parser_process_is_replaced(self, process: parser_pool._Process) -> None:
         [(_, lines)] = chunks(1)
@@ -119,12 +128,44 @@ class TestProcess:
         for _ in range(3):
             assert process.parse(lines) == parse(lines)
 
+    def test_forked_processes_outlive_the_first_one_and_are_replaced(self) -> None:
+        [(_, lines)] = chunks(1)
+        processes = parser_pool.start_processes(3)
+        with ExitStack() as stack:
+            for one in processes:
+                stack.callback(one.close)
+                assert one.parse(lines) == parse(lines)
+            forked = psutil.Process(processes[0].pid).children()
+            assert len(forked) == 2
+            os.kill(processes[0].pid, signal.SIGKILL)
+            forked[0].kill()
+            for _ in range(2):
+                assert [one.parse(lines) for one in processes] == [parse(lines)] * 3
+            assert forked[1].is_running()
+        assert eventually(lambda: all(map(_has_ended, forked)))
+
+    def test_forked_process_ends_with_the_pool(self) -> None:
+        [(_, lines)] = chunks(1)
+        first, second = parser_pool.start_processes(2)
+        with closing(first), closing(second):
+            second.parse(lines)
+            forked = psutil.Process(first.pid).children()
+        assert len(forked) == 1
+        assert eventually(lambda: all(map(_has_ended, forked)))
+
+    def test_process_that_does_not_end_is_killed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(parser_pool, "_PATIENCE", 0.01)
+        monkeypatch.setattr(parser_pool, "_program", lambda _pipes: "import time; time.sleep(1000)")
+        [started] = parser_pool.start_processes(1)
+        started.close()
+        assert not psutil.pid_exists(started.pid)
+
     def test_parser_process_that_dies_twice_is_reported(
         self, process: parser_pool._Process, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         [(_, lines)] = chunks(1)
         program = "import sys; sys.stdin.buffer.read(10); sys.exit(9)"
-        monkeypatch.setattr(parser_pool, "_program", lambda: program)
+        monkeypatch.setattr(parser_pool, "_program", lambda _pipes: program)
         os.kill(process.pid, signal.SIGKILL)
         with pytest.raises(ParserDied, match=r"lines 1 to 2 died twice \(status 9\)"):
             process.parse(lines)
@@ -132,13 +173,13 @@ class TestProcess:
     def test_parser_process_has_a_memory_limit(self, process: parser_pool._Process) -> None:
         [(_, lines)] = chunks(1)
         process.parse(lines)
-        assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parser_pool.MAX_MEMORY
+        assert psutil.Process(process.pid).rlimit(psutil.RLIMIT_AS)[0] == parsing.MAX_MEMORY
 
     def test_parser_process_has_its_own_process_group(self, process: parser_pool._Process) -> None:
         assert os.getpgid(process.pid) != os.getpgid(0)
 
     def test_parser_process_with_half_a_request_ends_silently(self) -> None:
-        program = "from reviews.imports import parser_pool; parser_pool.main()"
+        program = "from reviews.imports import parsing; parsing.main([])"
         [(_, lines)] = chunks(1)
         half = pickle.dumps(lines)[:-20]
         done = subprocess.run([sys.executable, "-c", program], input=half, capture_output=True, check=False)
@@ -146,7 +187,7 @@ class TestProcess:
 
     @pytest.mark.slow
     def test_parser_process_ends_with_its_parent(self) -> None:
-        program = "from reviews.imports.parser_pool import _Process; one = _Process(); print(one.pid, flush=True); input()"  # noqa: E501
+        program = "from reviews.imports.parser_pool import start_processes; [one] = start_processes(1); print(one.pid, flush=True); input()"  # noqa: E501
         with subprocess.Popen(
             [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as parent:

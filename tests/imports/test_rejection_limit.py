@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from reviews.imports import parser_pool, task_context, uploads
+from reviews.imports import parser_pool, parsing, task_context, uploads
 from reviews.imports.jobs import enqueue_import, import_upload
 from reviews.imports.rejection_limit import RejectionLimit, TooManyRejections
 from reviews.models import ContextImport, Import, ImportLine, Run, SourceChunk, Upload, User
@@ -54,7 +54,7 @@ def parsed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         numbers.append(keys.line)
         return row_of(line, limits, keys, **more)
 
-    monkeypatch.setattr(parser_pool, "encode_line", count)
+    monkeypatch.setattr(parsing, "encode_line", count)
     return numbers
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reviews.records import contradictions
 from reviews.records.contradictions import Contradiction, find_contradictions, is_praise
 from reviews.records.rubric import Rubric
 from reviews.records.scales import RangeScale
@@ -201,3 +202,8 @@ def test_praise_is_detected(justification: str) -> None:
 )
 def test_text_with_a_fault_is_no_praise(justification: str) -> None:
     assert not is_praise(justification)
+
+
+@given(st.from_regex(contradictions._PRAISE))
+def test_each_praise_has_a_sign_of_praise(text: str) -> None:
+    assert any(sign in text for sign in contradictions._SIGNS)

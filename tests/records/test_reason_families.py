@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reviews.records import reason_families
 from reviews.records.reason_families import LONGEST_KEY, LONGEST_TITLE, reason_family
 
 PIECES = ["'", '"', "…", ":", "12", "-3.5%", "a/b/c", "don't", "line", "4", "in criteria:", "x"]
@@ -74,3 +75,10 @@ def test_family_of_a_title_is_stable_and_short(reason: str) -> None:
     assert reason_family(found.title) == found
     assert 0 < len(found.key) <= LONGEST_KEY
     assert 0 < len(found.title) <= LONGEST_TITLE
+
+
+@given(st.from_regex(reason_families._PLAIN, fullmatch=True))
+def test_plain_reasons_have_no_particulars(reason: str) -> None:
+    assert [
+        instead for pattern, instead in reason_families._PATTERNS if pattern.sub(instead, reason) != reason
+    ] == []
