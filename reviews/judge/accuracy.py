@@ -20,7 +20,7 @@ from reviews.judge.cells import Cell, CellRecords, load_cells
 from reviews.judge.computed_once import computes_once
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.kept import keeps_figures
-from reviews.judge.loading import shares_loads
+from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import (
     Basis,
@@ -35,7 +35,6 @@ from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search import strata
 from reviews.statistics import clusters, coefficients
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.totals import ClusterTotals
@@ -221,7 +220,7 @@ class JudgeVsHuman:
 @shares_loads
 def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     """Compute all figures of a scope."""
-    unknown = strata.why_not_counted(scope.run)
+    unknown = why_not_counted(scope.run)
     records = None if unknown else load_cells(scope)
     blind, rubric = load_blind_ratings(scope), run_rubric(scope.run)
     rated = tuple(
@@ -242,7 +241,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
 @keeps_figures
 def estimate_accuracy(scope: JudgeScope) -> Estimate:
     """Estimate the accuracy of the verdict over the whole run: the figure of the headline alone."""
-    unknown = strata.why_not_counted(scope.run)
+    unknown = why_not_counted(scope.run)
     records = None if unknown else load_cells(scope)
     rated = _rate(load_ratings(scope), None, ScoreCategories.of_verdicts(), records, unknown)
     return next((part.accuracy for part in rated.parts), undefined(_NO_BLIND))

@@ -14,7 +14,7 @@ from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_counts
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
-from reviews.models import Rating, Run, StratumCount
+from reviews.models import Rating, Run, Stratum, StratumCount
 from reviews.records.clusters import CLUSTERS, task_cluster
 from reviews.records.status import NOT_REQUIRED
 from reviews.rubric.run_rubric import run_rubric
@@ -112,10 +112,27 @@ class CellRecords:
 
 
 @loads
+def load_strata(scope: JudgeScope) -> dict[int, Stratum]:
+    """Load the strata of a scope by their keys."""
+    return scope.strata().in_bulk()
+
+
+def cell_of(stratum: Stratum, verdict: str) -> Cell:
+    """Return the cell of the records of a stratum with a verdict."""
+    return Cell(
+        stratum.is_flagged,
+        verdict,
+        stratum.judge_llm_model,
+        stratum.judge_prompt_template_path,
+        stratum.model_id,
+    )
+
+
+@loads
 def load_cells(scope: JudgeScope) -> CellRecords:
     """Load the records of a scope by cell. Takes one query, or three with a small model.
 
-    The run's records must all be counted: see `strata.why_not_counted`. The filters by reviewer and by date
+    The run's records must all be counted: see `loading.why_not_counted`. The filters by reviewer and by date
     are about ratings, not records.
     """
     found = _of_task(scope, scope.task) if scope.task is not None else _of_run(scope)

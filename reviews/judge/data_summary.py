@@ -12,6 +12,7 @@ from django.utils.http import urlencode
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
+from reviews.judge.loading import why_not_counted
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
 from reviews.review import blind_scoring
 from reviews.review.blind_scoring import BlindFeasibility
@@ -77,7 +78,7 @@ class DataSummary:
 
 def summarize_data(run: Run) -> DataSummary:
     """Summarise the records of a run."""
-    if strata.why_not_counted(run):
+    if why_not_counted(run):
         return DataSummary(
             None, None, None, None, (), (), (), blind_scoring.blind_feasibility(run), is_counted=False
         )

@@ -17,10 +17,10 @@ from reviews.judge.flag_precision import (
     load_rated_families,
 )
 from reviews.judge.kept import keeps_figures
+from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
-from reviews.search import strata
 from reviews.statistics import clusters
 from reviews.statistics.intervals import Estimate
 
@@ -93,7 +93,7 @@ class FlagChoice:
 @keeps_figures
 def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     """Find the flag reasons that can be dropped. `limit` is a share from 0 to 1."""
-    if unknown := strata.why_not_counted(scope.run):
+    if unknown := why_not_counted(scope.run):
         return FlagChoice(limit, (), unknown)
     rated = load_rated_families(scope)
     if not rated.count(lambda kind: kind.is_rated):

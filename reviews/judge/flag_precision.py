@@ -16,11 +16,11 @@ from cognireview.types.encoding import members
 from reviews.judge.cells import load_cells
 from reviews.judge.data_summary import percent
 from reviews.judge.kept import keeps_figures
+from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, ReasonCount, Run, RunFacet
-from reviews.search import strata
 from reviews.statistics import clusters
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.totals import ClusterTotals
@@ -151,7 +151,7 @@ def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     """Measure every family of a run's flag reasons."""
     run = scope.run
     titles, times = family_titles(run), _times(scope)
-    if unknown := strata.why_not_counted(run):
+    if unknown := why_not_counted(run):
         known = sorted({*titles, *times})
         return FlagPrecision(
             tuple(

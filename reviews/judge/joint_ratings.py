@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from reviews.judge.cells import Cell
+from reviews.judge.cells import cell_of, load_strata
 from reviews.judge.loading import loads
 from reviews.judge.ratings import FloatArray, RatingKind, read_score
 from reviews.judge.scales import ScoreCategories
@@ -98,22 +98,16 @@ def load_joint_ratings(scope: JudgeScope) -> dict[str | None, JointRatings]:
     The filter by reviewer is ignored: it would leave nobody to compare with. Takes two queries.
     """
     scope = replace(scope, reviewer=None)
-    strata = {stratum.pk: stratum for stratum in scope.strata()}
+    strata = load_strata(scope)
     conditions, parameters = scope.rating_conditions
     rows: dict[str | None, list[tuple[RatingKind, bytes]]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_LOAD.format(conditions=conditions), parameters | {"strata": [*strata]})
         for criterion, key, verdict, is_sampled, *scores, packed in cursor:
-            counted = strata[key]
-            cell = Cell(
-                counted.is_flagged,
-                verdict,
-                counted.judge_llm_model,
-                counted.judge_prompt_template_path,
-                counted.model_id,
-            )
             judge, human = scores if criterion is None else map(read_score, scores)
-            rows[criterion].append((RatingKind(cell, is_sampled, judge, human), bytes(packed)))
+            rows[criterion].append(
+                (RatingKind(cell_of(strata[key], verdict), is_sampled, judge, human), bytes(packed))
+            )
     rubric = run_rubric(scope.run)
     return {criterion: _columns(rubric, criterion, rows[criterion]) for criterion in _ordered(rubric, rows)}
 

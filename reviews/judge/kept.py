@@ -19,10 +19,9 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 from django.db import connection
 
 from reviews.database.prepared_statements import prepared_statements
-from reviews.judge.loading import loads
+from reviews.judge.loading import loads, why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
-from reviews.search import strata
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
@@ -215,7 +214,7 @@ def forget_figures() -> None:
 def _look(run: Run) -> _State | None:
     """Return the state of the run; None before the first sealed event."""
     before = _memory.seen.get(run.pk, _Seen(0, b"", 0, ()))
-    unknown = strata.why_not_counted(run)
+    unknown = why_not_counted(run)
     values: dict[str, Any] = {
         "run": run.pk,
         "position": before.position,

@@ -9,10 +9,10 @@ from cognireview.types import report_parts
 from cognireview.types.encoding import members
 from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_figures
+from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, load_rated_run
 from reviews.judge.scope import JudgeScope
 from reviews.records.verdict import VERDICT_OF_LEVEL
-from reviews.search import strata
 from reviews.statistics import clusters
 from reviews.statistics.intervals import SIGNIFICANT, Estimate, holm, undefined
 from reviews.statistics.totals import ClusterTotals
@@ -158,7 +158,7 @@ def rank_models(scope: JudgeScope) -> Leaderboard:
 
 @keeps_figures
 def _rank_all(scope: JudgeScope) -> Leaderboard:
-    if unknown := strata.why_not_counted(scope.run):
+    if unknown := why_not_counted(scope.run):
         return Leaderboard(scope, (), (), 0, unknown=unknown)
     rated = load_rated_run(scope)
     names = sorted({cell.model for cell in rated.records.cells})

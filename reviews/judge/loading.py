@@ -6,6 +6,9 @@ from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar, cast
 
+from reviews.models import Run
+from reviews.search import strata
+
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 # The results of loading functions, by function and arguments; None outside of `shares_loads`.
@@ -45,3 +48,9 @@ def loads(load: Callable[_P, _T]) -> Callable[_P, _T]:
         return cast(_T, results[key])
 
     return loading
+
+
+@loads
+def why_not_counted(run: Run) -> str:
+    """Return why figures about all records of a run are unknown, or an empty string."""
+    return strata.why_not_counted(run)

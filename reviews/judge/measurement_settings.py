@@ -15,13 +15,13 @@ from django.db.models import Sum
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
+from reviews.judge.loading import why_not_counted
 from reviews.models import Run, StratumCount, User
 from reviews.queue import progress
 from reviews.records.conflicts import SettingsChanged
 from reviews.review import blind_scoring, independent_reviews
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling import draws, planned_shares
-from reviews.search import strata
 
 FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
 
@@ -141,7 +141,7 @@ def _blind(run: Run, possibility: blind_scoring.BlindFeasibility) -> str:
     if not possibility.is_possible:
         return ""
     if possibility.answered is None:
-        return strata.why_not_counted(run) or _NO_RECORDS
+        return why_not_counted(run) or _NO_RECORDS
     if not possibility.answered:
         return "The number of records is unknown, because the answers are in the task context."
     flagged = StratumCount.objects.filter(stratum__run=run, stratum__is_flagged=True)
@@ -150,7 +150,7 @@ def _blind(run: Run, possibility: blind_scoring.BlindFeasibility) -> str:
 
 
 def _sample(run: Run) -> str:
-    if unknown := strata.why_not_counted(run):
+    if unknown := why_not_counted(run):
         return unknown
     cells = StratumCount.objects.filter(stratum__run=run)
     counted = list(cells.values_list("stratum__is_flagged", "evaluations"))

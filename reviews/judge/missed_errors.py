@@ -10,13 +10,13 @@ from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_figures
+from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
 from reviews.judge.ratings import NO_RATINGS, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import share_of_columns
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
-from reviews.search import strata
 from reviews.statistics import clusters
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Estimate, scale, undefined
@@ -110,7 +110,7 @@ class MissedErrors:
 @keeps_figures
 def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     """Estimate the missed errors of a scope from blind ratings."""
-    if unknown := strata.why_not_counted(scope.run):
+    if unknown := why_not_counted(scope.run):
         return _unknown(scope, unknown)
     records = load_cells(scope)
     if records.withheld and not records.cells:

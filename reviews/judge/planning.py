@@ -14,12 +14,12 @@ from cognireview.types.encoding import members
 from cognireview.types.runs import ReviewPlan
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.data_summary import counted
+from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings, load_ratings
 from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.models import Run
 from reviews.sampling.planned_shares import Aim, current_plan, finished_plans
-from reviews.search import strata
 from reviews.statistics import clusters, planning
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Estimate, undefined
@@ -154,7 +154,7 @@ def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "ru
     Only `FILTERS` apply.
     """
     scope = JudgeScope(scope.run, scope.judge, scope.template, scope.model)
-    if unknown := strata.why_not_counted(scope.run):
+    if unknown := why_not_counted(scope.run):
         return JudgePlan(scope, target, aim, unknown=unknown)
     records = load_cells(scope)
     blind = load_ratings(scope)

@@ -99,7 +99,7 @@ class RatedRun:
 def load_rated_run(scope: JudgeScope, criterion: str | None = None) -> RatedRun:
     """Load the blind ratings of a criterion, or of the verdict (None), and the records of a scope.
 
-    The run's records must all be counted: see `strata.why_not_counted`.
+    The run's records must all be counted: see `loading.why_not_counted`.
     """
     return combine(load_ratings(scope, criterion), load_cells(scope))
 

@@ -14,11 +14,10 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
-from reviews.judge.cells import Cell, IntArray, unpack_clusters
+from reviews.judge.cells import Cell, IntArray, cell_of, load_strata, unpack_clusters
 from reviews.judge.kept import keeps_by_record
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
-from reviews.models import Stratum
 
 Basis = Literal["blind", "assisted"]
 # The verdict, the verdict with flag reasons, or all criteria.
@@ -307,7 +306,7 @@ def _batches(
     scope: JudgeScope, basis: Basis, part: _RatedPart, records: list[int] | None
 ) -> dict[str | None, list[RatingBatch]]:
     """Load the ratings of some records, or of all (None). Takes two queries."""
-    strata = {stratum.pk: stratum for stratum in scope.strata()}
+    strata = load_strata(scope)
     conditions, parameters = scope.rating_conditions
     parameters |= {"strata": [*strata], "is_blind": basis == "blind", "records": records}
     cells = _ALL if records is None else _OF_RECORDS
@@ -316,7 +315,7 @@ def _batches(
         cursor.execute(_statement(cells, conditions, part), parameters)
         for criterion, stratum, verdict, is_sampled, judge, human, families, *columns in cursor:
             read = read_verdict if criterion is None else read_score
-            cell = _cell(strata[stratum], verdict)
+            cell = cell_of(strata[stratum], verdict)
             kind = RatingKind(cell, is_sampled, read(judge), read(human), tuple(families or ()))
             clusters, packed, weight, final, cell_id = columns
             record = np.frombuffer(packed, dtype=">i8").astype(np.int64)
@@ -330,16 +329,6 @@ def _statement(cells: str, conditions: str, part: _RatedPart) -> str:
     packed = _PACKED.format(families=families)
     return _LOAD.format(
         cells=cells.format(packed=packed, conditions=conditions, families=families), **_PARTS[part]
-    )
-
-
-def _cell(stratum: Stratum, verdict: str) -> Cell:
-    return Cell(
-        stratum.is_flagged,
-        verdict,
-        stratum.judge_llm_model,
-        stratum.judge_prompt_template_path,
-        stratum.model_id,
     )
 
 

@@ -20,9 +20,10 @@ from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shi
 from reviews.judge.comparison.anchors import MOST_PAIRS, NO_ANCHORS, Anchors, hidden_pairs, load_anchors
 from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_scope_judges
 from reviews.judge.data_summary import counted
+from reviews.judge.loading import why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
-from reviews.search import indexing, strata
+from reviews.search import indexing
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.statistics.clusters import difference, ratio
 from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
@@ -197,7 +198,7 @@ def _compare_models(
     scopes: Sequence[JudgeScope], anchors: Anchors, shared: Sequence[JudgeAndPrompt]
 ) -> Iterator[ModelDifference]:
     """Compare each model of the second scope with each other model of the first."""
-    if any(strata.why_not_counted(scope.run) for scope in scopes):
+    if any(why_not_counted(scope.run) for scope in scopes):
         return
     records = [_with_verdict(load_cells(scope), shared) for scope in scopes]
     names = [_largest_models(one) for one in records]

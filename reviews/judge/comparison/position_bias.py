@@ -16,13 +16,14 @@ from reviews.judge.comparison.pairwise_choices import (
     position_of,
     without_hidden,
 )
+from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import load_rated_run, totals_of_ratings
 from reviews.judge.ratings import RatingKind
 from reviews.judge.scope import JudgeScope
 from reviews.records.scales import PairwiseScale
 from reviews.records.scores import Score, criterion_title
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search import indexing, strata
+from reviews.search import indexing
 from reviews.statistics.clusters import difference, ratio
 from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, undefined
@@ -190,7 +191,7 @@ def _totals(rows: list[tuple[int, float, list[bool]]]) -> ClusterTotals:
 
 def _accuracies(scope: JudgeScope, criterion: str) -> tuple[Estimate, Estimate, Estimate]:
     """Return the accuracy by the position of the reviewer's choice, and the difference of the two."""
-    unknown = strata.why_not_counted(scope.run)
+    unknown = why_not_counted(scope.run)
     none = undefined(unknown or _NO_RATINGS)
     scale = run_rubric(scope.run).scale_of(criterion)
     if unknown or not isinstance(scale, PairwiseScale):
