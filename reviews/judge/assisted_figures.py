@@ -53,11 +53,15 @@ class _Assisted:
             whole = self._totals_by_flag.of_all_domains(len(self.scale.categories) ** 2)
             return Measured(pairs.confusion(whole))
         is_in = IS_IN[part]
-        chosen = self.ratings.only(lambda kind: is_in(kind.cell))
-        if are_grouped(chosen.cluster) != are_grouped(self.ratings.cluster):
+        if self._is_grouped and not are_grouped(self.ratings.clusters_of(lambda kind: is_in(kind.cell))):
             # Only the clusters of the run are too many to be added up one by one.
+            chosen = self.ratings.only(lambda kind: is_in(kind.cell))
             return Measured(pairs.confusion(totals_of_ratings(chosen, pairs.one_hot)))
         return Measured(pairs.confusion(self._totals_by_flag, BY_FLAG.index(part)))
+
+    @cached_property
+    def _is_grouped(self) -> bool:
+        return are_grouped(self.ratings.cluster)
 
     @cached_property
     def _totals_by_flag(self) -> ClusterTotals:

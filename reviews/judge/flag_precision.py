@@ -4,7 +4,7 @@ All figures rest on blind ratings. A verdict is wrong if a blind rating has anot
 the miss rate.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -162,17 +162,11 @@ def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     records = family_sizes(run)
     keys = sorted({*records, *times}, key=lambda key: (-records.get(key, 0), key))
     rated = load_rated_families(scope)
-    totals = _totals(rated, keys)
+    found = _measure(_totals(rated, keys))
     return FlagPrecision(
         tuple(
-            _family(
-                _Counted(totals, place, rated),
-                key,
-                titles.get(key, key),
-                records.get(key, 0),
-                times.get(key, ReviewTime()),
-            )
-            for place, key in enumerate(keys)
+            FlagReason(key, titles.get(key, key), records.get(key, 0), *one, times.get(key, ReviewTime()))
+            for key, one in zip(keys, found, strict=True)
         )
     )
 
@@ -197,31 +191,8 @@ def is_flagged_by(kind: RatingKind, families: Iterable[str]) -> bool:
     return kind.cell.is_flagged and not {*families}.isdisjoint(kind.families)
 
 
-class _Counted(NamedTuple):
-    """The totals of all families: wrong verdicts of each, ratings of each, then all wrong verdicts."""
-
-    totals: ClusterTotals
-    #: The place of the family.
-    place: int
-    rated: RatedRun
-
-    @property
-    def families(self) -> int:
-        return (len(self.totals.sums) - 1) // 2
-
-    @property
-    def precision(self) -> Estimate:
-        return clusters.ratio(self.totals, self.place, self.families + self.place)
-
-    @property
-    def recall(self) -> Estimate:
-        if self.totals.uncovered:
-            return undefined("No unflagged record has a blind rating.")
-        return clusters.ratio(self.totals, self.place, 2 * self.families)
-
-
 def _totals(rated: RatedRun, families: Sequence[str]) -> ClusterTotals:
-    """Add up the ratings of all families at once."""
+    """Add up wrong verdicts of each family, ratings of each, and all wrong verdicts."""
     kinds = rated.ratings.kinds
     is_of = np.array([[is_flagged_by(kind, [key]) for key in families] for kind in kinds], dtype=float)
     is_of = is_of.reshape(len(kinds), len(families))
@@ -230,19 +201,35 @@ def _totals(rated: RatedRun, families: Sequence[str]) -> ClusterTotals:
     return rated.totals_of(np.hstack([is_of * wrong, is_of * known, wrong]))
 
 
-def _family(counted: _Counted, key: str, title: str, flagged: int, time: ReviewTime) -> FlagReason:
-    ratings = counted.rated.count(lambda kind: kind.is_rated and is_flagged_by(kind, [key]))
-    wrong = counted.rated.count(lambda kind: kind.is_wrong and is_flagged_by(kind, [key]))
-    return FlagReason(
-        key=key,
-        title=title,
-        flagged=flagged,
-        ratings=ratings,
-        wrong=wrong,
-        precision=counted.precision if ratings else undefined(_NONE_RATED),
-        recall=counted.recall if ratings else undefined(_NONE_RATED),
-        time=time,
-    )
+class _Found(NamedTuple):
+    """The figures of a family that follow from blind ratings."""
+
+    ratings: int
+    wrong: int
+    precision: Estimate
+    recall: Estimate
+
+
+def _measure(totals: ClusterTotals) -> Iterator[_Found]:
+    """Yield the figures of each family."""
+    families = (len(totals.sums) - 1) // 2
+    of_ratings = [(place, families + place) for place in range(families)]
+    of_wrong = [(place, 2 * families) for place in range(families)]
+    precisions = clusters.ratios(totals, of_ratings)
+    if totals.uncovered:
+        recalls = [undefined("No unflagged record has a blind rating.")] * families
+    else:
+        recalls = clusters.ratios(totals, of_wrong)
+    unknown = undefined(_NONE_RATED)
+    counts = totals.counts.tolist()
+    for (wrong, ratings), precision, recall in zip(of_ratings, precisions, recalls, strict=True):
+        is_rated = counts[ratings] > 0
+        yield _Found(
+            counts[ratings],
+            counts[wrong],
+            precision if is_rated else unknown,
+            recall if is_rated else unknown,
+        )
 
 
 def _unknown(key: str, title: str, why: str, time: ReviewTime) -> FlagReason:

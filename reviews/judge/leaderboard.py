@@ -217,7 +217,7 @@ def _model(rated: RatedRun, name: str, estimate: Estimate) -> RankedModel:
 def _compare(totals: ClusterTotals, is_estimated: Sequence[bool]) -> list[_Pair]:
     """Compare all pairs of models that have estimates."""
     places = list(combinations((place for place, known in enumerate(is_estimated) if known), 2))
-    found = [clusters.difference(totals, _columns(one), _columns(other)) for one, other in places]
+    found = clusters.differences(totals, [(_columns(one), _columns(other)) for one, other in places])
     adjusted = holm([each.p for each in found])
     return [
         _Pair(one, other, each.difference, p)

@@ -145,9 +145,16 @@ class Ratings:
         """The number of ratings of each kind."""
         return np.bincount(self.kind, minlength=len(self.kinds)).astype(np.int32)
 
+    def _meets(self, condition: Callable[[RatingKind], bool]) -> NDArray[np.bool_]:
+        return np.array([condition(kind) for kind in self.kinds], dtype=np.bool_)
+
+    def clusters_of(self, condition: Callable[[RatingKind], bool]) -> IntArray:
+        """Return the clusters of the ratings of kinds that meet a condition."""
+        return self.cluster[np.repeat(self._meets(condition), self.counts)]
+
     def only(self, condition: Callable[[RatingKind], bool]) -> "Ratings":
         """Return the ratings of kinds that meet a condition."""
-        kept = np.array([condition(kind) for kind in self.kinds], dtype=np.bool_)
+        kept = self._meets(condition)
         if kept.all():
             return self
         number = np.cumsum(kept, dtype=np.int32) - 1

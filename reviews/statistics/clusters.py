@@ -6,6 +6,7 @@ describes further clusters of the same kind. Estimates of many shares are comput
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import sqrt
 from typing import NamedTuple
 
@@ -14,7 +15,10 @@ import numpy as np
 from reviews.statistics.intervals import Estimate, undefined, wilson_limits
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray
-from reviews.statistics.totals import ClusterTotals, Columns, columns_matrix
+from reviews.statistics.totals import ClusterTotals, Columns, columns_matrix, picked_rows
+
+# The columns of a numerator and of its denominator.
+Share = tuple[Columns, Columns]
 
 _NEGLIGIBLE = 1e-12
 # The correlation of ratings in a cluster that is assumed, in addition to the observed one.
@@ -57,16 +61,16 @@ def ratio(totals: ClusterTotals, numerator: Columns, denominator: Columns) -> Es
     return ratios(totals, [(numerator, denominator)])[0]
 
 
-def ratios(totals: ClusterTotals, shares: Sequence[tuple[Columns, Columns]]) -> list[Estimate]:
+def ratios(totals: ClusterTotals, shares: Sequence[Share]) -> list[Estimate]:
     """Estimate shares of a numerator in a denominator, from 0 to 1. `n` counts the denominator's ratings.
 
     Wilson's interval at the effective sample size, share x (1 - share) / variance, with the quantile of t
     (Korn & Graubard 1998, Survey Methodology 24:193; Dean & Pagano 2015, Journal of Survey Statistics and
     Methodology 3:484).
     """
-    found = _shares(totals, [above for above, _ in shares], [below for _, below in shares])
-    known = np.flatnonzero(found.is_known)
-    spreads = spreads_of(totals, found.gradients[:, known], [found.below[:, known]])
+    found = _shares(totals, shares)
+    known = [place for place, is_known in enumerate(found.is_known) if is_known]
+    spreads = _spreads(totals, found.linearised(known), [[shares[place][1] for place in known]])
     estimates = [undefined("There are no ratings to count.", int(n)) for n in found.n]
     for place, spread in zip(known, spreads, strict=True):
         share, n = float(found.values[place]), int(found.n[place])
@@ -79,89 +83,123 @@ def ratios(totals: ClusterTotals, shares: Sequence[tuple[Columns, Columns]]) -> 
     return estimates
 
 
-def difference(
-    totals: ClusterTotals, first: tuple[Columns, Columns], second: tuple[Columns, Columns]
-) -> Comparison:
-    """Subtract two shares, each a pair of numerator and denominator, by a t-test over the clusters.
+def difference(totals: ClusterTotals, first: Share, second: Share) -> Comparison:
+    """Subtract two shares by a t-test over the clusters: see `differences`."""
+    return differences(totals, [(first, second)])[0]
+
+
+def differences(totals: ClusterTotals, pairs: Sequence[tuple[Share, Share]]) -> list[Comparison]:
+    """Subtract the second share of each pair from the first, by t-tests over the clusters.
 
     As in Bonett & Price's interval of paired shares (2012, Journal of Educational and Behavioral Statistics
     37:479), the variance includes two more ratings, one in favour of each share, unless ratings of other
     cells show a variance.
     """
-    found = _shares(totals, [first[0], second[0]], [first[1], second[1]])
-    n = int(found.n[0] if first[1] == second[1] else found.n.sum())
-    if not found.is_known.all():
-        return Comparison(undefined("There are no ratings to compare.", n), 1.0)
-    one, other = map(float, found.values)
-    [spread] = spreads_of(
-        totals,
-        found.gradients[:, :1] - found.gradients[:, 1:],
-        [found.below[:, :1]] if first[1] == second[1] else [found.below[:, :1], found.below[:, 1:]],
-    )
+    one, other = (_shares(totals, [pair[side] for pair in pairs]) for side in (0, 1))
+    known = [place for place, is_known in enumerate(one.is_known & other.is_known) if is_known]
+    below = [[pairs[place][side][1] for place in known] for side in (0, 1)]
+    spreads = _spreads(totals, one.linearised(known).minus(other.linearised(known)), below)
+    n = one.n + np.where([first[1] == second[1] for first, second in pairs], 0, other.n)
+    found = [Comparison(undefined("There are no ratings to compare.", int(each)), 1.0) for each in n]
+    for place, spread in zip(known, spreads, strict=True):
+        value = float(one.values[place] - other.values[place])
+        found[place] = _compared(totals, value, int(n[place]), spread)
+    return found
+
+
+def _compared(totals: ClusterTotals, value: float, n: int, spread: Spread) -> Comparison:
     variance = spread.variance
     if not totals.is_extrapolated or variance < _NEGLIGIBLE:
         ratings = max(spread.df + 1, spread.ratings)
         more = ratings + 2
         variance = variance * (ratings / more) ** 2 + 2 / (more * (spread.df + 3))
-    value, reach = one - other, t_quantile(spread.df) * sqrt(variance)
+    reach = t_quantile(spread.df) * sqrt(variance)
     estimate = Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), n, clusters=spread.clusters)
     return Comparison(estimate, t_tail(value / sqrt(variance), spread.df))
 
 
-class _Shares(NamedTuple):
-    """Shares, and their derivatives by the sums of the columns."""
+class _Linearised(NamedTuple):
+    """Linearised estimates."""
 
+    #: K x estimates: their derivatives by the sums of the columns.
+    gradients: FloatArray
+    #: Estimates x T: the part of each cluster.
+    by_cluster: FloatArray
+
+    def minus(self, other: "_Linearised") -> "_Linearised":
+        return _Linearised(self.gradients - other.gradients, self.by_cluster - other.by_cluster)
+
+
+class _Shares(NamedTuple):
+    """Shares of a numerator in a denominator."""
+
+    totals: ClusterTotals
+    shares: Sequence[Share]
     #: The number of ratings of each denominator. 0 if they represent no records.
     n: FloatArray
     is_known: BoolArray
     #: 0 for a share that is unknown.
     values: FloatArray
-    #: K x shares.
-    gradients: FloatArray
-    #: K x shares: 1 in the columns of the denominator.
-    below: FloatArray
+    #: The sums of the denominators, or 1.
+    wholes: FloatArray
+
+    def linearised(self, known: Sequence[int]) -> _Linearised:
+        """Linearise the shares in some places."""
+        rows = self.totals.rows.T
+        above, below = ([self.shares[place][side] for place in known] for side in (0, 1))
+        values, wholes = self.values[known], self.wholes[known]
+        gradients = columns_matrix(len(rows), above) - columns_matrix(len(rows), below) * values
+        by_cluster = picked_rows(rows, above)
+        by_cluster -= picked_rows(rows, below) * values[:, None]
+        by_cluster /= wholes[:, None]
+        return _Linearised(gradients / wholes, by_cluster)
 
 
-def _shares(totals: ClusterTotals, numerators: Sequence[Columns], denominators: Sequence[Columns]) -> _Shares:
+def _shares(totals: ClusterTotals, shares: Sequence[Share]) -> _Shares:
     columns = totals.rows.shape[1]
-    above, below = (columns_matrix(columns, which) for which in (numerators, denominators))
+    above, below = (columns_matrix(columns, [share[side] for share in shares]) for side in (0, 1))
     is_rated = totals.rated.sum(axis=0) @ below > 0
     n = np.where(is_rated & (totals.rows.sum(axis=0) @ below > _NEGLIGIBLE), totals.counts @ below, 0)
-    whole = totals.sums @ below
-    is_known = (n > 0) & (whole > 0)
-    whole = np.where(is_known, whole, 1)
-    values = np.where(is_known, totals.sums @ above / whole, 0)
-    return _Shares(n, is_known, np.clip(values, 0, 1), (above - below * values) / whole, below)
+    wholes = totals.sums @ below
+    is_known = (n > 0) & (wholes > 0)
+    wholes = np.where(is_known, wholes, 1)
+    values = np.where(is_known, totals.sums @ above / wholes, 0)
+    return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes)
 
 
 def spread_of(totals: ClusterTotals, gradient: FloatArray, denominators: Sequence[Columns]) -> Spread:
     """Return the variance of a linearised estimate: see `spreads_of`."""
-    columns = len(gradient)
-    matrices = [columns_matrix(columns, [which]) for which in denominators]
-    return spreads_of(totals, gradient[:, None], matrices)[0]
+    return spreads_of(totals, gradient[:, None], [[which] for which in denominators])[0]
 
 
 def spreads_of(
-    totals: ClusterTotals, gradients: FloatArray, denominators: Sequence[FloatArray]
+    totals: ClusterTotals, gradients: FloatArray, denominators: Sequence[Sequence[Columns]]
 ) -> list[Spread]:
-    """Return the variances of linearised estimates: a column each of the gradients and the denominators.
+    """Return the variances of linearised estimates: a column of the gradients each.
 
+    `denominators` has a list or two, with the denominator of each estimate.
     Residuals are scaled by the share of their cluster (CR2: Bell & McCaffrey 2002, Survey Methodology
     28:169).
     The degrees of freedom follow from the effective number of clusters with ratings (Kish 1965).
     """
-    rows, rated = totals.rows.T, totals.rated.T
-    below = [which.T @ rows for which in denominators]
-    shares = np.clip(np.max([one / one.sum(axis=1, keepdims=True) for one in below], axis=0), 0, 0.5)
-    variance = ((gradients.T @ rows) ** 2 / (1 - shares)).sum(axis=1)
+    return _spreads(totals, _Linearised(gradients, gradients.T @ totals.rows.T), denominators)
+
+
+def _spreads(
+    totals: ClusterTotals, estimates: _Linearised, denominators: Sequence[Sequence[Columns]]
+) -> list[Spread]:
+    gradients, squared = estimates.gradients, estimates.by_cluster**2
+    squared /= 1 - _largest_shares(totals, denominators)
+    variance = squared.sum(axis=1)
     variance += (gradients * (totals.unseen @ gradients)).sum(axis=0)
     # If no rating contradicts the others, as if all errors were flagged, add up the columns separately.
     apart = totals.unseen.diagonal() @ gradients**2
-    weights = [which.T @ rated for which in denominators]
+    weights = [picked_rows(totals.rated.T, which) for which in denominators]
     sums = [one.sum(axis=1) for one in weights]
-    either = np.sum([one / whole[:, None] for one, whole in zip(weights, sums, strict=True)], axis=0)
+    either = reduce(np.add, [one / whole[:, None] for one, whole in zip(weights, sums, strict=True)])
     effective = either.sum(axis=1) ** 2 / (either**2).sum(axis=1)
-    ratings = [whole**2 / (totals.squares @ which) for whole, which in zip(sums, denominators, strict=True)]
+    squares = [picked_rows(totals.squares, which) for which in denominators]
+    ratings = [whole**2 / each for whole, each in zip(sums, squares, strict=True)]
     return [
         Spread(*values)
         for values in zip(
@@ -172,6 +210,13 @@ def spreads_of(
             strict=True,
         )
     ]
+
+
+def _largest_shares(totals: ClusterTotals, denominators: Sequence[Sequence[Columns]]) -> FloatArray:
+    """Return estimates x T: the share of each cluster in the denominator, from 0 to a half."""
+    rows = [picked_rows(totals.rows.T, which) for which in denominators]
+    found: FloatArray = reduce(np.maximum, [one / one.sum(axis=1, keepdims=True) for one in rows])
+    return np.clip(found, 0, 0.5, out=found)
 
 
 def effective_size(rating: RatingVariance, spread: Spread, *, is_extrapolated: bool) -> float:

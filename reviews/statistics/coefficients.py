@@ -61,6 +61,12 @@ DEFINITIONS = {
     "2008, Statistics in Medicine 27:1693).",
 }
 
+# The shares of a level of the human's scores that the judge scored with another, by name: human, judge.
+_TAKEN_FOR: dict[str, tuple[Level, Level]] = {
+    "defects_caught": ("no", "no"),
+    "false_pass": ("no", "yes"),
+    "false_fail": ("yes", "no"),
+}
 _NO_PAIRS = "There are no pairs of scores to compare."
 _NO_ORDER = "The scores have no order."
 _NEGLIGIBLE = 1e-12
@@ -103,10 +109,22 @@ class Confusion:
         shares: FloatArray = (sums / sums.sum() if sums.sum() > 0 else sums).reshape(self.size, self.size)
         return shares
 
+    @cached_property
+    def ratios(self) -> dict[str, Estimate]:
+        """The figures that are shares of pairs in others, computed at once."""
+        shares = {"accuracy": (self.where(lambda judge, human: judge is human), self.columns)}
+        for name, (human, judge) in _TAKEN_FOR.items():
+            shares[name] = self._of_levels(human, judge), self._of_levels(human)
+        return dict(zip(shares, clusters.ratios(self.totals, [*shares.values()]), strict=True))
+
     def where(self, matches: Callable[[Category, Category], bool]) -> tuple[int, ...]:
         """Return the columns of the pairs (judge, human) that match."""
         pairs = product(self.categories, self.categories)
         return tuple(column for column, pair in zip(self.columns, pairs, strict=True) if matches(*pair))
+
+    def _of_levels(self, human: Level, judge: Level | None = None) -> tuple[int, ...]:
+        """Return the columns of the pairs of scores with these levels. None is any level."""
+        return self.where(lambda theirs, ours: ours.level == human and judge in {None, theirs.level})
 
     def pairs(self, places: Sequence[int]) -> tuple[int, ...]:
         """Return the columns of the pairs of these categories."""
@@ -119,29 +137,26 @@ class Confusion:
 
 def accuracy(confusion: Confusion) -> Estimate:
     """Estimate the share of ratings that equal the judge's score."""
-    same = confusion.where(lambda judge, human: judge is human)
-    return clusters.ratio(confusion.totals, same, confusion.columns)
+    return confusion.ratios["accuracy"]
 
 
 def false_pass(confusion: Confusion) -> Estimate:
     """Estimate the share of the human's No scores that the judge scored Yes. `n` counts the No scores."""
-    return _taken_for(confusion, "no", "yes", "The human gave no score that counts as No.")
+    return _taken_for(confusion, "false_pass", "The human gave no score that counts as No.")
 
 
 def defects_caught(confusion: Confusion) -> Estimate:
     """Estimate the share of the human's No scores that the judge scored No, too."""
-    return _taken_for(confusion, "no", "no", "The human gave no score that counts as No.")
+    return _taken_for(confusion, "defects_caught", "The human gave no score that counts as No.")
 
 
 def false_fail(confusion: Confusion) -> Estimate:
     """Estimate the share of the human's Yes scores that the judge scored No. `n` counts the Yes scores."""
-    return _taken_for(confusion, "yes", "no", "The human gave no score that counts as Yes.")
+    return _taken_for(confusion, "false_fail", "The human gave no score that counts as Yes.")
 
 
-def _taken_for(confusion: Confusion, human: Level, judge: Level, why: str) -> Estimate:
-    given = confusion.where(lambda _, ours: ours.level == human)
-    wrong = confusion.where(lambda theirs, ours: ours.level == human and theirs.level == judge)
-    found = clusters.ratio(confusion.totals, wrong, given)
+def _taken_for(confusion: Confusion, name: str, why: str) -> Estimate:
+    found = confusion.ratios[name]
     return found if found.value is not None else undefined(why)
 
 
