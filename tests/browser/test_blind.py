@@ -3,11 +3,12 @@
 import re
 
 import pytest
+from django.urls import reverse
 from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import BlindScores, Evaluation, Run, User
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.browser.screen import SCORES, heading, is_at, label, press, saved, scores_of, verdict, words_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,8 +21,8 @@ def blind(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page:
     """Ana at her first record in a run with only blind reviews. The judge's scores: No, Yes, Yes, Yes."""
     Run.objects.update(blind_share=1)
     Evaluation.objects.update(structured_model_response={"response": {"final_answer": "54"}})
-    open_runs(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").first.click()
+    client = start_session(page, live_server.url, ana)
+    page.goto(live_server.url + client.post(reverse("claim-next", args=[algebra.pk]))["Location"])
     expect(page.get_by_text("Blind review: the judge's scores are hidden")).to_be_visible()
     return page
 
@@ -58,7 +59,12 @@ def test_blind_review_takes_four_scores_one_key_to_lock_in_and_one_to_submit(bli
     assert 0 < given.active_ms < review.active_ms
 
 
-def test_prefetched_blind_record_contains_no_judge_scores(blind: Page) -> None:
+def test_judge_scores_are_neither_shown_nor_prefetched_before_the_reveal_and_changed_after_it(
+    blind: Page,
+) -> None:
+    press(blind, "r")
+    expect(blind.get_by_role("region", name="Raw judge output")).to_have_count(0)
+    expect(blind.get_by_role("region", name="Model response")).to_be_visible()
     blind.wait_for_function(f"() => {SPARE}")
     held = blind.evaluate(f"{SPARE}.outerHTML")
     assert "b-model" in held
@@ -67,23 +73,6 @@ def test_prefetched_blind_record_contains_no_judge_scores(blind: Page) -> None:
     is_revealed(blind)
     heading(blind, "a-model")
     assert "b-model" in blind.evaluate(f"{SPARE}.outerHTML")
-
-
-def test_lock_in_key_goes_to_the_first_missing_score(blind: Page) -> None:
-    press(blind, "y", "a")
-    expect(blind.get_by_role("group", name="rigour")).to_be_focused()
-    assert not BlindScores.objects.exists()
-
-
-def test_blind_record_has_no_raw_output(blind: Page) -> None:
-    press(blind, "r")
-    expect(blind.get_by_role("region", name="Raw judge output")).to_have_count(0)
-    expect(blind.get_by_role("region", name="Model response")).to_be_visible()
-
-
-def test_scores_and_causes_can_be_changed_after_the_reveal(blind: Page) -> None:
-    press(blind, "y", "y", "y", "y", "a")
-    is_revealed(blind)
     label(blind, "Submit 1 change")
     press(blind, "2", "n", "2", "a")
     review = saved(blind, "a-model")
@@ -110,7 +99,11 @@ def test_blind_draft_survives_reload_and_lock_in(blind: Page) -> None:
     label(blind, "Submit 2 changes")
 
 
-def test_failed_lock_in_changes_nothing(blind: Page) -> None:
+def test_incomplete_or_failed_lock_in_changes_nothing(blind: Page) -> None:
+    press(blind, "y", "a")
+    expect(blind.get_by_role("group", name="rigour")).to_be_focused()
+    assert not BlindScores.objects.exists()
+
     def fail(route: Route) -> None:
         route.abort()
 

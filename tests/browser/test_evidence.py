@@ -7,7 +7,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, SpotCheck, User
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.browser.screen import press
 from tests.support.contexts import bring, task
 from tests.support.factories import EvaluationFactory
@@ -35,7 +35,7 @@ def record(db: None) -> Evaluation:
 
 @pytest.fixture
 def screen(page: Page, live_server: LiveServer, ana: User, record: Evaluation) -> Page:
-    open_runs(page, live_server.url, ana)
+    start_session(page, live_server.url, ana)
     page.set_viewport_size({"width": 1280, "height": 800})
     page.goto(f"{live_server.url}/evaluations/{record.pk}/")
     return page
@@ -47,8 +47,11 @@ def pane(page: Page, name: str) -> None:
     expect(page.get_by_role("region", name=name)).to_be_visible()
 
 
-def test_evidence_shows_one_pane_at_a_time(screen: Page) -> None:
+def test_panes_open_one_at_a_time_by_click_and_key_and_typeset_their_formulas(screen: Page) -> None:
+    model = screen.get_by_role("region", name="Model response", include_hidden=True)
     pane(screen, "Compare")
+    expect(screen.locator(".comparison .always .katex").first).to_be_visible()
+    assert model.locator(".katex").count() == 0
     for name, region in (
         ("Model", "Model response"),
         ("Reference", "Reference answer"),
@@ -56,6 +59,19 @@ def test_evidence_shows_one_pane_at_a_time(screen: Page) -> None:
     ):
         screen.get_by_role("radio", name=name).check()
         pane(screen, region)
+    for key, name in (
+        (",", "Model response"),
+        (".", "Reference answer"),
+        ("r", "Raw judge output"),
+        ("w", "Compare"),
+    ):
+        press(screen, key)
+        pane(screen, name)
+    # The same key again leads back.
+    press(screen, "r")
+    press(screen, "r")
+    pane(screen, "Compare")
+    expect(model.locator(".katex").first).to_be_attached()
 
 
 def test_question_stays_at_the_top_and_is_opened_by_key(
@@ -90,63 +106,43 @@ def test_question_stays_at_the_top_and_is_opened_by_key(
     expect(whole).not_to_be_checked()
 
 
-def test_each_pane_has_a_key(screen: Page) -> None:
-    for key, name in (
-        (",", "Model response"),
-        (".", "Reference answer"),
-        ("r", "Raw judge output"),
-        ("w", "Compare"),
-    ):
-        press(screen, key)
-        pane(screen, name)
-    # The same key again leads back.
-    press(screen, "r")
-    press(screen, "r")
-    pane(screen, "Compare")
-
-
-def test_formulas_are_typeset_when_visible(screen: Page) -> None:
-    model = screen.get_by_role("region", name="Model response", include_hidden=True)
-    expect(screen.locator(".comparison .always .katex").first).to_be_visible()
-    assert model.locator(".katex").count() == 0
-    screen.get_by_role("radio", name="Model").check()
-    expect(model.locator(".katex").first).to_be_visible()
-
-
-def test_formula_source_can_be_shown(screen: Page) -> None:
-    answer = screen.locator(".comparison .always .marked .math").first
-    expect(answer.locator(".katex").first).to_be_visible()
-    press(screen, "m")
-    expect(answer).to_have_text(r"\frac{1}{2}")
-    press(screen, "m")
-    expect(answer.locator(".katex").first).to_be_visible()
-
-
-def test_differences_are_highlighted_on_request(screen: Page) -> None:
+def test_differences_and_layout_change_on_request(screen: Page) -> None:
     steps = screen.get_by_role("region", name="Steps")
+    marks = screen.get_by_label("Highlight differences")
     expect(screen.get_by_role("region", name="Final answer").locator("del")).to_be_visible()
     expect(steps.locator("del")).to_be_hidden()
-    screen.get_by_label("Highlight differences").check()
+    marks.check()
     expect(steps.locator("del")).to_have_text("Add ")
     expect(steps.locator("ins")).to_have_text("Divide ")
     assert steps.locator(".katex ins, .katex del").count() == 0
+    press(screen, "d")
+    expect(marks).not_to_be_checked()
+    press(screen, "d")
+    expect(marks).to_be_checked()
+    width = "document.querySelector('#scores').offsetWidth"
+    narrow = screen.evaluate(width)
+    press(screen, "v")
+    assert screen.evaluate(width) > narrow
+    screen.reload()
+    assert screen.evaluate(width) > narrow
 
 
 def test_panes_and_differences_work_without_scripts(
-    browser: Browser, live_server: LiveServer, screen: Page, record: Evaluation
+    browser: Browser, live_server: LiveServer, page: Page, ana: User, record: Evaluation
 ) -> None:
+    start_session(page, live_server.url, ana)
     context = browser.new_context(
         java_script_enabled=False,
-        storage_state=screen.context.storage_state(),
+        storage_state=page.context.storage_state(),
         viewport={"width": 1280, "height": 800},
     )
-    page = context.new_page()
-    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
-    pane(page, "Compare")
-    page.get_by_label("Highlight differences").check()
-    expect(page.get_by_role("region", name="Steps").locator("del")).to_be_visible()
-    page.get_by_role("radio", name="Raw").check()
-    pane(page, "Raw judge output")
+    plain = context.new_page()
+    plain.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    pane(plain, "Compare")
+    plain.get_by_label("Highlight differences").check()
+    expect(plain.get_by_role("region", name="Steps").locator("del")).to_be_visible()
+    plain.get_by_role("radio", name="Raw").check()
+    pane(plain, "Raw judge output")
     context.close()
 
 
@@ -230,7 +226,7 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
         structured_ideal_response={**answers, "final_answer": "$2$"},
         parsed_rubric_scores={"depth": {"score": "No", "justification": text}},
     )
-    open_runs(page, live_server.url, ana)
+    start_session(page, live_server.url, ana)
     for width in (1280, 390, 320):
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(f"{live_server.url}/evaluations/{record.pk}/")
@@ -253,7 +249,7 @@ def test_evidence_of_a_spot_check_has_the_same_keys(
     page: Page, live_server: LiveServer, lea: User, bo: User, record: Evaluation
 ) -> None:
     drawn = SpotCheck.objects.create(review=decide(record, bo), run=record.run, reviewer=bo, drawn_by=lea)
-    open_runs(page, live_server.url, lea)
+    start_session(page, live_server.url, lea)
     page.goto(f"{live_server.url}/spot-checks/{drawn.pk}/")
     pane(page, "Compare")
     press(page, ".")

@@ -9,7 +9,7 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.exports import jobs, verify_receipt
 from reviews.models import Evaluation, Export, User
 from reviews.records.schema import Limits
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
 from tests.support.work import decide
@@ -37,7 +37,7 @@ def test_export_is_built_and_downloaded_with_its_receipt(
 ) -> None:
     run = import_data(FILE, run="algebra").target_run
     decide(Evaluation.objects.get(evaluation_id="eval_b"), ana)
-    open_runs(page, live_server.url, lea)
+    start_session(page, live_server.url, lea)
     page.goto(f"{live_server.url}/runs/{run.pk}/")
     page.get_by_role("link", name="Export options").click()
     page.get_by_label("Compression").select_option("gzip")
@@ -57,7 +57,7 @@ def test_export_is_built_and_downloaded_with_its_receipt(
 
 def test_export_page_does_not_scroll_sideways(page: Page, live_server: LiveServer, lea: User) -> None:
     run = import_data(FILE, run="a" * 200).target_run
-    open_runs(page, live_server.url, lea)
+    start_session(page, live_server.url, lea)
     for width in (320, 1280):
         page.set_viewport_size({"width": width, "height": 800})
         page.goto(f"{live_server.url}/runs/{run.pk}/export/")

@@ -6,7 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import AuditEvent, Escalation, Run, User
 from reviews.queue import claims
-from tests.browser.conftest import log_out, open_runs
+from tests.browser.conftest import start_session
 from tests.browser.screen import SCORES, heading, label, press, record, words_of
 from tests.support.work import decide
 
@@ -26,14 +26,15 @@ def independent_review(algebra: Run, bo: User) -> Run:
 def test_lead_adjudicates_disagreeing_reviews(
     page: Page, live_server: LiveServer, independent_review: Run, ana: User, lea: User
 ) -> None:
-    open_runs(page, live_server.url, ana)
-    page.get_by_role("button", name="Start reviewing").first.click()
+    claims.claim(evaluation_id=record("a-model").pk, reviewer=ana)
+    start_session(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
     heading(page, "a-model")
     press(page, "a")
     expect(page.get_by_role("status")).to_contain_text("Reviewers disagree; a lead will decide.")
     heading(page, "b-model")
 
-    log_in_instead(page, live_server, lea)
+    start_session(page, live_server.url, lea)
     page.goto(f"{live_server.url}/inbox/")
     page.get_by_role("link", name="Task 7 · a-model").click()
     page.get_by_role("button", name="Compare and decide").click()
@@ -70,8 +71,3 @@ def test_late_submit_becomes_an_independent_review(screen: Page, bo: User) -> No
     heading(screen, "b-model")
     assert Escalation.objects.get().evaluation == seen
     assert record("a-model").human_reviewer_id == "bo"
-
-
-def log_in_instead(page: Page, live_server: LiveServer, person: User) -> None:
-    log_out(page)
-    open_runs(page, live_server.url, person)

@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.support.factories import EvaluationFactory
 from tests.support.work import decide
 
@@ -18,8 +18,8 @@ def judged(page: Page, live_server: LiveServer, lea: User, ana: User) -> Page:
     run = Run.objects.create(name="Algebra")
     record = EvaluationFactory.create(run=run, task_id="7", model_id="o1")
     decide(record, ana, judged={"Clarity": "Yes", "Conclusion Accuracy": "Yes"})
-    open_runs(page, live_server.url, lea)
-    page.get_by_role("link", name="Algebra").first.click()
+    start_session(page, live_server.url, lea)
+    page.goto(f"{live_server.url}/runs/{run.pk}/")
     return page
 
 

@@ -4,9 +4,10 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Draft, Escalation, Evaluation, Review, Run, Skip, User
+from reviews.models import Draft, Escalation, Review, Run, Skip, User
+from reviews.queue import claims
 from reviews.records.verdict import VerdictRule
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.browser.screen import (
     SCORES,
     heading,
@@ -53,21 +54,27 @@ def test_agreeing_takes_one_key_an_override_with_cause_four_and_scoring_all_no_t
     assert words_of(saved(screen, "c-model")) == ["No"] * 4
 
 
-@pytest.mark.parametrize("opener", ["e", "Enter"])
-def test_override_with_typed_reason_takes_four_keys_and_the_text(screen: Page, opener: str) -> None:
-    keys = press(screen, "2", "n", opener)
-    screen.keyboard.type("2 is not prime.\nSee $x^2$.")
-    assert keys + press(screen, "Control+Enter") == 4
-    review = saved(screen, "a-model")
-    assert scores_of(review)["rigour"] == {
-        "score": "No",
-        "justification": "2 is not prime.\nSee $x^2$.",
-        "justification_by": "reviewer",
-    }
-    assert review.causes == {}
+def test_override_with_typed_reason_takes_four_keys_and_the_text(screen: Page) -> None:
+    for opener, model in (("e", "a-model"), ("Enter", "b-model")):
+        heading(screen, model)
+        keys = press(screen, "2", "n", opener)
+        screen.keyboard.type("2 is not prime.\nSee $x^2$.")
+        assert keys + press(screen, "Control+Enter") == 4
+        review = saved(screen, model)
+        assert scores_of(review)["rigour"] == {
+            "score": "No",
+            "justification": "2 is not prime.\nSee $x^2$.",
+            "justification_by": "reviewer",
+        }
+        assert review.causes == {}
 
 
-def test_scoring_four_criteria_takes_five_keys_and_a_comment_two(screen: Page) -> None:
+def test_scoring_four_criteria_takes_five_keys_a_comment_two_and_skipping_one(screen: Page) -> None:
+    run = record("a-model").run
+    Run.objects.update(rubric=rubric_data(*SCORES))
+    EvaluationFactory.create(
+        run=run, task_id="7", model_id="d-model", parsed_rubric_scores={}, aggregated_score=None
+    )
     assert press(screen, "y", "n", "n", "y", "a") == 5
     heading(screen, "b-model")
     review = saved(screen, "a-model")
@@ -78,20 +85,15 @@ def test_scoring_four_criteria_takes_five_keys_and_a_comment_two(screen: Page) -
     assert keys + press(screen, "Control+Enter") == 2
     heading(screen, "c-model")
     assert saved(screen, "b-model").comments == "Yes: assess again."
-
-
-def test_skipping_takes_one_key_and_scoring_four_criteria_without_judge_scores_five(screen: Page) -> None:
-    Run.objects.update(rubric=rubric_data(*SCORES))
-    Evaluation.objects.filter(model_id="b-model").update(parsed_rubric_scores={}, aggregated_score=None)
     assert press(screen, "s") == 1
-    heading(screen, "b-model")
-    assert Skip.objects.get().evaluation == record("a-model")
+    heading(screen, "d-model")
+    assert Skip.objects.get().evaluation == record("c-model")
     label(screen, "4 scores missing")
     assert press(screen, "y", "n", "n", "y", "a") == 5
-    assert words_of(saved(screen, "b-model")) == ["Yes", "No", "No", "Yes"]
+    assert words_of(saved(screen, "d-model")) == ["Yes", "No", "No", "Yes"]
 
 
-def test_undo_takes_one_key_and_restores_the_submitted_scores(screen: Page) -> None:
+def test_undo_takes_one_key_restores_the_scores_and_waits_for_a_running_submit(screen: Page) -> None:
     press(screen, "2", "n", "2", "a")
     saved(screen, "a-model")
     assert press(screen, "u") == 1
@@ -101,23 +103,23 @@ def test_undo_takes_one_key_and_restores_the_submitted_scores(screen: Page) -> N
     expect(rigour.get_by_role("radio", name="No", exact=True)).to_be_checked()
     expect(rigour).to_contain_text("Yes → No Misread answer")
     assert record("a-model").in_queue
-
-
-def test_undo_waits_for_a_running_submit(screen: Page) -> None:
     wait_for_prefetch(screen, "b-model")
     held = hold_submits(screen)
     press(screen, "a")
     heading(screen, "b-model")
     press(screen, "u")
     held[0].continue_()
-    expect(screen.get_by_role("status")).to_contain_text("Undone. Task 7 · a-model")
     heading(screen, "a-model")
+    expect(screen.get_by_role("status")).to_contain_text("Undone. Task 7 · a-model")
+    assert record("a-model").in_queue
 
 
 # After an override
 
 
-def test_escape_moving_back_and_a_click_choose_the_cause_that_the_next_key_sets(screen: Page) -> None:
+def test_escape_moving_back_and_a_click_choose_the_cause_that_the_next_key_sets_or_removes(
+    screen: Page,
+) -> None:
     press(screen, "2", "n", "Escape", "1", "y", "Escape", "a")
     heading(screen, "b-model")
     review = saved(screen, "a-model")
@@ -129,19 +131,16 @@ def test_escape_moving_back_and_a_click_choose_the_cause_that_the_next_key_sets(
     assert words_of(review) == ["No", "Partial", "Yes", "Yes"]
     assert review.causes == {"rigour": "too lenient"}
     settle(screen)
-    screen.get_by_role("group", name="depth").get_by_role("radio", name="Yes").click()
-    press(screen, "6", "a")
-    assert saved(screen, "c-model").causes == {"depth": "reference wrong"}
-
-
-def test_cause_can_be_removed(screen: Page) -> None:
+    depth, rigour = (screen.get_by_role("group", name=name) for name in ("depth", "rigour"))
+    depth.get_by_role("radio", name="Yes").click()
+    press(screen, "6")
+    # A cause can be removed.
     press(screen, "2", "n", "2", "2")
-    rigour = screen.get_by_role("group", name="rigour")
     expect(rigour).to_contain_text("Yes → No Misread answer")
     rigour.get_by_role("button", name="Remove the cause").click()
     expect(rigour).to_contain_text("Yes → No Add a cause")
     press(screen, "Control+Enter")
-    assert saved(screen, "a-model").causes == {}
+    assert saved(screen, "c-model").causes == {"depth": "reference wrong"}
 
 
 # Keys while typing
@@ -170,7 +169,10 @@ def test_letters_start_no_text_and_in_text_fields_no_command(screen: Page) -> No
 # Escalations
 
 
-def test_escalating_takes_three_keys_and_can_be_withdrawn(screen: Page, live_server: LiveServer) -> None:
+def test_escalating_takes_three_keys_requires_a_reason_and_can_be_withdrawn(screen: Page) -> None:
+    EvaluationFactory.create(
+        run=record("a-model").run, task_id="7", model_id="d-model", parsed_rubric_scores=SCORES
+    )
     assert press(screen, "x", "1", "Enter") == 3
     heading(screen, "b-model")
     raised = Escalation.objects.get()
@@ -179,30 +181,30 @@ def test_escalating_takes_three_keys_and_can_be_withdrawn(screen: Page, live_ser
         "cannot judge",
         "no response",
     )
-    press(screen, "g", "h")
-    screen.get_by_role("button", name="Withdraw").click()
-    heading(screen, "a-model")
-    assert record("a-model").claimed_by == raised.raised_by
-
-
-def test_dialogs_focus_the_note_and_require_a_reason(screen: Page) -> None:
+    # The dialog of a question focuses the note.
     press(screen, "f")
     screen.keyboard.type("Is 1/2 the same as 0.5 here?")
     press(screen, "Control+Enter")
-    heading(screen, "b-model")
-    raised = Escalation.objects.get()
-    assert (raised.kind, raised.note) == ("question", "Is 1/2 the same as 0.5 here?")
+    heading(screen, "c-model")
+    asked = Escalation.objects.latest("pk")
+    assert (asked.kind, asked.note) == ("question", "Is 1/2 the same as 0.5 here?")
     press(screen, "x", "Enter")
     expect(screen.get_by_role("dialog")).to_contain_text("Choose a reason, or write one.")
     press(screen, "2", "Enter")
-    heading(screen, "c-model")
+    heading(screen, "d-model")
     assert Escalation.objects.latest("pk").reason == "no reference"
+    press(screen, "g", "h")
+    screen.get_by_role("button", name="Withdraw").last.click()
+    heading(screen, "a-model")
+    assert record("a-model").claimed_by == raised.raised_by
 
 
 # Views
 
 
-def test_keys_toggle_formula_source_and_shortcuts_and_view_neighbouring_records(screen: Page) -> None:
+def test_keys_toggle_formula_source_and_shortcuts_and_open_other_records_and_pages(
+    screen: Page, live_server: LiveServer
+) -> None:
     first = screen.get_by_role("group", name="depth")
     expect(first.locator(".katex math")).to_have_count(1)
     press(screen, "m")
@@ -221,69 +223,18 @@ def test_keys_toggle_formula_source_and_shortcuts_and_view_neighbouring_records(
     press(screen, "Shift+K")
     heading(screen, "a-model")
     assert not Review.objects.exists()
-
-
-def test_g_and_a_letter_open_other_pages(screen: Page, live_server: LiveServer) -> None:
     press(screen, "g", "q")
     expect(screen.get_by_role("heading", name="Algebra")).to_be_visible()
-    screen.go_back()
     press(screen, "g", "h")
     expect(screen.get_by_role("heading", name="My reviews")).to_be_visible()
-    screen.go_back()
     press(screen, "g", "r")
     expect(screen).to_have_url(f"{live_server.url}/")
-
-
-def test_keys_toggle_raw_output_differences_and_layout(screen: Page) -> None:
-    Evaluation.objects.filter(model_id="b-model").update(
-        structured_model_response={"final_answer": "1/2", "steps": ["Halve it."]},
-        structured_ideal_response={"final_answer": "2", "steps": ["Double it."]},
-    )
-    press(screen, "s")
-    heading(screen, "b-model")
-    raw, comparison = screen.get_by_role("region", name="Raw"), screen.get_by_role("region", name="Compare")
-    expect(comparison).to_be_visible()
-    press(screen, "r")
-    expect(raw).to_be_visible()
-    press(screen, "r")
-    expect(raw).to_be_hidden()
-    marks = comparison.get_by_role("checkbox", name="Highlight differences")
-    press(screen, "d")
-    expect(marks).to_be_checked()
-    press(screen, "d")
-    expect(marks).not_to_be_checked()
-    width = "document.querySelector('#scores').offsetWidth"
-    narrow = screen.evaluate(width)
-    press(screen, "v")
-    assert screen.evaluate(width) > narrow
-    screen.reload()
-    assert screen.evaluate(width) > narrow
 
 
 # Preferences
 
 
-def test_disabled_shortcuts_do_nothing_and_are_not_shown(screen: Page, live_server: LiveServer) -> None:
-    screen.goto(f"{live_server.url}/preferences/")
-    screen.get_by_role("checkbox", name="Single-key shortcuts").uncheck()
-    screen.get_by_role("button", name="Save").click()
-    screen.goto(f"{live_server.url}/evaluations/{record('a-model').pk}/")
-    press(screen, "2", "n", "3", "Shift+N", "s", "x", "?", "a")
-    heading(screen, "a-model")
-    label(screen, "Accept scores as read")
-    expect(screen.get_by_role("dialog")).to_have_count(0)
-    expect(screen.locator("#screen kbd:visible")).to_have_count(0)
-    first = screen.get_by_role("group", name="depth")
-    first.get_by_role("radio", name="No judge").focus()
-    press(screen, "ArrowLeft")
-    expect(first.get_by_role("radio", name="Partial")).to_be_checked()
-    press(screen, "3", "t", "Control+Enter")
-    review = saved(screen, "a-model")
-    assert words_of(review)[0] == "Partial"
-    assert review.causes == {}
-
-
-def test_shortcut_can_be_reassigned(screen: Page, live_server: LiveServer) -> None:
+def test_shortcuts_can_be_reassigned_and_disabled(screen: Page, live_server: LiveServer) -> None:
     screen.goto(f"{live_server.url}/preferences/")
     screen.get_by_label("Skip (moves to the end of your queue)").fill("l")
     screen.get_by_role("button", name="Save").click()
@@ -295,17 +246,39 @@ def test_shortcut_can_be_reassigned(screen: Page, live_server: LiveServer) -> No
     heading(screen, "b-model")
     assert Skip.objects.count() == 1
 
+    screen.goto(f"{live_server.url}/preferences/")
+    screen.get_by_role("checkbox", name="Single-key shortcuts").uncheck()
+    screen.get_by_role("button", name="Save").click()
+    screen.goto(f"{live_server.url}/evaluations/{record('b-model').pk}/")
+    press(screen, "2", "n", "3", "Shift+N", "l", "x", "?", "a")
+    heading(screen, "b-model")
+    label(screen, "Accept scores as read")
+    expect(screen.get_by_role("dialog")).to_have_count(0)
+    expect(screen.locator("#screen kbd:visible")).to_have_count(0)
+    first = screen.get_by_role("group", name="depth")
+    first.get_by_role("radio", name="No judge").focus()
+    press(screen, "ArrowLeft")
+    expect(first.get_by_role("radio", name="Partial")).to_be_checked()
+    press(screen, "3", "t", "Control+Enter")
+    review = saved(screen, "b-model")
+    assert words_of(review)[0] == "Partial"
+    assert review.causes == {}
 
-def test_numeric_scores_have_letter_keys(
+
+def test_numeric_scores_have_letter_keys_and_a_change_of_direction_drops_the_cause(
     page: Page, live_server: LiveServer, ana: User, numbers: int
 ) -> None:
-    open_runs(page, live_server.url, ana)
+    claims.claim(evaluation_id=numbers, reviewer=ana)
+    start_session(page, live_server.url, ana)
     page.goto(f"{live_server.url}/evaluations/{numbers}/")
-    page.get_by_role("button", name="Review this").click()
     verdict(page, "Partial")
+    row = page.get_by_role("group", name="depth")
     press(page, "t", "1")
     verdict(page, "Partial → Pass")
-    press(page, "a")
+    expect(row).to_contain_text("3 → 5 Too strict")
+    press(page, "1", "l")
+    expect(row).to_contain_text("3 → 1 Add a cause")
+    press(page, "Escape", "1", "t", "1", "a")
     expect(page.get_by_role("status")).to_contain_text("submitted")
     review = Review.objects.get()
     assert words_of(review) == [5, 3]

@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.models import Escalation, Evaluation, User
 from reviews.queue import claims
 from reviews.review import escalations
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import open_runs, start_session
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.work import SCORES, decide, evaluations
 
@@ -62,7 +62,7 @@ def test_keys_move_through_the_inbox_and_settle_an_item_beside_the_list(
         escalations.escalate(
             evaluation_id=record.pk, reviewer=ana, kind="question", reason="question", note=note
         )
-    open_runs(page, live_server.url, lea)
+    start_session(page, live_server.url, lea)
     page.goto(f"{live_server.url}/inbox/")
     pane = page.locator("#inbox-pane")
     expect(pane).to_contain_text("First?")

@@ -6,9 +6,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Run, User
+from reviews.models import Evaluation, Run, User
 from reviews.search import indexing
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.browser.screen import settle
 from tests.support.lines import file_of, import_data, line
 
@@ -21,7 +21,7 @@ def listed(page: Page, live_server: LiveServer, lea: User) -> Page:
     models = {"a": "o1", "b": "o1", "c": "gpt-4o"}
     lines = (line(name, task_id=name, model_id=model) for name, model in models.items())
     indexing.index_import(import_data(file_of(*lines)))
-    open_runs(page, live_server.url, lea)
+    start_session(page, live_server.url, lea)
     page.goto(f"{live_server.url}/runs/{Run.objects.get().pk}/")
     return page
 
@@ -81,55 +81,48 @@ def test_keys_move_through_the_list_and_find_the_place_again(listed: Page) -> No
         listed.locator("[data-row]").first.get_by_text("Needs Review").click(force=True)
 
 
-def test_one_key_starts_the_run_or_the_filtered_list(listed: Page) -> None:
-    listed.goto(f"{listed.url}?model=gpt-4o")
+def test_one_key_starts_a_filtered_list_or_the_queue_and_continues_from_the_home_page(listed: Page) -> None:
+    address = listed.url
+    listed.goto(f"{address}?model=gpt-4o")
     expect(listed.get_by_role("button", name="Review these records Z")).to_be_visible()
     with listed.expect_navigation(url=re.compile("/evaluations/")):
         listed.keyboard.press("z")
     expect(listed.get_by_role("heading", level=1)).to_contain_text("gpt-4o")
-
-
-def test_one_key_starts_from_the_queue_and_continues_from_the_home_page(listed: Page) -> None:
-    home = listed.url.partition("runs/")[0]
-    listed.goto(f"{listed.url}review/")
+    Evaluation.objects.update(claimed_by=None, claimed_until=None)
+    listed.goto(f"{address}review/")
     expect(listed.get_by_role("button", name="Start reviewing Z")).to_be_visible()
     settle(listed)
     listed.keyboard.press("z")
     expect(listed.get_by_role("heading", level=1)).to_contain_text("o1")
-    listed.goto(home)
+    listed.goto(address.partition("runs/")[0])
     expect(listed.get_by_role("link", name=re.compile("Continue.*Task a"))).to_be_visible()
     with listed.expect_navigation(url=re.compile("/evaluations/")):
         listed.keyboard.press("z")
 
 
-def test_back_button_returns_to_the_previous_list(listed: Page) -> None:
+def test_back_button_returns_to_the_previous_list_and_focus_stays_on_the_changed_filter(
+    listed: Page,
+) -> None:
     listed.get_by_role("link", name="Done").click()
     expect(listed.locator("#found")).to_have_text("0 records")
     listed.go_back()
     expect(listed.locator("#found")).to_have_text("3 records")
     expect(listed.get_by_role("heading", level=1)).to_have_text("evaluations")
-
-
-def test_focus_stays_on_the_changed_filter(listed: Page) -> None:
     listed.get_by_label("Sort by").focus()
     listed.get_by_label("Sort by").select_option("task")
     expect(listed).to_have_url(re.compile(r"\?sort=task$"))
     expect(listed.get_by_label("Sort by")).to_be_focused()
 
 
-def test_tasks_are_suggested_while_typing(listed: Page) -> None:
+def test_menus_suggest_tasks_while_typing_and_do_not_scroll_sideways(listed: Page) -> None:
     listed.get_by_text("+ Filter").click()
     listed.locator("summary", has_text="Task").click()
     listed.get_by_label("Task", exact=True).last.press_sequentially("b")
     expect(listed.locator("#task-choices option")).to_have_count(1)
     expect(listed).to_have_url(re.compile(r"/runs/\d+/$"))
-
-
-@pytest.mark.parametrize("width", [320, 1280])
-def test_record_list_does_not_scroll_sideways(listed: Page, width: int) -> None:
-    listed.set_viewport_size({"width": width, "height": 800})
-    listed.get_by_text("+ Filter").click()
     listed.get_by_text("Views", exact=True).click()
     listed.get_by_role("button", name="How to search").click()
     expect(listed.get_by_text("quotes around spaces")).to_be_visible()
-    assert listed.evaluate("document.documentElement.scrollWidth") == width
+    for width in (320, 1280):
+        listed.set_viewport_size({"width": width, "height": 800})
+        assert listed.evaluate("document.documentElement.scrollWidth") == width

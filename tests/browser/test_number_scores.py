@@ -7,8 +7,9 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Review, User
+from reviews.queue import claims
 from reviews.records.scales import PairwiseScale, RangeScale
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.browser.screen import label, press, scores_of, verdict
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.rubrics import rubric_data
@@ -27,10 +28,9 @@ def ten(page: Page, live_server: LiveServer, ana: User) -> Page:
         "clarity": {"score": 8, "justification": "Clear."},
     }
     record = EvaluationFactory.create(run=run, parsed_rubric_scores=scores, aggregated_score=None)
-    open_runs(page, live_server.url, ana)
+    claims.claim(evaluation_id=record.pk, reviewer=ana)
+    start_session(page, live_server.url, ana)
     page.goto(f"{live_server.url}/evaluations/{record.pk}/")
-    page.get_by_role("button", name="Review this").click()
-    expect(page.locator("#review-form")).to_be_visible()
     return page
 
 
@@ -39,12 +39,28 @@ def decided() -> dict[str, Any]:
     return scores_of(Review.objects.get())
 
 
-def test_typed_number_overrides_the_judge_with_a_cause(ten: Page) -> None:
+def test_typed_number_within_the_range_overrides_the_judge_with_a_cause(ten: Page) -> None:
+    number = ten.get_by_label("Score of criterion 1, from 1 to 10")
+    strict, lenient = (
+        ten.locator("#criterion-0").get_by_text(words) for words in ("Too strict", "Too lenient")
+    )
     press(ten, "1")
-    ten.keyboard.type("9")
+    ten.keyboard.type("11")
+    label(ten, "1 score missing")
+    press(ten, "a")
+    assert not Review.objects.exists()
+    number.fill("9")
     verdict(ten, "Fail → Pass")
     label(ten, "Submit 1 change")
-    press(ten, "Enter", "2", "a")
+    press(ten, "Enter")
+    expect(strict).to_be_visible()
+    expect(lenient).to_be_hidden()
+    number.fill("1")
+    expect(lenient).to_be_visible()
+    expect(strict).to_be_hidden()
+    number.fill("9")
+    press(ten, "Enter")
+    press(ten, "2", "a")
     expect(ten.locator("#review-form")).to_be_hidden()
     assert decided()["depth"] == {
         "score": 9,
@@ -55,47 +71,23 @@ def test_typed_number_overrides_the_judge_with_a_cause(ten: Page) -> None:
     assert Review.objects.get().causes == {"depth": "misread answer"}
 
 
-def test_arrow_keys_change_the_number_and_letters_remain_commands(ten: Page) -> None:
-    press(ten, "2", "ArrowUp", "ArrowUp")
-    label(ten, "Submit 1 change")
-    press(ten, "Enter", "Escape", "a")
-    expect(ten.locator("#review-form")).to_be_hidden()
-    assert decided()["clarity"]["score"] == 10
-
-
-def test_number_outside_the_range_is_not_submitted(ten: Page) -> None:
-    press(ten, "1")
-    ten.keyboard.type("11")
-    label(ten, "1 score missing")
-    press(ten, "a")
-    assert not Review.objects.exists()
-    ten.get_by_label("Score of criterion 1, from 1 to 10").fill("3")
-    label(ten, "Accept scores as read")
-
-
-def test_track_sets_the_number(ten: Page) -> None:
+def test_track_and_arrow_keys_change_the_number_and_letters_remain_commands(ten: Page) -> None:
     ten.locator("#criterion-0 .track").fill("5")
     expect(ten.get_by_label("Score of criterion 1, from 1 to 10")).to_have_value("5")
     verdict(ten, "Fail → Partial")
-
-
-def test_causes_follow_the_direction_of_the_change(ten: Page) -> None:
-    press(ten, "1")
-    ten.keyboard.type("9")
-    press(ten, "Enter")
-    expect(ten.locator("#criterion-0").get_by_text("Too strict")).to_be_visible()
-    expect(ten.locator("#criterion-0").get_by_text("Too lenient")).to_be_hidden()
-    ten.locator("#criterion-0 [type=number]").fill("1")
-    expect(ten.locator("#criterion-0").get_by_text("Too lenient")).to_be_visible()
-    expect(ten.locator("#criterion-0").get_by_text("Too strict")).to_be_hidden()
+    press(ten, "2", "ArrowUp", "ArrowUp")
+    label(ten, "Submit 2 changes")
+    press(ten, "Enter", "Escape", "a")
+    expect(ten.locator("#review-form")).to_be_hidden()
+    assert (decided()["depth"]["score"], decided()["clarity"]["score"]) == (5, 10)
 
 
 def test_record_without_a_verdict_is_scored(page: Page, live_server: LiveServer, ana: User) -> None:
     run = RunFactory.create(rubric=rubric_data("winner", scale=PairwiseScale("model_1", "model_2")))
     record = EvaluationFactory.create(run=run, parsed_rubric_scores={"winner": {"score": "model_1"}})
-    open_runs(page, live_server.url, ana)
+    claims.claim(evaluation_id=record.pk, reviewer=ana)
+    start_session(page, live_server.url, ana)
     page.goto(f"{live_server.url}/evaluations/{record.pk}/")
-    page.get_by_role("button", name="Review this").click()
     expect(page.locator("#submit")).to_contain_text("Accept scores as read")
     expect(page.locator("#verdict")).to_have_count(0)
     press(page, "b")
@@ -114,7 +106,7 @@ def test_shift_and_a_digit_take_a_reviewers_number(
     for person, score in ((ana, 5), (bo, 9)):
         entry = {"depth": {"score": score, "justification": "Shallow."}}
         decide(Evaluation.objects.get(pk=record.pk), person, scores=entry, origins={"depth": "parsed"})
-    open_runs(page, live_server.url, lea)
+    start_session(page, live_server.url, lea)
     page.goto(f"{live_server.url}/evaluations/{record.pk}/")
     page.get_by_role("button", name="Review this").click()
     take = page.get_by_role("button", name="Take bo's score: depth")

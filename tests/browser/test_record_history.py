@@ -6,7 +6,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Evaluation, Run, User
 from reviews.review.decisions import revise
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.browser.screen import SCORES
 from tests.support.work import decide
 
@@ -25,7 +25,7 @@ def revised(algebra: Run, bo: User, lea: User) -> Evaluation:
 def test_lead_restores_an_older_version(
     page: Page, live_server: LiveServer, lea: User, revised: Evaluation
 ) -> None:
-    open_runs(page, live_server.url, lea)
+    start_session(page, live_server.url, lea)
     page.goto(f"{live_server.url}/evaluations/{revised.pk}/")
     page.get_by_role("link", name="History", exact=True).click()
     latest = page.get_by_role("listitem").filter(has_text="revised it: version 2")
@@ -47,7 +47,7 @@ def test_lead_restores_an_older_version(
 def test_refused_button_explains_itself_and_does_nothing(
     page: Page, live_server: LiveServer, bo: User, revised: Evaluation
 ) -> None:
-    open_runs(page, live_server.url, bo)
+    start_session(page, live_server.url, bo)
     page.goto(f"{live_server.url}/evaluations/{revised.pk}/history/")
     button = page.get_by_role("button", name="Restore")
     expect(button).to_have_accessible_description("You need the lead role for this.")

@@ -4,31 +4,26 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from reviews.models import Review
-from tests.browser.screen import SCORES, heading, is_at, label, press, saved, scores_of, verdict
+from tests.browser.screen import SCORES, heading, is_at, label, press, saved, scores_of, settle, verdict
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_next_record_updates_title_address_and_focus(screen: Page) -> None:
+def test_next_record_updates_title_address_and_focus_and_has_no_inline_style(screen: Page) -> None:
     heading(screen, "a-model")
     label(screen, "Accept scores as read")
+    screen.evaluate("document.querySelector('#comments').style.height = '9rem'")  # as if resized
     press(screen, "a")
     heading(screen, "b-model")
     expect(screen.get_by_role("heading", level=1)).to_be_focused()
     expect(screen.get_by_role("status")).to_contain_text("Task 7 · a-model submitted: Fail")
     is_at(screen, "b-model")
     expect(screen).to_have_title("Task 7 · b-model · Algebra · CogniReview")
+    assert screen.get_by_label("Comment").get_attribute("style") is None
     assert Review.objects.get().corrected_scores == SCORES
 
 
-def test_resized_text_field_leaves_no_inline_style(screen: Page) -> None:
-    screen.evaluate("document.querySelector('#comments').style.height = '9rem'")
-    press(screen, "a")
-    heading(screen, "b-model")
-    assert screen.get_by_label("Comment").get_attribute("style") is None
-
-
-def test_score_keys_update_changes_and_verdict(screen: Page) -> None:
+def test_keys_and_clicks_update_scores_changes_and_verdict(screen: Page) -> None:
     first = screen.get_by_role("group", name="depth")
     press(screen, "y")
     expect(first.get_by_role("radio", name="Yes")).to_be_checked()
@@ -45,10 +40,16 @@ def test_score_keys_update_changes_and_verdict(screen: Page) -> None:
     expect(first.locator(".preview .katex")).to_be_visible()
     expect(first.locator(".justification .katex")).to_be_visible()
     press(screen, "Control+Enter")
+    heading(screen, "b-model")
     review = saved(screen, "a-model")
     depth = {"score": "No", "justification": "Only $x^2$", "justification_by": "reviewer"}
     assert scores_of(review)["depth"] == depth
     assert review.origins == {"depth": "judge", "rigour": "human", "clarity": "human", "elegance": "human"}
+    settle(screen)
+    first.get_by_role("radio", name="Partial").click()
+    label(screen, "Submit 1 change")
+    screen.get_by_role("button", name="Submit 1 change").click()
+    heading(screen, "c-model")
 
 
 def test_reason_gives_way_to_the_judges_words_and_comes_back(screen: Page) -> None:
@@ -69,22 +70,14 @@ def test_reason_gives_way_to_the_judges_words_and_comes_back(screen: Page) -> No
     assert scores_of(saved(screen, "a-model")) == SCORES
 
 
-def test_submit_records_active_time_and_keys(screen: Page) -> None:
+def test_submit_records_time_and_keys_and_added_criterion_shows_its_error(screen: Page) -> None:
     press(screen, "2", "n", "3", "a")
+    heading(screen, "b-model")
     review = saved(screen, "a-model")
     assert review.keys == 4
     assert review.active_ms is not None
     assert 50 <= review.active_ms < 60_000  # at least the pause of the guard
-
-
-def test_click_sets_a_score(screen: Page) -> None:
-    screen.get_by_role("group", name="depth").get_by_role("radio", name="Partial").click()
-    label(screen, "Submit 1 change")
-    screen.get_by_role("button", name="Submit 1 change").click()
-    heading(screen, "b-model")
-
-
-def test_added_criterion_shows_its_error(screen: Page) -> None:
+    settle(screen)
     screen.get_by_role("button", name="Add criterion").click()
     screen.keyboard.type("clarity")
     screen.keyboard.press("Enter")
@@ -97,16 +90,13 @@ def test_added_criterion_shows_its_error(screen: Page) -> None:
     )
     name.fill("brevity")
     press(screen, "Control+Enter")
-    review = saved(screen, "a-model")
+    review = saved(screen, "b-model")
     assert scores_of(review)["brevity"] == {"score": "Partial", "justification": ""}
 
 
-def test_formulas_are_typeset_and_invalid_ones_stay_readable(screen: Page) -> None:
+def test_formulas_are_typeset_and_the_screen_does_not_scroll_sideways(screen: Page) -> None:
     expect(screen.get_by_role("group", name="depth").locator(".katex math")).to_have_count(1)
     expect(screen.locator(".math-error")).to_have_text(r"\undefined{x}")
-
-
-def test_review_screen_does_not_scroll_sideways(screen: Page) -> None:
     screen.get_by_role("button", name="Add criterion").click()
     for width in (320, 768, 1024, 1280, 1920):
         screen.set_viewport_size({"width": width, "height": 800})

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
-from tests.browser.conftest import checked, open_runs, start_session
+from tests.browser.conftest import checked, start_session
 from tests.browser.screen import heading, settle
 from tests.support.lines import file_of, import_data, line
 
@@ -39,17 +39,32 @@ def phone(browser: Browser, live_server: LiveServer, ana: User, algebra: Run) ->
     context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True)
     page = context.new_page()
     with checked(page):
-        open_runs(page, live_server.url, ana)
-        page.get_by_role("button", name="Start reviewing").first.click()
+        client = start_session(page, live_server.url, ana)
+        page.goto(live_server.url + client.post(reverse("claim-next", args=[algebra.pk]))["Location"])
         expect(page.get_by_role("heading", level=1)).to_be_focused()
         settle(page)
         yield page
     context.close()
 
 
-def test_review_on_a_phone_has_large_targets_and_no_keys(phone: Page) -> None:
+def test_review_on_a_phone_has_large_targets_room_to_read_and_a_way_between_evidence_and_scores(
+    phone: Page,
+) -> None:
+    scores, evidence = phone.locator("#scores"), phone.locator("#evidence")
     assert phone.evaluate(_SMALL) == []
     assert phone.locator("kbd:visible").count() == 0
+    for size in ((640, 400), (320, 640)):
+        phone.set_viewport_size({"width": size[0], "height": size[1]})
+        evidence.evaluate("it => it.scrollIntoView()")
+        assert phone.evaluate(_SHARE) > 0.5, size
+    phone.get_by_role("link", name="Scores", exact=True).click()
+    expect(scores.get_by_role("heading", level=2)).to_be_in_viewport()
+    phone.get_by_role("link", name="Evidence", exact=True).click()
+    expect(evidence.get_by_role("heading", level=2).first).to_be_in_viewport()
+    phone.locator("#submit").click()
+    heading(phone, "b-model")
+    phone.wait_for_function("() => scrollY === 0")
+    settle(phone)
     phone.get_by_role("button", name="More", exact=True).click()
     assert phone.evaluate(_SMALL) == []
     phone.get_by_role("link", name="Can't judge").click()
@@ -67,21 +82,3 @@ def test_sentences_in_tables_on_a_phone_are_no_columns_of_syllables(
             page.goto(live_server.url + path)
             assert page.locator(cell).first.evaluate("it => it.clientWidth") >= 190, path
     page.close()
-
-
-def test_review_on_a_phone_goes_between_evidence_and_scores(phone: Page) -> None:
-    scores, evidence = phone.locator("#scores"), phone.locator("#evidence")
-    phone.get_by_role("link", name="Scores", exact=True).click()
-    expect(scores.get_by_role("heading", level=2)).to_be_in_viewport()
-    phone.get_by_role("link", name="Evidence", exact=True).click()
-    expect(evidence.get_by_role("heading", level=2).first).to_be_in_viewport()
-    phone.locator("#submit").click()
-    heading(phone, "b-model")
-    phone.wait_for_function("() => scrollY === 0")
-
-
-@pytest.mark.parametrize(("width", "height"), [(320, 640), (640, 400)])
-def test_half_of_a_small_screen_is_for_reading(phone: Page, width: int, height: int) -> None:
-    phone.set_viewport_size({"width": width, "height": height})
-    phone.locator("#evidence").evaluate("it => it.scrollIntoView()")
-    assert phone.evaluate(_SHARE) > 0.5

@@ -6,12 +6,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Run, User
+from reviews.models import User
 from reviews.records.rubric import Criterion, Rubric
 from tests.browser.conftest import open_runs
 from tests.browser.screen import draft_is, label, press, settle
 from tests.support.factories import EvaluationFactory, RunFactory
-from tests.support.rubrics import rubric_data
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -92,7 +91,9 @@ def test_comment_is_never_covered(screen: Page, size: tuple[int, int]) -> None:
     draft_is(screen, "saved")
 
 
-def test_more_causes_follow_the_first_six(screen: Page) -> None:
+def test_more_causes_follow_the_first_six_and_without_evidence_no_button_is_primary(screen: Page) -> None:
+    label(screen, "Accept scores as read")
+    expect(screen.locator("#submit")).to_have_class("button")
     first = screen.get_by_role("group", name="depth")
     press(screen, "1", "y", "0")
     expect(first.get_by_text("Verifier wrong")).to_be_visible()
@@ -102,21 +103,6 @@ def test_more_causes_follow_the_first_six(screen: Page) -> None:
     press(screen, "1", "p")  # the same direction keeps the cause
     expect(first).to_contain_text("No → Partial Verifier wrong")
     draft_is(screen, "saved")
-
-
-def test_cause_of_another_direction_goes(page: Page, live_server: LiveServer, ana: User) -> None:
-    run: Run = RunFactory.create(rubric=rubric_data("depth", values=(5, 4, 3, 2, 1)))
-    record = EvaluationFactory.create(run=run, parsed_rubric_scores={"depth": {"score": 3}})
-    open_runs(page, live_server.url, ana)
-    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
-    page.get_by_role("button", name="Review this").click()
-    expect(page.locator("#review-form")).to_be_visible()
-    row = page.get_by_role("group", name="depth")
-    press(page, "1", "t", "1")
-    expect(row).to_contain_text("3 → 5 Too strict")
-    press(page, "1", "l")
-    expect(row).to_contain_text("3 → 1 Add a cause")
-    draft_is(page, "saved")
 
 
 def test_guideline_and_descriptions_are_one_key_away(page: Page, live_server: LiveServer, ana: User) -> None:
@@ -143,8 +129,3 @@ def test_guideline_and_descriptions_are_one_key_away(page: Page, live_server: Li
     expect(panel).to_be_visible()
     press(page, "h")
     expect(panel).to_be_hidden()
-
-
-def test_record_without_evidence_has_no_primary_button(screen: Page) -> None:
-    label(screen, "Accept scores as read")
-    expect(screen.locator("#submit")).to_have_class("button")

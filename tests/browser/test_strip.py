@@ -6,7 +6,7 @@ from playwright.sync_api import FloatRect, Page, Route, expect
 
 from reviews.models import Draft, Review, User
 from tests.browser.conftest import log_out
-from tests.browser.screen import draft_is, heading, press, saved, settle
+from tests.browser.screen import draft_is, heading, hurry, press, saved, settle
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +26,8 @@ def type_comment(screen: Page, text: str) -> FloatRect | None:
     return screen.get_by_label("Comment").bounding_box()
 
 
-def test_offline_submit_is_kept_and_repeated_by_one_key(screen: Page) -> None:
+def test_draft_and_submit_survive_a_lost_network_and_one_key_submits_again(screen: Page) -> None:
+    hurry(screen)
     press(screen, "y", "Escape")
     place = type_comment(screen, "Typed in a tunnel.")
     draft_is(screen, "saved")
@@ -44,6 +45,7 @@ def test_offline_submit_is_kept_and_repeated_by_one_key(screen: Page) -> None:
     screen.context.set_offline(False)
     expect(strip).to_contain_text("This record isn't submitted yet.")
     draft_is(screen, "saved")
+    assert dict(Draft.objects.get().fields)["comments"] == "Typed in a tunnel. More."
     assert not Review.objects.exists()
     strip.get_by_role("button", name="Submit again").click()
     assert saved(screen, "a-model").comments == "Typed in a tunnel. More."

@@ -1,11 +1,10 @@
 """The chosen theme overrides the system's, from the first paint."""
 
-import pytest
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 
 THEMES = {
     User.Theme.SYSTEM: "rgb(246, 245, 242)",
@@ -15,13 +14,12 @@ THEMES = {
 }
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_chosen_theme_applies_at_first_paint(
-    theme: User.Theme, page: Page, live_server: LiveServer, ana: User
-) -> None:
-    ana.theme = theme
-    ana.save(update_fields=["theme"])
+def test_chosen_theme_applies_at_first_paint(page: Page, live_server: LiveServer, ana: User) -> None:
     page.emulate_media(color_scheme="light")
-    open_runs(page, live_server.url, ana)
-    background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-    assert background == THEMES[theme]
+    start_session(page, live_server.url, ana)
+    for theme, colour in THEMES.items():
+        ana.theme = theme
+        ana.save(update_fields=["theme"])
+        page.goto(f"{live_server.url}/preferences/")
+        background = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        assert background == colour, theme

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Import, Upload, User
-from tests.browser.conftest import open_runs
+from tests.browser.conftest import start_session
 from tests.support import judge_files
 from tests.support.lines import file_of, line
 
@@ -82,7 +82,7 @@ def expect_import_of(page: Page, file: Path) -> None:
 def test_upload_resumes_after_a_lost_connection(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
-    open_runs(page, live_server.url, max)
+    start_session(page, live_server.url, max)
     cable = Cable(page, cuts=2)
     choose(page, live_server.url, large)
     expect_import_of(page, large)
@@ -94,7 +94,7 @@ def test_upload_sends_chunks_of_16_mebibytes(
     page: Page, live_server: LiveServer, max: User, tmp_path: Path
 ) -> None:
     file = larger_than(16 * 1024**2, tmp_path)
-    open_runs(page, live_server.url, max)
+    start_session(page, live_server.url, max)
     cable = Cable(page, cuts=0)
     choose(page, live_server.url, file)
     expect_import_of(page, file)
@@ -104,7 +104,7 @@ def test_upload_sends_chunks_of_16_mebibytes(
 def test_upload_resumes_when_the_file_is_chosen_again(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
-    open_runs(page, live_server.url, max)
+    start_session(page, live_server.url, max)
     cable = Cable(page, cuts=1000)
     choose(page, live_server.url, large)
     page.get_by_role("button", name="Pause").wait_for()
@@ -118,11 +118,17 @@ def test_upload_resumes_when_the_file_is_chosen_again(
     assert cable.offsets == [PIECE]
 
 
-def test_upload_can_be_paused_and_resumed(
+def test_upload_can_be_cancelled_paused_and_resumed(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:
-    open_runs(page, live_server.url, max)
+    start_session(page, live_server.url, max)
     cable = Cable(page, cuts=1000)
+    choose(page, live_server.url, large)
+    while not Upload.objects.filter(offset=PIECE).exists():
+        page.wait_for_timeout(50)
+    page.get_by_role("button", name="Cancel upload").click()
+    expect(page.get_by_text("Upload cancelled.")).to_be_visible()
+    assert not Upload.objects.exists()
     choose(page, live_server.url, large)
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_text("Paused")).to_be_visible()
@@ -131,38 +137,19 @@ def test_upload_can_be_paused_and_resumed(
     expect_import_of(page, large)
 
 
-def test_upload_can_be_cancelled(page: Page, live_server: LiveServer, max: User, large: Path) -> None:
-    open_runs(page, live_server.url, max)
-    Cable(page, cuts=1000)
-    choose(page, live_server.url, large)
-    while not Upload.objects.filter(offset=PIECE).exists():
-        page.wait_for_timeout(50)
-    page.get_by_role("button", name="Cancel upload").click()
-    expect(page.get_by_text("Upload cancelled.")).to_be_visible()
-    assert not Upload.objects.exists()
-
-
-def test_refused_file_shows_the_reason_at_the_form(
+def test_refused_file_shows_the_reason_and_one_of_a_known_tool_waits_for_confirmation(
     page: Page, live_server: LiveServer, max: User, tmp_path: Path
 ) -> None:
-    file = tmp_path / "wide.jsonl"
-    file.write_bytes("{}".encode("utf-16"))
-    open_runs(page, live_server.url, max)
-    choose(page, live_server.url, file)
+    wide, known = tmp_path / "wide.jsonl", tmp_path / "gpt-4_single.jsonl"
+    wide.write_bytes("{}".encode("utf-16"))
+    known.write_bytes(judge_files.mt_bench_lines())
+    start_session(page, live_server.url, max)
+    choose(page, live_server.url, wide)
     expect(page.get_by_text("The file is UTF-16.")).to_be_visible()
     expect(page.get_by_label("File", exact=True)).to_be_visible()
-    assert not Import.objects.exists()
-
-
-def test_upload_of_a_known_tool_waits_for_confirmation(
-    page: Page, live_server: LiveServer, max: User, tmp_path: Path
-) -> None:
-    file = tmp_path / "gpt-4_single.jsonl"
-    file.write_bytes(judge_files.mt_bench_lines())
-    open_runs(page, live_server.url, max)
-    choose(page, live_server.url, file)
+    choose(page, live_server.url, known)
     expect(page.get_by_text("Nothing is imported yet.")).to_be_visible()
     expect(page.get_by_role("cell", name="Rating: 6.5")).to_be_visible()
     assert not Import.objects.exists()
     page.get_by_role("button", name="Import with this mapping").click()
-    expect_import_of(page, file)
+    expect_import_of(page, known)

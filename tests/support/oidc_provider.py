@@ -17,6 +17,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
+from django.conf import LazySettings
+
+from cognireview.environment import Environment
 
 CLIENT, SECRET = "cognireview", "a secret of tests"
 
@@ -108,6 +111,24 @@ def running() -> Iterator[Provider]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def configured(settings: LazySettings) -> Iterator[Provider]:
+    """Run a provider that the site uses: the group `judges` reviews, `heads` leads."""
+    with running() as provider:
+        environment = Environment(
+            oidc_issuer=provider.issuer,
+            oidc_client_id=CLIENT,
+            oidc_client_secret=SECRET,
+            oidc_name="the university",
+            oidc_roles="judges=reviewer, heads=lead",
+        )
+        ours: dict[str, Any] = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
+        settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": ours | {"APPS": environment.oidc_apps}}
+        settings.OIDC_ISSUER, settings.OIDC_NAME = environment.oidc_issuer, environment.oidc_name
+        settings.OIDC_ROLES = environment.roles_of_groups
+        yield provider
 
 
 def _flat(query: str) -> dict[str, str]:

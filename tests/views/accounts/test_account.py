@@ -44,6 +44,12 @@ class TestLogin:
     def test_login_of_unknown_person_is_rejected(self, username: str, client: Client) -> None:
         assert client.post(reverse("login"), {"login": username, "password": "wrong"}).status_code == 200
 
+    def test_login_of_deactivated_person_explains_it(self, client: Client, ana: User) -> None:
+        ana.is_active = False
+        ana.save()
+        posted = {"login": "ana", "password": PASSWORD}
+        assert "Your account is deactivated</h1>" in text(client.post(reverse("login"), posted, follow=True))
+
     def test_login_fields_support_autofill(self, client: Client) -> None:
         page = client.get(reverse("login")).content.decode()
         assert 'autocomplete="username"' in page
@@ -143,6 +149,37 @@ class TestPassword:
         ana.refresh_from_db()
         assert ana.check_password(PASSWORD)
         assert not AuditEvent.objects.exists()
+
+
+class TestSessions:
+    def sign_in(self) -> Client:
+        """Sign in as ana with a new browser."""
+        browser = Client()
+        browser.post(reverse("login"), {"login": "ana", "password": PASSWORD})
+        return browser
+
+    def is_signed_in(self, browser: Client) -> bool:
+        return browser.get(reverse("account")).status_code == 200
+
+    def test_other_sessions_are_listed_and_can_be_ended(self, ana: User) -> None:
+        browser, *others = (self.sign_in() for _ in range(4))
+        page = text(browser.get(reverse("account")))
+        assert page.count("This session") == 1
+        [first, *_] = endings = re.findall(r'action="(/account/sessions/\d+/end/)"', page)
+        assert len(endings) == 3
+        assert "Session ended." in text(browser.post(first, follow=True))
+        assert [self.is_signed_in(other) for other in others].count(True) == 2
+        assert "2 other sessions ended." in text(browser.post(reverse("end-other-sessions"), follow=True))
+        assert not any(map(self.is_signed_in, others))
+        assert self.is_signed_in(browser)
+
+    def test_other_sessions_end_when_the_password_changes(self, ana: User) -> None:
+        browser, other = self.sign_in(), self.sign_in()
+        posted = {"old_password": PASSWORD, "new_password1": GOOD, "new_password2": GOOD}
+        page = text(browser.post(reverse("password"), posted, follow=True))
+        assert "Password changed." in page
+        assert "This session" in page
+        assert not self.is_signed_in(other)
 
 
 class TestFailedLogins:

@@ -6,6 +6,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.conf import LazySettings
 from django.core import mail
 from django.test import Client
@@ -127,6 +128,24 @@ class TestPersonPage:
     def test_rejected_change_of_person_shows_reason(self, as_max_proven: Client, max: User) -> None:
         posted = as_max_proven.post(reverse("deactivate", args=[max.pk]), follow=True)
         assert "max is the only admin. Make somebody else an admin first." in text(posted)
+
+    def test_lost_second_factor_can_be_reset(self, as_max_proven: Client, ana: User) -> None:
+        TOTP.activate(ana, generate_totp_secret())
+        posted = as_max_proven.post(reverse("reset-second-factor", args=[ana.pk]), follow=True)
+        assert "ana can sign in without a second factor" in text(posted)
+        signed_in = Client().post(reverse("login"), {"login": "ana", "password": PASSWORD})
+        assert signed_in["Location"] == reverse("runs")
+
+    def test_deactivated_person_can_sign_in_again_after_reactivation(
+        self, as_max_proven: Client, as_bo: Client, bo: User
+    ) -> None:
+        ended = as_max_proven.post(reverse("deactivate", args=[bo.pk]), follow=True)
+        assert "bo can no longer sign in" in text(ended)
+        assert as_bo.get(reverse("runs")).status_code == 302
+        again = as_max_proven.post(reverse("reactivate", args=[bo.pk]), follow=True)
+        assert "bo can sign in again." in text(again)
+        signed_in = Client().post(reverse("login"), {"login": "bo", "password": PASSWORD})
+        assert signed_in["Location"] == reverse("runs")
 
 
 class TestInvitation:
@@ -252,6 +271,12 @@ class TestInvitation:
 
 
 class TestJoining:
+    def test_withdrawn_link_no_longer_works(self, as_max: Client, max: User) -> None:
+        made = one_time_links.invite(role="lead", actor=max)
+        posted = as_max.post(reverse("withdraw-link", args=[made.link.pk]), follow=True)
+        assert "Link withdrawn." in text(posted)
+        assert "This link no longer works</h1>" in text(Client().get(reverse("join", args=[made.token])))
+
     def test_invitation_page_shows_errors_at_fields(self, client: Client, max: User) -> None:
         address = reverse("join", args=[one_time_links.invite(role="reviewer", actor=max).token])
         posted = {"username": "MAX", "password": PASSWORD, "password_again": PASSWORD}

@@ -1,16 +1,24 @@
-"""Usernames from a login provider: invalid ones get no account, and a sentence with the reason."""
+"""Single sign-on: the role follows the groups, and rejected people get a sentence with the reason."""
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import requests
 from django.conf import LazySettings
 from django.contrib.auth.models import AnonymousUser
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
+from django.urls import reverse
 
+from reviews.accounts import people
 from reviews.accounts.adapters import ProviderAdapter
-from reviews.accounts.permissions import Denied
+from reviews.accounts.permissions import Denied, role_of
 from reviews.models import User
+from tests.support import oidc_provider
+from tests.support.oidc_provider import Provider
+from tests.support.pages import text
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
@@ -67,3 +75,72 @@ def test_lookalike_provider_username_is_denied(log_in: Any) -> None:
     with pytest.raises(Denied) as denied:
         log_in(preferred_username="lan", sub="4712")
     assert "looks the same as Ian" in denied.value.reason
+
+
+@pytest.fixture
+def provider(settings: LazySettings) -> Iterator[Provider]:
+    with oidc_provider.configured(settings) as running:
+        yield running
+
+
+def come_in() -> tuple[Client, str]:
+    """Sign in with the provider in a new browser. Return the browser and its last page."""
+    client = Client()
+    page = client.post(reverse("single-sign-on", args=["sso"]))
+    if page.status_code == 302:
+        # The provider's answer is a redirect to our site.
+        back = requests.get(page["Location"], allow_redirects=False, timeout=PATIENCE)
+        page = client.get(back.headers["Location"], follow=True)
+    return client, text(page)
+
+
+class TestSingleSignOn:
+    def test_role_and_name_come_from_the_provider_at_each_login(self, provider: Provider) -> None:
+        provider.claims |= {"groups": ["staff", "judges"], "given_name": "Ana", "family_name": "Soto"}
+        come_in()
+        ana = User.objects.get(username="ana")
+        assert (role_of(ana), ana.name, ana.has_usable_password()) == ("reviewer", "Ana Soto", False)
+        provider.claims["groups"] = ["heads", "judges"]
+        come_in()
+        assert role_of(User.objects.get()) == "lead"
+
+    def test_person_without_a_known_group_gets_no_account(self, provider: Provider) -> None:
+        provider.claims["groups"] = ["staff"]
+        assert "None of your groups has access to CogniReview" in come_in()[1]
+        assert not User.objects.exists()
+
+    def test_losing_the_last_group_ends_all_sessions(self, provider: Provider) -> None:
+        provider.claims["groups"] = ["judges"]
+        other, page = come_in()
+        assert 'id="user-menu"' in page
+        provider.claims["groups"] = []
+        assert "No access</h1>" in come_in()[1]
+        assert other.get(reverse("runs"))["Location"].startswith(reverse("login"))
+        assert role_of(User.objects.get()) == ""
+
+    def test_provider_username_never_takes_over_an_account(self, provider: Provider, ana: User) -> None:
+        provider.claims |= {"groups": ["judges"], "preferred_username": "ANA"}
+        assert "This username is already taken." in come_in()[1]
+        assert User.objects.get() == ana
+
+    def test_foreign_signature_is_rejected(self, provider: Provider) -> None:
+        provider.claims["groups"] = ["judges"]
+        provider.signing_key = Provider().key
+        assert "Login failed</h1>" in come_in()[1]
+        assert not User.objects.exists()
+
+    def test_unreachable_provider_is_explained(self, provider: Provider, settings: LazySettings) -> None:
+        ours: dict[str, Any] = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
+        away = ours["APPS"][0] | {"settings": {"server_url": "http://127.0.0.1:9"}}
+        settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": ours | {"APPS": [away]}}
+        assert "Login failed</h1>" in come_in()[1]
+
+    def test_cancelled_login_returns_to_the_login_page(self, provider: Provider) -> None:
+        provider.refuses = "access_denied"
+        assert "You did not sign in." in come_in()[1]
+
+    def test_deactivated_person_is_rejected(self, provider: Provider, max: User) -> None:
+        provider.claims["groups"] = ["judges"]
+        come_in()
+        people.deactivate(person=User.objects.get(username="ana"), actor=max)
+        assert "Your account is deactivated</h1>" in come_in()[1]
