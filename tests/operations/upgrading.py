@@ -56,7 +56,8 @@ def check_upgrade(site: Site, token: str, folder: Path) -> None:
     }
     with site.web() as (port, _), _serving(next_version) as next_port:
         expect(eventually(lambda: ask(next_port, "/readyz").status == 503), "The new version waits.")
-        with flowing(Proxy([port]), token) as traffic, _long_query(site):
+        # Few clients, so that they wait for a migration rather than for each other.
+        with flowing(Proxy([port]), token, clients=6) as traffic, _long_query(site):
             time.sleep(1)
             begin = time.monotonic()
             both = [_migrate(next_version) for _ in range(2)]
