@@ -1,5 +1,9 @@
-"""Schemathesis follows the links of the OpenAPI schema, from the result of an operation to the next one."""
+"""Schemathesis follows the links of the OpenAPI schema, from the result of an operation to the next one.
 
+`SCENARIOS=1000 uv run --group dev pytest -m exhaustive tests/api/test_states.py` tries more sequences.
+"""
+
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +33,7 @@ CHECKS = [
     found_by.content_type_conformance,
     found_by.response_schema_conformance,
 ]
-SCENARIOS, STEPS = 100, 12
+SCENARIOS, STEPS = int(os.environ.get("SCENARIOS", "50")), 12
 # Parameter -> values that exist, the first one for those that do not.
 KNOWN = {"run": RUNS, "evaluation_id": RECORDS, "username": ("ana",)}
 # Operations on a row that another operation created or listed.
