@@ -51,6 +51,7 @@ COMMANDS = (
     Command("search", "/", "Search in lists"),
     Command("keys", "?", "Keyboard shortcuts"),
 )
+_DEFAULTS = {command.name: command.key for command in COMMANDS}
 # After so many decisions a person knows the keys.
 FIRST_DECISIONS = 3
 _PUNCTUATION = set("/?.,;:-=+*#")
@@ -71,6 +72,11 @@ def active_keys(user: User) -> dict[str, str]:
     if not user.has_shortcuts:
         return {}
     return chosen_keys(user)
+
+
+def active_key(user: User, command: str) -> str:
+    """Return the key of a command; empty if shortcuts are off."""
+    return user.shortcuts.get(command, _DEFAULTS[command]) if user.has_shortcuts else ""
 
 
 def chosen_keys(user: User) -> dict[str, str]:

@@ -38,6 +38,8 @@ from reviews.records.latex import LatexRepair, restore_latex
 
 MAX_CHARS = 50_000
 MAX_INLINE_CHARS = 1_000
+# Most fields of a record are short, and many records share their values.
+_SHORT_JSON = 100
 _MAX_LISTED_REPAIRS = 20
 # The parser searches the rest of the text for the end of each of these: thousands of them cost seconds.
 _COSTLY = ("[", "\\begin{")
@@ -151,6 +153,12 @@ def _is_costly(text: str) -> bool:
 def json_html(value: Any) -> SafeString:
     """Render a JSON value, indented, with pygments' classes. Goes inside `<pre class="json">`."""
     text = indented(value, 2)
+    if len(text) > _SHORT_JSON:
+        return _coloured(text)
+    return _CACHE.get(text, "json", partial(_coloured, text))
+
+
+def _coloured(text: str) -> SafeString:
     coloured = highlight(text[:MAX_CHARS].translate(_VISIBLE_CONTROLS), _JSON, _CLASSES_ONLY)
     return _trusted(coloured.rstrip("\n") + _cut_note(text, MAX_CHARS))
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
 
-from django.db.models import BooleanField, ExpressionWrapper, F, Func, JSONField, QuerySet, Value
+from django.db.models import BooleanField, ExpressionWrapper, F, Func, JSONField, Q, QuerySet, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Left
 
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.models import Evaluation, User
 from reviews.records.answers import MAX_CHARS, answer_key
 from reviews.records.rubric import Rubric
@@ -15,7 +17,7 @@ from reviews.records.scales import Level
 from reviews.records.scores import format_score, is_score, score_of
 from reviews.records.verification import read_verification
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search.hidden_records import hidden_from
+from reviews.search.hidden_records import hidden_in_share
 
 #: The records to show in addition to the one on the page.
 MAX_OTHERS = 24
@@ -104,7 +106,7 @@ def find_siblings(
         return Siblings()
     rubric = run_rubric(evaluation.run)
     shown = criteria[:MAX_CRITERIA]
-    rows = list(_rows(evaluation, reader))
+    rows = _rows(evaluation, reader)
     keys = {row["pk"]: _key(row) for row in rows}
     places = {key: place for place, key in reversed(list(enumerate(keys.values())))}
     own_key = keys[evaluation.pk]
@@ -155,29 +157,50 @@ def _extracted(part: str) -> Func:
     )
 
 
-def _rows(evaluation: Evaluation, reader: User | None) -> "QuerySet[Evaluation, Any]":
-    """Query this record and the first others by the index `evaluation_siblings`.
-
-    Selects only the required members of large columns.
-    """
-    rows = Evaluation.objects.order_by("model_id", "id").values(
-        "pk",
-        "model_id",
-        "judge_llm_model",
-        "aggregated_score",
-        "human_corrected_scores",
-        "final_answer_verified",
-        "verification_message",
-        template=F("judge_prompt_template_path"),
-        is_hidden=ExpressionWrapper(hidden_from(reader, evaluation.run), BooleanField()),
-        inner_answer=Left(KT("structured_model_response__response__final_answer"), MAX_CHARS + 1),
-        outer_answer=Left(KT("structured_model_response__final_answer"), MAX_CHARS + 1),
-        parsed_scores=_SCORES,
-        read_criteria=_extracted("criterion"),
-        read_scores=_extracted("score"),
+def _rows(evaluation: Evaluation, reader: User | None) -> list[dict[str, Any]]:
+    """Load this record and the first others. One query."""
+    share = evaluation.run.blind_share
+    query = _compiled(has_share=bool(share), has_reader=reader is not None)
+    return query.rows(
+        record=evaluation.pk,
+        run=evaluation.run_id,
+        task=evaluation.task_id,
+        share=share,
+        reader=reader.pk if reader else None,
     )
-    of_task = rows.filter(run=evaluation.run_id, task_id=evaluation.task_id).exclude(pk=evaluation.pk)
-    return rows.filter(pk=evaluation.pk).order_by().union(of_task[: MAX_OTHERS + 1], all=True)
+
+
+@cache
+def _compiled(*, has_share: bool, has_reader: bool) -> CompiledQuery[Any]:
+    """Return the query of this record and the first others, by the index `evaluation_siblings`.
+
+    It selects only the required members of large columns.
+    """
+    reader = parameter("reader") if has_reader else None
+    hidden = hidden_in_share(reader, parameter("run"), parameter("share")) if has_share else Q(pk__in=[])
+
+    def build() -> "QuerySet[Evaluation, Any]":
+        rows = Evaluation.objects.order_by("model_id", "id").values(
+            "pk",
+            "model_id",
+            "judge_llm_model",
+            "aggregated_score",
+            "human_corrected_scores",
+            "final_answer_verified",
+            "verification_message",
+            template=F("judge_prompt_template_path"),
+            is_hidden=ExpressionWrapper(hidden, BooleanField()),
+            inner_answer=Left(KT("structured_model_response__response__final_answer"), MAX_CHARS + 1),
+            outer_answer=Left(KT("structured_model_response__final_answer"), MAX_CHARS + 1),
+            parsed_scores=_SCORES,
+            read_criteria=_extracted("criterion"),
+            read_scores=_extracted("score"),
+        )
+        of_task = rows.filter(run=parameter("run"), task_id=parameter("task")).exclude(pk=parameter("record"))
+        this = rows.filter(pk=parameter("record")).order_by()
+        return this.union(of_task[: MAX_OTHERS + 1], all=True)
+
+    return CompiledQuery(build)
 
 
 def _sibling(

@@ -4,6 +4,7 @@ Lists, filters, sort orders and search use them, so that they reveal no more tha
 """
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q
+from django.db.models.expressions import Combinable
 
 from reviews.models import Reveal, Review, Run, User
 from reviews.models.evaluations import IN_QUEUE
@@ -23,7 +24,12 @@ def hidden_from(reader: User | None, run: Run) -> Q:
 
     The same rule as `blind_scoring.is_hidden`. Without a reader, for anybody who has not seen the output.
     """
-    hidden = _in_blind_share(run) & (Q(has_answer=True) | Q(_answer_in_context()))
+    return hidden_in_share(reader, run, run.blind_share) if run.blind_share else _NO_RECORD
+
+
+def hidden_in_share(reader: User | Combinable | None, run: Run | Combinable, share: float | Combinable) -> Q:
+    """Return `hidden_from` for a run with this blind share, which is not 0."""
+    hidden = _in_share(share) & (Q(has_answer=True) | Q(_answer_in_context()))
     return hidden if reader is None else hidden & ~_shown_to(reader, run)
 
 
@@ -38,16 +44,18 @@ def hidden_from_all(run: Run) -> tuple[Q, Q]:
 
 def _in_blind_share(run: Run) -> Q:
     """Return the condition for records in the queue that nobody has seen. With an answer, they are hidden."""
-    if not run.blind_share:
-        return _NO_RECORD
-    return IN_QUEUE & Q(review=None, was_shown=False, blind_position__lt=run.blind_share)
+    return _in_share(run.blind_share) if run.blind_share else _NO_RECORD
+
+
+def _in_share(share: float | Combinable) -> Q:
+    return IN_QUEUE & Q(review=None, was_shown=False, blind_position__lt=share)
 
 
 def _answer_in_context() -> _AnswerInContext:
     return _AnswerInContext(F("run"), F("task_id"), F("model_id"), F("response_id"))
 
 
-def _shown_to(reader: User, run: Run) -> Q:
+def _shown_to(reader: User | Combinable, run: Run | Combinable) -> Q:
     of_record = Q(evaluation=OuterRef("pk"))
     shown = Reveal.objects.filter(of_record | Q(evaluation=None), run=run, reviewer=reader)
     return Q(Exists(shown)) | Q(Exists(Review.objects.filter(of_record, reviewer=reader)))

@@ -12,14 +12,14 @@ register = template.Library()
 @register.simple_tag
 def key(user: User, command: str) -> str:
     """Return the key of a command as `<kbd>`; empty if shortcuts are off."""
-    pressed = preferences.active_keys(user).get(command)
+    pressed = preferences.active_key(user, command)
     return format_html("<kbd>{}</kbd>", pressed.upper()) if pressed else ""
 
 
 @register.simple_tag
 def shortcut(user: User, command: str) -> str:
     """Return the attribute that names the key for screen readers; empty if shortcuts are off."""
-    pressed = preferences.active_keys(user).get(command)
+    pressed = preferences.active_key(user, command)
     return format_html(' aria-keyshortcuts="{}"', pressed.upper()) if pressed else ""
 
 

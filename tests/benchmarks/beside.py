@@ -58,6 +58,7 @@ def compare(folder: Path, name: str, scale: float) -> Iterator[str]:
         yield str(_turns("get the next record and decide it, one user", tools, _one_reviews, STEPS))
         together = STEPS_TOGETHER * REVIEWERS
         yield str(_turns(f"the same, {REVIEWERS} users, per decision", tools, _all_review, together))
+        yield str(_turns("submit in the browser, and the next record", tools, _submits, STEPS))
         yield str(_turns("list of 50 records", tools, _read_lists, LISTS))
         yield str(_turns("page with 50 records", tools, _read_pages, LISTS))
         yield str(_once("export", tools, lambda tool: tool.export()))
@@ -95,6 +96,11 @@ def _measure(tool: Tool, work: Callable[[], object], steps: int) -> Cost:
 def _one_reviews(tool: Tool) -> None:
     for _ in range(STEPS):
         tool.review(0)
+
+
+def _submits(tool: Tool) -> None:
+    for _ in range(STEPS):
+        tool.submit()
 
 
 def _all_review(tool: Tool) -> None:

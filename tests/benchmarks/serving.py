@@ -1,5 +1,6 @@
 """The work that both tools of a comparison do over HTTP, and our site as one of them."""
 
+import html
 import http.client
 import json
 import re
@@ -27,6 +28,9 @@ RUN = "benchmark"
 _TIMEOUT, _START_SECONDS = 600, 600
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5  # seconds between two questions whether a job is done
 _NDJSON = "application/x-ndjson"
+_REVIEW_FORM = re.compile(r'<form id="review-form" method="post" action="([^"]+)"(.*?)</form>', re.DOTALL)
+# The hidden fields, and the radio buttons that are checked.
+_ENTRY = re.compile(r'<input type="(?:hidden|radio)" name="([^"]+)" value="([^"]*)"(?: id="[^"]*"| checked)')
 
 
 class Unavailable(Exception):
@@ -93,6 +97,15 @@ class Browser:
     def read(self, path: str) -> str:
         return self._ask("GET", path, None, {})
 
+    def post(self, path: str, entries: dict[str, str]) -> str:
+        """Post a form as a script of the page does, and return the part of the page that it replaces."""
+        headers = {
+            "HX-Request": "true",
+            "X-CSRFToken": self._cookies["csrftoken"].value,
+            "Content-Type": "application/x-www-form-urlencoded",
+        }
+        return self._ask("POST", path, urlencode(entries), headers)
+
     def _ask(self, method: str, path: str, body: str | None, headers: dict[str, str]) -> str:
         cookies = "; ".join(f"{name}={one.value}" for name, one in self._cookies.items())
         response = _send(self._connection, method, path, body, {"Cookie": cookies} | headers)
@@ -115,6 +128,10 @@ class Tool(ABC):
     @abstractmethod
     def review(self, user: int) -> None:
         """Get the next record of a user and decide it."""
+
+    def submit(self) -> None:
+        """Submit a decision in the browser, and get the next record. By default, a script uses the API."""
+        self.review(0)
 
     @abstractmethod
     def read_list(self) -> None:
@@ -161,8 +178,9 @@ class Site(Tool):
                 "add_user", name, "--role", "reviewer", "--password-stdin", text=f"a password of {name}"
             )
         self._reviewers = [Connection(port, self._token(name, "review,read")) for name in names]
-        self._browser = Browser(port)
+        self._browser, self._reviewing = Browser(port), Browser(port)
         self._browser.log_in("max", "a long password of max")
+        self._reviewing.log_in(names[-1], f"a password of {names[-1]}")
 
     def import_file(self, file: Path) -> None:
         size = {"Content_Length": str(file.stat().st_size), "Content_Type": _NDJSON}
@@ -180,6 +198,16 @@ class Site(Tool):
         path = f"/api/v1/runs/{RUN}/evaluations/{quote(record['evaluation_id'], safe='')}/review"
         decision = {"corrected_scores": scores, "comments": "", "version": record["version"]}
         connection.ask("PUT", path, decision, Idempotency_Key=record["evaluation_id"])
+
+    def submit(self) -> None:
+        [(path, form)] = re.findall(_REVIEW_FORM, self._screen)
+        entries = {html.unescape(name): html.unescape(value) for name, value in re.findall(_ENTRY, form)}
+        self._screen = self._reviewing.post(path, entries | {"comments": ""})
+
+    @cached_property
+    def _screen(self) -> str:
+        """The review screen that the reviewer sees."""
+        return self._reviewing.post(f"{self._page}claim/", {})
 
     def read_list(self) -> None:
         assert self._admin.ask("GET", f"/api/v1/runs/{RUN}/evaluations?limit={PAGE}")["evaluations"]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 from django import forms
@@ -13,6 +14,7 @@ from reviews.records.score_extraction import Repair
 from reviews.review.entries import CriterionEntry, EarlierScore, same_text, score_input
 from reviews.review.forms.causes import CauseOption, cause_options
 from reviews.review.forms.fields import FormRow, row_prefix
+from reviews.review.forms.hidden_input import HiddenInput
 from reviews.review.forms.segments import MAX_LABEL
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
@@ -68,7 +70,7 @@ class CriterionForm(forms.Form):
     Rows are numbered from 0. The row that the page copies to add another has the number `__n__`.
     """
 
-    name = forms.CharField(required=False, strip=False, widget=forms.HiddenInput)
+    name = forms.CharField(required=False, strip=False, widget=HiddenInput)
     score = forms.CharField(required=False, strip=False)
     cause = forms.CharField(required=False, strip=False)
     justification = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 2}))
@@ -194,7 +196,7 @@ class CriterionForm(forms.Form):
         """The row's number on the page, from 1."""
         return self.number + 1 if isinstance(self.number, int) else "__place__"
 
-    @property
+    @cached_property
     def judged(self) -> str:
         """Form value of the judge's score; empty if the judge gave none."""
         return self.input.encode(self.proposal.score) if self.proposal else ""
@@ -224,10 +226,11 @@ class CriterionForm(forms.Form):
 
     @property
     def options(self) -> list[ScoreOption]:
+        value = self.value
         return [
             ScoreOption(
                 choice,
-                checked=choice.value == self.value,
+                checked=choice.value == value,
                 judged=choice.value == self.judged,
                 own=choice.value == self.own,
             )

@@ -40,17 +40,17 @@ class EscalationForm(forms.Form):
         return values
 
     @property
-    def kinds(self) -> list[RadioOption]:
+    def kinds(self) -> tuple[RadioOption, ...]:
         return self._options("kind", self.KINDS)
 
     @property
-    def reasons(self) -> list[RadioOption]:
+    def reasons(self) -> tuple[RadioOption, ...]:
         return self._options("reason", self.PRESETS)
 
     @property
     def typed_note(self) -> str:
         return str(self["note"].value() or "")
 
-    def _options(self, name: str, choices: Iterable[tuple[str, str]]) -> list[RadioOption]:
+    def _options(self, name: str, choices: Iterable[tuple[str, str]]) -> tuple[RadioOption, ...]:
         chosen = self[name].value()
-        return [RadioOption(value, label, value == chosen) for value, label in choices]
+        return tuple(RadioOption(value, label, value == chosen) for value, label in choices)

@@ -16,6 +16,7 @@ from reviews.records.verification import read_verification
 from reviews.review.entries import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
 from reviews.review.forms.criterion import CriterionForm
 from reviews.review.forms.fields import has_too_many_rows, row_names
+from reviews.review.forms.hidden_input import HiddenInput
 from reviews.review.forms.segments import SegmentLayout, segment_layout
 from reviews.review.sheet import load_sheet
 from reviews.rubric.overrides import is_same_score
@@ -30,7 +31,7 @@ class CountField(forms.IntegerField):
     """A number that the script counts. An impossible number becomes None, so that no review fails for it."""
 
     def __init__(self) -> None:
-        super().__init__(required=False, widget=forms.HiddenInput)
+        super().__init__(required=False, widget=HiddenInput)
 
     def clean(self, value: Any) -> int | None:
         try:
@@ -49,9 +50,9 @@ class ReviewForm(forms.Form):
     """
 
     version = forms.IntegerField(
-        min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput, error_messages=_OUTDATED_MESSAGES
+        min_value=1, max_value=2**31 - 1, widget=HiddenInput, error_messages=_OUTDATED_MESSAGES
     )
-    submission = forms.UUIDField(widget=forms.HiddenInput, error_messages=_OUTDATED_MESSAGES)
+    submission = forms.UUIDField(widget=HiddenInput, error_messages=_OUTDATED_MESSAGES)
     active_ms = CountField()
     keys = CountField()
     comments = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 1}))
@@ -265,7 +266,7 @@ class ReviewForm(forms.Form):
             return "Submit decision"
         return "Agree & next" if self.has_evidence else "Accept scores as read"
 
-    @property
+    @cached_property
     def blank_row(self) -> CriterionForm:
         """The row that the page copies to add another."""
         return CriterionForm(None, number="__n__", rubric=self.rubric)
@@ -275,7 +276,7 @@ class ReviewForm(forms.Form):
         """Whether the rubric describes one of the criteria."""
         return any(row.known.description for row in self.rows)
 
-    @property
+    @cached_property
     def segments(self) -> SegmentLayout:
         """The layout of the score buttons."""
         return segment_layout(row.input for row in [*self.rows, self.blank_row])

@@ -17,7 +17,8 @@ from django.utils import timezone
 from django.utils.cache import add_never_cache_headers
 
 from reviews.accounts import preferences
-from reviews.accounts.permissions import Denied, can, can_revise, check
+from reviews.accounts.permissions import Denied, check
+from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.evidence import record as evidence_record
 from reviews.history import versions
 from reviews.history.change_summary import summarise_changes
@@ -40,11 +41,20 @@ from reviews.rubric.guidelines import current_guideline
 from reviews.search import listing
 from reviews.search.filters import Filters
 from reviews.views import settled
-from reviews.views.access import check_not_deleted, load_in_run
+from reviews.views.access import check_not_deleted
 from reviews.views.parts import render_part
+from reviews.views.review import criterion_rows, sibling_rows
+from reviews.views.review.permitted_actions import permitted_actions
 
 #: How long a screen must have been visible, in milliseconds, before it accepts input.
 GUARD_MS = 300
+_RECORD = CompiledQuery(
+    lambda: (
+        Evaluation.objects.filter(pk=parameter("key"))
+        .select_related("run", "claimed_by", "review__reviewer")
+        .annotate(has_locked_in=blind_scoring.has_locked_in(parameter("reader")))
+    )
+)
 
 
 def load(request: Request, pk: int) -> Evaluation:
@@ -53,13 +63,11 @@ def load(request: Request, pk: int) -> Evaluation:
     Its annotation `has_locked_in` says whether the person has locked in blind scores.
     """
     check(request.user, "review_evaluation")
-    rows = Evaluation.objects.select_related("run", "claimed_by", "review__reviewer")
-    rows = rows.annotate(has_locked_in=blind_scoring.has_locked_in(request.user))
-    try:
-        return load_in_run(request, rows, pk)
-    except Http404:
+    record = _RECORD.first(key=pk, reader=request.user.pk)
+    if record is None or not record.run.is_visible_to(request.user):
         check_not_deleted(AuditEvent.objects.filter(evaluation=pk))
-        raise
+        raise Http404
+    return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +242,12 @@ def record_screen(
     }
     evidence = context["evidence"]
     shown.note_evidence(has_evidence=evidence.has_evidence, has_reference=bool(evidence.ideal.parts))
+    context["sibling_rows"] = sibling_rows.sibling_rows(
+        evidence.siblings, record, has_answer_above=evidence.has_answer_row
+    )
+    if is_open:
+        context["criterion_rows"] = criterion_rows.criterion_rows(shown, request.user)
+        context["blank_row"] = criterion_rows.blank_row(shown, request.user)
     return _screen(request, "review/record/page.html", context, status)
 
 
@@ -241,7 +255,7 @@ def _surroundings(request: Request, record: Evaluation, basis: ScreenBasis) -> d
     """Return the variables of the screen that do not depend on the form."""
     query = position(request)
     return {
-        **access(request, record, has_open_reviews=basis.has_independent_reviews),
+        **permitted_actions(request, record, has_open_reviews=basis.has_independent_reviews),
         "url": address("evaluation", record.pk, query),
         "basis": basis,
         "query": query,
@@ -273,40 +287,6 @@ def _form(
 def undoable_action(request: Request, run: Run) -> undo.Action | None:
     """Return the action that Undo would undo, for pages that only show."""
     return None if run.archived_at else undo.last_action(run=run, actor=request.user)
-
-
-def access(request: Request, record: Evaluation, *, has_open_reviews: bool = True) -> dict[str, Any]:
-    """Return the context about the claim of a record and about the person's permissions.
-
-    `has_open_reviews` is false if the caller knows that no independent review is open.
-    """
-    user = request.user
-    is_lead = can(user, "lead_review")
-    is_claimed = record.in_queue and record.is_claimed
-    own = is_claimed and record.claimed_by_id == user.pk
-    claimed_by_other = is_claimed and not own
-    review_progress = independent_reviews.review_progress(record, user, has_open=has_open_reviews)
-    # After an independent review the reviewer waits for the others. Disagreements are for leads.
-    is_theirs = is_lead if record.is_escalated else review_progress.own is None
-    return {
-        "evaluation": record,
-        "run": record.run,
-        "own": own,
-        "claimed_by_other": claimed_by_other,
-        "can_submit": record.in_queue and not claimed_by_other and is_theirs and not record.run.archived_at,
-        "can_revise": can_revise(user, record) and not record.run.archived_at,
-        "can_release": claimed_by_other and is_lead,
-        "is_lead": is_lead,
-        "review_progress": review_progress,
-        "can_add_review": _can_add_review(request, record),
-        "submit_url": reverse("revise" if record.is_decided else "submit", args=[record.pk]),
-    }
-
-
-def _can_add_review(request: Request, record: Evaluation) -> bool:
-    """Return whether somebody else made the current decision here, so that a late review can be added."""
-    current = record.review if record.is_decided else None
-    return current is not None and not current.is_from_file and current.reviewer != request.user
 
 
 def _read(
@@ -388,7 +368,7 @@ def lost(request: Request, pk: int, problem: str, *, newer_at: dt.datetime | Non
     `newer_at` is when a newer draft was saved, if that is the reason.
     """
     record = load(request, pk)
-    context = access(request, record) | {
+    context = permitted_actions(request, record) | {
         "problem": problem,
         "newer_at": newer_at,
         "query": position(request),

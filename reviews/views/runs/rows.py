@@ -3,7 +3,7 @@
 from functools import cache
 from typing import NamedTuple
 
-from django.template.defaultfilters import capfirst, truncatechars
+from django.template.defaultfilters import capfirst
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -14,6 +14,7 @@ from reviews.records.verdict import Verdict
 from reviews.search.listing import RecordPage
 from reviews.search.verdicts import judge_verdict
 from reviews.templatetags.times import clock, due, moment
+from reviews.views.short_text import shorten
 
 _SHOWN_REASONS, _REASON_LENGTH = 2, 90
 
@@ -100,16 +101,9 @@ def _reasons(evaluation: Evaluation) -> SafeString:
     if not reasons:
         return _NOTHING
     more = len(reasons) - _SHOWN_REASONS
-    texts = [(_shorten(one),) for one in reasons[:_SHOWN_REASONS]]
+    texts = [(shorten(one, _REASON_LENGTH),) for one in reasons[:_SHOWN_REASONS]]
     rest = format_html(_MUTED, f"and {more} more") if more > 0 else _NOTHING
     return format_html("{}{}", format_html_join("", "<span>{}</span>", texts), rest)
-
-
-def _shorten(reason: str) -> str:
-    # Django's filter is slow, also with a text that it leaves as it is.
-    if len(reason) <= _REASON_LENGTH and reason.isascii():
-        return reason
-    return str(truncatechars(reason, _REASON_LENGTH))
 
 
 def _badges(evaluation: Evaluation) -> SafeString:

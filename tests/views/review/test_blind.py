@@ -225,6 +225,7 @@ class TestHiddenScores:
         response = as_ana.post(url("submit", claimed), posted)
         assert response.status_code == 409
         assert "lock in your scores first" in text(response)
+        assert 'id="errors-3"' in text(response), "the criterion without a score"
         assert "Raw words of the judge" not in text(response)
         assert not Review.objects.exists()
 
