@@ -3049,6 +3049,7 @@ class Migration(migrations.Migration):
             model_name="evaluationfacets",
             name="run",
             field=models.ForeignKey(
+                db_constraint=False,
                 db_index=False,
                 on_delete=django.db.models.deletion.CASCADE,
                 related_name="+",

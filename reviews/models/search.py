@@ -60,7 +60,8 @@ class EvaluationFacets(models.Model):
     """The facets of one record, as hashed keys, and what comparisons read. Narrow rows scan fast."""
 
     evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="facets")
-    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False)
+    # That of the record, to which there is a foreign key.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False, db_constraint=False)
     keys = ArrayField(models.BigIntegerField())
     verdict_order = models.SmallIntegerField(
         db_default=3, help_text="The judge's verdict: 0 Fail, 1 Partial, 2 Pass, 3 none."

@@ -21,7 +21,7 @@ from reviews.search.facets import (
     texts_of,
 )
 from reviews.search.remembered_facets import RubricFacets
-from reviews.search.terms import distinct_words, mark_names
+from reviews.search.terms import NAME_MARK, distinct_encoded_words
 
 
 class IndexEntry(NamedTuple):
@@ -30,7 +30,8 @@ class IndexEntry(NamedTuple):
     #: The key of the evaluation.
     key: int
     facets: RecordFacets
-    words: list[str]
+    #: In UTF-8. Words of names begin with `NAME_MARK`.
+    words: list[bytes]
 
 
 class EncodedEntries(NamedTuple):
@@ -76,6 +77,7 @@ _JSON = [
 _SCORES = Record._fields.index("parsed_rubric_scores")
 # PostgreSQL writes 1e2 as 100, and -0.0 as 0.0.
 _RESPELLED = re.compile(rb"[:\[,]\s*(?:-0|-?[0-9.]+[eE])")
+_NAME_MARK = NAME_MARK.encode()
 _words_row, _count = struct.Struct("!hiqi").pack, struct.Struct("!i").pack
 
 
@@ -105,10 +107,10 @@ def entry_of_values(key: int, values: Sequence[Any], by: RubricFacets) -> IndexE
 
 
 def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by: RubricFacets) -> IndexEntry:
-    names = distinct_words(names_of(record))
+    names = distinct_encoded_words(names_of(record))
     # The texts begin with the names, whose words are indexed once.
-    texts = distinct_words(texts_of(record, judged))[len(names) :]
-    return IndexEntry(key, by.facets(record, judged), [*mark_names(names), *texts])
+    texts = distinct_encoded_words(texts_of(record, judged))[len(names) :]
+    return IndexEntry(key, by.facets(record, judged), [*(_NAME_MARK + name for name in names), *texts])
 
 
 def encode_entries(entries: Sequence[IndexEntry]) -> EncodedEntries:
@@ -130,7 +132,7 @@ def facets_as_json(entries: Iterable[IndexEntry]) -> bytes:
 def _encode_words(entry: IndexEntry) -> bytes:
     """Encode a row with the key and the words as a tsvector, whose words are sorted by their bytes.
 
-    A word ends with a zero byte, and has no positions. Code points have the order of their bytes in UTF-8.
+    A word ends with a zero byte, and has no positions.
     """
-    text = "\0\0\0".join([*sorted(entry.words), ""]).encode()
+    text = b"\0\0\0".join([*sorted(entry.words), b""])
     return b"".join((_words_row(2, 8, entry.key, 4 + len(text)), _count(len(entry.words)), text))

@@ -204,7 +204,7 @@ def _index(source: Import, records: QuerySet[Evaluation]) -> int:
     ]
     if not entries:
         return 0
-    words = [{"id": entry.key, "words": entry.words} for entry in entries]
+    words = [{"id": entry.key, "words": [word.decode() for word in entry.words]} for entry in entries]
     with connection.cursor() as cursor:
         cursor.execute(PUT_FACETS, [facets_as_json(entries).decode()])
         cursor.execute(_PUT_WORDS, [_json(words)])

@@ -6,10 +6,10 @@ PostgreSQL's own parser treats `o1-mini` as a phrase and ignores `<b>`.
 
 import re
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 
 # Prefix of words in names, which are indexed with it only. No other word starts with it.
-_NAME_MARK = "_"
+NAME_MARK = "_"
 # A tsvector is limited to 1 MiB. Only the beginning of a longer text is searchable.
 MAX_WORDS = 3000
 MAX_WORD_LENGTH = 64
@@ -25,31 +25,33 @@ _SEPARATED = bytes(code if code > 127 or chr(code).isalnum() else ord(" ") for c
 
 def distinct_words(texts: Iterable[str]) -> list[str]:
     """Return the distinct words of the texts in lower case, in order of appearance."""
-    joined = "\n".join(text[:MAX_CHARACTERS] for text in texts)
+    return [word.decode() for word in distinct_encoded_words(texts)]
+
+
+def distinct_encoded_words(texts: Iterable[str]) -> list[bytes]:
+    """Return the words of `distinct_words` in UTF-8, which takes less time."""
+    joined = "\n".join([text[:MAX_CHARACTERS] for text in texts])
     # Several times as fast as the expression, which the few words beyond ASCII need.
-    parts = dict.fromkeys(joined.encode(errors="replace").translate(_SEPARATED).decode().split())
+    parts = dict.fromkeys(joined.encode(errors="replace").translate(_SEPARATED).split())
     if not joined.isascii():
         parts = _split_beyond_ascii(parts)
     if max(map(len, parts), default=0) > MAX_WORD_LENGTH:
-        parts = dict.fromkeys(part[:MAX_WORD_LENGTH] for part in parts)
+        parts = dict.fromkeys(part.decode()[:MAX_WORD_LENGTH].encode() for part in parts)
     return list(islice(parts, MAX_WORDS))
 
 
-def _split_beyond_ascii(parts: dict[str, None]) -> dict[str, None]:
+def _split_beyond_ascii(parts: dict[bytes, None]) -> dict[bytes, None]:
     """Split the parts with characters beyond ASCII, most of which are only dashes and quotation marks."""
-    beyond = [part for part in parts if not part.isascii()]
-    if any(map(_WORD.search, beyond)):
-        return dict.fromkeys(
-            word for part in parts for word in ((part,) if part.isascii() else _WORD.findall(part.casefold()))
-        )
+    beyond = {part: _words(part) for part in parts if not part.isascii()}
+    if any(beyond.values()):
+        return dict.fromkeys(chain.from_iterable(beyond.get(part, (part,)) for part in parts))
     for part in beyond:
         del parts[part]
     return parts
 
 
-def mark_names(words: Iterable[str]) -> list[str]:
-    """Mark the words of names, which have index entries of their own."""
-    return [f"{_NAME_MARK}{word}" for word in words]
+def _words(part: bytes) -> list[bytes]:
+    return [word.encode() for word in _WORD.findall(part.decode().casefold())]
 
 
 def searched_words(text: str) -> list[str]:
@@ -67,5 +69,5 @@ def tsquery(text: str, *, in_names: bool = False) -> str:
 
 def _term(word: str, *, in_names: bool) -> str:
     prefix = ":*" if len(word) >= MIN_PREFIX_LENGTH else ""
-    in_name = f"'{_NAME_MARK}{word}'{prefix}"
+    in_name = f"'{NAME_MARK}{word}'{prefix}"
     return in_name if in_names else f"('{word}'{prefix} | {in_name})"

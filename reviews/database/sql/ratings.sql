@@ -8,8 +8,8 @@
 -- The cluster of a record: a number from 0 to 65,535 computed from its task, or from the record if it has no task.
 -- Intervals take records of one cluster as dependent. Keep it equal to records/clusters.py.
 CREATE FUNCTION task_cluster(task text, record text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT get_byte(sha256(convert_to(coalesce('task:' || task, 'record:' || record), 'UTF8')), 0) * 256
-         + get_byte(sha256(convert_to(coalesce('task:' || task, 'record:' || record), 'UTF8')), 1)
+    SELECT ('x' || left(encode(sha256(convert_to(coalesce('task:' || task, 'record:' || record), 'UTF8')), 'hex'), 4))
+        ::bit(16)::int
 $$;
 
 -- Returns the scores of the judge and of a person for each criterion that the judge named, and for the verdict, whose
