@@ -127,7 +127,7 @@ _EVENT, _CHANGED = "event:", "changed:"
 _TEST = "a test"
 _PROGRAM = ("reviews.", "cognireview.")
 _ENTRY_POINTS = ("reviews.views", "reviews.api", "reviews.management", "reviews.tasks")
-_NO_WRITE = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "DECLARE", "FETCH", "CLOSE")
+_NO_WRITE = ("SELECT", "(SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET", "DECLARE", "FETCH", "CLOSE")
 _READ = """
     SELECT coalesce(current_setting('audit_check.writes', true), '') || '|'
         || coalesce(current_setting('audit_check.records', true), '')
@@ -168,15 +168,17 @@ class AuditCheck:
         if commits and opener not in {"", _TEST}:
             self._look(connection, opener)
 
-    @contextmanager
-    def statement(self, connection: Any, sql: str) -> Iterator[None]:
-        """Check a statement that the program sends outside a transaction."""
-        place = ""
-        if not any(connection.__dict__.get("audit_check_blocks", ())) and not sql.startswith(_NO_WRITE):
-            place = _entry_point()
+    def begin_statement(self, connection: Any, sql: str) -> str:
+        """Return the place in the program that sends a statement which must be checked, "" for any other."""
+        if any(connection.__dict__.get("audit_check_blocks", ())) or sql.lstrip().startswith(_NO_WRITE):
+            return ""
+        place = _entry_point()
         if place:
             _ask(connection, _RESET)
-        yield
+        return place
+
+    def end_statement(self, connection: Any, place: str) -> None:
+        """Check a statement that the program sent from a place outside a transaction."""
         if place:
             self._look(connection, place)
 
@@ -264,12 +266,16 @@ def checking() -> Iterator[AuditCheck]:
     def execute_and_look(cursor: Any, sql: str, *arguments: Any) -> Any:
         if not is_checked(cursor.db.alias):
             return execute(cursor, sql, *arguments)
-        with check.statement(cursor.db, str(sql)):
-            return execute(cursor, sql, *arguments)
+        place = check.begin_statement(cursor.db, str(sql))
+        result = execute(cursor, sql, *arguments)
+        check.end_statement(cursor.db, place)
+        return result
 
     def execute_many_and_look(cursor: Any, sql: str, *arguments: Any) -> Any:
-        with check.statement(cursor.db, str(sql)):
-            return execute_many(cursor, sql, *arguments)
+        place = check.begin_statement(cursor.db, str(sql))
+        result = execute_many(cursor, sql, *arguments)
+        check.end_statement(cursor.db, place)
+        return result
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Atomic, "__enter__", enter_and_note)
