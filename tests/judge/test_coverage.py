@@ -7,7 +7,7 @@ import pytest
 from tests.judge.coverage.settings import all_settings
 from tests.judge.coverage.simulation import measure
 
-REPLICATIONS = 200
+REPLICATIONS = 120
 SETTINGS = {f"{one.figure}: {one.setting}": one for one in all_settings()}
 TRIED = (
     "accuracy: independent, n = 20",

@@ -4,7 +4,7 @@ import csv
 import datetime as dt
 import io
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from random import Random
@@ -26,10 +26,11 @@ from reviews.records.status import COMPLETED, NOT_REQUIRED
 from reviews.search import indexing, strata
 from tests.api.conftest import program_of
 from tests.support.commands import manage
-from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
+from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory, UserFactory
 from tests.support.gold import CLARITY, SCORES, judged, rate
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
+from tests.support.shared_world import shared_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -112,12 +113,17 @@ def fill(name: str, records: Iterable[Judged]) -> Run:
     Evaluation.objects.bulk_create(record for record, _ in rows)
     indexing.index_at_once(run, [source])
     people = {person.username: person for person in User.objects.all()}
-    for record, one in rows:
-        for rating in one.ratings:
-            rate([record], people[rating.reviewer], [rating.verdict])
-            rated = Rating.objects.filter(evaluation=record, reviewer=people[rating.reviewer])
-            rated.update(at=NEW_YEAR + dt.timedelta(days=rating.day - 1))
-        Rating.objects.filter(evaluation=record).update(raters=one.raters)
+    ratings = [(record, rating) for record, one in rows for rating in one.ratings]
+    for username, person in people.items():
+        own = [(record, rating) for record, rating in ratings if rating.reviewer == username]
+        rate([record for record, _ in own], person, [rating.verdict for _, rating in own])
+        for day in {rating.day for _, rating in own}:
+            of_day = [record for record, rating in own if rating.day == day]
+            rated = Rating.objects.filter(evaluation__in=of_day, reviewer=person)
+            rated.update(at=NEW_YEAR + dt.timedelta(days=day - 1))
+    for raters in {one.raters for _, one in rows}:
+        known = [record for record, one in rows if one.raters == raters]
+        Rating.objects.filter(evaluation__in=known).update(raters=raters)
     strata.recount(run, {})
     return run
 
@@ -179,10 +185,14 @@ def test_filtered_figures_equal_those_of_runs_with_the_matching_records(
         assert len(drifted.listed_with("", "")) == sum(drifted.counts.values()) > 0, values
 
 
-@pytest.fixture
-def runs(ana: User, bo: User) -> tuple[Run, Run]:
-    chance = Random(3)
-    return fill("monday", history(chance)), fill("tuesday", history(chance))
+@pytest.fixture(scope="class")
+def runs(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Run, Run]]:
+    """Two runs that ana and bo rated. Tests undo what they change."""
+    with shared_world(django_db_blocker):
+        for name in ("ana", "bo"):
+            UserFactory.create(username=name, role="reviewer")
+        chance = Random(3)
+        yield fill("monday", history(chance)), fill("tuesday", history(chance))
 
 
 class TestPages:
@@ -205,11 +215,12 @@ class TestPages:
         ]
         counted += [(dot.cell.parts[2], dot.cell.url) for dot in sections["drift"].plot.dots]
         assert len(counted) > 2
-        for number, url in counted:
+        for place, (number, url) in enumerate(counted):
             listed = client.get(url)
             assert len(listed.context["table"].rows) == number, url
-            rows = [*csv.DictReader(io.StringIO(client.get(listed.context["csv_url"]).getvalue().decode()))]
-            assert len(rows) == number, url
+            if place % 5 == 0:  # the file has the rows of the same query
+                file = client.get(listed.context["csv_url"]).getvalue().decode()
+                assert len([*csv.DictReader(io.StringIO(file))]) == number, url
             assert listed.context["filters"].chosen == values
         assert page.context["filters"].chosen == values
         for tab in page.context["tabs"]:
