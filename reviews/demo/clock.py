@@ -48,7 +48,8 @@ class WorkingDays:
 
         def fill_in(instance: Model, **_: Any) -> None:
             for field in instance._meta.concrete_fields:
-                is_unset = isinstance(getattr(instance, field.attname), DatabaseDefault)
+                # Not `getattr`, which queries each column that was not loaded.
+                is_unset = isinstance(instance.__dict__.get(field.attname), DatabaseDefault)
                 if is_unset and isinstance(field, DateTimeField):
                     setattr(instance, field.attname, self.now)
 

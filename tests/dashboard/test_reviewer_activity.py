@@ -336,11 +336,8 @@ def recounted() -> dict[tuple[Any, ...], list[int]]:
 
 class TestDailySums:
     @pytest.mark.slow
-    @pytest.mark.parametrize("seed", range(2))
-    def test_daily_sums_match_the_reviews_for_any_history(
-        self, seed: int, ana: User, bo: User, lea: User
-    ) -> None:
-        work = Work(seed, [ana, bo, lea])
+    def test_daily_sums_match_the_reviews_for_any_history(self, ana: User, bo: User, lea: User) -> None:
+        work = Work(1, [ana, bo, lea])
         for _ in range(120):
             work.go_on()
         kept = {

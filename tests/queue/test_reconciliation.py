@@ -334,7 +334,7 @@ _PROFILE = examples.default or examples()
 
 @pytest.mark.slow
 @examples(
-    max_examples=max(8, _PROFILE.max_examples // 4),
+    max_examples=max(6, _PROFILE.max_examples // 4),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2), NUMBER), max_size=25))
