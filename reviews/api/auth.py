@@ -1,16 +1,15 @@
 """Authenticate API requests by token. The scopes of the token and the role of its owner limit access."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from http import HTTPStatus
 from typing import Any, TypeVar, cast, get_args
 
 from django.http import HttpRequest
-from ninja import Router, Schema
+from ninja import Router
 from ninja.decorators import decorate_view
 from ninja.security import HttpBearer
-from ninja.signature.utils import get_path_param_names
 
 from cognireview.operations import logs
 from cognireview.types.operations import Operation
@@ -89,7 +88,8 @@ def operation(
     method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
     responses = _successes(registered, response or schema_of(registered.returns), status, is_file=bool(files))
     implied = [] if takes_any_run or "{" not in path else [HTTPStatus.NOT_FOUND]
-    in_query = {parameter["name"] for parameter in parameters or () if parameter["in"] == "query"}
+    filters = (parameter["name"] for parameter in parameters or () if parameter["in"] == "query")
+    in_query = {*registered.query, *filters}
 
     def register(view: View) -> View:
         arguments = inspect.signature(view).parameters
@@ -99,7 +99,7 @@ def operation(
         additions = _additions(statuses, files, parameters or (), is_keyed=is_keyed)
         if is_keyed:
             view = _answer_repeated(view, takes_file="requestBody" in extra)
-        checked = _reject_unknown_parameters(view, in_query, get_path_param_names(path))
+        checked = _reject_unknown_parameters(view, in_query)
         decorate: Callable[[View], View] = router.api_operation(
             [method],
             path,
@@ -158,18 +158,10 @@ def _answer_repeated(view: View, *, takes_file: bool) -> View:
     return cast("View", decorate_view(idempotency.stores_response)(answered))
 
 
-def _reject_unknown_parameters(view: View, in_query: set[str], in_path: set[str]) -> View:
-    """Reject query parameters that are neither in `in_query` nor arguments of the view from elsewhere."""
-    arguments = inspect.signature(view).parameters
-    names = set(in_query)
-    for name in arguments.keys() - {"request", "response"} - in_path:
-        # A schema of several parameters is an argument of its own.
-        kind = next(iter(get_args(arguments[name].annotation)), None)
-        names |= {*kind.model_fields} if inspect.isclass(kind) and issubclass(kind, Schema) else {name}
-
+def _reject_unknown_parameters(view: View, known: Collection[str]) -> View:
     @wraps(view)
     def checked(request: ApiRequest, *args: Any, **options: Any) -> Any:
-        if unknown := [name for name in request.GET if name not in names]:
+        if unknown := [name for name in request.GET if name not in known]:
             sentence = "Unknown parameter."
             raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [(name, sentence) for name in unknown])
         return view(request, *args, **options)

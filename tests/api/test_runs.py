@@ -300,6 +300,9 @@ class TestExport:
         answer = of_lea.get("runs/evaluations/export?ony=reviewed")
         assert answer.status_code == 422
         assert answer.json()["errors"] == [{"field": "ony", "reason": "Unknown parameter."}]
+        # The view has an argument of this name, for the body.
+        answer = of_lea.ask("PUT", "runs/evaluations/guideline?sent=1", {"text": "Be fair."})
+        assert answer.json()["errors"] == [{"field": "sent", "reason": "Unknown parameter."}]
 
     def test_failed_export_is_an_error_not_a_partial_file(
         self, of_lea: Program, monkeypatch: pytest.MonkeyPatch
