@@ -6,6 +6,7 @@ from pydantic import Field
 
 from cognireview.assistants.tools import Filters, RecordId, Run, Tools, tool
 from cognireview.types import operations
+from cognireview.types.judge import Relation
 
 _Requirements = Annotated[
     list[str] | None,
@@ -111,9 +112,7 @@ class ReadingTools(Tools):
         return await self._call(operations.DRIFT, query=query, run=run)
 
     @tool(operations.HISTORY, "read")
-    async def get_accuracy_over_runs(
-        self, run: Run, by: Literal["judge", "prompt", "criteria"] | None = None
-    ) -> str:
+    async def get_accuracy_over_runs(self, run: Run, by: Relation | None = None) -> str:
         """Return the accuracy of the judge in a run and in related runs."""
         return await self._call(operations.HISTORY, query={"by": by}, run=run)
 

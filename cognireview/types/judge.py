@@ -19,6 +19,12 @@ from cognireview.types.report_parts import (
     ReviewerAgreement,
 )
 
+AccuracyChange = Literal["better", "worse", "not shown"]
+LeniencyChange = Literal["milder", "stricter", "not shown"]
+# What two runs have in common.
+Relation = Literal["judge", "prompt", "criteria"]
+GoldBasis = Literal["blind", "adjudicated"]
+
 
 @dataclass(frozen=True)
 class Requirement:
@@ -100,7 +106,7 @@ class ComparedPart:
     name: str
     n: int
     """Pairs of verdicts."""
-    outcome: Literal["better", "worse", "not shown"]
+    outcome: AccuracyChange
     first_accuracy: Estimate
     second_accuracy: Estimate
     difference: Estimate
@@ -116,7 +122,7 @@ class Comparison:
     """The earlier run."""
     second: str
     """The run whose judge is compared with it."""
-    outcome: Literal["better", "worse", "not shown"]
+    outcome: AccuracyChange
     """Of the second judge."""
     changes: list[Change]
     """What differs (judge, prompt or rubric), with its first and second value."""
@@ -187,7 +193,7 @@ class Drift:
     """The earlier run."""
     second: str
     """The run whose judge is compared with it."""
-    outcome: Literal["milder", "stricter", "not shown"]
+    outcome: LeniencyChange
     """Of the second judge."""
     changes: list[Change]
     """What differs (judge, prompt or rubric), with its first and second value."""
@@ -216,7 +222,7 @@ class HistoryPoint:
     judges: list[str]
     templates: list[str]
     """The prompts."""
-    related_by: list[Literal["judge", "prompt", "criteria"]]
+    related_by: list[Relation]
     """What it has in common with the run of the request; empty for that run."""
     changes: list[Change]
     """What differs from the run before (judge, prompt or rubric), with both values."""
@@ -266,7 +272,7 @@ class FrozenGoldSet(GoldSet):
 class GoldMetrics(Metrics):
     """The metrics of a criterion, or of the verdict, against a gold set."""
 
-    basis: Literal["blind", "adjudicated"]
+    basis: GoldBasis
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ from typing import Literal
 
 from cognireview.types.estimates import Basis, Estimate, Metrics, Part, Scope
 
+FavouredPosition = Literal["first", "second", "not shown"]
+FlagAdvice = Literal["keep", "retire", "not enough data"]
+
 
 @dataclass(frozen=True)
 class FacetCount:
@@ -200,7 +203,7 @@ class PositionBias:
     judge: str
     template: str
     """The prompt."""
-    outcome: Literal["first", "second", "not shown"]
+    outcome: FavouredPosition
     """The favoured position."""
     first_share: Estimate
     balanced_share: Estimate
@@ -225,7 +228,7 @@ class FlagReason:
     precision: Estimate
     recall: Estimate
     minutes_why: str
-    advice: Literal["keep", "retire", "not enough data"]
+    advice: FlagAdvice
     because: str
     timed: int
     active_minutes: float

@@ -2,9 +2,11 @@
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from cognireview.types.estimates import Estimate, Part
+
+Aim = Literal["run", "parts"]
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class ServedPlan:
 
     target: float
     """Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."""
-    aim: str
+    aim: Aim
     """run: the accuracy over all records. parts: on flagged and on unflagged records, each by itself."""
     filters: dict[str, str]
     """The judge, template (prompt) and model of its records; empty for the whole run."""
@@ -178,7 +180,7 @@ class ReviewPlan:
     run: str
     target: float
     """Half the width of the 95% interval to reach: 0.05 for ±5 percentage points."""
-    aim: str
+    aim: Aim
     """run: the accuracy over all records. parts: on flagged and on unflagged records, each by itself."""
     filters: dict[str, str]
     """The judge, template (prompt) and model of its records; empty for the whole run."""

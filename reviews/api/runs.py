@@ -10,6 +10,7 @@ from ninja import Field, P, Query, QueryEx, Router, Status
 from pydantic import model_validator
 
 from cognireview.types import operations
+from cognireview.types.judge import Relation
 from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
@@ -190,7 +191,7 @@ def get_accuracy_over_runs(
     request: ApiRequest,
     run: str,
     by: QueryEx[
-        Literal["judge", "prompt", "criteria"] | None,
+        Relation | None,
         P(
             default=None,
             description="The line has runs in which this is the same. Without it, two of the three.",

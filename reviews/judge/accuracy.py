@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
+from cognireview.types.estimates import Basis, Part
 from reviews.judge import after_reveal
-from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part, figure_title
+from reviews.judge.accuracy_figures import AccuracyFigures, Measured, figure_title
 from reviews.judge.after_reveal import AfterReveal
 from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures
 from reviews.judge.cells import Cell, CellRecords, load_cells
@@ -23,7 +24,6 @@ from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import (
-    Basis,
     Ratings,
     RatingTable,
     load_all_ratings,

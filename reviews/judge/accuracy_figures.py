@@ -3,17 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from reviews.judge.ratings import Basis
+from cognireview.types.estimates import Basis, Part
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.scores import criterion_title
 from reviews.statistics import coefficients
 from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Estimate, undefined
-
-Part = Literal["run", "flagged", "unflagged"]
 
 FIGURES = (
     "accuracy",

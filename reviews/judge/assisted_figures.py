@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from reviews.judge.accuracy_figures import AccuracyFigures, Measured, Part
+from cognireview.types.estimates import Part
+from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.cells import Cell
 from reviews.judge.computed_once import computes_once
 from reviews.judge.rated_run import totals_of_ratings

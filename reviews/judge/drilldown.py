@@ -7,8 +7,9 @@ from typing import Any, Literal, Self
 
 from django.db.models import Exists, OuterRef, Q
 
+from cognireview.types.estimates import Basis, Part
 from reviews.database.pagination import Page, parse_key, split_page
-from reviews.judge.ratings import Basis, read_score, read_verdict
+from reviews.judge.ratings import read_score, read_verdict
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Escalation, Evaluation, Rating, RatingCell, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -50,8 +51,8 @@ class RatingFilter:
     human_said: str = ""
     #: Whether the reviewer saw the judge's scores.
     basis: Basis | Literal[""] = ""
-    #: The part of the run, as in `accuracy_figures.Part`.
-    part: Literal["run", "flagged", "unflagged", ""] = ""
+    #: The part of the run.
+    part: Part | Literal[""] = ""
     #: Blind ratings that their reviewer changed after the reveal: all, or those that now equal the judge's
     #: score, or those that used to.
     changed: Literal["any", "to judge", "from judge", ""] = ""

@@ -6,7 +6,7 @@ the miss rate.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import Sum
@@ -24,8 +24,6 @@ from reviews.models import FacetCount, ReasonCount, Run, RunFacet
 from reviews.statistics import clusters
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.totals import ClusterTotals
-
-Advice = Literal["keep", "retire", "not enough data"]
 
 # A reason is worth a reviewer's time if at least this share of its records have a wrong verdict.
 WORTH = 0.10
@@ -107,7 +105,7 @@ class FlagReason:
         return ""
 
     @property
-    def advice(self) -> Advice:
+    def advice(self) -> report_parts.FlagAdvice:
         """Apply `RULE`."""
         low, high = self.precision.low, self.precision.high
         if low is None or high is None or self.ratings < FEWEST or low <= WORTH <= high:

@@ -21,9 +21,9 @@ from django.db.models import (
     QuerySet,
 )
 
+from cognireview.types.estimates import Part
 from reviews.database.pagination import Page, page_by_key
 from reviews.judge.accuracy import JudgeVsHuman
-from reviews.judge.accuracy_figures import Part
 from reviews.judge.cells import load_strata
 from reviews.judge.data_summary import counted, percent
 from reviews.judge.kept import keeps_by_record, keeps_figures

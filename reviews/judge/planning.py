@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cognireview.types.encoding import members
-from cognireview.types.runs import ReviewPlan
+from cognireview.types.runs import Aim, ReviewPlan
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.data_summary import counted
 from reviews.judge.loading import why_not_counted
@@ -19,7 +19,7 @@ from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings, load_ratings
 from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.models import Run
-from reviews.sampling.planned_shares import Aim, current_plan, finished_plans
+from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.statistics import clusters, planning
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import Estimate, undefined

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
+from cognireview.types.estimates import Basis, Part
 from reviews.judge import accuracy_figures, reviewer_agreement
-from reviews.judge.accuracy_figures import Part
 from reviews.judge.flag_precision import FEWEST
 from reviews.judge.gold import gold_gates
 from reviews.judge.gold.gold_gates import GoldFigure
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.outcomes import GateOutcome, compare_with_limit
-from reviews.judge.ratings import Basis
 from reviews.judge.report import JudgeReport
 from reviews.judge.sequences import coefficient_sequence, figure_sequence
 from reviews.models import User

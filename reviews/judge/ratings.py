@@ -14,12 +14,12 @@ import numpy as np
 from django.db import connection
 from numpy.typing import NDArray
 
+from cognireview.types.estimates import Basis
 from reviews.judge.cells import Cell, IntArray, cell_of, load_strata, unpack_clusters
 from reviews.judge.kept import keeps_by_record
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 
-Basis = Literal["blind", "assisted"]
 # The verdict, the verdict with flag reasons, or all criteria.
 _RatedPart = Literal["verdicts", "families", "criteria"]
 _Place = tuple[int, tuple[str, ...], bool, str, float]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from django.db import connection, transaction
 
+from cognireview.types.runs import Aim
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.judge.cells import Cell, load_cells
@@ -32,7 +33,7 @@ from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling import draws, planned_shares
-from reviews.sampling.planned_shares import Aim, CellShare, ReviewPlan, current_plan
+from reviews.sampling.planned_shares import CellShare, ReviewPlan, current_plan
 
 # So many blind reviews are served while their number depends on assumed error rates and design effects.
 FIRST_PART = 100

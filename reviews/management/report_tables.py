@@ -6,8 +6,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cognireview.types.estimates import Part
 from reviews.judge.accuracy import JudgeVsHuman
-from reviews.judge.accuracy_figures import Part
 from reviews.judge.alt_test import EPSILONS, JudgeAltTest
 from reviews.judge.comparison.drift import Drift
 from reviews.judge.comparison.history import History

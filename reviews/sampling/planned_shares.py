@@ -9,11 +9,12 @@ until the records of the plan are reviewed.
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 
+from cognireview.types.runs import Aim
 from reviews.audit import events
 from reviews.models import Evaluation, Run
 from reviews.models.runs import RunQuerySet
@@ -21,8 +22,6 @@ from reviews.queue import allocation
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import status_changes
 from reviews.review.status_changes import IS_UNTOUCHED
-
-Aim = Literal["run", "parts"]
 
 #: The priority of a flagged record that the plan does not need. Leads give 0 (normal) or 1 (first).
 DEFERRED, NORMAL = -1, 0

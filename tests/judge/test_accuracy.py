@@ -9,8 +9,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
+from cognireview.types.estimates import Part
 from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, JudgeGroup, compare_with_humans
-from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures, Part
+from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures
 from reviews.judge.scope import JudgeScope, scope_choices
 from reviews.models import Evaluation, Run, RunCount, User
 from reviews.records.scales import RangeScale

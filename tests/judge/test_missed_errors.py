@@ -4,9 +4,9 @@ import pytest
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
+from cognireview.types.estimates import Part
 from reviews.judge import missed_errors
 from reviews.judge.accuracy import compare_with_humans
-from reviews.judge.accuracy_figures import Part
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.planning import plan_reviews
 from reviews.judge.scope import JudgeScope

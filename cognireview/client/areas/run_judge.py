@@ -15,6 +15,7 @@ from cognireview.types.judge import (
     GoldMeasurement,
     History,
     JudgeReport,
+    Relation,
 )
 
 
@@ -75,9 +76,7 @@ class Judge(RunArea[B]):
         return await self._send(operations.DRIFT, query={"earlier": earlier, **filters})
 
     @call
-    async def judge_history(
-        self, by: Literal["judge", "prompt", "criteria"] | None = None, **filters: Unpack[JudgeFilters]
-    ) -> History:
+    async def judge_history(self, by: Relation | None = None, **filters: Unpack[JudgeFilters]) -> History:
         """Return the accuracy of the judge in this run and in related ones."""
         return await self._send(operations.HISTORY, query={"by": by, **filters})
 

@@ -3,13 +3,14 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.requests import Filter, definition, filters_of
 from cognireview.types import operations
 from cognireview.types.runs import (
+    Aim,
     Guideline,
     QueueSettings,
     ReviewPlan,
@@ -19,8 +20,6 @@ from cognireview.types.runs import (
     SamplingSettings,
     View,
 )
-
-Aim = Literal["run", "parts"]
 
 
 class Settings(RunArea[B]):

@@ -7,7 +7,7 @@ anchors, subtracted from it, leaves the difference of the models (difference in 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,6 @@ from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals
 
-Outcome = Literal["milder", "stricter", "not shown"]
 #: Of each run, its largest models are compared.
 MOST_MODELS = 12
 DEFINITIONS = {
@@ -107,7 +106,7 @@ class Drift:
     notes: tuple[str, ...]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> judge.LeniencyChange:
         low, high = self.shift.low, self.shift.high
         if low is not None and low > 0:
             return "milder"

@@ -9,12 +9,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 from django.db.models import QuerySet
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
+from cognireview.types.judge import Relation
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy import estimate_accuracy
 from reviews.judge.comparison.judges import Change, RunJudges, changes_between, load_run_judges
@@ -22,7 +23,6 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.statistics.intervals import Estimate
 
-Relation = Literal["judge", "prompt", "criteria"]
 #: What another run has in common with the run.
 RELATIONS: dict[Relation, str] = {
     "judge": "the same judge",

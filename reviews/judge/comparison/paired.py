@@ -36,7 +36,6 @@ from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray
 
 Side = Literal["both", "first", "second", "neither"]
-Outcome = Literal["better", "worse", "not shown"]
 #: Which of the two verdicts are right.
 SIDES: tuple[Side, ...] = ("both", "first", "second", "neither")
 DEFINITION = (
@@ -102,7 +101,7 @@ class PairedComparison:
         return sum(self.counts.values())
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> judge.AccuracyChange:
         low, high = self.difference.low, self.difference.high
         if low is not None and low > 0:
             return "better"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
+from cognireview.types.report_parts import FavouredPosition
 from reviews.judge.comparison.judges import JudgeAndPrompt, load_scope_judges
 from reviews.judge.comparison.pairwise_choices import (
     BothOrders,
@@ -29,7 +29,6 @@ from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import Estimate, undefined
 from reviews.statistics.totals import ClusterTotals
 
-Outcome = Literal["first", "second", "not shown"]
 DEFINITIONS = {
     "first_share": "Of the choices between two responses, without ties, the share of the response that was "
     "shown first.",
@@ -84,7 +83,7 @@ class PositionBias:
         return criterion_title(self.criterion)
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> FavouredPosition:
         """The position that the judge favours, if that is shown: by both orders, or else by reviewers."""
         found, middle = self.balanced_share, 0.5
         if found.value is None:

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from cognireview.types.judge import GoldBasis
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.database.held_transaction import HeldTransaction
@@ -84,7 +85,7 @@ class SetLine(_Line):
 class RatingLine(_Line):
     """A further line: one person's scores of a response."""
 
-    basis: Literal["blind", "adjudicated"]
+    basis: GoldBasis
     #: 16 hexadecimal digits, because few programs read integers of 64 bits from JSON.
     response: str = Field(pattern="^[0-9a-f]{16}$")
     evaluation_id: str

@@ -3,8 +3,9 @@
 import re
 from typing import NamedTuple
 
+from cognireview.types.judge import GoldBasis
 from reviews.judge import accuracy_figures
-from reviews.judge.gold.measurement import GoldBasis, measure
+from reviews.judge.gold.measurement import measure
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import figure_sequence
 from reviews.models import GoldSet, User

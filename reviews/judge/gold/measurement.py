@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
+from cognireview.types.estimates import Basis
+from cognireview.types.judge import GoldBasis
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell, unpack_clusters
@@ -26,7 +28,6 @@ from reviews.judge.data_summary import counted
 from reviews.judge.drilldown import is_said
 from reviews.judge.rated_run import totals_of_ratings
 from reviews.judge.ratings import (
-    Basis,
     RatingBatch,
     RatingKind,
     Ratings,
@@ -47,7 +48,6 @@ from reviews.search import indexing
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.search.hidden_records import hidden_from
 
-GoldBasis = Literal["blind", "adjudicated"]
 #: The filters of the judge's pages that are about records.
 FILTERS = ("judge", "template", "model", "task")
 BASES: dict[GoldBasis, str] = {

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from cognireview.types.estimates import Basis, Part
 from reviews.judge import accuracy, data_summary, reviewer_agreement
 from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, GroupField, JudgeGroup, JudgeVsHuman
-from reviews.judge.accuracy_figures import AccuracyFigures, Part
+from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.after_reveal import AfterReveal
 from reviews.judge.drilldown import OTHER_SCORE
-from reviews.judge.ratings import Basis
 from reviews.judge.reviewer_agreement import ReviewerAgreement
 from reviews.judge.scope import FILTERS, NO_MODEL
 from reviews.statistics.intervals import complement

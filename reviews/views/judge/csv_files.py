@@ -5,10 +5,10 @@ from collections.abc import Callable
 from django.http import Http404, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from cognireview.types.estimates import Basis, Part
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge import (
-    accuracy_figures,
     alt_test,
     error_analysis,
     flag_choice,
@@ -19,7 +19,6 @@ from reviews.judge import (
 from reviews.judge import leaderboard as judge_leaderboard
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.comparison.position_bias import measure_position_bias
-from reviews.judge.ratings import Basis
 from reviews.views.judge import alt_test as alt_test_page
 from reviews.views.judge import causes, flags, funnel, leaderboard, position_bias, tables
 from reviews.views.judge.filters import JudgeFilters, load
@@ -32,7 +31,7 @@ def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _TableBuilder:
     return lambda filters: build(filters.compared)
 
 
-def _of_section(basis: Basis, part: accuracy_figures.Part) -> _TableBuilder:
+def _of_section(basis: Basis, part: Part) -> _TableBuilder:
     return lambda filters: tables.section(filters.compared, filters, basis, part)
 
 

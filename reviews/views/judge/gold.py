@@ -11,12 +11,13 @@ from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from cognireview.types.judge import GoldBasis
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.drilldown import ANY_SCORE
 from reviews.judge.gold import gold_sets, measurement
-from reviews.judge.gold.measurement import BASES, GoldBasis, GoldMeasurement, GoldRecord
+from reviews.judge.gold.measurement import BASES, GoldMeasurement, GoldRecord
 from reviews.judge.scope import JudgeScope
 from reviews.models import GoldSet, User
 from reviews.records.scores import criterion_title

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from heapq import nlargest
 
+from cognireview.types.estimates import Basis, Part
 from reviews.judge import accuracy, reviewer_agreement
 from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, JudgeVsHuman
-from reviews.judge.accuracy_figures import AccuracyFigures, Part
-from reviews.judge.ratings import Basis
+from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, text_columns, words
 
