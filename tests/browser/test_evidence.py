@@ -227,10 +227,10 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
         parsed_rubric_scores={"depth": {"score": "No", "justification": text}},
     )
     start_session(page, live_server.url, ana)
+    page.goto(f"{live_server.url}/evaluations/{record.pk}/")
+    page.get_by_label("Highlight differences").check()
     for width in (1280, 390, 320):
         page.set_viewport_size({"width": width, "height": 800})
-        page.goto(f"{live_server.url}/evaluations/{record.pk}/")
-        page.get_by_label("Highlight differences").check()
         answer = page.locator(".comparison del .math[data-wide]")
         expect(answer).to_have_attribute("tabindex", "0")
         expect(answer).to_have_css("background-image", re.compile("linear-gradient.*linear-gradient"))

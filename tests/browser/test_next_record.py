@@ -58,7 +58,7 @@ def test_next_record_is_painted_before_the_submit_completes(
     saved(screen, "a-model")
     is_at(screen, "b-model")
     expect(screen.locator("#progress")).to_contain_text("2 left · 1 done today")
-    # At the end of the queue, no record is claimed.
+    # The end of the queue leaves no claim.
     screen.unroute("**/submit/")
     wait_for_prefetch(screen, "c-model")
     press(screen, "a")

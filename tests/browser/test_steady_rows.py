@@ -86,7 +86,7 @@ def test_comment_is_never_covered(screen: Page, size: tuple[int, int]) -> None:
     for key in ("4", "n", "Escape", "c"):
         screen.keyboard.press(key)
     for line in range(12):
-        screen.keyboard.type(f"Line {line}.\n")
+        screen.keyboard.insert_text(f"Line {line}.\n")
         assert is_uncovered(screen, "#comments")
     draft_is(screen, "saved")
 
