@@ -7,7 +7,7 @@ from pytest_django.live_server_helper import LiveServer
 from reviews.models import AuditEvent, Escalation, Run, User
 from reviews.queue import claims
 from tests.browser.conftest import start_session
-from tests.browser.screen import SCORES, heading, label, press, record, words_of
+from tests.browser.screen import SCORES, draft_is, heading, label, press, record, words_of
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,6 +66,7 @@ def test_late_submit_becomes_an_independent_review(screen: Page, bo: User) -> No
     decide(record("a-model"), bo, scores=OTHER)
     press(screen, "a")
     expect(screen.get_by_role("alert").first).to_contain_text("You differ on 1 criterion.")
+    draft_is(screen, "failing")  # its response replaces the strip
     screen.get_by_role("button", name="Submit as independent review").click()
     expect(screen.get_by_role("status")).to_contain_text("It differs from the decision; a lead will decide.")
     heading(screen, "b-model")
