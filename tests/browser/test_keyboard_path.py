@@ -14,10 +14,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def tab_to(page: Page, name: str, *, exact: bool = False) -> None:
     """Press Tab until a link or button with this name has the focus; a part of it suffices unless exact."""
     link = page.get_by_role("link", name=name, exact=exact)
-    wanted = page.locator(":focus").and_(link.or_(page.get_by_role("button", name=name, exact=exact)))
+    wanted = link.or_(page.get_by_role("button", name=name, exact=exact))
+    wanted.first.wait_for()
+    controls = wanted.element_handles()
     for _ in range(60):
         page.keyboard.press("Tab")
-        if wanted.count():
+        if page.evaluate("controls => controls.includes(document.activeElement)", controls):
             return
     pytest.fail(f"No Tab leads to {name}.")
 
