@@ -107,7 +107,7 @@ _NOTHING = format_html("{}", "")
 
 
 class _Shown(NamedTuple):
-    """What the rows of a form have in common."""
+    """The context that the rows of a form share."""
 
     form: ReviewForm
     reader: User

@@ -1,4 +1,4 @@
-"""Find out what a person may do with a record on the review screen."""
+"""The claim of a record, and the actions that a person may take on its review screen."""
 
 from typing import Any
 

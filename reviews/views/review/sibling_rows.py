@@ -36,7 +36,7 @@ _NOTHING = format_html("{}", "")
 
 
 class _Shown(NamedTuple):
-    """What the rows of a table have in common."""
+    """The context that the rows of a table share."""
 
     #: The record on the page.
     evaluation: Evaluation
