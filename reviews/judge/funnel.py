@@ -1,7 +1,7 @@
 """Follow the records that are to be scored blind: assigned, locked in, changed, escalated, closed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, NamedTuple, Self
 
@@ -224,36 +224,44 @@ def _closed_unrated(scope: JudgeScope) -> EvaluationQuerySet:
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """The keys of records by flag."""
+    """The keys of records by flag, of which some have changed since they were loaded."""
 
-    keys: Mapping[bool, Keys]
+    #: As they were loaded, sorted.
+    loaded: Mapping[bool, Keys]
+    #: The records that have changed since, and the keys of those among them.
+    changed: frozenset[int] = frozenset()
+    found: Mapping[bool, Keys] = field(default_factory=lambda: {True: _NO_KEYS, False: _NO_KEYS})
 
     @classmethod
     def from_packed(cls, rows: Iterable[tuple[bool, bytes]]) -> Self:
         """Return the records of rows with a flag and big-endian keys."""
-        found: dict[bool, list[Keys]] = {True: [], False: []}
+        keys: dict[bool, list[Keys]] = {True: [_NO_KEYS], False: [_NO_KEYS]}
         for is_flagged, packed in rows:
-            found[is_flagged].append(np.frombuffer(packed, dtype=">i8").astype(np.int64))
-        return cls({flag: np.concatenate([_NO_KEYS, *keys]) for flag, keys in found.items()})
+            keys[is_flagged].append(np.frombuffer(packed, dtype=">i8").astype(np.int64))
+        return cls({flag: np.sort(np.concatenate(parts)) for flag, parts in keys.items()})
 
     @property
     def held(self) -> int:
         """The number of ratings that take as much memory."""
-        return sum(map(len, self.keys.values())) // _KEYS_OF_A_RATING
+        return sum(map(len, self.loaded.values())) // _KEYS_OF_A_RATING
 
     @property
     def counts(self) -> dict[bool, int]:
-        return {is_flagged: len(keys) for is_flagged, keys in self.keys.items()}
+        changed = np.array(sorted(self.changed), dtype=np.int64)
+        found = {}
+        for flag, loaded in self.loaded.items():
+            gone = np.searchsorted(loaded, changed, side="right") - np.searchsorted(loaded, changed)
+            found[flag] = len(loaded) - int(gone.sum()) + len(self.found[flag])
+        return found
 
-    def replaced(self, records: Iterable[int], found: "_Records") -> "_Records":
-        """Replace the keys of some records by those found among them."""
-        changed = np.array(sorted(records), dtype=np.int64)
-        return _Records(
-            {
-                flag: np.concatenate([keys[np.isin(keys, changed, invert=True)], found.keys[flag]])
-                for flag, keys in self.keys.items()
-            }
-        )
+    def replaced(self, records: frozenset[int], found: "_Records") -> "_Records":
+        """Replace the keys of some records by those that were found among them."""
+        some = np.array(sorted(records), dtype=np.int64)
+        keys = {
+            flag: np.concatenate([known[np.isin(known, some, invert=True)], found.loaded[flag]])
+            for flag, known in self.found.items()
+        }
+        return _Records(self.loaded, self.changed | records, keys)
 
 
 def _update_missing(found: _Records, records: frozenset[int], scope: JudgeScope) -> _Records:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reviews.statistics.intervals import Estimate, undefined, wilson_limits
+from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray
 from reviews.statistics.totals import ClusterTotals, Columns, columns_matrix, picked_rows
@@ -70,7 +71,8 @@ def ratios(totals: ClusterTotals, shares: Sequence[Share]) -> list[Estimate]:
     """
     found = _shares(totals, shares)
     known = [place for place, is_known in enumerate(found.is_known) if is_known]
-    spreads = _spreads(totals, found.linearised(known), [[shares[place][1] for place in known]])
+    below = _denominators(totals, [[shares[place][1] for place in known]])
+    spreads = _spreads(totals, found.linearised(known), below)
     estimates = [undefined("There are no ratings to count.", int(n)) for n in found.n]
     for place, spread in zip(known, spreads, strict=True):
         share, n = float(found.values[place]), int(found.n[place])
@@ -97,7 +99,7 @@ def differences(totals: ClusterTotals, pairs: Sequence[tuple[Share, Share]]) -> 
     """
     one, other = (_shares(totals, [pair[side] for pair in pairs]) for side in (0, 1))
     known = [place for place, is_known in enumerate(one.is_known & other.is_known) if is_known]
-    below = [[pairs[place][side][1] for place in known] for side in (0, 1)]
+    below = _denominators(totals, [[pairs[place][side][1] for place in known] for side in (0, 1)])
     spreads = _spreads(totals, one.linearised(known).minus(other.linearised(known)), below)
     n = one.n + np.where([first[1] == second[1] for first, second in pairs], 0, other.n)
     found = [Comparison(undefined("There are no ratings to compare.", int(each)), 1.0) for each in n]
@@ -167,56 +169,61 @@ def _shares(totals: ClusterTotals, shares: Sequence[Share]) -> _Shares:
     return _Shares(totals, shares, n, is_known, np.clip(values, 0, 1), wholes)
 
 
+class _Denominators(NamedTuple):
+    """The parts of variances that follow from the denominators of estimates."""
+
+    #: Estimates x T: the factor of each cluster's squared residual.
+    factors: FloatArray
+    #: Of each estimate: see `Spread`.
+    df: FloatArray
+    clusters: IntArray
+    ratings: FloatArray
+
+
 def spread_of(totals: ClusterTotals, gradient: FloatArray, denominators: Sequence[Columns]) -> Spread:
-    """Return the variance of a linearised estimate: see `spreads_of`."""
-    return spreads_of(totals, gradient[:, None], [[which] for which in denominators])[0]
+    """Return the variance of a linearised estimate.
 
-
-def spreads_of(
-    totals: ClusterTotals, gradients: FloatArray, denominators: Sequence[Sequence[Columns]]
-) -> list[Spread]:
-    """Return the variances of linearised estimates: a column of the gradients each.
-
-    `denominators` has a list or two, with the denominator of each estimate.
-    Residuals are scaled by the share of their cluster (CR2: Bell & McCaffrey 2002, Survey Methodology
-    28:169).
-    The degrees of freedom follow from the effective number of clusters with ratings (Kish 1965).
+    `gradient` has its derivatives by the sums of the columns, and `denominators` its denominator, or those of
+    the shares that it compares.
     """
-    return _spreads(totals, _Linearised(gradients, gradients.T @ totals.rows.T), denominators)
+    key = tuple(denominators)
+    if key not in totals.kept:
+        # Several coefficients of the same pairs have one denominator.
+        totals.kept[key] = _denominators(totals, [[which] for which in denominators])
+    estimates = _Linearised(gradient[:, None], (gradient @ totals.rows.T)[None, :])
+    return _spreads(totals, estimates, totals.kept[key])[0]
 
 
-def _spreads(
-    totals: ClusterTotals, estimates: _Linearised, denominators: Sequence[Sequence[Columns]]
-) -> list[Spread]:
-    gradients, squared = estimates.gradients, estimates.by_cluster**2
-    squared /= 1 - _largest_shares(totals, denominators)
-    variance = squared.sum(axis=1)
+def _spreads(totals: ClusterTotals, estimates: _Linearised, below: _Denominators) -> list[Spread]:
+    gradients = estimates.gradients
+    variance = (estimates.by_cluster**2 * below.factors).sum(axis=1)
     variance += (gradients * (totals.unseen @ gradients)).sum(axis=0)
     # If no rating contradicts the others, as if all errors were flagged, add up the columns separately.
     apart = totals.unseen.diagonal() @ gradients**2
+    found = np.where(variance < _NEGLIGIBLE, apart, variance)
+    columns = (found, below.df, below.clusters, below.ratings)
+    return [Spread(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _denominators(totals: ClusterTotals, denominators: Sequence[Sequence[Columns]]) -> _Denominators:
+    """Return the parts of variances that follow from denominators: a list, or two, with one of each estimate.
+
+    Residuals are scaled by the share of their cluster (CR2: Bell & McCaffrey 2002, Survey Methodology
+    28:169). The degrees of freedom follow from the effective number of clusters with ratings (Kish 1965).
+    """
+    rows = [picked_rows(totals.rows.T, which) for which in denominators]
+    shares = reduce(np.maximum, [one / one.sum(axis=1, keepdims=True) for one in rows])
     weights = [picked_rows(totals.rated.T, which) for which in denominators]
     sums = [one.sum(axis=1) for one in weights]
     either = reduce(np.add, [one / whole[:, None] for one, whole in zip(weights, sums, strict=True)])
     effective = either.sum(axis=1) ** 2 / (either**2).sum(axis=1)
     squares = [picked_rows(totals.squares, which) for which in denominators]
-    ratings = [whole**2 / each for whole, each in zip(sums, squares, strict=True)]
-    return [
-        Spread(*values)
-        for values in zip(
-            np.where(variance < _NEGLIGIBLE, apart, variance).tolist(),
-            np.maximum(1.0, effective - 1).tolist(),
-            np.count_nonzero(either, axis=1).tolist(),
-            np.min(ratings, axis=0).tolist(),
-            strict=True,
-        )
-    ]
-
-
-def _largest_shares(totals: ClusterTotals, denominators: Sequence[Sequence[Columns]]) -> FloatArray:
-    """Return estimates x T: the share of each cluster in the denominator, from 0 to a half."""
-    rows = [picked_rows(totals.rows.T, which) for which in denominators]
-    found: FloatArray = reduce(np.maximum, [one / one.sum(axis=1, keepdims=True) for one in rows])
-    return np.clip(found, 0, 0.5, out=found)
+    return _Denominators(
+        1 / (1 - np.clip(shares, 0, 0.5)),
+        np.maximum(1.0, effective - 1),
+        np.count_nonzero(either, axis=1),
+        np.min([whole**2 / each for whole, each in zip(sums, squares, strict=True)], axis=0),
+    )
 
 
 def effective_size(rating: RatingVariance, spread: Spread, *, is_extrapolated: bool) -> float:

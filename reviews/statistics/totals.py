@@ -1,7 +1,8 @@
 """Totals of ratings by cluster, from which every estimate and its interval follow."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class ClusterTotals:
     uncovered: int
     #: Whether ratings represent the records of a population.
     is_extrapolated: bool
+    #: The parts of variances that follow from denominators: see `clusters.spread_of`.
+    kept: dict[tuple[Columns, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def of_all_domains(self, width: int) -> "ClusterTotals":
         """Return the totals of all domains together: `width` columns."""
@@ -61,7 +64,7 @@ def columns_matrix(columns: int, which: Sequence[Columns]) -> FloatArray:
 def picked_rows(rows: FloatArray, which: Sequence[Columns]) -> FloatArray:
     """Return a row, or the sum of several, for each: the product of `columns_matrix` and K x T rows."""
     if all(isinstance(one, int) for one in which):
-        # Of many groups, each has a few of the columns only.
+        # A product would multiply mostly zeros if there are many groups.
         return rows[np.array(which, dtype=np.intp)]
     found: FloatArray = columns_matrix(len(rows), which).T @ rows
     return found

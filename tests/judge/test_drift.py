@@ -139,6 +139,22 @@ class TestModels:
         assert found["old", "anchor"].raw.value == pytest.approx(0.2)
         assert found["old", "anchor"].adjusted.value == pytest.approx(0)
 
+    def test_unflagged_records_that_no_draw_can_take_count_on_anchors_only(
+        self, first: Run, second: Run
+    ) -> None:
+        others = {"needs_human_review": False, "human_review_status": "Completed"}
+        tasks = [f"other {place}" for place in range(10)]
+        for run, verdict in ((first, "Fail"), (second, "Pass")):
+            judged(run, [verdict] * 10, tasks=tasks, model_id="anchor", **others)
+            strata.recount(run, {})
+        found = measure_drift(first, JudgeScope(second))
+        shift = (TASKS * 0.2 + 10) / (TASKS + 10)
+        assert found.shift.value == pytest.approx(shift)
+        new = {(one.first_model, one.second_model): one for one in found.models}["anchor", "new"]
+        assert (new.first_rate.value, new.first_rate.n) == (0.5, TASKS)
+        assert new.adjusted.value == pytest.approx(0.8 - 0.5 - shift)
+        assert sum("not counted: 10 unflagged records whose status" in note for note in found.notes) == 2
+
     def test_models_of_uncounted_runs_are_not_compared(self, first: Run, second: Run) -> None:
         Run.objects.get(pk=second.pk).strata.all().delete()
         assert measure_drift(first, JudgeScope(second)).models == ()

@@ -19,8 +19,8 @@ from reviews.judge.cells import FEWEST, CellRecords, load_cells
 from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shifts
 from reviews.judge.comparison.anchors import MOST_PAIRS, NO_ANCHORS, Anchors, hidden_pairs, load_anchors
 from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_scope_judges
-from reviews.judge.data_summary import counted
-from reviews.judge.loading import why_not_counted
+from reviews.judge.data_summary import counted, quoted
+from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search import indexing
@@ -51,7 +51,8 @@ DEFINITIONS = {
     "The second mean minus the first, on the same responses. The interval counts tasks.",
     "rate": "How many of the model's records the judge of that run passes. It says nothing about whether the "
     "judge is right.\n\n"
-    "The share of all records of the model in that run with a verdict that is Pass.",
+    "The share of records with the verdict Pass among those of the model in that run with a verdict. As in "
+    "the leaderboard, unflagged records that cannot be sampled are not counted.",
     "raw": "How much higher the pass rate of the second model is. A judge that became milder raises it, "
     "too.\n\n"
     "The pass rate of the second model by the second judge minus that of the first model by the first judge.",
@@ -130,6 +131,7 @@ class Drift:
 
 
 @read_from_replica
+@shares_loads
 def measure_drift(first: Run, scope: JudgeScope) -> Drift:
     """Measure the shift of the judge of a scope since an earlier run, and compare the models without it.
 
@@ -162,7 +164,7 @@ def measure_drift(first: Run, scope: JudgeScope) -> Drift:
         loaded.keep(complete & ~hidden),
         measure_score_shifts(first, second, loaded.keep(~hidden)),
         tuple(_compare_models(scopes, anchors, shared)) if len(anchors) else (),
-        tuple(_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden)),
+        (*_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden), *_left_out(scopes)),
     )
 
 
@@ -219,6 +221,14 @@ def _compare_models(
                 adjusted.difference,
                 adjusted.p,
             )
+
+
+def _left_out(scopes: Sequence[JudgeScope]) -> Iterator[str]:
+    """Yield a sentence for each run about the records that the pass rates of its models leave out."""
+    for scope in scopes:
+        sentence = "" if why_not_counted(scope.run) else load_cells(scope).sentence
+        if sentence:
+            yield f"Models of {quoted(scope.run.name)}: {sentence[0].lower()}{sentence[1:]}"
 
 
 def _with_verdict(records: CellRecords, shared: Sequence[JudgeAndPrompt]) -> CellRecords:
