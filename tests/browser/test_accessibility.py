@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings, settings
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
@@ -108,25 +108,25 @@ _REACHED = "() => [...window.reached, Number(document.activeElement.dataset.cont
 
 
 @pytest.fixture(scope="module")
-def window(browser: Browser) -> Iterator[Page]:
+def window(shared_context: BrowserContext) -> Iterator[Page]:
     """One page for all tests: a new one for each test takes longer than many of the tests."""
-    context = browser.new_context()
-    yield context.new_page()
-    context.close()
+    page = shared_context.new_page()
+    yield page
+    page.close()
 
 
 @pytest.fixture
 def page(window: Page, live_server: LiveServer) -> Iterator[Page]:
-    """The shared page, signed out and without stored data."""
+    """The shared page. Afterwards it is signed out and has no stored data."""
+    window.set_viewport_size(WINDOWS[0])  # type: ignore[arg-type]
+    with checked(window):
+        yield window
+    window.unroute_all()
     window.context.clear_cookies()
     session = window.context.new_cdp_session(window)
     stored = {"origin": live_server.url, "storageTypes": "local_storage"}
     session.send("Storage.clearDataForOrigin", stored)
     session.detach()
-    window.set_viewport_size(WINDOWS[0])  # type: ignore[arg-type]
-    with checked(window):
-        yield window
-    window.unroute_all()
 
 
 @pytest.fixture
