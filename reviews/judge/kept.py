@@ -203,13 +203,6 @@ def _keeps(
     return keeping
 
 
-def forget_figures() -> None:
-    """Forget all figures."""
-    with _memory.lock:
-        _memory.kept.clear()
-        _memory.seen.clear()
-
-
 @loads
 def _look(run: Run) -> _State | None:
     """Return the state of the run; None before the first sealed event."""

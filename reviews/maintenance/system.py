@@ -16,9 +16,9 @@ from reviews.database import replica
 from reviews.http.health import not_ready_reason
 from reviews.maintenance import job_list
 from reviews.maintenance.backups import last_backup
-from reviews.models import Backup
+from reviews.models import Backup, Run
 
-# A backup older than this is reported.
+# A backup older than this is reported, and data older than this without one.
 BACKUP_DUE = dt.timedelta(days=7)
 # Less free disk than this is reported.
 _LITTLE_SPACE = 20 * RESERVE
@@ -144,7 +144,8 @@ def _checks(
 
 def _backup_check(now: dt.datetime, backup: Backup | None) -> Check:
     if backup is None:
-        return Check("Backup", is_ok=False, result=f"None is recorded. Write one: {PROGRAM} backup FILE")
+        is_due = Run.objects.filter(created_at__lt=now - BACKUP_DUE).exists()
+        return Check("Backup", not is_due, f"None is recorded. Write one: {PROGRAM} backup FILE")
     days = (now - backup.at).days
     result = "less than a day ago" if days < 1 else "1 day ago" if days == 1 else f"{days:,} days ago"
     return Check("Backup", now - backup.at <= BACKUP_DUE, result)

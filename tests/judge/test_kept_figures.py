@@ -44,8 +44,8 @@ _FORGET_SEALS = """
 
 
 @pytest.fixture(autouse=True)
-def _empty_memory() -> None:
-    kept.forget_figures()
+def _empty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_memory", kept._Memory())
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from django.utils import timezone
 from reviews.maintenance import system
 from reviews.maintenance.backups import record_backup
 from reviews.models import AuditEvent, Import
-from tests.support.factories import ImportFactory
+from tests.support.factories import ImportFactory, RunFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -51,7 +51,6 @@ def test_failed_job_needs_attention() -> None:
 
 
 def test_backup_is_reported_with_its_age() -> None:
-    assert not check("Backup").is_ok
     made = record_backup(target="/backups/monday.dump", size=5)
     assert AuditEvent.objects.get().detail == {"target": "/backups/monday.dump", "size": 5}
     assert check("Backup") == ("Backup", True, "less than a day ago")
@@ -64,3 +63,11 @@ def test_mail_is_reported(settings: LazySettings) -> None:
     assert check("Mail").result == "No mail server is set."
     settings.SENDS_MAIL = True
     assert check("Mail").result == "A mail server is set."
+
+
+def test_backup_is_due_when_a_run_is_a_week_old() -> None:
+    run = RunFactory.create()
+    assert check("Backup").is_ok
+    assert check("Backup").result.startswith("None is recorded.")
+    later = system.describe_system(run.created_at + timedelta(days=7, minutes=1))
+    assert not next(one for one in later.checks if one.name == "Backup").is_ok
