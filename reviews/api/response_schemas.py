@@ -63,14 +63,19 @@ def _schema_of(kind: Any) -> type[Schema]:
 def _descriptions(kind: type) -> Iterator[tuple[str, str]]:
     """Yield the names of members with the docstrings that follow them, those of base classes first."""
     for one in filter(is_dataclass, reversed(kind.__mro__)):
-        for before, after in pairwise(_bodies(one.__module__).get(one.__name__, ())):
-            match before, after:
-                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    yield name, " ".join(text.split())
+        yield from _described_in(one.__module__).get(one.__name__, {}).items()
 
 
 @cache
-def _bodies(module: str) -> dict[str, list[ast.stmt]]:
-    """Return the statements of each class of a module."""
+def _described_in(module: str) -> dict[str, dict[str, str]]:
+    """Return the docstrings of the members of each class of a module."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {one.name: one.body for one in tree.body if isinstance(one, ast.ClassDef)}
+    # The tree takes much more memory than the texts.
+    return {one.name: dict(_described(one)) for one in tree.body if isinstance(one, ast.ClassDef)}
+
+
+def _described(kind: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for before, after in pairwise(kind.body):
+        match before, after:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield name, " ".join(text.split())
