@@ -4,6 +4,7 @@ Importing the program takes seconds the first time. `up` therefore prints a line
 without the server's packages.
 """
 
+import gc
 import os
 import sys
 
@@ -22,6 +23,8 @@ def main() -> None:
         sys.exit(_serve_assistant(sys.argv[2:]))
     if sys.argv[1:3] == ["help", "mcp"]:
         sys.exit(_serve_assistant(["--help"]))
+    # Imports leave hardly any garbage. The collector, which looks for it all the time, is enabled after them.
+    gc.disable()
     from cognireview import command_line  # noqa: PLC0415 only after the first line
 
     command_line.main()

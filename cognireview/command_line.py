@@ -1,5 +1,6 @@
 """Run a management command, with the embedded PostgreSQL running if the command needs a database."""
 
+import gc
 import os
 import signal
 import sys
@@ -111,6 +112,8 @@ def main() -> None:
 def _execute() -> None:
     """Run the command. Our own commands migrate a fresh embedded database first, as `up` does."""
     django.setup()
+    gc.freeze()
+    gc.enable()
     if _needs_database(sys.argv[1:]):
         name = sys.argv[1]
         if name in NEEDS_SESSION and "--check" not in sys.argv:
