@@ -1,36 +1,68 @@
-"""Run the web server or the job worker as a child of `up`.
+"""Run the web server and the job worker as children of `up`, which share the memory of the program.
 
-    python -m cognireview.processes.child_process web|worker PARENT_PID [PORT]
-
-A child ends with its parent, even if the parent was killed, so the next `up` finds no leftover process.
+The supervisor imports the program once and forks its children. Where forking is unsafe (macOS), each child
+imports the program by itself. A child ends with its parent, even if the parent was killed, so the next `up`
+finds no leftover process.
 """
 
+import gc
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
 
 import django
 from django.conf import settings
 from django.core.management import call_command
 
 from cognireview.command_line import run
-from cognireview.processes.supervisor import GRACE_SECONDS, HOST
 
+HOST = "127.0.0.1"
+GRACE_SECONDS = 10
 _POLL_SECONDS = 0.5
+# Everything but `cognireview.wsgi`, which is for web processes only: it adds a pool to the settings of the
+# database, and counters that need the folder of the web server's metrics.
+_SHARED_MODULES = ("reviews.tasks", "cognireview.urls", "cognireview.processes.job_worker", "granian.server")
 
 
-def main() -> None:
-    name, parent, *rest = sys.argv[1:]
-    exit_with_parent(int(parent))
-    run(partial(_serve, int(rest[0])) if name == "web" else _work, needs_database=True)
+def preload() -> None:
+    """Import the program before children are forked, if they are forked. Opens no connection."""
+    if not _forks():
+        return
+    django.setup()
+    for module in _SHARED_MODULES:
+        import_module(module)
+    gc.collect()
+    # The collector would write to the shared objects, which copies them.
+    gc.freeze()
+
+
+def start(name: str, log: Path, *arguments: int) -> BaseProcess:
+    """Start the child `web`, with its port, or `worker`. Its output goes to `log`. Raises `OSError`."""
+    log.parent.mkdir(exist_ok=True)
+    log.open("ab").close()
+    given = (name, log, os.getpid(), *arguments)
+    context: Any = multiprocessing.get_context("fork" if _forks() else "spawn")
+    process: BaseProcess = context.Process(target=_main, args=given, name=name)
+    process.start()
+    return process
 
 
 def exit_with_parent(parent: int) -> None:
     """Stop this process once `parent` has died: first with SIGTERM, after a grace period by force."""
     threading.Thread(target=_watch, args=[parent], daemon=True).start()
+
+
+def _forks() -> bool:
+    return multiprocessing.get_start_method() == "fork"
 
 
 def _watch(parent: int) -> None:
@@ -39,6 +71,40 @@ def _watch(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE_SECONDS)
     os._exit(1)
+
+
+def _main(name: str, log: Path, parent: int, *arguments: int) -> None:
+    """Run a child in the new process. It never returns to the code of its parent."""
+    _detach(name, log)
+    exit_with_parent(parent)
+    try:
+        run(partial(_serve, *arguments) if name == "web" else _work, needs_database=True)
+    except Exception:  # noqa: BLE001 multiprocessing would report it with its message
+        sys.excepthook(*sys.exc_info())
+        sys.exit(1)
+
+
+def _detach(name: str, log: Path) -> None:
+    """Leave the session, the signal handlers and the files of the parent."""
+    # In a session of its own: Ctrl+C reaches `up` only, which then stops its children in order.
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    with Path(os.devnull).open("rb") as nothing, log.open("ab") as output:
+        for source, target in ((nothing, 0), (output, 1), (output, 2)):
+            os.dup2(source.fileno(), target)
+    if _forks():
+        # A lock is free once no process has its file open.
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    with suppress(OSError):  # only Linux has it
+        Path("/proc/self/comm").write_text(process_name(name), encoding="ascii")
+
+
+def process_name(name: str) -> str:
+    """Return the name of a child in lists of processes, whose command line is its parent's."""
+    return f"cogni-{name}"
 
 
 def _serve(port: int) -> None:
@@ -59,7 +125,3 @@ def _serve(port: int) -> None:
 def _work() -> None:
     django.setup()
     call_command("work", f"--finish={GRACE_SECONDS}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,7 @@
 """Keep the web server, the job worker and the embedded PostgreSQL of `manage.py up` running, and stop them.
 
-`up.py` prepares everything and replaces itself by this module, which imports neither Django nor the settings.
+`up.py` prepares everything and replaces itself by this module, which imports the program once for all
+children.
 """
 
 import fcntl
@@ -10,26 +11,24 @@ import math
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import FrameType
 
 from cognireview.postgres import embedded
+from cognireview.processes import child_process
 from cognireview.processes.backoff import ProgramError, SupervisedProgram
+from cognireview.processes.child_process import GRACE_SECONDS, HOST
 
-HOST = "127.0.0.1"
-GRACE_SECONDS = 10
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _READY_TIMEOUT_SECONDS = 60
 _POLL_SECONDS = 0.5
 _MAX_LOG_BYTES = 32 * 1024**2
-# Without it, processes on Linux keep up to 64 MB of freed memory each after an upload or an import.
-_MEMORY_TO_KEEP = ("MALLOC_TRIM_THRESHOLD_", str(1024**2))
 Report = Callable[[str], None]
 
 
@@ -60,12 +59,13 @@ def main() -> None:
     with os.fdopen(int(sys.argv[1])) as given:
         site = Site(**json.loads(given.readline()))
     exit_gracefully_on_signals()
-    os.environ.setdefault(*_MEMORY_TO_KEEP)
+    os.environ[site.url_variable] = site.url
     try:
         with os.fdopen(site.lock, "a") as lock:
             try:
                 os.set_inheritable(site.lock, False)  # noqa: FBT003 its only argument
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+                child_process.preload()
                 _supervise(site)
             finally:
                 lock.truncate(0)
@@ -152,36 +152,23 @@ def rotate_log(log: Path) -> None:
 class _Child(SupervisedProgram):
     """The web server or the worker."""
 
-    def __init__(self, site: Site, name: str, module_name: str, *arguments: str) -> None:
+    def __init__(self, site: Site, name: str, module_name: str, *arguments: int) -> None:
         super().__init__(name, site.logs / f"{module_name}.log", _report)
-        command = python_command(site, "cognireview.processes.child_process")
-        self._command = [*command, module_name, str(os.getpid()), *arguments]
-        self._environment = os.environ | {site.url_variable: site.url}
-        self._folder = site.base_dir
-        self.process: subprocess.Popen[bytes] | None = None
+        self._module_name = module_name
+        self._arguments = arguments
+        self.process: BaseProcess | None = None
 
     def start(self) -> None:
         try:
-            self.log.parent.mkdir(exist_ok=True)
-            with self.log.open("ab") as log:
-                # In a session of its own: Ctrl+C reaches `up` only, which then stops its children in order.
-                self.process = subprocess.Popen(
-                    self._command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    cwd=self._folder,
-                    env=self._environment,
-                    start_new_session=True,
-                )
+            self.process = child_process.start(self._module_name, self.log, *self._arguments)
         except OSError as error:
             raise ProgramError(f"it cannot be started ({error.strerror})") from error
 
     def is_running(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.process is not None and self.process.is_alive()
 
     def exit_reason(self) -> str:
-        status = self.process.returncode if self.process else 0
+        status = (self.process.exitcode if self.process else 0) or 0
         return _signal_description(-status) if status < 0 else f"it ended with status {status}"
 
     def terminate(self) -> None:
@@ -190,9 +177,9 @@ class _Child(SupervisedProgram):
 
     def kill(self) -> None:
         """Kill the process and its children."""
-        if self.process and self.is_running():
+        if self.process and self.process.pid and self.is_running():
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            self.process.join()
 
 
 class _Database(SupervisedProgram):
@@ -232,7 +219,7 @@ def _signal_description(number: int) -> str:
 
 @contextmanager
 def _children(site: Site) -> Iterator[list[_Child]]:
-    children = [_Child(site, "web server", "web", str(site.port)), _Child(site, "worker", "worker")]
+    children = [_Child(site, "web server", "web", site.port), _Child(site, "worker", "worker")]
     try:
         for child in children:
             child.try_start()

@@ -17,14 +17,19 @@ SETUP = "import django; django.setup()"
 LOAD = "from django.core.management import load_command_class; load_command_class('reviews', {!r})"
 # The code of the process, the number of modules that it may import, and packages that it does not need.
 BUDGETS = {
-    "the supervisor": ("import cognireview.processes.supervisor", 320, ("django", "pydantic", "reviews")),
+    # Web processes and the worker share these. The two modules would change the worker.
+    "the supervisor": (
+        "import cognireview.processes.supervisor; cognireview.processes.child_process.preload()",
+        2120,
+        ("cognireview.wsgi", "prometheus_client"),
+    ),
     "a list": (
         f"{SETUP}; {LOAD.format('list_runs')}",
         1000,
         ("requests", "urllib3", "ninja", "granian", "numpy", "rich", "procrastinate.migrations"),
     ),
-    "a worker": (
-        f"import cognireview.processes.child_process; {SETUP}; {LOAD.format('work')}",
+    "a worker of its own": (
+        f"{SETUP}; {LOAD.format('work')}",
         1030,
         (
             "requests",

@@ -10,6 +10,7 @@ from psycopg import pq
 from psycopg.conninfo import make_conninfo
 
 from cognireview.postgres import embedded
+from cognireview.processes.child_process import process_name
 from tests.support.processes import Process, environment, running_manage_py
 from tests.support.waiting import eventually, free_port
 
@@ -55,7 +56,7 @@ class Site:
         """Return the child that `up` has started as `name` (web or worker), or None if it is not running."""
         with suppress(psutil.NoSuchProcess):
             for process in psutil.Process(self._process.pid).children():
-                if name in process.cmdline():
+                if process.name() == process_name(name):
                     return process
         return None
 

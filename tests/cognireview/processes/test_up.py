@@ -20,6 +20,7 @@ from django.test import override_settings
 from cognireview.environment import BASE_DIR
 from cognireview.processes import supervisor
 from cognireview.processes import up as up_module
+from cognireview.processes.child_process import process_name
 from tests.support.waiting import PATIENCE, eventually, free_port
 
 
@@ -68,7 +69,7 @@ class Up:
         found = []
         for process in psutil.Process(self.process.pid).children(recursive=True):
             with suppress(psutil.NoSuchProcess):
-                if name in process.cmdline():
+                if process.name() == process_name(name):
                     found.append(process)
         return found
 
