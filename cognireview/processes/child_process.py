@@ -28,9 +28,6 @@ from cognireview.command_line import run
 HOST = "127.0.0.1"
 GRACE_SECONDS = 10
 _POLL_SECONDS = 0.5
-# Everything but `cognireview.wsgi`, which is for web processes only: it adds a pool to the settings of the
-# database, and counters that need the folder of the web server's metrics.
-_SHARED_MODULES = ("reviews.tasks", "cognireview.urls", "cognireview.processes.job_worker", "granian.server")
 
 
 def preload() -> None:
@@ -38,8 +35,12 @@ def preload() -> None:
     if not _forks():
         return
     django.setup()
-    for module in _SHARED_MODULES:
-        import_module(module)
+    # Everything but `cognireview.wsgi`, which is for web processes only: it adds a pool to the settings of
+    # the database, and counters that need the folder of the web server's metrics.
+    import_module("reviews.tasks")
+    import_module("cognireview.urls")
+    import_module("cognireview.processes.job_worker")
+    import_module("granian.server")
     gc.collect()
     # The collector would write to the shared objects, which copies them.
     gc.freeze()
