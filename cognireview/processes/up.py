@@ -27,8 +27,6 @@ from cognireview.processes.supervisor import SIGNALS, Report, Site
 from cognireview.web import static_files
 
 _PORT_TIMEOUT_SECONDS = GRACE_SECONDS + 5
-# Without it, processes on Linux keep up to 64 MB of freed memory each after an upload or an import.
-_MEMORY_TO_KEEP = ("MALLOC_TRIM_THRESHOLD_", str(1024**2))
 
 
 class CannotRun(Exception):
@@ -80,8 +78,6 @@ def _become_supervisor(site: Site) -> NoReturn:
     for descriptor in (receiver, site.lock):
         os.set_inheritable(descriptor, True)  # noqa: FBT003 its only argument
     os.chdir(site.base_dir)
-    # A process reads it when its program begins.
-    os.environ.setdefault(*_MEMORY_TO_KEEP)
     sys.stdout.flush()
     sys.stderr.flush()
     command = supervisor.python_command(site, "cognireview.processes.supervisor")

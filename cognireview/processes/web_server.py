@@ -17,6 +17,7 @@ from granian.constants import Interfaces
 
 from cognireview.environment import Environment
 from cognireview.processes import graceful_shutdown
+from cognireview.processes.idle_memory import trim_when_idle
 
 # Folder in which prometheus_client aggregates the metrics of all processes of a web server.
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -114,6 +115,7 @@ def _preload() -> None:
 def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:
     """Load the application in a web process."""
     graceful_shutdown.set_flag(flag)
+    trim_when_idle()
     in_each_process()
     from cognireview.wsgi import application  # noqa: PLC0415 importing it sets Django up
 

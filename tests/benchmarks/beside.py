@@ -20,6 +20,7 @@ TOOLS: dict[str, Callable[[Path], AbstractContextManager[Tool]]] = {"label-studi
 RECORDS = 10_000
 ROUNDS = 3
 STEPS, STEPS_TOGETHER, LISTS = 30, 8, 10  # in a round; those of eight are of each reviewer
+REST_SECONDS = 45
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,19 @@ def compare(folder: Path, name: str, scale: float) -> Iterator[str]:
         yield str(_turns("list of 50 records", tools, _read_lists, LISTS))
         yield str(_turns("page with 50 records", tools, _read_pages, LISTS))
         yield str(_once("export", tools, lambda tool: tool.export()))
-        other, own = theirs.memory(), ours.memory()
-        yield f"| memory of all processes (MiB) | {other / own:.1f} | | {other:.0f} | {own:.0f} | | |"
+        yield _memory("memory of all processes (MiB)", tools)
+        time.sleep(REST_SECONDS)
+        yield _memory(f"the same, {REST_SECONDS} seconds later", tools)
 
 
 def _once(name: str, tools: tuple[Tool, Tool], work: Callable[[Tool], object]) -> Row:
     theirs, ours = (_measure(tool, partial(work, tool), 1) for tool in tools)
     return Row(name, theirs, ours)
+
+
+def _memory(name: str, tools: tuple[Tool, Tool]) -> str:
+    theirs, ours = (tool.memory() for tool in tools)
+    return f"| {name} | {theirs / ours:.1f} | | {theirs:.0f} | {ours:.0f} | | |"
 
 
 def _turns(name: str, tools: tuple[Tool, Tool], work: Callable[[Tool], object], steps: int) -> Row:
