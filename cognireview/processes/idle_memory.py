@@ -1,7 +1,7 @@
-"""Give freed memory back to the system while a process has nothing to do.
+"""Return freed memory to the system while a process has nothing to do.
 
 glibc keeps up to 64 MB of it, and more in the middle of its heaps, for the next request. A lower limit
-(`MALLOC_TRIM_THRESHOLD_`) would give back each large array at once: a report about the judge then spends a
+(`MALLOC_TRIM_THRESHOLD_`) would return each large array at once: a report about the judge then spends a
 third of its time on page faults.
 """
 

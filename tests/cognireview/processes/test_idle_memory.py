@@ -1,4 +1,4 @@
-"""Freed memory is given back to the system when a process is idle."""
+"""Freed memory returns to the system when a process is idle."""
 
 import ctypes
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from cognireview.processes import idle_memory
 
-# Frees 64 MB in pieces below one that stays, so that `free` gives nothing back.
+# Frees 64 MB in pieces below one that stays, so that `free` alone returns nothing.
 _FREES_MEMORY = """
 import ctypes
 import psutil
@@ -69,6 +69,6 @@ def test_idle_process_is_not_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="without glibc")
-def test_freed_memory_is_given_back() -> None:
-    given_back = subprocess.check_output([sys.executable, "-c", _FREES_MEMORY], text=True)
-    assert int(given_back) > 50_000_000
+def test_freed_memory_returns_to_the_system() -> None:
+    returned = subprocess.check_output([sys.executable, "-c", _FREES_MEMORY], text=True)
+    assert int(returned) > 50_000_000
