@@ -1,7 +1,7 @@
 """Authenticate API requests by token. The scopes of the token and the role of its owner limit access."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import wraps
 from http import HTTPStatus
 from typing import Any, TypeVar, cast, get_args
@@ -62,6 +62,10 @@ class TokenAuth(HttpBearer):
         return found
 
 
+def _names_in_query(parameters: Iterable[dict[str, Any]]) -> Iterator[str]:
+    return (parameter["name"] for parameter in parameters if parameter["in"] == "query")
+
+
 def operation(
     router: Router,
     registered: Operation[Any],
@@ -88,8 +92,7 @@ def operation(
     method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
     responses = _successes(registered, response or schema_of(registered.returns), status, is_file=bool(files))
     implied = [] if takes_any_run or "{" not in path else [HTTPStatus.NOT_FOUND]
-    filters = (parameter["name"] for parameter in parameters or () if parameter["in"] == "query")
-    in_query = {*registered.query, *filters}
+    in_query = {*registered.query, *_names_in_query(parameters or ())}
 
     def register(view: View) -> View:
         arguments = inspect.signature(view).parameters

@@ -242,13 +242,25 @@ def record_screen(
     }
     evidence = context["evidence"]
     shown.note_evidence(has_evidence=evidence.has_evidence, has_reference=bool(evidence.ideal.parts))
-    context["sibling_rows"] = sibling_rows.sibling_rows(
-        evidence.siblings, record, has_answer_above=evidence.has_answer_row
-    )
-    if is_open:
-        context["criterion_rows"] = criterion_rows.criterion_rows(shown, request.user)
-        context["blank_row"] = criterion_rows.blank_row(shown, request.user)
+    context |= _rows(request, record, shown, evidence, is_open=is_open)
     return _screen(request, "review/record/page.html", context, status)
+
+
+def _rows(
+    request: Request,
+    record: Evaluation,
+    form: ReviewForm,
+    evidence: evidence_record.Evidence,
+    *,
+    is_open: bool,
+) -> dict[str, Any]:
+    """Return the rows of the screen, which no template formats."""
+    above = evidence.has_answer_row
+    rows = {"sibling_rows": sibling_rows.sibling_rows(evidence.siblings, record, has_answer_above=above)}
+    if is_open:
+        rows["criterion_rows"] = criterion_rows.criterion_rows(form, request.user)
+        rows["blank_row"] = criterion_rows.blank_row(form, request.user)
+    return rows
 
 
 def _surroundings(request: Request, record: Evaluation, basis: ScreenBasis) -> dict[str, Any]:
