@@ -97,8 +97,11 @@ def _detach(name: str, log: Path) -> None:
         for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source.fileno(), target)
     if _forks():
-        # A lock is free once no process has its file open.
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        # A lock is free once no process has its file open. The limit of files may be a billion.
+        for file in [*Path("/dev/fd").iterdir()]:
+            if (descriptor := int(file.name)) not in range(3):
+                with suppress(OSError):  # of the list itself
+                    os.close(descriptor)
     with suppress(OSError):  # only Linux has it
         Path("/proc/self/comm").write_text(process_name(name), encoding="ascii")
 

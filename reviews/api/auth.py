@@ -121,7 +121,7 @@ def operation(
 def _successes(
     registered: Operation[Any], returned: Any, status: int | None, *, is_file: bool
 ) -> dict[int, Any]:
-    """Return what the operation returns by the status of success."""
+    """Return the schema of a successful response by its status."""
     usual = HTTPStatus.OK if returned or is_file else HTTPStatus.NO_CONTENT
     found: dict[int, Any] = {status or usual: returned}
     return found | ({HTTPStatus.NO_CONTENT: None} if registered.may_be_empty else {})

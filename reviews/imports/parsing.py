@@ -1,6 +1,6 @@
 """Parse lines of a file into rows, and index their records. This is the program of a parser process.
 
-It uses neither Django nor the database, and imports little: each import of a file starts it anew.
+It uses neither Django nor the database, and imports little, because it starts with each import of a file.
 """
 
 import os

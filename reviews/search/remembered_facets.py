@@ -46,7 +46,7 @@ class _Part(NamedTuple):
 
 
 class _ByScores(NamedTuple):
-    """What follows from the judge's scores alone."""
+    """The facts that follow from the judge's scores alone."""
 
     part: _Part
     #: The verdict of the scores by the rule of the rubric.
@@ -58,7 +58,7 @@ class _ByScores(NamedTuple):
 
 
 class _ByRule(NamedTuple):
-    """What follows from the verdict, the verifier and `_ByScores`."""
+    """The facets that follow from the verdict, the verifier and `_ByScores`."""
 
     keys: frozenset[int]
     verdict_order: int

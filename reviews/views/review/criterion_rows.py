@@ -15,6 +15,7 @@ from reviews.review.forms.causes import CauseOption
 from reviews.review.forms.criterion import CriterionForm, NumberField, ScoreOption
 from reviews.review.forms.review import ReviewForm
 from reviews.templatetags.keys import key, shortcut
+from reviews.views.row_parts import NOTHING
 
 _ROW = """<fieldset class="criterion{states}" id="criterion-{number}" tabindex="-1" data-number="{number}" \
 data-judged="{judged}" data-word="{word}" data-rank="{rank}" data-weight="{weight}"{optional}>
@@ -102,8 +103,6 @@ _USE_WORDS = format_html(
     '<button type="button" class="button quiet small" data-swap-words hidden>{}</button>',
     "Use the judge's words",
 )
-# Unlike a text, it need not be escaped.
-_NOTHING = format_html("{}", "")
 
 
 class _Shown(NamedTuple):
@@ -138,16 +137,16 @@ def _row(row: CriterionForm, shown: _Shown) -> SafeString:
         word=row.judged_word,
         rank=_number(row.judged_rank),
         weight=row.weight,
-        optional=_NOTHING if row.is_required else " data-optional",
+        optional=NOTHING if row.is_required else " data-optional",
         title=_title(row, shown) if row.proposal else _typed_title(row, shown),
-        number_field=_number_field(row, row.field, shown) if row.field else _NOTHING,
+        number_field=_number_field(row, row.field, shown) if row.field else NOTHING,
         buttons=_buttons(row, shown),
         description=_description(row),
-        errors=_errors(row) if errors else _NOTHING,
-        outdated=_OUTDATED if row.is_outdated else _NOTHING,
-        justification=_justification(row, shown) if row.proposal else _NOTHING,
-        causes=_causes(row, shown) if row.judged else _NOTHING,
-        repairs=_repairs(row.repairs) if row.repairs else _NOTHING,
+        errors=_errors(row) if errors else NOTHING,
+        outdated=_OUTDATED if row.is_outdated else NOTHING,
+        justification=_justification(row, shown) if row.proposal else NOTHING,
+        causes=_causes(row, shown) if row.judged else NOTHING,
+        repairs=_repairs(row.repairs) if row.repairs else NOTHING,
         reason=_reason(row, shown),
     )
 
@@ -165,8 +164,8 @@ def _states(row: CriterionForm) -> str:
 
 
 def _title(row: CriterionForm, shown: _Shown) -> SafeString:
-    seen = _NOTHING if shown.form.is_blind else format_html(_SEEN, row.prefix, row.fingerprint)
-    optional = _NOTHING if row.is_required else _OPTIONAL
+    seen = NOTHING if shown.form.is_blind else format_html(_SEEN, row.prefix, row.fingerprint)
+    optional = NOTHING if row.is_required else _OPTIONAL
     return format_html(_TITLE, row.place, row.title, optional, row["name"], seen)
 
 
@@ -184,7 +183,7 @@ def _typed_title(row: CriterionForm, shown: _Shown) -> SafeString:
 def _invalid(row: CriterionForm, field: str, shown: _Shown) -> SafeString:
     """Return the attributes of an input with errors."""
     if not shown.form.shows_errors or not row[field].errors:
-        return _NOTHING
+        return NOTHING
     return format_html(_INVALID, row.number)
 
 
@@ -210,14 +209,14 @@ def _number_field(row: CriterionForm, field: NumberField, shown: _Shown) -> Safe
         prefix=row.prefix,
         place=row.place,
         invalid=_invalid(row, "score", shown),
-        judged=format_html("<small>judge {}</small>", row.judged_word) if row.judged else _NOTHING,
-        own=format_html("<small>you {}</small>", row.own_word) if row.own_word else _NOTHING,
+        judged=format_html("<small>judge {}</small>", row.judged_word) if row.judged else NOTHING,
+        own=format_html("<small>you {}</small>", row.own_word) if row.own_word else NOTHING,
     )
 
 
 def _buttons(row: CriterionForm, shown: _Shown) -> SafeString:
     if not (options := row.options):
-        return _NOTHING
+        return NOTHING
     invalid = _invalid(row, "score", shown)
     buttons = [(_button(one, row.prefix, invalid, shown.reader),) for one in options]
     return format_html(_SEGMENT, format_html_join("", "{}", buttons))
@@ -231,31 +230,31 @@ def _button(option: ScoreOption, prefix: str | None, invalid: SafeString, reader
         _BUTTON,
         states=f"{' judge' if option.judged else ''}{' own' if option.own else ''}",
         value=choice.value,
-        level=choice.level or _NOTHING,
+        level=choice.level or NOTHING,
         amount=_number(choice.amount),
         rank=_number(choice.rank),
-        skipped=" data-skipped" if choice.is_skipped else _NOTHING,
+        skipped=" data-skipped" if choice.is_skipped else NOTHING,
         key=choice.key,
-        title=format_html(' title="{}"', choice.label) if label != choice.label else _NOTHING,
+        title=format_html(' title="{}"', choice.label) if label != choice.label else NOTHING,
         prefix=prefix,
-        checked=" checked" if option.checked else _NOTHING,
+        checked=" checked" if option.checked else NOTHING,
         invalid=invalid,
         label=format_html("<u>{}</u>{}", label[:1], label[1:]) if is_marked else label,
-        hint=format_html(" <kbd>{}</kbd>", choice.key.upper()) if has_hint else _NOTHING,
-        judged=_JUDGED if option.judged else _NOTHING,
-        own=_OWN if option.own else _NOTHING,
+        hint=format_html(" <kbd>{}</kbd>", choice.key.upper()) if has_hint else NOTHING,
+        judged=_JUDGED if option.judged else NOTHING,
+        own=_OWN if option.own else NOTHING,
     )
 
 
 def _description(row: CriterionForm) -> SafeString:
     if not (text := row.known.description):
-        return _NOTHING
+        return NOTHING
     return format_html(_LONG_DESCRIPTION if row.has_long_description else _DESCRIPTION, markdown(text))
 
 
 def _justification(row: CriterionForm, shown: _Shown) -> SafeString:
     text = row.judged_text
-    words = format_html(_WORDS_OF_JUDGE, _formatted(text, shown)) if text else _NOTHING
+    words = format_html(_WORDS_OF_JUDGE, _formatted(text, shown)) if text else NOTHING
     return format_html(_JUSTIFICATION, words)
 
 
@@ -276,7 +275,7 @@ def _causes(row: CriterionForm, shown: _Shown) -> SafeString:
         number=row.number,
         place=row.place,
         causes=format_html_join("", "{}", [(_cause(one, row.prefix, has_keys=has_keys),) for one in causes]),
-        more_key=_key("0") if has_keys else _NOTHING,
+        more_key=_key("0") if has_keys else NOTHING,
     )
 
 
@@ -287,12 +286,12 @@ def _cause(cause: CauseOption, prefix: str | None, *, has_keys: bool) -> SafeStr
     return format_html(
         _CAUSE,
         key=cause.key,
-        directions=format_html(' data-directions="{}"', directions) if directions else _NOTHING,
-        hidden=_NOTHING if cause.key else " hidden",
+        directions=format_html(' data-directions="{}"', directions) if directions else NOTHING,
+        hidden=NOTHING if cause.key else " hidden",
         prefix=prefix,
         word=cause.word,
-        checked=" checked" if cause.checked else _NOTHING,
-        hint=_key(cause.key) if has_keys else _NOTHING,
+        checked=" checked" if cause.checked else NOTHING,
+        hint=_key(cause.key) if has_keys else NOTHING,
         title=cause.title,
     )
 
@@ -304,7 +303,7 @@ def _key(pressed: str) -> SafeString:
 def _repairs(repairs: tuple[Repair, ...]) -> SafeString:
     """Return the repairs made while a criterion was extracted from raw output."""
     rows = [(capfirst(one.step), one.before, one.after) for one in repairs]
-    plural = _NOTHING if len(repairs) == 1 else "es"
+    plural = NOTHING if len(repairs) == 1 else "es"
     return format_html(_REPAIRS, len(repairs), plural, format_html_join("", _REPAIR, rows))
 
 
@@ -312,7 +311,7 @@ def _reason(row: CriterionForm, shown: _Shown) -> SafeString:
     reason, is_removed = row.reason, row.is_removed
     return format_html(
         _REASON,
-        open=" open" if reason or is_removed or not row.proposal else _NOTHING,
+        open=" open" if reason or is_removed or not row.proposal else NOTHING,
         shortcut=shortcut(shown.reader, "reason"),
         key=key(shown.reader, "reason"),
         place=row.place,
@@ -321,13 +320,13 @@ def _reason(row: CriterionForm, shown: _Shown) -> SafeString:
         invalid=_invalid(row, "justification", shown),
         preview=reverse("preview"),
         reason=reason,
-        words_of=_words_of(row) if shown.form.sheet.is_adjudication else _NOTHING,
-        rendered=_formatted(reason, shown) if reason else _NOTHING,
-        removed=" checked" if is_removed else _NOTHING,
-        use_words=_USE_WORDS if row.judged_text else _NOTHING,
+        words_of=_words_of(row) if shown.form.sheet.is_adjudication else NOTHING,
+        rendered=_formatted(reason, shown) if reason else NOTHING,
+        removed=" checked" if is_removed else NOTHING,
+        use_words=_USE_WORDS if row.judged_text else NOTHING,
     )
 
 
 def _words_of(row: CriterionForm) -> SafeString:
     who = row.words_of
-    return format_html(_WORDS_OF, _NOTHING if who else " hidden", who)
+    return format_html(_WORDS_OF, NOTHING if who else " hidden", who)

@@ -1,6 +1,5 @@
 """The rows of the table of other models. A template looks up about 700 names for the records of a task."""
 
-from functools import cache
 from typing import NamedTuple
 
 from django.urls import reverse
@@ -10,7 +9,7 @@ from django.utils.safestring import SafeString
 from reviews.evidence.rendering import inline
 from reviews.evidence.siblings import Sibling, Siblings, SiblingScore
 from reviews.models import Evaluation
-from reviews.views.short_text import shorten
+from reviews.views.row_parts import NOTHING, record_address, shorten
 
 _LONGEST_MODEL, _LONGEST_ANSWER, _LONGEST_SCORE = 60, 120, 8
 _ROW = """<tr{current}>
@@ -31,8 +30,6 @@ _SCORE = '<td class="score" data-counts="{}">{}</td>'
 _VERDICTS = '<td class="nowrap">{}{}</td>'
 _JUDGED = '<span class="badge {}">{}</span>'
 _DECIDED = ' <span class="badge {}">{} <small>human</small></span>'
-# Unlike a text, it need not be escaped.
-_NOTHING = format_html("{}", "")
 
 
 class _Shown(NamedTuple):
@@ -55,12 +52,12 @@ def _row(sibling: Sibling, shown: _Shown) -> SafeString:
     is_this = sibling.is_this
     return format_html(
         _ROW,
-        current=format_html(' aria-current="{}"', "true") if is_this else _NOTHING,
+        current=format_html(' aria-current="{}"', "true") if is_this else NOTHING,
         model=format_html(_THIS, _model(sibling)) if is_this else _link(sibling, shown.evaluation),
         answer=_SEE_ABOVE if is_this and shown.has_answer_above else _answer(sibling),
-        same=_SAME if sibling.is_same_answer and not is_this else _NOTHING,
-        scores=format_html_join("", _SCORE, [(one.level or _NOTHING, _score(one)) for one in sibling.scores]),
-        verdicts=_verdicts(sibling) if shown.have_verdicts else _NOTHING,
+        same=_SAME if sibling.is_same_answer and not is_this else NOTHING,
+        scores=format_html_join("", _SCORE, [(one.level or NOTHING, _score(one)) for one in sibling.scores]),
+        verdicts=_verdicts(sibling) if shown.have_verdicts else NOTHING,
     )
 
 
@@ -73,18 +70,12 @@ def _link(sibling: Sibling, evaluation: Evaluation) -> SafeString:
     is_of_judge = sibling.judge == evaluation.judge_llm_model
     return format_html(
         _OTHER,
-        address=f"{_address()}{sibling.pk}/",
+        address=record_address(sibling.pk),
         peek=reverse("peek", args=[evaluation.pk, sibling.pk]),
-        title=format_html(' title="{}"', sibling.model) if is_cut else _NOTHING,
+        title=format_html(' title="{}"', sibling.model) if is_cut else NOTHING,
         model=_model(sibling),
-        judge=_NOTHING if is_of_judge else format_html(_JUDGE, shorten(sibling.judge, _LONGEST_MODEL)),
+        judge=NOTHING if is_of_judge else format_html(_JUDGE, shorten(sibling.judge, _LONGEST_MODEL)),
     )
-
-
-@cache
-def _address() -> str:
-    """Return the part that addresses of records have in common. Looking up each of them takes long."""
-    return reverse("evaluation", args=[0]).removesuffix("0/")
 
 
 def _answer(sibling: Sibling) -> SafeString:
@@ -104,6 +95,6 @@ def _verdicts(sibling: Sibling) -> SafeString:
     judged, decided = sibling.judged, sibling.decided
     return format_html(
         _VERDICTS,
-        format_html(_JUDGED, judged.lower(), judged) if judged else _NOTHING,
-        format_html(_DECIDED, decided.lower(), decided) if decided else _NOTHING,
+        format_html(_JUDGED, judged.lower(), judged) if judged else NOTHING,
+        format_html(_DECIDED, decided.lower(), decided) if decided else NOTHING,
     )

@@ -1,10 +1,8 @@
 """The rows of a list of records. A template would take six times as long for the 50 rows of a page."""
 
-from functools import cache
 from typing import NamedTuple
 
 from django.template.defaultfilters import capfirst
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -14,11 +12,9 @@ from reviews.records.verdict import Verdict
 from reviews.search.listing import RecordPage
 from reviews.search.verdicts import judge_verdict
 from reviews.templatetags.times import clock, due, moment
-from reviews.views.short_text import shorten
+from reviews.views.row_parts import NOTHING, record_address, shorten
 
 _SHOWN_REASONS, _REASON_LENGTH = 2, 90
-
-
 _ROW = """<tr data-row="{pk}">
           {pick}
           <th scope="row"><a href="{address}">{title}</a></th>
@@ -40,8 +36,6 @@ _MUTED = '<span class="muted">{}</span>'
 _BLIND = format_html(_MUTED, "Blind")
 _CHANGED_FROM = '<del class="muted">{}</del> <span aria-hidden="true">→</span> '
 _NOTE = '<span class="small muted block">{}{}</span>'
-# Unlike a text, it need not be escaped.
-_NOTHING = format_html("{}", "")
 
 
 class Row(NamedTuple):
@@ -66,26 +60,20 @@ def _row(
     return format_html(
         _ROW,
         pk=evaluation.pk,
-        pick=format_html(_PICK, evaluation.pk, evaluation.title) if selects else _NOTHING,
-        address=f"{_address()}{evaluation.pk}/",
+        pick=format_html(_PICK, evaluation.pk, evaluation.title) if selects else NOTHING,
+        address=record_address(evaluation.pk),
         title=evaluation.short_title,
-        model=evaluation.model_id or _NOTHING,
+        model=evaluation.model_id or NOTHING,
         judge=evaluation.judge_llm_model,
-        changed=format_html(_CHANGED_FROM, judged) if judged not in {None, verdict} else _NOTHING,
+        changed=format_html(_CHANGED_FROM, judged) if judged not in {None, verdict} else NOTHING,
         style=f"badge {verdict.lower()}" if verdict else "muted",
         verdict=verdict or ("Blind" if is_blind else "none"),
         reasons=_BLIND if is_blind else _reasons(evaluation),
-        status=_NOTHING if evaluation.is_outdated else evaluation.shown_status,
+        status=NOTHING if evaluation.is_outdated else evaluation.shown_status,
         badges=_badges(evaluation),
         due=_due(evaluation),
         note=_note(evaluation, reader),
     )
-
-
-@cache
-def _address() -> str:
-    """Return the part that addresses of records have in common. Looking up each of them takes long."""
-    return reverse("evaluation", args=[0]).removesuffix("0/")
 
 
 def _verdicts(evaluation: Evaluation, rubric: Rubric) -> tuple[Verdict | None, Verdict | None]:
@@ -99,10 +87,10 @@ def _reasons(evaluation: Evaluation) -> SafeString:
         return format_html(_MUTED, "shown after you decide")
     reasons = evaluation.review_reasons
     if not reasons:
-        return _NOTHING
+        return NOTHING
     more = len(reasons) - _SHOWN_REASONS
     texts = [(shorten(one, _REASON_LENGTH),) for one in reasons[:_SHOWN_REASONS]]
-    rest = format_html(_MUTED, f"and {more} more") if more > 0 else _NOTHING
+    rest = format_html(_MUTED, f"and {more} more") if more > 0 else NOTHING
     return format_html("{}{}", format_html_join("", "<span>{}</span>", texts), rest)
 
 
@@ -114,13 +102,13 @@ def _badges(evaluation: Evaluation) -> SafeString:
     )
     shown = [(style, text) for is_shown, style, text in possible if is_shown]
     if not shown:
-        return _NOTHING
+        return NOTHING
     return format_html_join(" ", '<span class="badge {}">{}</span>', shown)
 
 
 def _due(evaluation: Evaluation) -> SafeString:
     if evaluation.due is None:
-        return _NOTHING
+        return NOTHING
     style = "small block" if evaluation.is_overdue else "small block muted"
     return format_html('<span class="{}">{}</span>', style, capfirst(due(evaluation.due)))
 
@@ -137,7 +125,7 @@ def _note(evaluation: Evaluation, reader: User) -> SafeString:
         return format_html(_NOTE, f"Assigned to {_name(evaluation.assigned_to, reader)}", "")
     if evaluation.human_reviewer_id:
         return format_html(_NOTE, f"{evaluation.human_reviewer_id} (imported)", "")
-    return _NOTHING
+    return NOTHING
 
 
 def _name(person: User, reader: User) -> str:
