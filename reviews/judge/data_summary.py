@@ -4,15 +4,18 @@ The counts are made at import (`strata.recount`), so reading them costs the same
 are counted by the verdict rule that the run had then.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from django.utils.http import urlencode
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
+from reviews.judge.kept import keeps_counts
 from reviews.judge.loading import why_not_counted
+from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
 from reviews.review import blind_scoring
 from reviews.review.blind_scoring import BlindFeasibility
@@ -57,9 +60,16 @@ class DataSummary:
     verdicts_read: int | None
     verifications: tuple[DataCount, ...]
     contradictions: tuple[DataCount, ...]
-    families: tuple[DataCount, ...]
+    #: The number of `families`.
+    flag_reasons: int
     blind: BlindFeasibility
     is_counted: bool
+    run: Run
+
+    @cached_property
+    def families(self) -> tuple[DataCount, ...]:
+        """The flag reasons, if the records are counted. A run may have thousands."""
+        return tuple(_facts(self.run, ["reason"])) if self.is_counted else ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -67,9 +77,9 @@ class DataSummary:
         return tuple(_sentences(self))
 
     def records_of(self, name: str, value: str) -> int:
-        """Return the number of records with a facet."""
-        every = (*self.verifications, *self.contradictions, *self.families)
-        return next((fact.records for fact in every if (fact.name, fact.value) == (name, value)), 0)
+        """Return the number of records with a result of the verifier, or with a contradiction."""
+        known = (*self.verifications, *self.contradictions)
+        return next((fact.records for fact in known if (fact.name, fact.value) == (name, value)), 0)
 
     def as_json(self) -> dict[str, Any]:
         blind = {"is_possible": self.blind.is_possible, "why_not": self.blind.sentence}
@@ -80,11 +90,11 @@ def summarize_data(run: Run) -> DataSummary:
     """Summarise the records of a run."""
     if why_not_counted(run):
         return DataSummary(
-            None, None, None, None, (), (), (), blind_scoring.blind_feasibility(run), is_counted=False
+            None, None, None, None, (), (), 0, blind_scoring.blind_feasibility(run), is_counted=False, run=run
         )
     counted = StratumCount.objects.filter(stratum__run=run)
     strata_rows = list(counted.values_list("stratum__is_flagged", "verdict", "evaluations"))
-    found = list(_facts(run))
+    found = list(_facts(run, [READ_VERDICT, "verified", "contradiction"]))
     read = sum(fact.records for fact in found if fact.name == READ_VERDICT)
     without = sum(records for _, verdict, records in strata_rows if not verdict)
     return DataSummary(
@@ -94,17 +104,25 @@ def summarize_data(run: Run) -> DataSummary:
         verdicts_read=read,
         verifications=tuple(fact for fact in found if fact.name == "verified"),
         contradictions=tuple(fact for fact in found if fact.name == "contradiction"),
-        families=tuple(fact for fact in found if fact.name == "reason"),
+        flag_reasons=_count_flag_reasons(JudgeScope(run)),
         blind=blind_scoring.blind_feasibility(run),
         is_counted=True,
+        run=run,
     )
 
 
-def _facts(run: Run) -> Iterator[DataCount]:
-    """Yield the counts, largest first."""
-    reasons = dict(RunFacet.objects.filter(run=run, name="reason").values_list("value", "title"))
-    titles = {name: FILTERS[name].options for name in ("verified", "contradiction")} | {"reason": reasons}
-    rows = FacetCount.objects.filter(run=run).order_by("-evaluations", "name", "value")
+@keeps_counts
+def _count_flag_reasons(scope: JudgeScope) -> int:
+    return FacetCount.objects.filter(run=scope.run, name="reason").count()
+
+
+def _facts(run: Run, names: Sequence[str]) -> Iterator[DataCount]:
+    """Yield the counts of facets with these names, largest first."""
+    titles = {name: FILTERS[name].options for name in ("verified", "contradiction")}
+    if "reason" in names:
+        reasons = RunFacet.objects.filter(run=run, name="reason").values_list("value", "title")
+        titles["reason"] = dict(reasons)
+    rows = FacetCount.objects.filter(run=run, name__in=names).order_by("-evaluations", "name", "value")
     for name, value, records in rows.values_list("name", "value", "evaluations"):
         yield DataCount(name, value, titles.get(name, {}).get(value, value), records)
 
@@ -113,9 +131,9 @@ def _sentences(facts: DataSummary) -> Iterator[str]:
     if not facts.is_counted:
         yield strata.NOT_COUNTED
     if facts.records and facts.flagged is not None:
-        families = f", for {counted(len(facts.families), 'flag reason')}"
+        families = f", for {counted(facts.flag_reasons, 'flag reason')}"
         flagged = f"{facts.flagged:,} of {counted(facts.records, 'record')} flagged for review"
-        yield f"{flagged}{families if facts.flagged and facts.families else ''}."
+        yield f"{flagged}{families if facts.flagged and facts.flag_reasons else ''}."
     if facts.no_verdict:
         read = "all" if facts.verdicts_read == facts.no_verdict else f"{facts.verdicts_read or 0:,}"
         without = f"{counted(facts.no_verdict, 'record has', 'records have')} no verdict in the file"

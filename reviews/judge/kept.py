@@ -7,6 +7,8 @@ job counts records without an event, so the counts have a number of their own.
 An event of a record is that of a transaction which changes no ratings or states but those of the record,
 unless it seals an event without a record, too (tests check all transactions: `tests/support/audit_check.py`).
 So rows of ratings are updated with those of the records that changed.
+
+An import of task context for all runs has an event without a run, and counts as an event of each.
 """
 
 from collections import OrderedDict
@@ -22,8 +24,12 @@ from reviews.database.prepared_statements import prepared_statements
 from reviews.judge.loading import loads, why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
+from reviews.search.listing import only_reads
 
 _T = TypeVar("_T")
+# The subject of figures, and its state.
+_F = TypeVar("_F", bound=Hashable)
+_S = TypeVar("_S")
 _P = ParamSpec("_P")
 
 # The ratings and records that kept figures may hold, about 35 bytes each. The last figures always stay.
@@ -46,7 +52,8 @@ _LOOK = """
         SELECT array_agg(DISTINCT evaluation_id)
         FROM audit_seal JOIN audit_event ON audit_event.id = event_id
         WHERE %(position)s > 0 AND head.position - %(position)s <= %(most)s
-          AND position > %(position)s AND audit_event.run_id = %(run)s
+          AND position > %(position)s
+          AND (audit_event.run_id = %(run)s OR audit_event.run_id IS NULL AND action = 'import context')
     )
     FROM (SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1) AS head
 """
@@ -91,6 +98,12 @@ class _State(NamedTuple):
         """A value that differs between counts of the records."""
         return self.seen.epoch, self.counts
 
+    @property
+    def of_records(self) -> Hashable:
+        """A value that differs between states with an event without a record in between, or another count."""
+        first = self.seen.changes[0] if self.seen.changes else None
+        return self.seen.epoch, first.position if first and first.records is None else 0, self.counts
+
     def changed_since(self, earlier: "_State") -> frozenset[int] | None:
         """Return the records that changed since an earlier state; None if others may have changed."""
         if earlier.seen.epoch != self.seen.epoch:
@@ -105,7 +118,7 @@ class _State(NamedTuple):
 
 
 class _Kept(NamedTuple):
-    state: _State
+    state: Any
     held: int
     value: Any
 
@@ -124,7 +137,7 @@ class _Memory:
                 self.kept.move_to_end(key)
             return found
 
-    def keep(self, key: Hashable, state: _State, value: Any) -> None:
+    def keep(self, key: Hashable, state: object, value: Any) -> None:
         with self.lock:
             self.kept[key] = _Kept(state, getattr(value, "held", _USUAL), value)
             self.kept.move_to_end(key)
@@ -142,7 +155,7 @@ def keeps_figures(
     """Decorate a function that computes figures from the ratings, decisions and records of a run alone.
 
     Its arguments are hashable, and nobody changes its result, which may state how much it holds as `held`.
-    Within a transaction, which may have changed the run itself, it always computes.
+    Within a transaction that may have changed the run itself, it always computes.
     """
 
     def renew(
@@ -150,7 +163,7 @@ def keeps_figures(
     ) -> _T | None:
         return kept.value if kept.state.whole == state.whole else None
 
-    return _keeps(compute, renew)
+    return _keeps(compute, renew, _look_at)
 
 
 def keeps_counts(
@@ -163,7 +176,7 @@ def keeps_counts(
     ) -> _T | None:
         return kept.value if kept.state.of_counts == state.of_counts else None
 
-    return _keeps(compute, renew)
+    return _keeps(compute, renew, _look_at)
 
 
 def keeps_by_record(
@@ -179,17 +192,40 @@ def keeps_by_record(
             return None
         return load_again(kept.value, records, scope, *args, **options) if records else kept.value
 
-    return lambda compute: _keeps(compute, renew)
+    return lambda compute: _keeps(compute, renew, _look_at)
+
+
+def keeps_records(
+    compute: Callable[Concatenate[tuple[JudgeScope, ...], _P], _T],
+) -> Callable[Concatenate[tuple[JudgeScope, ...], _P], _T]:
+    """Do the same for a function of several scopes that reads of records what no decision changes."""
+
+    def renew(
+        kept: _Kept,
+        state: list[Hashable],
+        _scopes: tuple[JudgeScope, ...],
+        /,
+        *_args: _P.args,
+        **_options: _P.kwargs,
+    ) -> _T | None:
+        return kept.value if kept.state == state else None
+
+    def look(scopes: tuple[JudgeScope, ...]) -> list[Hashable] | None:
+        states = [_look(scope.run) for scope in scopes]
+        return None if None in states else [state.of_records for state in states if state]
+
+    return _keeps(compute, renew, look)
 
 
 def _keeps(
-    compute: Callable[Concatenate[JudgeScope, _P], _T],
-    renew: Callable[Concatenate[_Kept, _State, JudgeScope, _P], _T | None],
-) -> Callable[Concatenate[JudgeScope, _P], _T]:
+    compute: Callable[Concatenate[_F, _P], _T],
+    renew: Callable[Concatenate[_Kept, _S, _F, _P], _T | None],
+    look: Callable[[_F], _S | None],
+) -> Callable[Concatenate[_F, _P], _T]:
     @wraps(compute)
-    def keeping(scope: JudgeScope, /, *args: _P.args, **options: _P.kwargs) -> _T:
+    def keeping(scope: _F, /, *args: _P.args, **options: _P.kwargs) -> _T:
         # Read before the figures: a later change then makes another state.
-        state = None if connection.in_atomic_block else _look(scope.run)
+        state = None if connection.in_atomic_block and not only_reads() else look(scope)
         if state is None:
             return compute(scope, *args, **options)
         key = compute, scope, args, tuple(options.items())
@@ -201,6 +237,10 @@ def _keeps(
         return value
 
     return keeping
+
+
+def _look_at(scope: JudgeScope) -> _State | None:
+    return _look(scope.run)
 
 
 @loads

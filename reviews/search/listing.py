@@ -8,6 +8,7 @@ import datetime as dt
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from heapq import nlargest, nsmallest
@@ -363,20 +364,33 @@ def matching_records(run: Run, filters: Filters, reader: User | None) -> QuerySe
 _LIMITS = """
     SELECT set_config('statement_timeout', %s, true), set_config('max_parallel_workers_per_gather', '0', true)
 """
+_READ_ONLY = "SET TRANSACTION READ ONLY"
+_only_reads: ContextVar[bool] = ContextVar("only_reads", default=False)
+
+
+def only_reads() -> bool:
+    """Return whether the current transaction is one that `time_limit` began, which refuses writes."""
+    return _only_reads.get()
 
 
 @contextmanager
 def time_limit() -> Iterator[None]:
-    """Cancel queries after `TIME_LIMIT`. Raises `QueryTooSlow`."""
+    """Cancel queries after `TIME_LIMIT`. Raises `QueryTooSlow`. Outside of a transaction, refuse writes."""
+    is_outermost = not connection.in_atomic_block
+    token = _only_reads.set(is_outermost)
     try:
         with transaction.atomic():
             with connection.cursor() as cursor:
+                if is_outermost:
+                    cursor.execute(_READ_ONLY)
                 cursor.execute(_LIMITS, [str(TIME_LIMIT // dt.timedelta(milliseconds=1))])
             yield
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
             raise QueryTooSlow from error
         raise
+    finally:
+        _only_reads.reset(token)
 
 
 def neighbour_in_file(evaluation: Evaluation, *, forward: bool) -> int | None:

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from reviews.judge.comparison import matches
+from reviews.judge.comparison import judged_records, matches
 from reviews.judge.comparison.judges import Change
 from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compare_runs
 from reviews.judge.scope import JudgeScope
@@ -243,7 +243,7 @@ def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE; SET LOCAL enable_seqscan = off")
     with CaptureQueriesContext(connection) as captured:
-        found = matches.load_records(JudgeScope(run))
+        found = judged_records.load_records(JudgeScope(run))
     assert [*found.record] == [run.evaluations.get(task_id="7").pk]
     assert rows_read(captured.captured_queries[-1]["sql"])["evaluation"] == 1
 

@@ -15,56 +15,15 @@ import numpy.typing as npt
 from django.db import connection
 from django.db.models.expressions import RawSQL
 
-from reviews.judge.comparison.judges import JudgeAndPrompt
+from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords
 from reviews.judge.scope import JudgeScope
-from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.search.hidden_records import hidden_from
 from reviews.statistics.paired import Responses
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray, FloatArray
 
-#: The verdicts, in the order of `EvaluationFacets.verdict_order`.
-VERDICTS = tuple(verdict for verdict in VERDICT_ORDER if verdict != NO_VERDICT)
-
-# A record and a rating as SQL packs them.
-_RECORD = np.dtype(
-    [
-        ("response", ">i8"),
-        ("record", ">i8"),
-        ("verdict", ">i2"),
-        ("is_flagged", ">i2"),
-        ("cluster", ">i4"),
-        ("judge", ">i2"),
-    ]
-)
+# A rating as SQL packs it.
 _RATING = np.dtype([("record", ">i8"), ("weight", ">f8"), ("raters", ">i2")])
-_RECORDS = """
-    WITH answered AS (
-        SELECT evaluation_id, response, verdict_order, is_flagged, cluster, {judge} AS judge
-        FROM evaluation_facets AS known WHERE run_id = %(run)s AND response <= %(last)s AND {chosen}
-        UNION ALL
-        SELECT known.evaluation_id,
-               response_key(task_id, evaluation.evaluation_id, model_id, context.response),
-               verdict_order, is_flagged, cluster, {judge}
-        FROM evaluation_facets AS known JOIN evaluation ON evaluation.id = known.evaluation_id
-        CROSS JOIN LATERAL context_answer(known.run_id, task_id, model_id, response_id) AS context (response)
-        WHERE known.run_id = %(run)s AND known.response IS NULL AND evaluation.run_id = %(run)s AND {chosen}
-          AND task_id IN (SELECT task_id FROM task_context WHERE run_id = %(run)s OR run_id IS NULL)
-          AND has_answer(context.response)
-    )
-    SELECT string_agg(
-        int8send(response) || int8send(evaluation_id) || int2send(verdict_order)
-        || int2send(is_flagged::int::int2) || int4send(cluster) || int2send(judge::int2), ''
-    )
-    FROM answered WHERE judge >= 0 AND response <= %(last)s
-"""
-# The numbers of responses are hashes, so those with the lowest numbers are a random sample.
-_LAST = """
-    SELECT response FROM evaluation_facets AS one WHERE run_id = %(first)s AND response IS NOT NULL AND {one}
-      AND EXISTS (SELECT FROM evaluation_facets AS other
-                  WHERE other.run_id = %(second)s AND other.response = one.response AND {other})
-    ORDER BY response OFFSET %(most)s LIMIT 1
-"""
 # Ratings of unflagged records that were not sampled represent no others.
 _RATINGS = """
     SELECT coalesce(cell.human, ''), string_agg(
@@ -78,44 +37,10 @@ _RATINGS = """
 """
 #: The most records of the other judge that form a pair with a rating.
 MOST_PARTNERS = 100
-_HIGHEST = 2**63 - 1
 # Parameters of one query.
 _MOST_KEYS = 10_000
 # With more hidden records than this in a run, a figure reveals none of them.
 _MOST_HIDDEN = 1_000
-
-
-@dataclass(frozen=True, eq=False)
-class Records:
-    """Records with a verdict and an answer, as columns sorted by response."""
-
-    #: See `response_key.sql`.
-    response: IntArray
-    #: The keys of the records.
-    record: IntArray
-    #: The place of each verdict in `VERDICTS`.
-    verdict: IntArray
-    is_flagged: BoolArray
-    cluster: IntArray
-    #: The place of each record's judge in the list of judges, or 0.
-    judge: IntArray
-    #: The number of records without a verdict, which are left out.
-    without_verdict: int
-
-    def __len__(self) -> int:
-        return len(self.record)
-
-    def only(self, kept: BoolArray) -> "Records":
-        """Return some of the records."""
-        return Records(
-            self.response[kept],
-            self.record[kept],
-            self.verdict[kept],
-            self.is_flagged[kept],
-            self.cluster[kept],
-            self.judge[kept],
-            self.without_verdict,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +78,7 @@ class Matches:
     """The responses that two judges judged, with their records and ratings."""
 
     #: The records of the first and of the second judge whose response both judged.
-    sides: tuple[Records, Records]
+    sides: tuple[JudgedRecords, JudgedRecords]
     #: For each side, the place of each record's response in `responses`.
     places: tuple[IntArray, IntArray]
     #: The ratings of these records.
@@ -231,55 +156,6 @@ class Matches:
         return _with_ratings(self.sides, self.places, ratings)
 
 
-def last_of_sample(first: JudgeScope, second: JudgeScope, most: int) -> int | None:
-    """Return the last response of a random sample of about `most` records of the first scope.
-
-    Their responses are in both scopes, which differ in the run alone. None if there are no more than these.
-    """
-    one, values = first.facet_conditions("one")
-    other, _ = second.facet_conditions("other")
-    values |= {"first": first.run.pk, "second": second.run.pk, "most": most}
-    with connection.cursor() as cursor:
-        cursor.execute(_LAST.format(one=one, other=other), values)
-        found = cursor.fetchone()
-    return found[0] if found else None
-
-
-def load_records(
-    scope: JudgeScope, judges: tuple[JudgeAndPrompt, ...] = (), *, last: int | None = None
-) -> Records:
-    """Load the records of a scope, or of some of its judges. Takes one query.
-
-    With `last`, only those of responses up to this one.
-    """
-    chosen, values = scope.facet_conditions("known")
-    values |= {"run": scope.run.pk, "last": _HIGHEST if last is None else last}
-    judge = "0"
-    if judges:
-        judge = "CASE"
-        for place, name in enumerate(judges):
-            values[f"keys{place}"] = [facet_key("judge", name.judge), facet_key("template", name.template)]
-            judge += f" WHEN keys @> %(keys{place})s::bigint[] THEN {place}"
-        judge += " ELSE -1 END"
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORDS.format(judge=judge, chosen=chosen), values)
-        [(packed,)] = cursor.fetchall()
-    found = np.frombuffer(packed or b"", dtype=_RECORD)
-    has_verdict = found["verdict"] < len(VERDICTS)
-    columns = {name: found[name].astype(np.int64)[has_verdict] for name in found.dtype.names or ()}
-    order = np.argsort(columns["response"], kind="stable")
-    columns = {name: column[order] for name, column in columns.items()}
-    return Records(
-        columns["response"],
-        columns["record"],
-        columns["verdict"],
-        columns["is_flagged"] > 0,
-        columns["cluster"],
-        columns["judge"],
-        int((~has_verdict).sum()),
-    )
-
-
 def rating_conditions(scopes: Sequence[JudgeScope]) -> tuple[str, dict[str, Any]]:
     """Return the ratings of scopes that differ in the run alone as SQL, with parameters that name the strata.
 
@@ -329,8 +205,8 @@ def concatenate(parts: Sequence[RatedRecords]) -> RatedRecords:
     )
 
 
-def match(first: Records, second: Records, ratings: RatedRecords) -> Matches:
-    """Match the records of two judges. Records and ratings without a partner are left out."""
+def match(first: JudgedRecords, second: JudgedRecords, ratings: RatedRecords) -> Matches:
+    """Match the records of two judges. JudgedRecords and ratings without a partner are left out."""
     kept = (_occurs(one.response, other.response) for one, other in ((first, second), (second, first)))
     return _match(first.only(next(kept)), second.only(next(kept)), ratings)
 
@@ -343,7 +219,7 @@ def _occurs(sought: IntArray, known: IntArray) -> BoolArray:
     return occurs
 
 
-def _match(first: Records, second: Records, ratings: RatedRecords) -> Matches:
+def _match(first: JudgedRecords, second: JudgedRecords, ratings: RatedRecords) -> Matches:
     """Match records whose responses both have."""
     sides = first, second
     return _with_ratings(sides, (_number(first.response), _number(second.response)), ratings)
@@ -356,7 +232,7 @@ def _number(response: IntArray) -> IntArray:
 
 
 def _with_ratings(
-    sides: tuple[Records, Records], places: tuple[IntArray, IntArray], ratings: RatedRecords
+    sides: tuple[JudgedRecords, JudgedRecords], places: tuple[IntArray, IntArray], ratings: RatedRecords
 ) -> Matches:
     record = np.concatenate([sides[0].record, sides[1].record])
     order = np.argsort(record)

@@ -17,6 +17,7 @@ from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison import matches
 from reviews.judge.comparison.criteria import CriterionComparison, compare_criteria
+from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, select_records
 from reviews.judge.comparison.judges import (
     Change,
     JudgeAndPrompt,
@@ -24,7 +25,7 @@ from reviews.judge.comparison.judges import (
     changes_between,
     load_scope_judges,
 )
-from reviews.judge.comparison.matches import VERDICTS, Matches, RatedRecords, Records
+from reviews.judge.comparison.matches import Matches, RatedRecords
 from reviews.judge.data_summary import counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
@@ -160,7 +161,7 @@ class _Listed:
         ]
 
 
-def _judged(records: Records, place: int) -> Judged:
+def _judged(records: JudgedRecords, place: int) -> Judged:
     return Judged(int(records.record[place]), VERDICTS[records.verdict[place]])
 
 
@@ -195,15 +196,12 @@ def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> P
     if not all(indexing.is_indexed(one.run) for one in scopes):
         none = undefined(_NOT_INDEXED)
         return PairedComparison(*runs, (), none, none, none)
-    last = None if limits.records is None else matches.last_of_sample(*scopes, limits.records)
     before, after = (load_scope_judges(one) for one in scopes)
     names = before.pairs, after.pairs
-    one, other = (
-        matches.load_records(side, _if_several(known), last=last)
-        for side, known in zip(scopes, names, strict=True)
-    )
+    selected = select_records(scopes, tuple(map(_if_several, names)), limits.records)
+    one, other = selected.sides
     ratings = matches.load_ratings(scopes)
-    judges = _Judges(runs, scopes, tuple(changes_between(before, after)), limits, last is not None)
+    judges = _Judges(runs, scopes, tuple(changes_between(before, after)), limits, selected.is_sample)
     return replace(
         _compare(judges, matches.match(one, other, ratings), one.without_verdict + other.without_verdict),
         parts=tuple(_compare_parts(judges, names, (one, other), ratings)) if limits.parts else (),
@@ -218,7 +216,7 @@ def _if_several(names: tuple[JudgeAndPrompt, ...]) -> tuple[JudgeAndPrompt, ...]
 def _compare_parts(
     judges: "_Judges",
     names: tuple[tuple[JudgeAndPrompt, ...], tuple[JudgeAndPrompt, ...]],
-    sides: tuple[Records, Records],
+    sides: tuple[JudgedRecords, JudgedRecords],
     ratings: RatedRecords,
 ) -> Iterator[PairedPart]:
     """Compare the records of each judge, and of each prompt, that both runs have, if these are several."""
@@ -241,8 +239,8 @@ def compare_judges(scope: JudgeScope, limits: Limits = NO_LIMITS) -> tuple[Paire
     names, rubric = load_scope_judges(scope)
     if len(names) < 2 or not indexing.is_indexed(scope.run):
         return ()
-    last = None if limits.records is None else matches.last_of_sample(scope, scope, limits.records)
-    records, ratings = matches.load_records(scope, names, last=last), matches.load_ratings([scope])
+    selected, ratings = select_records((scope,), (names,), limits.records), matches.load_ratings([scope])
+    [records] = selected.sides
     # Titles name the part in which the pairs differ: the judge, the prompt or both.
     varied = [place for place in range(2) if len({name[place] for name in names}) > 1]
     titles = [", ".join(name[place] for place in varied) for name in names]
@@ -254,7 +252,7 @@ def compare_judges(scope: JudgeScope, limits: Limits = NO_LIMITS) -> tuple[Paire
         if len(matched.sides[0]):
             changes = tuple(changes_between(*(RunJudges((names[at],), rubric) for at in (first, second))))
             sides = (titles[first], titles[second])
-            judges = _Judges(sides, (scope, scope), changes, limits, last is not None)
+            judges = _Judges(sides, (scope, scope), changes, limits, selected.is_sample)
             found.append(_compare(judges, matched, 0))
     return tuple(found)
 

@@ -1,0 +1,171 @@
+"""Load the records whose judges are compared.
+
+They stay in the memory of the process until an import, a rubric or task context may have changed them:
+decisions change none of them.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from django.db import connection
+
+from reviews.judge.comparison.judges import JudgeAndPrompt
+from reviews.judge.kept import keeps_records
+from reviews.judge.scope import JudgeScope
+from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
+from reviews.statistics.strata import IntArray
+from reviews.statistics.sums import BoolArray
+
+#: The verdicts, in the order of `EvaluationFacets.verdict_order`.
+VERDICTS = tuple(verdict for verdict in VERDICT_ORDER if verdict != NO_VERDICT)
+
+# A record as SQL packs it.
+_RECORD = np.dtype(
+    [
+        ("response", ">i8"),
+        ("record", ">i8"),
+        ("verdict", ">i2"),
+        ("is_flagged", ">i2"),
+        ("cluster", ">i4"),
+        ("judge", ">i2"),
+    ]
+)
+_RECORDS = """
+    WITH answered AS (
+        SELECT evaluation_id, response, verdict_order, is_flagged, cluster, {judge} AS judge
+        FROM evaluation_facets AS known WHERE run_id = %(run)s AND response <= %(last)s AND {chosen}
+        UNION ALL
+        SELECT known.evaluation_id,
+               response_key(task_id, evaluation.evaluation_id, model_id, context.response),
+               verdict_order, is_flagged, cluster, {judge}
+        FROM evaluation_facets AS known JOIN evaluation ON evaluation.id = known.evaluation_id
+        CROSS JOIN LATERAL context_answer(known.run_id, task_id, model_id, response_id) AS context (response)
+        WHERE known.run_id = %(run)s AND known.response IS NULL AND evaluation.run_id = %(run)s AND {chosen}
+          AND task_id IN (SELECT task_id FROM task_context WHERE run_id = %(run)s OR run_id IS NULL)
+          AND has_answer(context.response)
+    )
+    SELECT string_agg(
+        int8send(response) || int8send(evaluation_id) || int2send(verdict_order)
+        || int2send(is_flagged::int::int2) || int4send(cluster) || int2send(judge::int2), ''
+    )
+    FROM answered WHERE judge >= 0 AND response <= %(last)s
+"""
+# The numbers of responses are hashes, so those with the lowest numbers are a random sample.
+_LAST = """
+    SELECT response FROM evaluation_facets AS one WHERE run_id = %(first)s AND response IS NOT NULL AND {one}
+      AND EXISTS (SELECT FROM evaluation_facets AS other
+                  WHERE other.run_id = %(second)s AND other.response = one.response AND {other})
+    ORDER BY response OFFSET %(most)s LIMIT 1
+"""
+_HIGHEST = 2**63 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRecords:
+    """JudgedRecords with a verdict and an answer, as columns sorted by response."""
+
+    #: See `response_key.sql`.
+    response: IntArray
+    #: The keys of the records.
+    record: IntArray
+    #: The place of each verdict in `VERDICTS`.
+    verdict: IntArray
+    is_flagged: BoolArray
+    cluster: IntArray
+    #: The place of each record's judge in the list of judges, or 0.
+    judge: IntArray
+    #: The number of records without a verdict, which are left out.
+    without_verdict: int
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+    def only(self, kept: BoolArray) -> "JudgedRecords":
+        """Return some of the records."""
+        return JudgedRecords(
+            self.response[kept],
+            self.record[kept],
+            self.verdict[kept],
+            self.is_flagged[kept],
+            self.cluster[kept],
+            self.judge[kept],
+            self.without_verdict,
+        )
+
+
+class Selection(NamedTuple):
+    """The records of scopes that differ in the run alone."""
+
+    #: The records of each scope.
+    sides: tuple[JudgedRecords, ...]
+    #: Whether only a random sample of the common responses was loaded.
+    is_sample: bool
+
+    @property
+    def held(self) -> int:
+        """The number of records in memory."""
+        return sum(map(len, self.sides))
+
+
+@keeps_records
+def select_records(
+    scopes: tuple[JudgeScope, ...], judges: tuple[tuple[JudgeAndPrompt, ...], ...], most: int | None
+) -> Selection:
+    """Load the records of one or two scopes, of these judges of each. An empty tuple selects all judges.
+
+    Of more than `most` records of the first scope with a common response, a random sample of this size is
+    loaded. Takes a query for each scope, and one more with a limit.
+    """
+    last = None if most is None else _last_of_sample(scopes[0], scopes[-1], most)
+    sides = (load_records(scope, names, last=last) for scope, names in zip(scopes, judges, strict=True))
+    return Selection(tuple(sides), last is not None)
+
+
+def _last_of_sample(first: JudgeScope, second: JudgeScope, most: int) -> int | None:
+    """Return the last response of a random sample of about `most` records of the first scope.
+
+    Their responses are in both scopes, which differ in the run alone. None if there are no more than these.
+    """
+    one, values = first.facet_conditions("one")
+    other, _ = second.facet_conditions("other")
+    values |= {"first": first.run.pk, "second": second.run.pk, "most": most}
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST.format(one=one, other=other), values)
+        found = cursor.fetchone()
+    return found[0] if found else None
+
+
+def load_records(
+    scope: JudgeScope, judges: tuple[JudgeAndPrompt, ...] = (), *, last: int | None = None
+) -> JudgedRecords:
+    """Load the records of a scope, or of some of its judges. Takes one query.
+
+    With `last`, only those of responses up to this one.
+    """
+    chosen, values = scope.facet_conditions("known")
+    values |= {"run": scope.run.pk, "last": _HIGHEST if last is None else last}
+    judge = "0"
+    if judges:
+        judge = "CASE"
+        for place, name in enumerate(judges):
+            values[f"keys{place}"] = [facet_key("judge", name.judge), facet_key("template", name.template)]
+            judge += f" WHEN keys @> %(keys{place})s::bigint[] THEN {place}"
+        judge += " ELSE -1 END"
+    with connection.cursor() as cursor:
+        cursor.execute(_RECORDS.format(judge=judge, chosen=chosen), values)
+        [(packed,)] = cursor.fetchall()
+    found = np.frombuffer(packed or b"", dtype=_RECORD)
+    has_verdict = found["verdict"] < len(VERDICTS)
+    columns = {name: found[name].astype(np.int64)[has_verdict] for name in found.dtype.names or ()}
+    order = np.argsort(columns["response"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
+    return JudgedRecords(
+        columns["response"],
+        columns["record"],
+        columns["verdict"],
+        columns["is_flagged"] > 0,
+        columns["cluster"],
+        columns["judge"],
+        int((~has_verdict).sum()),
+    )
