@@ -1,6 +1,6 @@
 """Insert the rows of an import in bulk, by COPY."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, LiteralString
 
 import psycopg
@@ -9,7 +9,8 @@ from django.db.models import Model
 from psycopg import sql
 
 from reviews.imports.reconcile import IncomingRecord
-from reviews.models import Evaluation, EvaluationWords, ImportLine
+from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, ImportLine
+from reviews.search.index_entries import FACET_COLUMNS, WORD_COLUMNS, EncodedEntries
 from reviews.storage import copy_encoding
 
 _LINE_COLUMNS = (
@@ -35,7 +36,8 @@ def copy_statement(model: type[Model], columns: tuple[str, ...]) -> sql.Composed
 
 COPY_EVALUATIONS = copy_statement(Evaluation, copy_encoding.COLUMNS)
 _COPY_IMPORT_LINES = copy_statement(ImportLine, _LINE_COLUMNS)
-_COPY_WORDS = copy_statement(EvaluationWords, ("evaluation_id", "words"))
+_COPY_FACETS = copy_statement(EvaluationFacets, FACET_COLUMNS)
+_COPY_WORDS = copy_statement(EvaluationWords, WORD_COLUMNS)
 _RESERVE = "SELECT nextval('evaluation_id_seq') FROM generate_series(1, %s)"
 
 
@@ -52,22 +54,19 @@ def execute_with_bound_parameters(statement: LiteralString, parameters: Sequence
 def insert_evaluations(records: Collection[IncomingRecord]) -> None:
     """Insert records as new evaluations."""
     if records:
-        with connection.cursor() as cursor, cursor.copy(COPY_EVALUATIONS) as copy:
-            copy.write(
-                b"".join(
-                    (
-                        copy_encoding.COPY_HEADER,
-                        *(record.row for record in records),
-                        copy_encoding.COPY_TRAILER,
-                    )
-                )
-            )
+        _copy_rows(COPY_EVALUATIONS, [record.row for record in records])
 
 
-def insert_words(rows: bytes) -> None:
-    """Insert rows of `evaluation_words`, encoded for a binary COPY."""
-    with connection.cursor() as cursor, cursor.copy(_COPY_WORDS) as copy:
-        copy.write(b"".join((copy_encoding.COPY_HEADER, rows, copy_encoding.COPY_TRAILER)))
+def insert_entries(entries: EncodedEntries) -> None:
+    """Insert the index entries of new evaluations."""
+    _copy_rows(_COPY_FACETS, [entries.facets])
+    _copy_rows(_COPY_WORDS, [entries.words])
+
+
+def _copy_rows(statement: sql.Composed, rows: Iterable[bytes | memoryview]) -> None:
+    """Insert rows that are encoded for a binary COPY."""
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.write(b"".join((copy_encoding.COPY_HEADER, *rows, copy_encoding.COPY_TRAILER)))
 
 
 def reserve_keys(count: int) -> list[int]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import orjson
 from django.db import connection
 
-from reviews.imports.bulk_insert import execute_with_bound_parameters, insert_words
+from reviews.imports.bulk_insert import execute_with_bound_parameters, insert_entries
 from reviews.imports.parsing import ParsedLines
 from reviews.models import Import
 from reviews.records.rubric import Rubric
@@ -91,8 +91,7 @@ class ImportIndex:
 
     def _write(self, parsed: ParsedLines) -> None:
         assert parsed.entries
-        insert_words(parsed.entries.words)
-        execute_with_bound_parameters(indexing.PUT_FACETS, [parsed.entries.facets.decode()])
+        insert_entries(parsed.entries)
         self._keep_options(parsed.entries.options - self._known_options)
 
     def _keep_options(self, new: set[Facet]) -> None:

@@ -17,10 +17,10 @@ from reviews.records.rubric import Rubric
 from reviews.records.schema import Limits, LineError
 from reviews.search.index_entries import (
     EncodedEntries,
-    IndexEntry,
+    EncodedEntry,
     NeedsStoredRecord,
-    encode_entries,
-    entry_of_values,
+    encode_entry,
+    join_entries,
 )
 from reviews.search.remembered_facets import facets_by
 from reviews.storage.copy_encoding import EncodedLine, RowKeys, content_hash, encode_line
@@ -69,7 +69,7 @@ class ParsedLines(NamedTuple):
 def parse(work: ParseRequest) -> ParsedLines:
     """Parse lines into rows, and index their records."""
     records, rows, errors, limits = [], [], [], work.limits
-    entries = _Entries(work.rubric)
+    entries = _Entries(work.run, work.rubric)
     for number, line in enumerate(work.text.split(b"\n", work.lines)[: work.lines], start=work.first_line):
         if work.begins_inside and number == work.first_line:
             reason = f"is longer than {limits.line_bytes:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)"
@@ -93,19 +93,20 @@ def parse(work: ParseRequest) -> ParsedLines:
 class _Entries:
     """The index entries of lines, unless one of them cannot be computed here."""
 
-    def __init__(self, rubric: Rubric | None) -> None:
+    def __init__(self, run: int, rubric: Rubric | None) -> None:
+        self._run = run
         self._by = facets_by(rubric) if rubric else None
-        self._all: list[IndexEntry] = []
+        self._all: list[EncodedEntry] = []
 
     def add(self, key: int, encoded: EncodedLine) -> None:
         if self._by:
             try:
-                self._all.append(entry_of_values(key, encoded.values, self._by))
+                self._all.append(encode_entry(key, self._run, encoded.values, self._by))
             except (NeedsStoredRecord, MemoryError, SystemError):
                 self._by = None
 
     def encoded(self) -> EncodedEntries | None:
-        return encode_entries(self._all) if self._by else None
+        return join_entries(self._all) if self._by else None
 
 
 def main(pipes: Sequence[tuple[int, int]]) -> None:

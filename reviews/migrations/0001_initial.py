@@ -697,6 +697,7 @@ class Migration(migrations.Migration):
                 (
                     "evaluation",
                     models.OneToOneField(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
                         related_name="facets",
@@ -750,6 +751,7 @@ class Migration(migrations.Migration):
                 (
                     "evaluation",
                     models.OneToOneField(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
                         related_name="words",

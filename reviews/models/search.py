@@ -59,8 +59,12 @@ class RunFacet(models.Model):
 class EvaluationFacets(models.Model):
     """The facets of one record, as hashed keys, and what comparisons read. Narrow rows scan fast."""
 
-    evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="facets")
-    # That of the record, to which there is a foreign key.
+    # Without a constraint, which would check each row of an import. An import writes the record before its
+    # entries, and the deletion of a record deletes them first.
+    evaluation = models.OneToOneField(
+        Evaluation, models.CASCADE, primary_key=True, related_name="facets", db_constraint=False
+    )
+    # That of the record.
     run = models.ForeignKey(Run, models.CASCADE, related_name="+", db_index=False, db_constraint=False)
     keys = ArrayField(models.BigIntegerField())
     verdict_order = models.SmallIntegerField(
@@ -98,7 +102,10 @@ class EvaluationFacets(models.Model):
 class EvaluationWords(models.Model):
     """The searchable words of one record, in a table of their own because they are long."""
 
-    evaluation = models.OneToOneField(Evaluation, models.CASCADE, primary_key=True, related_name="words")
+    # Without a constraint, as that of the facets.
+    evaluation = models.OneToOneField(
+        Evaluation, models.CASCADE, primary_key=True, related_name="words", db_constraint=False
+    )
     words = WordsField()
 
     class Meta:

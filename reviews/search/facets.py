@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from reviews.records import extracted_scores
 from reviews.records.contradictions import JudgedRecord, find_contradictions
+from reviews.records.raw_repeats import texts_beyond_scores
 from reviews.records.reason_families import reason_family
 from reviews.records.rubric import Rubric
 from reviews.records.score_extraction import raw_text
@@ -183,8 +184,8 @@ def facets_by_rule(
             yield Facet("contradiction", kind)
 
 
-def names_of(record: SearchableRecord) -> Iterator[str]:
-    """Yield ids, model and judge: they can be searched even while the record is reviewed blind."""
+def names_of(record: SearchableRecord) -> list[str]:
+    """Return ids, model and judge: they can be searched even while the record is reviewed blind."""
     names = (
         record.evaluation_id,
         record.task_id,
@@ -192,18 +193,17 @@ def names_of(record: SearchableRecord) -> Iterator[str]:
         record.response_id,
         record.judge_llm_model,
     )
-    yield from filter(None, names)
+    return [*filter(None, names)]
 
 
-def texts_of(record: SearchableRecord, judged: Iterable[JudgedCriterion]) -> Iterator[str]:
-    """Yield the searchable texts of a record, names first because only the beginning of long text counts.
+def texts_of(record: SearchableRecord, judged: Iterable[JudgedCriterion]) -> list[str]:
+    """Return the searchable texts of a record, names first because only the beginning of long text counts.
 
     Flag reasons are not searchable: they would distinguish flagged records from random samples.
     """
-    yield from names_of(record)
     messages = (record.verification_message, record.parsing_error, record.human_review_comments)
-    yield from filter(None, messages)
-    for criterion, _, justification in judged:
-        yield criterion
-        yield justification
-    yield raw_text(record.raw_judge_output)
+    texts = [*names_of(record), *filter(None, messages)]
+    for criterion, score, justification in judged:
+        texts += (criterion, score, justification) if isinstance(score, str) else (criterion, justification)
+    texts += texts_beyond_scores(raw_text(record.raw_judge_output), record.parsed_rubric_scores)
+    return texts

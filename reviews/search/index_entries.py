@@ -6,10 +6,13 @@ Parser processes use this module, so it uses neither Django nor the database.
 import re
 import struct
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
 
+from reviews.records.clusters import task_cluster
+from reviews.records.response_keys import pair_key, response_key
 from reviews.records.schema import Record
 from reviews.search.facets import (
     Facet,
@@ -34,14 +37,22 @@ class IndexEntry(NamedTuple):
     words: list[bytes]
 
 
-class EncodedEntries(NamedTuple):
-    """The entries of several records, as the tables take them."""
+class EncodedEntry(NamedTuple):
+    """The entry of a record as rows of a binary COPY, without header and trailer."""
 
-    #: As `facets_as_json` returns them.
+    #: The row of `evaluation_facets`, in the order of `FACET_COLUMNS`.
     facets: bytes
-    #: Rows of a binary COPY into `evaluation_words`, without header and trailer.
+    #: The row of `evaluation_words`, in the order of `WORD_COLUMNS`.
     words: bytes
     #: The facets that become options of filters.
+    options: frozenset[Facet]
+
+
+class EncodedEntries(NamedTuple):
+    """The entries of several records, as `EncodedEntry`."""
+
+    facets: bytes
+    words: bytes
     options: set[Facet]
 
 
@@ -78,7 +89,25 @@ _SCORES = Record._fields.index("parsed_rubric_scores")
 # PostgreSQL writes 1e2 as 100, and -0.0 as 0.0.
 _RESPELLED = re.compile(rb"[:\[,]\s*(?:-0|-?[0-9.]+[eE])")
 _NAME_MARK = NAME_MARK.encode()
+FACET_COLUMNS = (
+    "evaluation_id",
+    "run_id",
+    "verdict_order",
+    "is_flagged",
+    "response",
+    "pair",
+    "cluster",
+    "keys",
+)
+WORD_COLUMNS = ("evaluation_id", "words")
+_OF_RESPONSE = ("task_id", "evaluation_id", "model_id", "structured_model_response", "task_context")
+_RESPONSE_PLACES = [Record._fields.index(name) for name in _OF_RESPONSE]
+_FLAG = Record._fields.index("needs_human_review")
 _words_row, _count = struct.Struct("!hiqi").pack, struct.Struct("!i").pack
+_facets_row, _cluster = struct.Struct("!hiqiqihi?").pack, struct.Struct("!ii").pack
+_array = struct.Struct("!6i").pack
+_number, _NULL = struct.Struct("!iq").pack, struct.Struct("!i").pack(-1)
+_BIGINT = 20  # the object identifier of the type
 
 
 def index_entry(key: int, record: SearchableRecord, by: RubricFacets) -> IndexEntry:
@@ -86,15 +115,18 @@ def index_entry(key: int, record: SearchableRecord, by: RubricFacets) -> IndexEn
     return _entry(key, record, judged_criteria(record), by)
 
 
-def entry_of_values(key: int, values: Sequence[Any], by: RubricFacets) -> IndexEntry:
-    """Return the entry of a record from the values of its row, with JSON as bytes.
+def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) -> EncodedEntry:
+    """Encode the entry of a record of a run from the values of its row, with JSON as bytes.
 
     Raises `NeedsStoredRecord`.
     """
     fields = [values[place] for place in _PLACES]
+    task, record_id, model, structured, context = [values[place] for place in _RESPONSE_PLACES]
     try:
         for place in _JSON:
             fields[place] = None if fields[place] is None else orjson.loads(fields[place])
+        response = response_key(task, record_id, model, structured, context)
+        pair = context and pair_key(task, record_id, context)
     except ValueError as error:
         raise NeedsStoredRecord from error
     record = _Values._make(fields)
@@ -103,7 +135,15 @@ def entry_of_values(key: int, values: Sequence[Any], by: RubricFacets) -> IndexE
         values[_SCORES]
     ):
         raise NeedsStoredRecord
-    return _entry(key, record, judged, by)
+    entry = _entry(key, record, judged, by)
+    row = (
+        _facets_row(8, 8, key, 8, run, 2, entry.facets.verdict_order, 1, values[_FLAG]),
+        _NULL if response is None else _number(8, response),
+        _NULL if pair is None else _number(8, pair),
+        _cluster(4, task_cluster(task, record_id)),
+        _encode_keys(entry.facets.keys),
+    )
+    return EncodedEntry(b"".join(row), _encode_words(entry), entry.facets.options)
 
 
 def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by: RubricFacets) -> IndexEntry:
@@ -113,12 +153,12 @@ def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by
     return IndexEntry(key, by.facets(record, judged), [*(_NAME_MARK + name for name in names), *texts])
 
 
-def encode_entries(entries: Sequence[IndexEntry]) -> EncodedEntries:
-    """Encode entries for their tables."""
+def join_entries(entries: Sequence[EncodedEntry]) -> EncodedEntries:
+    """Join the rows and the options of entries."""
     return EncodedEntries(
-        facets_as_json(entries),
-        b"".join(_encode_words(entry) for entry in entries),
-        set[Facet]().union(*(entry.facets.options for entry in entries)),
+        b"".join([entry.facets for entry in entries]),
+        b"".join([entry.words for entry in entries]),
+        set[Facet]().union(*{entry.options for entry in entries}),
     )
 
 
@@ -127,6 +167,18 @@ def facets_as_json(entries: Iterable[IndexEntry]) -> bytes:
     return orjson.dumps(
         [{"id": key, "keys": facets.keys, "verdict": facets.verdict_order} for key, facets, _ in entries]
     )
+
+
+def _encode_keys(keys: Sequence[int]) -> bytes:
+    """Encode an array of the type bigint."""
+    elements = b"".join([_element(key) for key in keys])
+    return _array(20 + len(elements), 1, 0, _BIGINT, len(keys), 1) + elements
+
+
+# Many records have the same facets.
+@lru_cache(maxsize=10_000)
+def _element(key: int) -> bytes:
+    return _number(8, key)
 
 
 def _encode_words(entry: IndexEntry) -> bytes:

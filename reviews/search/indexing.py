@@ -52,7 +52,7 @@ _COLUMNS = (
     "human_review_comments",
 )
 
-PUT_FACETS = """
+_PUT_FACETS = """
     INSERT INTO evaluation_facets AS known (
         evaluation_id, run_id, keys, verdict_order, is_flagged, response, cluster, pair
     )
@@ -206,7 +206,7 @@ def _index(source: Import, records: QuerySet[Evaluation]) -> int:
         return 0
     words = [{"id": entry.key, "words": [word.decode() for word in entry.words]} for entry in entries]
     with connection.cursor() as cursor:
-        cursor.execute(PUT_FACETS, [facets_as_json(entries).decode()])
+        cursor.execute(_PUT_FACETS, [facets_as_json(entries).decode()])
         cursor.execute(_PUT_WORDS, [_json(words)])
     add_options(source.target_run, {facet for entry in entries for facet in entry.facets.options})
     return len(entries)

@@ -30,7 +30,10 @@ def distinct_words(texts: Iterable[str]) -> list[str]:
 
 def distinct_encoded_words(texts: Iterable[str]) -> list[bytes]:
     """Return the words of `distinct_words` in UTF-8, which takes less time."""
-    joined = "\n".join([text[:MAX_CHARACTERS] for text in texts])
+    given = [*texts]
+    joined = "\n".join(given)
+    if len(joined) > MAX_CHARACTERS:
+        joined = "\n".join([text[:MAX_CHARACTERS] for text in given])
     # Several times as fast as the expression, which the few words beyond ASCII need.
     parts = dict.fromkeys(joined.encode(errors="replace").translate(_SEPARATED).split())
     if not joined.isascii():

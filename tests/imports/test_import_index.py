@@ -20,6 +20,9 @@ LINES = (
     line("words", parsing_error="É—x_y naïve 中文 STRASSE", human_review_comments="Seen"),
     line("numbers", parsed_rubric_scores=b'{"a": {"score": 1e2}, "b": {"score": -0.0}, "c": {"score": 4.0}}'),
     line("extracted", parsed_rubric_scores={}, raw_judge_output=_RAW, aggregated_score=None),
+    line("answer", structured_model_response={"steps": ['é\n"', {"b": 1.5, "aa": None, "a": [True]}]}),
+    line("no answer", structured_model_response={}, needs_human_review=False),
+    line("exponent", structured_model_response=b'{"final_answer": 1e2}'),
     line("unusual", another=1, model_id=None, task_id=7, review_reasons=["Sampled (1 of 10)"]),
 )
 
