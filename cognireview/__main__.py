@@ -19,6 +19,11 @@ def main() -> None:
         # Without bytecode, each of the processes that `up` starts would compile every module again.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         sys.dont_write_bytecode = False
+    if sys.argv[1:] in (["--version"], ["version"]):
+        from importlib.metadata import version  # noqa: PLC0415 takes longer than the rest of this module
+
+        sys.stdout.write(f"CogniReview {version('cognireview')}\n")
+        return
     if sys.argv[1:2] == ["mcp"]:
         sys.exit(_serve_assistant(sys.argv[2:]))
     if sys.argv[1:3] == ["help", "mcp"]:

@@ -1,6 +1,8 @@
-"""Validate settings. Each function returns the value, or raises `ValueError` with the accepted values."""
+"""Validate settings. Each function returns the value of a text, or raises `ValueError` with what it takes."""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -8,15 +10,77 @@ from urllib.parse import urlsplit
 
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.errors import ProgrammingError
-from pydantic import SecretStr
 
 SHORTEST_KEY = 50
 # Variables of the client and of scripts, which are no settings of the server.
 CLIENT_VARIABLES = ("COGNIREVIEW_URL", "COGNIREVIEW_TOKEN")
-_SHORTEST_TOKEN = 20
 # A name or address, or an IPv6 address in brackets, with an optional port.
 _HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
 _ROLES = ("reviewer", "lead", "admin")
+_BOOLEANS = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(
+    ("false", "0", "no", "off"), False
+)
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A confidential text, which its representation hides."""
+
+    value: str = field(repr=False)
+
+
+def boolean(text: str) -> bool:
+    try:
+        return _BOOLEANS[text.lower()]
+    except KeyError:
+        raise ValueError("takes true or false") from None
+
+
+def integer(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Return a function that reads an integer within limits."""
+    return _number(int, "a whole number", least, most)
+
+
+def number(least: float, most: float) -> Callable[[str], float]:
+    """Return a function that reads a number within limits."""
+    return _number(float, "a number", least, most)
+
+
+def _number(kind: Callable[[str], Any], noun: str, least: float, most: float | None) -> Callable[[str], Any]:
+    limits = f"of at least {least}" if most is None else f"from {least} to {most}"
+
+    def read(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not (least <= value and (most is None or value <= most)):
+            raise ValueError(f"takes {noun} {limits}")
+        return value
+
+    return read
+
+
+def choice(*choices: str) -> Callable[[str], str]:
+    """Return a function that reads one of several words."""
+
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"takes {', '.join(choices[:-1])} or {choices[-1]}")
+        return text
+
+    return read
+
+
+def secret(least: int) -> Callable[[str], Secret]:
+    """Return a function that reads a confidential text with a minimum length."""
+
+    def read(text: str) -> Secret:
+        if len(text) < least:
+            raise ValueError(f"takes {least} characters or more")
+        return Secret(text)
+
+    return read
 
 
 def postgresql_url(url: str) -> str:
@@ -29,18 +93,6 @@ def postgresql_url(url: str) -> str:
     return url
 
 
-def check_server(value: Any, url: str | None) -> Any:
-    """Check a setting that applies to the server in `DATABASE_URL`, which is `None` if it is wrong itself."""
-    if value and url == "":
-        raise ValueError("needs DATABASE_URL")
-    parts = conninfo_to_dict(url or "")
-    if value is True and "options" in parts:
-        raise ValueError("does not allow `options` in DATABASE_URL: set them with ALTER ROLE")
-    if value and isinstance(value, SecretStr) and "password" in parts:
-        raise ValueError("is in DATABASE_URL, too: remove one of them")
-    return value
-
-
 def web_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
@@ -48,17 +100,11 @@ def web_url(url: str) -> str:
     return url.rstrip("/")
 
 
-def mail_url(url: SecretStr) -> SecretStr:
-    parts = urlsplit(url.get_secret_value())
-    if url.get_secret_value() and (parts.scheme not in {"smtp", "smtps"} or not parts.hostname):
+def mail_url(url: str) -> Secret:
+    parts = urlsplit(url)
+    if parts.scheme not in {"smtp", "smtps"} or not parts.hostname:
         raise ValueError("takes a URL like smtp://name:password@mail.example.org:587")
-    return url
-
-
-def long_enough(token: SecretStr) -> SecretStr:
-    if token.get_secret_value() and len(token.get_secret_value()) < _SHORTEST_TOKEN:
-        raise ValueError(f"takes {_SHORTEST_TOKEN} characters or more")
-    return token
+    return Secret(url)
 
 
 def group_roles(text: str) -> str:
@@ -93,13 +139,14 @@ def _is_network(text: str) -> bool:
     return True
 
 
-def split_old_keys(keys: SecretStr) -> list[str]:
+def split_old_keys(keys: Secret) -> list[str]:
     """Split a list of keys at commas, spaces and line ends."""
-    return keys.get_secret_value().replace(",", " ").split()
+    return keys.value.replace(",", " ").split()
 
 
-def check_old_keys(keys: SecretStr) -> SecretStr:
-    """Raise `ValueError` unless each key of the list is long enough."""
+def old_keys(text: str) -> Secret:
+    """Check that each key of a list is long enough."""
+    keys = Secret(text)
     if any(len(key) < SHORTEST_KEY for key in split_old_keys(keys)):
         raise ValueError(
             f"takes keys of {SHORTEST_KEY} characters or more, with a comma, a space or a line end between"
@@ -107,8 +154,13 @@ def check_old_keys(keys: SecretStr) -> SecretStr:
     return keys
 
 
-def read_file(path: Path) -> str:
-    """Return the value of a setting in a file, without its final line end."""
+def read_file(path: Path, *, unless: str) -> str:
+    """Return the value of a setting in a file, without its final line end.
+
+    `unless` is the variable of the same setting, if it is set.
+    """
+    if unless:
+        raise ValueError(f"{unless} is set, too: remove one of them")
     try:
         content = path.read_text()
     except OSError as error:

@@ -30,7 +30,7 @@ PUBLIC_URL = ENVIRONMENT.public_url
 
 DEBUG = ENVIRONMENT.debug
 SECRET_KEY = (
-    ENVIRONMENT.secret_key.get_secret_value()
+    ENVIRONMENT.secret_key.value
     if ENVIRONMENT.secret_key
     else read_or_create(
         DATA_DIR / "secret_key", None if ENVIRONMENT.database_url else embedded.cluster_dir(DATA_DIR)
@@ -126,7 +126,7 @@ def _server(url: str, *, has_another: bool = False) -> dict[str, Any]:
     return {
         "NAME": parts.pop("dbname", ""),
         "USER": parts.pop("user", ""),
-        "PASSWORD": parts.pop("password", ENVIRONMENT.database_password.get_secret_value()),
+        "PASSWORD": parts.pop("password", ENVIRONMENT.database_password.value),
         "HOST": parts.pop("host", ""),
         "PORT": parts.pop("port", ""),
         "OPTIONS": parts,
@@ -217,7 +217,7 @@ CACHES = {
     }
 }
 
-_MAIL_SERVER = urlsplit(ENVIRONMENT.mail_url.get_secret_value())
+_MAIL_SERVER = urlsplit(ENVIRONMENT.mail_url.value)
 SENDS_MAIL = bool(_MAIL_SERVER.hostname)
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if SENDS_MAIL else 'dummy'}.EmailBackend"
 EMAIL_HOST = _MAIL_SERVER.hostname or ""
@@ -320,7 +320,7 @@ LIMITS = Limits(
     id_bytes=ENVIRONMENT.max_id_bytes,
     nesting=ENVIRONMENT.max_nesting,
 )
-METRICS_TOKEN = ENVIRONMENT.metrics_token.get_secret_value()
+METRICS_TOKEN = ENVIRONMENT.metrics_token.value
 MAX_UPLOAD_BYTES = ENVIRONMENT.max_upload_bytes
 MAX_UNPACKED_BYTES = ENVIRONMENT.max_unpacked_bytes
 MAX_REJECTED_LINES = ENVIRONMENT.max_rejected_lines

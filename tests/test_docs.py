@@ -11,7 +11,8 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
-from cognireview.environment import BASE_DIR, Environment, variable_name
+from cognireview.environment import BASE_DIR, FIELDS, variable_name
+from cognireview.setting_values import Secret
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
 
 DOCS = BASE_DIR / "docs"
@@ -27,12 +28,11 @@ DOCUMENTS = sorted([*BASE_DIR.glob("*.md"), *DOCS.rglob("*.md")])
 def settings_table() -> str:
     """Return the table for docs/settings.md."""
     rows = ["| Variable | Default | Meaning |", "|---|---|---|"]
-    for name, field in Environment.model_fields.items():
-        default = "" if field.default is None else str(field.default)
+    for name, field in FIELDS.items():
+        default = "" if field.default in (None, Secret("")) else str(field.default)
         default = default.lower() if isinstance(field.default, bool) else default
-        rows.append(
-            f"| `{variable_name(name)}` | {f'`{default}`' if default else ''} | {field.description} |"
-        )
+        shown = f"`{default}`" if default else ""
+        rows.append(f"| `{variable_name(name)}` | {shown} | {field.metadata['description']} |")
     return re.sub(r"  +", " ", "\n".join(rows)) + "\n"
 
 
@@ -49,13 +49,13 @@ def test_settings_table_matches_environment() -> None:
 
 
 def test_every_setting_has_a_description() -> None:
-    assert [name for name, field in Environment.model_fields.items() if not field.description] == []
+    assert [name for name, field in FIELDS.items() if not field.metadata["description"]] == []
 
 
 def test_example_env_file_names_every_setting() -> None:
     example = (BASE_DIR / ".env.example").read_text()
     named = re.findall(r"^#? ?([A-Z_]+)=", example, re.MULTILINE)
-    ours = {variable_name(field) for field in Environment.model_fields}
+    ours = {variable_name(field) for field in FIELDS}
     compose = (BASE_DIR / "docker-compose.yml").read_text()
     assert len(named) == len(set(named))
     assert ours <= set(named)

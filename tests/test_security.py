@@ -18,7 +18,7 @@ from allauth.mfa.totp.internal.auth import (
 from django.conf import LazySettings
 from django.test import Client
 
-from cognireview.environment import BASE_DIR, Environment
+from cognireview.environment import BASE_DIR, FIELDS
 from cognireview.operations.secret_key import read_or_create
 from reviews.accounts import api_tokens
 from reviews.imports import jobs, uploads
@@ -162,9 +162,9 @@ class TestNewInstallation:
         assert read_or_create(tmp_path / "one") != read_or_create(tmp_path / "another")
 
     def test_debug_pages_and_proxy_trust_are_off_by_default(self) -> None:
-        assert Environment.model_fields["debug"].default is False
-        assert Environment.model_fields["trust_proxy"].default is False
-        assert Environment.model_fields["secret_key"].default is None
+        assert FIELDS["debug"].default is False
+        assert FIELDS["trust_proxy"].default is False
+        assert FIELDS["secret_key"].default is None
 
     @pytest.mark.django_db
     def test_new_installation_has_no_account(self) -> None:

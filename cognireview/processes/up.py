@@ -86,7 +86,7 @@ def _become_supervisor(site: Site) -> NoReturn:
 
 def _public_url(port: int) -> str:
     """Return the address of the site: the setting, or this machine with the port."""
-    if "public_url" in settings.ENVIRONMENT.model_fields_set:
+    if "public_url" in settings.ENVIRONMENT.given:
         return str(settings.PUBLIC_URL)
     return f"http://{_local_host()}:{port}"
 

@@ -13,10 +13,12 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands, load_command_class
 from django.db import OperationalError
 from psycopg.errors import DeadlockDetected
 
 from cognireview import command_line
+from cognireview.__main__ import main
 from cognireview.environment import BASE_DIR
 from cognireview.postgres import embedded
 from cognireview.postgres.embedded import CannotStart
@@ -143,6 +145,7 @@ class TestEmbeddedServer:
             import sys, time
             from pathlib import Path
             from cognireview import command_line
+from cognireview.__main__ import main
             from cognireview.postgres import embedded
             command_line._postgres = lambda: embedded.running(Path(sys.argv[1]), disposable=True)
             command_line.run(lambda: print("running", flush=True) or time.sleep(60), needs_database=True)
@@ -162,7 +165,7 @@ def test_version_option_prints_version_of_cognireview(
 ) -> None:
     for arguments in (["--version"], ["version"]):
         monkeypatch.setattr(sys, "argv", ["cognireview", *arguments])
-        command_line.main()
+        main()
         assert capsys.readouterr().out == f"CogniReview {version('cognireview')}\n"
 
 
@@ -170,6 +173,10 @@ def test_help_lists_own_commands_first_with_one_line_each() -> None:
     text = command_line.CommandLine(["cognireview", "help"]).main_help_text()
     ours, _, others = text.partition("Commands of Django:")
     assert re.search(r"^  import_run +Import evaluation files into a run$", ours, re.MULTILINE)
+    names = [name for name, app in get_commands().items() if app == "reviews"]
+    assert {name: command_line._help_of(name) for name in names} == {
+        name: load_command_class("reviews", name).help for name in names
+    }
     assert "runserver" in others
     assert "runserver" not in ours
 

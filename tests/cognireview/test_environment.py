@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 from cognireview import environment
 from cognireview import settings as cognireview_settings
 from cognireview.client import settings as client_settings
-from cognireview.environment import BASE_DIR, Environment, read
+from cognireview.environment import BASE_DIR, read
 from cognireview.operations.secret_key import read_or_create
 
 
@@ -18,7 +18,7 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith((environment.PREFIX, "DATABASE_")):
             monkeypatch.delenv(name)
-    monkeypatch.setitem(Environment.model_config, "env_file", None)
+    monkeypatch.setattr(environment, "_ENV_FILE", Path("nowhere"))
 
 
 class TestSingleSignOn:
@@ -125,20 +125,20 @@ class TestEnvironment:
 
     def test_environment_overrides_env_file(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (tmp_path / ".env").write_text("COGNIREVIEW_WEB_WORKERS=2\nCOGNIREVIEW_WEB_THREADS=2\nOTHER=1\n")
-        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        monkeypatch.setattr(environment, "_ENV_FILE", tmp_path / ".env")
         monkeypatch.setenv("COGNIREVIEW_WEB_THREADS", "3")
         assert (read().web_workers, read().web_threads) == (2, 3)
 
     def test_example_env_file_is_valid(self, monkeypatch: pytest.MonkeyPatch) -> None:
         before = read()
-        monkeypatch.setitem(Environment.model_config, "env_file", BASE_DIR / ".env.example")
+        monkeypatch.setattr(environment, "_ENV_FILE", BASE_DIR / ".env.example")
         assert read() == before
 
     def test_example_env_file_shows_defaults(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         example = (BASE_DIR / ".env.example").read_text()
         (tmp_path / ".env").write_text(example.replace("# COGNIREVIEW_", "COGNIREVIEW_"))
         before = read()
-        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        monkeypatch.setattr(environment, "_ENV_FILE", tmp_path / ".env")
         assert read() == before
 
     @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ class TestInvalidValue:
         assert url == (
             "  COGNIREVIEW_PUBLIC_URL: got 'review.example.org'; takes a URL like https://review.example.org"
         )
-        assert workers.startswith("  COGNIREVIEW_WEB_WORKERS: got 'none'; Input should be a valid integer")
+        assert workers.startswith("  COGNIREVIEW_WEB_WORKERS: got 'none'; takes a whole number from 1 to 64")
 
     @pytest.mark.parametrize(
         ("variable", "value"),
@@ -204,10 +204,10 @@ class TestSecretFile:
         (tmp_path / "url").write_text("postgresql://ana@localhost/reviews\r\n")
         monkeypatch.setenv("COGNIREVIEW_SECRET_KEY_FILE", str(tmp_path / "key"))
         (tmp_path / ".env").write_text(f"DATABASE_URL_FILE={tmp_path / 'url'}\n")
-        monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+        monkeypatch.setattr(environment, "_ENV_FILE", tmp_path / ".env")
         settings = read()
         assert settings.secret_key is not None
-        assert settings.secret_key.get_secret_value() == "k" * 64
+        assert settings.secret_key.value == "k" * 64
         assert settings.database_url == "postgresql://ana@localhost/reviews"
         assert environment.unknown_variables() == []
 
@@ -225,7 +225,7 @@ class TestSecretFile:
         with pytest.raises(ImproperlyConfigured) as caught:
             read()
         said = str(caught.value)
-        assert f"COGNIREVIEW_WEB_THREADS (in {tmp_path / 'threads'}): got (hidden); Input should be" in said
+        assert f"COGNIREVIEW_WEB_THREADS (in {tmp_path / 'threads'}): got (hidden); takes a" in said
         assert f"SECRET_KEY_FILE: got '{tmp_path / 'nowhere'}'; the file cannot be read: No such file" in said
         assert "COGNIREVIEW_MAIL_URL_FILE" in said
         assert "the file is empty" in said
@@ -249,7 +249,7 @@ def test_unknown_setting_is_reported_with_a_suggestion(
     monkeypatch.setenv("COGNIREVIEW_TRUST_PROXI", "true")
     monkeypatch.setenv("COGNIREVIEW_DATA_DIR", str(tmp_path))
     (tmp_path / ".env").write_text("COGNIREVIEW_SERVICE_HOST=10.0.0.1\nOTHER=1\n")
-    monkeypatch.setitem(Environment.model_config, "env_file", tmp_path / ".env")
+    monkeypatch.setattr(environment, "_ENV_FILE", tmp_path / ".env")
     assert environment.unknown_variables() == [
         "COGNIREVIEW_SERVICE_HOST is not a setting.",
         "COGNIREVIEW_TRUST_PROXI is not a setting. Did you mean COGNIREVIEW_TRUST_PROXY?",

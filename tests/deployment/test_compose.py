@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from cognireview.environment import BASE_DIR, FILE_SUFFIX, Environment, variable_name
+from cognireview.environment import BASE_DIR, FIELDS, FILE_SUFFIX, variable_name
 from cognireview.postgres import embedded
 
 COMPOSE: dict[str, Any] = yaml.safe_load((BASE_DIR / "docker-compose.yml").read_text())
@@ -39,7 +39,7 @@ class TestCompose:
         common = SERVICES["worker"]["environment"]
         assert common == SERVICES["web"]["environment"]
         assert common.keys() == SERVICES["migrate"]["environment"].keys()
-        names = {variable_name(field) for field in Environment.model_fields}
+        names = {variable_name(field) for field in FIELDS}
         assert {name.removesuffix(FILE_SUFFIX) for name in common} <= names
 
     def test_only_the_migration_has_the_password_of_the_table_owner(self) -> None:

@@ -12,7 +12,7 @@ import yaml
 from django.core.management import call_command
 from django.test import Client
 
-from cognireview.environment import BASE_DIR, FILE_SUFFIX, Environment, variable_name
+from cognireview.environment import BASE_DIR, FIELDS, FILE_SUFFIX, read, variable_name
 
 KUBERNETES = BASE_DIR / "docs" / "deployment" / "kubernetes"
 DEPLOYMENT = (BASE_DIR / "docs" / "deployment.md").read_text()
@@ -73,7 +73,7 @@ class TestContainers:
 
     def test_container_sets_known_variables_and_reads_mounted_secrets(self, name: str) -> None:
         workload, container = CONTAINERS[name]
-        names = {variable_name(field) for field in Environment.model_fields}
+        names = {variable_name(field) for field in FIELDS}
         files = {one["name"]: Path(one["value"]) for one in container["env"]}
         assert all(variable.endswith(FILE_SUFFIX) for variable in files)
         assert {variable.removesuffix(FILE_SUFFIX) for variable in files} | SETTINGS.keys() <= names
@@ -183,4 +183,4 @@ def test_settings_are_valid_and_example_overrides_them(monkeypatch: pytest.Monke
     assert {line.partition("=")[0] for line in merged["literals"]} <= SETTINGS.keys()
     for name, value in SETTINGS.items():
         monkeypatch.setenv(name, value)
-    assert Environment().trust_proxy
+    assert read().trust_proxy

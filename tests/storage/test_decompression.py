@@ -14,7 +14,7 @@ import pytest
 import zstandard
 from pytest_django import Settings
 
-from cognireview.environment import BASE_DIR, Environment
+from cognireview.environment import BASE_DIR, FIELDS
 from reviews.exports.jsonl import Form
 from reviews.imports.importer import import_stream
 from reviews.records.mapping import mapping_from_json
@@ -229,12 +229,8 @@ DOCUMENTS: dict[str, tuple[bytes, str]] = {
     "is a document with the list of the mapping twice": (_LIST + b', "a": []}', "more than one value at `a`"),
 }
 LIMITS = {
-    "decompresses to more than 64 GiB (`COGNIREVIEW_MAX_UNPACKED_BYTES`)": Environment.model_fields[
-        "max_unpacked_bytes"
-    ],
-    "is larger than 16 GiB (`COGNIREVIEW_MAX_UPLOAD_BYTES`; browser only)": Environment.model_fields[
-        "max_upload_bytes"
-    ],
+    "decompresses to more than 64 GiB (`COGNIREVIEW_MAX_UNPACKED_BYTES`)": FIELDS["max_unpacked_bytes"],
+    "is larger than 16 GiB (`COGNIREVIEW_MAX_UPLOAD_BYTES`; browser only)": FIELDS["max_upload_bytes"],
 }
 
 

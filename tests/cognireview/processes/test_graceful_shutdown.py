@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from cognireview.environment import Environment
+from cognireview.environment import FIELDS
 from cognireview.processes import graceful_shutdown, web_server
 from tests.support.waiting import PATIENCE
 
@@ -73,4 +73,4 @@ class TestShutdownSignal:
 
 
 def test_default_drain_time_is_positive() -> None:
-    assert Environment.model_fields["drain_seconds"].default > 0
+    assert FIELDS["drain_seconds"].default > 0
