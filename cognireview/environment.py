@@ -279,9 +279,7 @@ class Environment:
         return [*LOCAL_HOSTS, *([] if host in LOCAL_HOSTS else [host])]
 
 
-FIELDS: Mapping[str, "dataclasses.Field[Any]"] = {
-    field.name: field for field in dataclasses.fields(Environment) if field.metadata
-}
+FIELDS: Mapping[str, Any] = {field.name: field for field in dataclasses.fields(Environment) if field.metadata}
 
 
 def variable_name(name: str) -> str:

@@ -50,7 +50,6 @@ INSTALLED_APPS = [
     "cognireview.web.static_files.StaticFiles",
     "django.contrib.humanize",
     "django_htmx",
-    "template_partials",
     "csp",
     "procrastinate.contrib.django",
     "allauth",
@@ -92,12 +91,20 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "cognireview.urls"
 WSGI_APPLICATION = "cognireview.wsgi.application"
+_LOADERS = [
+    "django.template.loaders.filesystem.Loader",
+    "django.template.loaders.app_directories.Loader",
+]
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [FILES_DIR / "templates"],
-        "APP_DIRS": True,
         "OPTIONS": {
+            # Not an installed app: it would import Django's admin.
+            "libraries": {"partials": "template_partials.templatetags.partials"},
+            "loaders": [
+                ("template_partials.loader.Loader", [("django.template.loaders.cached.Loader", _LOADERS)])
+            ],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

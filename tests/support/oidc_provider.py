@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import LazySettings
 
 from cognireview.environment import Environment
+from cognireview.setting_values import Secret
 
 CLIENT, SECRET = "cognireview", "a secret of tests"
 
@@ -120,7 +121,7 @@ def configured(settings: LazySettings) -> Iterator[Provider]:
         environment = Environment(
             oidc_issuer=provider.issuer,
             oidc_client_id=CLIENT,
-            oidc_client_secret=SECRET,
+            oidc_client_secret=Secret(SECRET),
             oidc_name="the university",
             oidc_roles="judges=reviewer, heads=lead",
         )
