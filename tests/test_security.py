@@ -47,7 +47,7 @@ REACH_OUT = {
     "reviews/imports/parsing.py": "is the program of these processes",
     "reviews/notifications/sending.py": "sends mail through the configured server",
     "reviews/views/accounts/invitations.py": "sends mail through the configured server",
-    "reviews/views/accounts/single_sign_on.py": "sends requests to the configured provider",
+    "reviews/accounts/openid_connect.py": "sends requests to the configured provider",
     "reviews/webhooks/sender.py": "sends messages to hosts that the operator allows",
     "reviews/webhooks/allowlist.py": "resolves their names",
 }

@@ -2,14 +2,16 @@
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, TypeVar, cast, get_args
 
 from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
 from ninja import Router
 from ninja.decorators import decorate_view
 from ninja.security import HttpBearer
+from ninja.utils import contribute_operation_callback
 
 from cognireview.operations import logs
 from cognireview.types.operations import Operation
@@ -19,7 +21,7 @@ from reviews.api import idempotency
 from reviews.api.bodies import JSON_PROBLEMS, Body
 from reviews.api.paths import django_path
 from reviews.api.problems import Problem, openapi_problem
-from reviews.api.response_schemas import schema_of
+from reviews.api.response_schemas import response_schema
 from reviews.models import ApiToken, User
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -90,7 +92,7 @@ def operation(
     that change something take an Idempotency-Key, unless the view stores the key by itself.
     """
     method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
-    responses = _successes(registered, response or schema_of(registered.returns), status, is_file=bool(files))
+    responses = _successes(registered, response or registered.returns, status, is_file=bool(files))
     implied = [] if takes_any_run or "{" not in path else [HTTPStatus.NOT_FOUND]
     in_query = {*registered.query, *_names_in_query(parameters or ())}
 
@@ -107,21 +109,29 @@ def operation(
             [method],
             path,
             auth=TokenAuth(scope),
-            response=responses,
             operation_id=view.__name__,
             summary=view.__name__.replace("_", " ").capitalize(),
             openapi_extra={"x-scope": scope, **additions, **extra},
             include_in_schema=is_in_schema,
         )
+        contribute_operation_callback(checked, partial(_set_responses, responses))
         return decorate(checked)
 
     return register
 
 
+def _set_responses(responses: dict[int, Any], registered: Any) -> None:
+    """Give ninja's operation the schemas of its responses. Those of all operations take 7 MB and 0.2 s."""
+    registered.response_models = {
+        status: kind and SimpleLazyObject(partial(response_schema, kind))
+        for status, kind in responses.items()
+    }
+
+
 def _successes(
     registered: Operation[Any], returned: Any, status: int | None, *, is_file: bool
 ) -> dict[int, Any]:
-    """Return the schema of a successful response by its status."""
+    """Return the type of a successful response by its status."""
     usual = HTTPStatus.OK if returned or is_file else HTTPStatus.NO_CONTENT
     found: dict[int, Any] = {status or usual: returned}
     return found | ({HTTPStatus.NO_CONTENT: None} if registered.may_be_empty else {})

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass
 from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
+from threading import RLock
 from types import UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
@@ -31,10 +32,23 @@ _NARROWED: dict[tuple[type, str], Any] = {
 }
 
 
+# Each dataclass has one schema, also if two requests need it first at the same time.
+_lock = RLock()
+
+
+def response_schema(kind: Any) -> type[Schema]:
+    """Return the schema of a response, as ninja expects it: its only member is the response."""
+    with _lock:
+        return _response_schema(kind)
+
+
+@cache
+def _response_schema(kind: Any) -> type[Schema]:
+    return create_model("NinjaResponseSchema", __base__=Schema, response=(schema_of(kind), ...))
+
+
 def schema_of(kind: Any) -> Any:
-    """Return a type with a schema in place of each dataclass, and a dict of types by status likewise."""
-    if isinstance(kind, dict):
-        return {status: schema_of(one) for status, one in kind.items()}
+    """Return a type with a schema in place of each dataclass."""
     if isinstance(kind, type) and is_dataclass(kind):
         return _schema_of(kind)
     origin, arguments = get_origin(kind), get_args(kind)

@@ -43,4 +43,3 @@ def test_response_is_rendered_with_the_names_of_the_api() -> None:
 def test_schemas_replace_dataclasses_within_types() -> None:
     assert schema_of(list[Version]) == list[schema_of(Version)]  # type: ignore[misc]
     assert schema_of(Version | None) == schema_of(Version) | None
-    assert schema_of({200: Version, 204: None}) == {200: schema_of(Version), 204: None}
