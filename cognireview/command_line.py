@@ -108,8 +108,11 @@ def _help_of(command: str) -> str:
     """Return the help of one of our commands from its source. Importing all commands takes twice the time."""
     source = resources.files("reviews.management.commands").joinpath(f"{command}.py").read_text("utf-8")
     members = chain.from_iterable(one.body for one in ast.parse(source).body if isinstance(one, ast.ClassDef))
-    assigned = (one for one in members if isinstance(one, ast.Assign))
-    return next(str(ast.literal_eval(one.value)) for one in assigned if ast.unparse(one.targets[0]) == "help")
+    for member in members:
+        match member:
+            case ast.Assign(targets=[ast.Name(id="help")], value=ast.Constant(value=str(sentences))):
+                return sentences
+    raise AssertionError(f"{command} has no help")
 
 
 def main() -> None:
