@@ -24,7 +24,7 @@ from reviews.accounts import api_tokens
 from reviews.imports import jobs, uploads
 from reviews.models import Evaluation, Import, ImportLine, Upload, User
 from tests.support.lines import file_of, import_data, line
-from tests.test_architecture import MODULES, calls, place, tree
+from tests.test_architecture import MODULES, calls, nodes, place, tree
 
 SECURITY = (BASE_DIR / "SECURITY.md").read_text()
 SECURITY_TESTS = (BASE_DIR / "docs" / "security.md").read_text()
@@ -108,7 +108,7 @@ class TestCode:
     def test_only_known_modules_reach_out_of_the_process(self) -> None:
         found = set()
         for path in PROGRAMS:
-            for node in ast.walk(tree(path)):
+            for node in nodes(path):
                 named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 if isinstance(node, ast.ImportFrom):
                     named = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]

@@ -300,15 +300,19 @@ def test_operation_conforms_to_schema(
         asked = [check for check in checks if not (is_exempt and check is found_by.negative_data_rejection)]
         case.validate_response(answer, checks=asked)
 
+    def ask_each(cases: tuple[Case, ...]) -> None:
+        for case in cases:
+            ask(case)
+
     ways = requests(name, operations[name], mode)
     # Each way once, so that none depends on chance, then any of them.
-    for way, times in [*((way, 1) for way in ways[1:]), (st.one_of(ways), EXAMPLES[mode])]:
+    for cases, times in [(st.tuples(*ways[1:]), 1), (st.tuples(st.one_of(ways)), EXAMPLES[mode])]:
         examples(
             max_examples=times,
             derandomize=True,
             database=None,
             phases=[Step.generate],
             suppress_health_check=[*HealthCheck],
-        )(given(way)(ask))()
+        )(given(cases)(ask_each))()
     if mode is GenerationMode.POSITIVE:
         assert set(statuses) >= REACHED.get(name, {200}), statuses

@@ -156,15 +156,21 @@ def test_hidden_condition_matches_rule_of_single_record(ana: User, bo: User, lea
 
 @pytest.mark.slow
 def test_share_in_sql_is_bit_identical() -> None:
-    for number in range(200):
-        record = EvaluationFactory.create(
-            evaluation_id=f"record \u00e4\u4e2d{number}", structured_model_response=ANSWER
+    """Each share hides the records whose position is below it, and no others."""
+    run = RunFactory.create()
+    source = ImportFactory.create(run=run)
+    ids = [f"record \u00e4\u4e2d{number}" for number in range(200)]
+    Evaluation.objects.bulk_create(
+        EvaluationFactory.build(
+            run=run, first_import=source, evaluation_id=one, structured_model_response=ANSWER
         )
-        place = allocation.position(allocation.BLIND, record.evaluation_id)
-        for share in (place, place + 2**-48):
-            run = record.run
+        for one in ids
+    )
+    places = sorted(allocation.position(allocation.BLIND, one) for one in ids)
+    for below, place in enumerate(places):
+        for share, hidden in ((place, below), (place + 2**-48, below + 1)):
             run.blind_share = share
-            assert run.evaluations.filter(hidden_from(None, run)).exists() == (share > place)
+            assert run.evaluations.filter(hidden_from(None, run)).count() == hidden
 
 
 def test_context_answer_in_sql_matches_python() -> None:

@@ -25,9 +25,9 @@ WITHOUT_LINK = {
     "signed-in": "opened by a review page whose session has ended",
 }
 # Addresses that are visited of each page. Rows of a list lead to the same pages.
-_MOST = 2
+_MOST = 1
 # A claimed record is one of many.
-_MOST_OF = {"evaluation": 12}
+_MOST_OF = {"evaluation": 12, "run": 2, "run-settings": 2, "known-answers": 2}
 _LINK = re.compile(r'<(?:a|form|button|link)\b[^>]*?\b(?:href|action|formaction)="([^"]*)"')
 
 
