@@ -6,6 +6,7 @@ A token never allows more than the role of its owner. Its text is shown once; on
 import datetime as dt
 import secrets
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 from django.db import DEFAULT_DB_ALIAS, transaction
@@ -15,6 +16,7 @@ from django.utils import timezone
 from reviews.accounts.encryption import hash_token
 from reviews.accounts.permissions import can, person_statement
 from reviews.audit import events
+from reviews.database.compiled_queries import CompiledStatement
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import ApiToken, User
 
@@ -42,7 +44,7 @@ DEFAULT_DAYS = 90
 MAX_DAYS = 366
 _LAST_USE_PRECISION = dt.timedelta(minutes=1)
 _COLUMNS = [field.attname for field in ApiToken._meta.concrete_fields]
-_AUTHENTICATE = f"""
+_TOKEN = f"""
     SELECT person.*, {", ".join(f"token.{name} AS token_{name}" for name in _COLUMNS)}
     FROM api_token token JOIN LATERAL ({{people}}) person ON person.is_active
     WHERE token.token_hash = %s AND token.revoked_at IS NULL AND token.expires_at > %s
@@ -122,15 +124,20 @@ def authenticate(text: str) -> ApiToken | None:
 
     One query loads the token, the person and the permissions of their role. The use is written once a minute.
     """
-    people, values = person_statement("token.person_id")
-    wanted = [*values, hash_token(text), timezone.now()]
-    for person in User.objects.raw(_AUTHENTICATE.format(people=people), wanted):
+    statement, values = _authenticating_statement()
+    for person in statement.rows([*values, hash_token(text), timezone.now()]):
         loaded = vars(person)
         token = ApiToken.from_db(DEFAULT_DB_ALIAS, _COLUMNS, [loaded[f"token_{name}"] for name in _COLUMNS])
         token.person = person
         _record_use(token)
         return token
     return None
+
+
+@cache
+def _authenticating_statement() -> tuple[CompiledStatement[User], list[Any]]:
+    people, values = person_statement("token.person_id")
+    return CompiledStatement(User, _TOKEN.format(people=people)), values
 
 
 def _record_use(token: ApiToken) -> None:

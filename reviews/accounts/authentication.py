@@ -29,10 +29,10 @@ class RoleBackend(AuthenticationBackend):
         user = permissions.with_permissions(User.objects).filter(pk=user_id).first()
         return user if user and self.user_can_authenticate(user) else None
 
-    def get_group_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
+    def get_all_permissions(self, user_obj: Any, obj: Any = None) -> set[str]:
         loaded = permissions.loaded_permissions(user_obj)
         if loaded is None or obj is not None:
-            return super().get_group_permissions(user_obj, obj)
+            return super().get_all_permissions(user_obj, obj)
         return loaded
 
     def _get_user_permissions(self, user_obj: Any) -> QuerySet[Permission]:

@@ -111,7 +111,12 @@ def loaded_permissions(person: User) -> set[str] | None:
     """
     if person.is_superuser or not person.is_active or _LOADED not in vars(person):
         return None
-    return {f"reviews.{codename}" for codename in vars(person)[_LOADED]}
+    return _full_names(tuple(vars(person)[_LOADED]))
+
+
+@cache
+def _full_names(codenames: tuple[str, ...]) -> set[str]:
+    return {f"reviews.{codename}" for codename in codenames}
 
 
 def check(user: User, codename: str) -> None:

@@ -6,6 +6,7 @@ the person who logged in, with their permissions.
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, cast
 
 from allauth.usersessions.models import UserSession
@@ -16,6 +17,7 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from reviews.accounts import permissions
+from reviews.database.compiled_queries import CompiledStatement
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import User
 
@@ -30,6 +32,12 @@ _LOAD = """
     LEFT JOIN LATERAL ({people}) person ON true
     WHERE session.session_key = %s AND session.expire_date > %s
 """
+
+
+@cache
+def _loading_statement() -> tuple[CompiledStatement[User], list[Any]]:
+    people, values = permissions.person_statement("login.user_id")
+    return CompiledStatement(User, _LOAD.format(people=people)), values
 
 
 class SessionStore(db.SessionStore):
@@ -64,9 +72,8 @@ class SessionStore(db.SessionStore):
     @prepared_statements()
     def _load_row(self) -> User | None:
         """Return the person of a session that has not ended, without attributes if nobody is known."""
-        people, values = permissions.person_statement("login.user_id")
-        wanted = [*values, self.session_key, timezone.now()]
-        return next(iter(User.objects.raw(_LOAD.format(people=people), wanted)), None)
+        statement, values = _loading_statement()
+        return next(iter(statement.rows([*values, self.session_key, timezone.now()])), None)
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         if SESSION_KEY in data:

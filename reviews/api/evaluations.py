@@ -19,6 +19,7 @@ from reviews.api.problems import Problem, invalid_field
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Run
 from reviews.queue import progress
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, listing, totals
 from reviews.search.filters import FILTERS, Filter, Filters
 from reviews.search.listing import DEFAULT_SORT, SORTS, RecordList
@@ -89,7 +90,8 @@ def list_records(
     page = listing.load_page(
         found, view.filters, reader=request.user, sort=view.sort, after=after, known=known, size=limit
     )
-    rows = [shapes.evaluation_out(row, is_hidden=row.pk in page.hidden) for row in page.rows]
+    rubric = run_rubric(found)
+    rows = [shapes.evaluation_out(row, rubric, is_hidden=row.pk in page.hidden) for row in page.rows]
     is_complete = not view.needs_index or indexing.is_indexed(found)
     listed = {
         "evaluations": rows,

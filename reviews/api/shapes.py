@@ -5,6 +5,7 @@ No response contains more about a record than the review screen shows to the sam
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from operator import attrgetter
 from typing import Any
 
 from cognireview.types import records
@@ -14,11 +15,11 @@ from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
 from reviews.queue.progress import Progress
+from reviews.records.rubric import Rubric
 from reviews.records.scores import score_of
 from reviews.review import blind_scoring
 from reviews.review.sheet import ReviewSheet, load_sheet
 from reviews.rubric.proposals import Proposal
-from reviews.rubric.run_rubric import run_rubric
 from reviews.search.verdicts import judge_verdict
 
 
@@ -46,22 +47,23 @@ def import_out(source: Import) -> dict[str, Any]:
     )
 
 
-def evaluation_out(record: Evaluation, *, is_hidden: bool) -> dict[str, Any]:
+# The columns that a record of a list has as members.
+_COLUMNS = (
+    *("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path"),
+    *("version", "updated_at", "created_at", "due_on", "is_escalated", "is_outdated"),
+)
+_columns_of = attrgetter(*_COLUMNS)
+
+
+def evaluation_out(record: Evaluation, rubric: Rubric, *, is_hidden: bool) -> dict[str, Any]:
     """Return a record of a list, which has been annotated (`with_judged_scores`)."""
     is_claimed = record.is_claimed
-    rubric = run_rubric(record.run)
-    judged_verdict, human_verdict = (
-        judge_verdict(record, rubric),
-        rubric.verdict(record.human_corrected_scores),
-    )
-    names = ("evaluation_id", "task_id", "model_id", "judge_llm_model", "judge_prompt_template_path")
-    more = ("version", "updated_at", "created_at", "due_on", "is_escalated", "is_outdated")
     return {
-        **{name: getattr(record, name) for name in (*names, *more)},
+        **dict(zip(_COLUMNS, _columns_of(record), strict=True)),
         "run": record.run.name,
         "status": record.shown_status,
-        "judge_verdict": None if is_hidden else judged_verdict,
-        "human_verdict": None if is_hidden else human_verdict,
+        "judge_verdict": None if is_hidden else judge_verdict(record, rubric),
+        "human_verdict": None if is_hidden else rubric.verdict(record.human_corrected_scores),
         "judge_scores": None if is_hidden else _scores(vars(record)["judged_scores"] or {}),
         "human_scores": None if is_hidden else _decided_scores(record),
         "claimed_by": _name(record.claimed_by) if is_claimed else None,

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from reviews.models.audit import AuditEvent
 from reviews.models.evaluations import Evaluation
+from reviews.models.loading import QuicklyLoaded
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
 
@@ -56,7 +57,7 @@ class ReviewQuerySet(models.QuerySet["Review"]):
         return self.filter(origin=Review.Origin.REVIEWER)
 
 
-class Review(models.Model):
+class Review(QuicklyLoaded):
     """One submitted human decision. Append-only: a later decision is a later version."""
 
     class Origin(models.TextChoices):

@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce, Collate, Length, Now
 from django.utils import timezone
 
 from reviews.days import today
+from reviews.models.loading import QuicklyLoaded
 from reviews.models.people import User
 from reviews.models.runs import Import, Run
 from reviews.records.schema import HUMAN_FIELDS
@@ -78,7 +79,7 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         return self.defer(*LARGE_COLUMNS)
 
 
-class Evaluation(models.Model):
+class Evaluation(QuicklyLoaded):
     """One record: its 23 fields under their own names, and its line in a source file.
 
     The columns are a copy for queries; the source file is authoritative. Text has U+FFFD where the file has

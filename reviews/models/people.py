@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models.functions import Lower, Now
 
 from reviews.models import usernames
+from reviews.models.loading import QuicklyLoaded
 
 
 def check_username(username: str) -> None:
@@ -17,7 +18,7 @@ def check_username(username: str) -> None:
         raise ValidationError(problem, code="invalid")
 
 
-class User(AbstractUser):
+class User(QuicklyLoaded, AbstractUser):
     """A person. Their permissions come from their role, a Django group (see `permissions`).
 
     The username is the `human_reviewer_id` of exported records, so a trigger refuses to change it.
@@ -95,7 +96,7 @@ class OneTimeLink(models.Model):
         db_table = "one_time_link"
 
 
-class ApiToken(models.Model):
+class ApiToken(QuicklyLoaded):
     """A bearer token with which a program acts as a person, within its scopes.
 
     It is shown once and stored as a hash. Expired and revoked tokens are kept for the list and the audit log.

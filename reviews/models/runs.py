@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from django.utils.functional import cached_property
 
 from reviews.database.held_transaction import HeldTransaction
+from reviews.models.loading import QuicklyLoaded
 from reviews.models.people import User
 from reviews.records.status import QUEUE_STATUSES
 
@@ -59,7 +60,7 @@ def sees_every_run(person: User) -> bool:
     return person.has_perm("reviews.see_every_run")
 
 
-class Run(models.Model):
+class Run(QuicklyLoaded):
     """A named set of records that is imported, reviewed and exported together."""
 
     name = models.CharField(max_length=RUN_NAME_LENGTH)
@@ -176,7 +177,7 @@ class Run(models.Model):
         return self.imports.filter(state=Import.State.DONE).order_by("sequence")
 
 
-class Import(models.Model):
+class Import(QuicklyLoaded):
     """The import of one file into a run, with the number of its lines per outcome.
 
     Once it is done, `new + unchanged + updated + conflicts + rejected + blank = lines`.

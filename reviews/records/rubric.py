@@ -87,6 +87,9 @@ DEFAULT_CAUSES = (
 )
 
 
+_VERDICTS: dict[str | None, Verdict] = {verdict: verdict for verdict in VERDICT_OF_LEVEL.values()}
+
+
 @dataclass(frozen=True)
 class Rubric:
     """How the records of a run are scored."""
@@ -173,12 +176,13 @@ class Rubric:
 
     def verdict(self, entries: Mapping[str, Any] | None) -> Verdict | None:
         """Return the verdict of entries in the shape of `parsed_rubric_scores`: criterion -> {score, ...}."""
-        return self.aggregate({name: score_of(entry) for name, entry in (entries or {}).items()})
+        if not entries:
+            return None
+        return self.aggregate({name: score_of(entry) for name, entry in entries.items()})
 
     def judge_verdict(self, aggregated_score: str | None, scores: Mapping[str, Any]) -> Verdict | None:
         """Return the judge's verdict: that of the record, or else that of the judge's scores."""
-        known = [verdict for verdict in VERDICT_OF_LEVEL.values() if verdict == aggregated_score]
-        return known[0] if known else self.aggregate(scores)
+        return _VERDICTS.get(aggregated_score) or self.aggregate(scores)
 
     def judges_like(self, other: "Rubric") -> bool:
         """Return whether both rubrics give all records the same levels and verdicts."""

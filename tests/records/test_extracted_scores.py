@@ -14,6 +14,7 @@ from reviews.records.extracted_scores import TOO_LONG, encode_extracted
 from reviews.records.json_text import MOST_INDENTED, indented
 from reviews.records.reading_budget import WORK_AT_LEAST, WORK_PER_CHARACTER
 from reviews.records.score_extraction import VERSION, raw_text
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search.verdicts import with_judged_scores
 from tests.support.lines import file_of, import_data, line
 
@@ -122,7 +123,7 @@ class TestReaders:
         client.force_login(ana)
         for place in (f"/evaluations/{record.pk}/", f"/runs/{record.run_id}/"):
             assert client.get(place).status_code == 200
-        assert shapes.evaluation_out(record, is_hidden=False)
+        assert shapes.evaluation_out(record, run_rubric(record.run), is_hidden=False)
         assert len(counted) == 21
 
     def test_verdict_of_every_sibling_is_known(self) -> None:
