@@ -1,8 +1,8 @@
 """Show the reader's shortcut keys on buttons."""
 
 from django import template
-from django.utils.html import format_html
 
+from cognireview.web.markup import format_html
 from reviews.accounts import preferences
 from reviews.models import User
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 from django import template
 from django.template.context import RequestContext
 from django.urls import resolve, reverse
-from django.utils.html import format_html
 
+from cognireview.web.markup import format_html
 from reviews.accounts import permissions
 from reviews.http import places
 from reviews.inbox.items import Inbox, count_up_to

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 
 from django import template
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from cognireview.web.markup import format_html, format_html_join
 from reviews.days import midnight, today
 
 register = template.Library()

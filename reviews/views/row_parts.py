@@ -4,7 +4,8 @@ from functools import cache
 
 from django.template.defaultfilters import truncatechars
 from django.urls import reverse
-from django.utils.html import format_html
+
+from cognireview.web.markup import format_html
 
 # Unlike a text, it need not be escaped.
 NOTHING = format_html("{}", "")

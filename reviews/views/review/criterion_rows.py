@@ -4,10 +4,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
+from cognireview.web.markup import format_html, format_html_join
 from reviews.evidence.rendering import markdown, plain
 from reviews.models import User
 from reviews.records.score_extraction import Repair

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from django.urls import reverse
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from cognireview.web.markup import format_html, format_html_join
 from reviews.evidence.rendering import inline
 from reviews.evidence.siblings import Sibling, Siblings, SiblingScore
 from reviews.models import Evaluation

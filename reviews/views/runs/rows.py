@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from django.template.defaultfilters import capfirst
-from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from cognireview.web.markup import format_html, format_html_join
 from reviews.models import Evaluation, User
 from reviews.records.rubric import Rubric
 from reviews.records.verdict import Verdict
