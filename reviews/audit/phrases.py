@@ -33,9 +33,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "release prefetched": "released prefetched records",
         "release all": "released the claims of {person}",
         "skip": "skipped {record}",
-        "unskip": "undid the skip of {record}",
+        "unskip": "returned {record} to their queue",
         "undo skip": "undid the skip of {record}",
-        "unskip all": "undid {count} skips",
+        "unskip all": "returned {count} skipped records to their queue",
         "escalate": "escalated {record}",
         "withdraw escalation": "withdrew the escalation of {record}",
         "resolve escalation": "answered the escalation of {record}",
@@ -89,7 +89,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "cancel import": "cancelled the import of {source}",
         "import cancelled": "ended the cancelled import of {source}",
         "import retried": "retried the import of {source}",
-        "repair import": "repaired the stored file {source}",
+        "repair import": "repaired the storage of {source}",
         "import context": "imported task context",
     },
     "Runs and settings": {
@@ -166,6 +166,14 @@ GROUPS: dict[str, dict[str, str]] = {
 }
 PHRASES = {action: phrase for group in GROUPS.values() for action, phrase in group.items()}
 _FIELD = re.compile(r"\{([a-z_]+)\}")
+# The fields of a phrase that is not about one event.
+_ANY = {
+    "record": "a record",
+    "person": "a person",
+    "reviewer": "a reviewer",
+    "source": "a file",
+    "file_name": "a file",
+}
 
 
 def phrase_parts(action: str) -> list[tuple[str, bool]]:
@@ -175,3 +183,9 @@ def phrase_parts(action: str) -> list[tuple[str, bool]]:
     """
     parts = _FIELD.split(PHRASES.get(action, action))
     return [(part, place % 2 == 1) for place, part in enumerate(parts) if part]
+
+
+def action_title(action: str) -> str:
+    """Return the words for an action in a menu, such as "Submitted a record"."""
+    words = "".join(_ANY.get(part, "…") if is_field else part for part, is_field in phrase_parts(action))
+    return words[:1].upper() + words[1:]

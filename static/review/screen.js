@@ -9,6 +9,7 @@ import "./reason.js";
 import "./causes.js";
 import "./guideline.js";
 import "./adjudication.js";
+import "./answers.js";
 import "./commands.js";
 import "./drafts.js";
 import "./next.js";

@@ -49,17 +49,22 @@ export function raise(state, details = {}) {
 
 /** Show a strip that the server made. Its element names the state. It replaces a strip of the screen with this state. */
 export function raiseFromServer(html) {
-  const strip = new DOMParser().parseFromString(html, "text/html").querySelector(".strip");
+  const strip = parsed(html);
   const state = strip?.dataset.state;
   const own = state && one(`#screen > .strip[data-state="${state}"]`);
-  if (own) replace(own, strip);
+  if (own) renew(own, strip);
   else if (strip) raise(state, { html: strip.outerHTML });
   return state;
 }
 
-function replace(own, strip) {
+const parsed = (html) => new DOMParser().parseFromString(html, "text/html").querySelector(".strip");
+const actions = (strip) => [...strip.children].filter((child) => child !== one("p", strip)).map((child) => child.textContent).join();
+
+/** Show another strip with the same state. Actions that stay the same stay in place: a click on them may be under way. */
+function renew(own, strip) {
   showTimes(strip);
   if (strip.textContent === own.textContent) return; // it would be announced again
+  if (actions(own) === actions(strip)) return one("p", own).replaceWith(one("p", strip));
   own.replaceWith(strip);
   window.htmx.process(strip);
 }
@@ -84,6 +89,8 @@ function render() {
   const html = state ? raised.get(state).html || htmlOf(state, raised.get(state)) : "";
   if (html === shown) return; // it would be announced again
   shown = html;
+  const own = one(".strip", place());
+  if (state && own?.dataset.state === state) return renew(own, parsed(html));
   place().innerHTML = html;
   if (!state) return;
   window.htmx.process(place());

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reviews.audit.phrases import PHRASES, phrase_parts
+from reviews.audit.phrases import PHRASES, action_title, phrase_parts
 from reviews.models import BulkChange
 
 # The calls whose action is not a literal, by file: the actions.
@@ -65,3 +65,8 @@ def test_phrase_has_text_and_fields() -> None:
         ("record", True),
     ]
     assert phrase_parts("look at it") == [("look at it", False)]
+
+
+def test_title_of_an_action_has_words_for_its_fields() -> None:
+    assert action_title("restore") == "Restored version … of a record"
+    assert len({action_title(action) for action in PHRASES}) == len(PHRASES)

@@ -52,6 +52,22 @@ def test_draft_and_submit_survive_a_lost_network_and_one_key_submits_again(scree
     expect(strip).to_have_count(0)
 
 
+def test_buttons_of_a_strip_stay_when_its_sentence_changes(screen: Page) -> None:
+    strip = '<div class="strip bad" data-state="lost"><p>{}</p><button>Next record</button></div>'
+    stays = screen.evaluate(
+        """async (strips) => {
+            const { raiseFromServer } = await import("/static/review/strip.js");
+            raiseFromServer(strips[0]);
+            const button = document.querySelector("#strip button");
+            raiseFromServer(strips[1]);
+            return button.isConnected;
+        }""",
+        [strip.format("Claimed by bo."), strip.format("Decided by bo.")],
+    )
+    expect(screen.locator("#strip .strip")).to_have_text("Decided by bo.Next record")
+    assert stays
+
+
 def test_answer_under_way_when_the_connection_is_lost_leaves_the_warning(screen: Page) -> None:
     held: list[Route] = []
 

@@ -71,3 +71,8 @@ def test_backup_is_due_when_a_run_is_a_week_old() -> None:
     assert check("Backup").result.startswith("None is recorded.")
     later = system.describe_system(run.created_at + timedelta(days=7, minutes=1))
     assert not next(one for one in later.checks if one.name == "Backup").is_ok
+
+
+def test_backup_of_a_new_database_is_not_due() -> None:
+    RunFactory.create(created_at=timezone.now() - timedelta(days=30))
+    assert check("Backup").is_ok

@@ -10,7 +10,7 @@ from reviews.models import AuditEvent, Escalation, Evaluation, Run, User
 from reviews.queue.members import configure_members
 from reviews.review import answers, escalations, undo
 from tests.support.factories import EvaluationFactory
-from tests.support.pages import text, url
+from tests.support.pages import HTMX, text, url
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -36,6 +36,9 @@ def test_answer_is_shown_on_every_page_until_it_is_read(
     answer(asked, lea)
     for page in ("/", "/preferences/"):
         assert notice in text(as_ana.get(page))
+    assert f'hx-post="{url("read-answer", asked)}" hx-trigger="intersect once delay:4s"' in text(
+        as_ana.get("/")
+    )
     response = as_ana.post(url("read-answer", asked), {"open": "yes"})
     assert response["Location"] == url("evaluation", asked.evaluation)
     assert notice not in text(as_ana.get("/"))
@@ -50,6 +53,12 @@ def test_dismissed_answer_leads_back_and_stays_on_my_activity(
     response = as_ana.post(url("read-answer", asked), headers={"Referer": page})
     assert response["Location"] == "/preferences/"
     assert "answered your question about it: It is." in text(as_ana.get("/activity/"))
+
+
+def test_answer_that_was_in_view_is_read(as_ana: Client, lea: User, asked: Escalation) -> None:
+    answer(asked, lea)
+    assert as_ana.post(url("read-answer", asked), headers=HTMX).status_code == 204
+    assert "answered your question" not in text(as_ana.get("/"))
 
 
 def test_answer_is_for_the_person_who_asked_only(as_bo: Client, lea: User, asked: Escalation) -> None:

@@ -8,7 +8,7 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 
 from reviews.audit.listing import EventFilter, find_run
-from reviews.audit.phrases import GROUPS, PHRASES
+from reviews.audit.phrases import GROUPS, PHRASES, action_title
 from reviews.days import midnight
 from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
@@ -21,7 +21,10 @@ _GROUP = "group:"
 
 def _choices() -> list[Any]:
     groups = [
-        (title, [(f"{_GROUP}{title}", f"All: {title}"), *((action, action) for action in phrases)])
+        (
+            title,
+            [(f"{_GROUP}{title}", f"All: {title}"), *((action, action_title(action)) for action in phrases)],
+        )
         for title, phrases in GROUPS.items()
     ]
     return [("", "All actions"), *groups]

@@ -103,11 +103,16 @@ def take_side(request: Request, pk: int) -> HttpResponse:
 
 @require_POST
 def read_answer(request: Request, pk: int) -> HttpResponse:
-    """Take the answer to the person's own escalation off every page. With `open`, go to its record."""
+    """Take the answer to the person's own escalation off every page. With `open`, go to its record.
+
+    A page sends it by htmx once the answer was in view for some seconds, and stays as it is.
+    """
     raised = _load(request, pk)
     if raised.raised_by_id != request.user.pk:
         raise Denied("Only the person who escalated this record can mark its answer as read.")
     answers.mark_read(escalation_id=pk, actor=request.user)
+    if request.htmx:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
     if "open" in request.POST:
         return redirect("evaluation", raised.evaluation_id)
     return redirect(sending_page(request))

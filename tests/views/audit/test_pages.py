@@ -125,9 +125,9 @@ class TestPage:
             cursor.execute("ALTER TABLE audit_event DISABLE TRIGGER USER")
             cursor.execute("UPDATE audit_event SET at = '2026-03-01 20:00Z' WHERE id = %s", [event.pk])
         day = f"{reverse('audit')}?since=2026-03-02&until=2026-03-02"
-        assert "archived the run" not in text(as_lea.get(day))
+        assert " archived the run" not in text(as_lea.get(day))
         as_lea.cookies["timezone"] = "Asia/Tokyo"
-        assert "archived the run" in text(as_lea.get(day))
+        assert " archived the run" in text(as_lea.get(day))
 
     def test_pages_keep_the_filters(self, run: Run, as_lea: Client, lea: User) -> None:
         for _ in range(51):
@@ -135,7 +135,7 @@ class TestPage:
         page = text(as_lea.get(f"{reverse('audit')}?action=archive+run"))
         [after] = [part.split('"')[0] for part in page.split("action=archive+run&amp;after=")[1:]]
         second = text(as_lea.get(f"{reverse('audit')}?action=archive+run&after={after}"))
-        assert (page.count("archived the run"), second.count("archived the run")) == (50, 1)
+        assert (page.count(" archived the run"), second.count(" archived the run")) == (50, 1)
 
     def test_page_has_a_constant_number_of_queries(
         self, as_lea: Client, django_assert_max_num_queries: DjangoAssertNumQueries, ana: User
