@@ -5,15 +5,21 @@ the rubric that the lines before give. If another one turns out to be right, the
 """
 
 from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 import orjson
+from django.conf import settings
 from django.db import connection
 
 from reviews.imports.bulk_insert import execute_with_bound_parameters, insert_entries
 from reviews.imports.parsing import ParsedLines
 from reviews.models import Import
+from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
+from reviews.records.schema import LineError, Record
+from reviews.records.translation import read_line
 from reviews.rubric import inference
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
@@ -23,6 +29,8 @@ from reviews.storage.chunks import ChunkLines
 
 # The rubric is inferred again before batches 1, 4, 16 and so on.
 _GROWTH = 4
+# Lines of the first batch from which the rubric of a new run is inferred, and the bytes of the longest one.
+_SAMPLED, _LONGEST_SAMPLED = 100, 64 * 1024
 # So many options are remembered, so that each is usually written once and not with each batch.
 _REMEMBERED = 10_000
 # Options of filters wait here until the end of the import: a job that adds the same ones holds a lock that
@@ -64,11 +72,13 @@ class ImportIndex:
         self._has_options = False
         self._known_options: set[Facet] = set()
 
-    def next_rubric(self) -> Rubric | None:
-        """Return the rubric to index the next batch by. None if it is unknown."""
+    def next_rubric(self, lines: ChunkLines, mapping: FieldMapping | None) -> Rubric | None:
+        """Return the rubric to index the next batch by, whose lines are given. None if it is unknown."""
         if not self._requests:
             run = self._source.target_run
-            self._rubric = run_rubric(run) if run.rubric or run.is_rubric_declared else None
+            is_known = run.rubric or run.is_rubric_declared
+            records = _sample(lines, mapping)
+            self._rubric = run_rubric(run) if is_known else inference.foresee_rubric_from(run, records)
         elif self._requests == self._next:
             self._rubric = inference.foresee_rubric(self._source, self._last_line)
             self._next *= _GROWTH
@@ -118,3 +128,11 @@ class ImportIndex:
         rubric = run_rubric(self._source.target_run)
         left = [lines for lines, used in self._batches if used is None or not used.judges_like(rubric)]
         indexing.index_import(self._source, new=left)
+
+
+def _sample(lines: ChunkLines, mapping: FieldMapping | None) -> Iterator[Record]:
+    """Read some lines. Invalid ones are left out."""
+    for place in range(0, len(lines), max(len(lines) // _SAMPLED, 1)):
+        if len(lines[place]) <= _LONGEST_SAMPLED:
+            with suppress(LineError):
+                yield read_line(lines[place], settings.LIMITS, mapping, number=lines.chunk.first_line + place)

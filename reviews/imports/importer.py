@@ -298,7 +298,7 @@ class _FileImport:
             settings.LIMITS,
             self._mapping,
             self._target.is_document,
-            self._index.next_rubric() if self._index else None,
+            self._index.next_rubric(lines, self._mapping) if self._index else None,
         )
 
     def _incoming(self, lines: ChunkLines, parsed: ParsedLines) -> list[IncomingRecord]:

@@ -16,6 +16,7 @@ from reviews.imports.bulk_insert import insert_import_lines
 from reviews.imports.importer import Cancelled, NothingImported, Progress
 from reviews.imports.rejection_limit import TooManyRejections, require_first_record, up_to_first_record
 from reviews.imports.runs import clean_run_name, find_run, get_or_create_run
+from reviews.imports.upload_parts import ChunkedUpload
 from reviews.models import Import, ImportProgress, User
 from reviews.records.mapping import FieldMapping, mapping_from_json
 from reviews.storage import integrity, source_files
@@ -50,10 +51,12 @@ def enqueue_import(
     strict: bool,
     actor: User,
     mapping: FieldMapping | None = None,
+    chunked: ChunkedUpload | None = None,
 ) -> Import:
     """Store an uploaded file and enqueue its import, which creates the run of a new name.
 
-    The lines are read as by `importer.import_stream`.
+    The lines are read as by `importer.import_stream`. `chunked` is the same file in chunks of lines. They are
+    used unless a mapping finds its records in a document.
     Raises `ImportRefused`, and `OSError` on a full disk.
     """
     check_space()
@@ -70,6 +73,11 @@ def enqueue_import(
     )
     stream, totals = MeteredStream(blocks), ContentTotals()
     text, checked = importer.open_source(upload, stream), (settings.LIMITS, settings.MAX_REJECTED_LINES)
+    if chunked and text.path is None:
+        for _ in up_to_first_record(chunked.chunks(), source_mapping(upload), *checked):
+            pass
+        chunked.move(upload, totals)
+        return _enqueue(upload, totals, actor, document_sha256="")
     chunks = importer.cut_chunks(text)
     if text.path is None:
         chunks = require_first_record(chunks, source_mapping(upload), *checked)

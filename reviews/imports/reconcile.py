@@ -122,7 +122,7 @@ class Reconciled(NamedTuple):
 # One id after the other, and `+ 0`: while the statistics are those of an emptier table, PostgreSQL would
 # otherwise read all records for each batch, from the table or through an index of the run.
 _KNOWN = """
-    SELECT known.* FROM unnest(%(ids)s::text[]) AS wanted (id) CROSS JOIN LATERAL (
+    SELECT known.* FROM json_array_elements_text(%(ids)s::json) AS wanted (id) CROSS JOIN LATERAL (
         SELECT e.evaluation_id, e.id, e.content_hash, e.source_import_id, e.source_line,
                e.review_id IS NOT NULL, e.is_sampled, e.first_import_id, e.first_line,
                CASE WHEN e.first_import_id = %(import)s THEN e.first_line ELSE coalesce((
@@ -149,7 +149,7 @@ def find_known_records(target: Import, incoming: Iterable[IncomingRecord]) -> di
     # In one order, as two transactions that lock the same records.
     ids = sorted({one.evaluation_id for one in incoming})
     with connection.cursor() as cursor:
-        cursor.execute(_KNOWN, {"import": target.pk, "run": target.run_id, "ids": ids})
+        cursor.execute(_KNOWN, {"import": target.pk, "run": target.run_id, "ids": orjson.dumps(ids).decode()})
         known = {row[0]: _known(*row[1:]) for row in cursor.fetchall()}
     _add_overruled({one.pk: one for one in known.values() if one.is_reviewed})
     return known

@@ -4,13 +4,14 @@ Nothing is kept in memory or on one host: each part is committed as it arrives, 
 continues after the last part, on any web server.
 """
 
+import hashlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import timedelta
+from functools import partial
 from typing import cast
 
-import zstandard
 from django.conf import settings
 from django.db import DatabaseError, transaction
 from django.db.models import Sum
@@ -21,15 +22,14 @@ from cognireview.operations.redacted_errors import describe
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
-from reviews.imports import importer, jobs, runs
-from reviews.imports.bulk_insert import execute_with_bound_parameters
+from reviews.imports import importer, jobs, runs, upload_parts
 from reviews.imports.recognition import ToolRecognised, open_text, recognise_tool
-from reviews.models import Import, Upload, UploadPart, User
+from reviews.imports.upload_parts import ChunkedUpload
+from reviews.models import Import, Upload, User
 from reviews.records.mapping import FieldMapping
-from reviews.storage.chunks import BLOCK_SIZE, BOM
+from reviews.storage.chunks import BOM
 from reviews.storage.errors import ImportRefused
 
-_INSERT_PART = 'INSERT INTO upload_part (upload_id, "offset", data) VALUES (%s, %s, %b)'
 log = logging.getLogger(__name__)
 
 
@@ -122,11 +122,19 @@ def _what_to_do() -> str:
 
 
 @transaction.atomic
-def append(upload: Upload, *, offset: int, data: bytes, keep_known_tool: bool = False) -> Upload:
+def append(
+    upload: Upload,
+    *,
+    offset: int,
+    data: bytes,
+    keep_known_tool: bool = False,
+    digest: "hashlib._Hash | None" = None,
+) -> Upload:
     """Store the part that begins at `offset`. The last part enqueues the import.
 
     With `keep_known_tool`, the file of a known tool is kept without an import if its run has no mapping. Then
-    `enqueue_mapped` imports it.
+    `enqueue_mapped` imports it. `digest` is the SHA-256 of all earlier parts, and is updated. Without it, the
+    last part reads the file again.
 
     Raises `WrongOffset`, `FileTooLarge`, `UploadQuotaExceeded`, `OSError` on a full disk, and for the last
     part `ImportRefused`. The part is not stored then.
@@ -138,14 +146,14 @@ def append(upload: Upload, *, offset: int, data: bytes, keep_known_tool: bool = 
     if offset + len(data) > upload.size:
         raise FileTooLarge(f"The file is longer than the announced {upload.size:,} bytes.")
     _check_bytes(upload, len(data))
-    execute_with_bound_parameters(_INSERT_PART, [upload.pk, offset, zstandard.compress(data, level=1)])
+    upload_parts.store(upload, data, also=[partial(digest.update, data)] if digest else ())
     upload.offset += len(data)
     upload.changed_at = timezone.now()
     if upload.offset == upload.size:
         kept = (ToolRecognised,) if keep_known_tool else ()
         with suppress(*kept):
-            _enqueue(upload, upload.run_name)
-    upload.save(update_fields=["offset", "changed_at", "source"])
+            _enqueue(upload, upload.run_name, sha256=digest.hexdigest() if digest else None)
+    upload.save(update_fields=["offset", "chunked", "changed_at", "source"])
     return upload
 
 
@@ -181,9 +189,12 @@ def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
 
 def _append_all(upload: Upload, parts: Iterable[bytes], *, keep_known_tool: bool) -> Upload:
     """Append all parts. After an error, remove the upload."""
+    digest = hashlib.sha256()
     try:
         for part in parts:
-            upload = append(upload, offset=upload.offset, data=part, keep_known_tool=keep_known_tool)
+            upload = append(
+                upload, offset=upload.offset, data=part, keep_known_tool=keep_known_tool, digest=digest
+            )
         _check_complete(upload)
     except BaseException as error:
         _drop_after(error, upload, upload.created_by)
@@ -196,15 +207,18 @@ def _check_complete(upload: Upload) -> None:
         raise ImportRefused("The upload was interrupted. Send the file again.")
 
 
-def _enqueue(upload: Upload, run_name: str, mapping: FieldMapping | None = None) -> Import:
+def _enqueue(
+    upload: Upload, run_name: str, mapping: FieldMapping | None = None, *, sha256: str | None = None
+) -> Import:
     """Enqueue the import of a complete upload. The caller saves `source` in the same transaction."""
     upload.source = source = jobs.enqueue_import(
         run_name=run_name,
         file_name=upload.file_name,
-        blocks=_blocks(upload),
+        blocks=upload_parts.blocks(upload),
         strict=upload.strict,
         actor=upload.created_by,
         mapping=mapping,
+        chunked=None if upload.chunked is None else ChunkedUpload(upload, sha256),
     )
     upload.parts.all().delete()
     return source
@@ -215,7 +229,7 @@ def propose_mapping(upload: Upload) -> ToolRecognised | None:
     if upload.source_id or upload.offset < upload.size:
         return None
     try:
-        text = open_text(_blocks(upload), None)
+        text = open_text(upload_parts.blocks(upload), None)
     except ToolRecognised as known:
         return known
     return recognise_tool(next(iter(text), b"").removeprefix(BOM))
@@ -233,13 +247,6 @@ def enqueue_mapped(upload: Upload, *, run_name: str, mapping: FieldMapping) -> I
         source = _enqueue(upload, run_name, mapping)
         upload.save(update_fields=["source"])
     return source
-
-
-def _blocks(upload: Upload) -> Iterator[bytes]:
-    for pk in list(upload.parts.order_by("offset").values_list("pk", flat=True)):
-        data = zstandard.decompress(UploadPart.objects.get(pk=pk).data)
-        for start in range(0, len(data), BLOCK_SIZE):
-            yield data[start : start + BLOCK_SIZE]
 
 
 @transaction.atomic

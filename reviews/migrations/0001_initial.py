@@ -2791,6 +2791,13 @@ class Migration(migrations.Migration):
                 ("size", models.BigIntegerField(help_text="Bytes of the whole file.")),
                 ("offset", models.BigIntegerField(default=0, help_text="Bytes that have arrived.")),
                 (
+                    "chunked",
+                    models.BigIntegerField(
+                        help_text="Bytes that are stored as chunks of lines. Null if the file may be none of lines.",
+                        null=True,
+                    ),
+                ),
+                (
                     "created_by",
                     models.ForeignKey(
                         db_index=False,
@@ -2824,6 +2831,12 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("offset", models.BigIntegerField(help_text="Offset in the file, in bytes.")),
+                (
+                    "lines",
+                    models.IntegerField(
+                        help_text="Lines that end in a chunk. Null for any other part.", null=True
+                    ),
+                ),
                 ("data", models.BinaryField(help_text="A zstd frame.")),
                 (
                     "upload",

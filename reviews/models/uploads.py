@@ -22,6 +22,10 @@ class Upload(models.Model):
     strict = models.BooleanField(default=False)
     size = models.BigIntegerField(help_text="Bytes of the whole file.")
     offset = models.BigIntegerField(default=0, help_text="Bytes that have arrived.")
+    chunked = models.BigIntegerField(
+        null=True,
+        help_text="Bytes that are stored as chunks of lines. Null if the file may be none of lines.",
+    )
     source = models.ForeignKey(Import, models.CASCADE, null=True, related_name="+", db_index=False)
 
     class Meta:
@@ -33,6 +37,7 @@ class UploadPart(models.Model):
 
     upload = models.ForeignKey(Upload, models.CASCADE, related_name="parts", db_index=False)
     offset = models.BigIntegerField(help_text="Offset in the file, in bytes.")
+    lines = models.IntegerField(null=True, help_text="Lines that end in a chunk. Null for any other part.")
     data = models.BinaryField(help_text="A zstd frame.")
 
     class Meta:

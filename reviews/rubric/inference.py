@@ -1,15 +1,18 @@
 """Infer a run's rubric from a sample of its imported records."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple, TypeGuard
 
 from django.db import connection, transaction
 
 from reviews.models import Evaluation, Import, Run
 from reviews.records import extracted_scores
+from reviews.records.criteria_order import encode_order
 from reviews.records.rubric import Criterion, Rubric
 from reviews.records.rubric_file import MAX_CRITERIA, MAX_NAME
 from reviews.records.scales import MAX_NUMBER, MAX_VALUE, YES_PARTIAL_NO, Scale, ValueScale, number_of
+from reviews.records.schema import Record
 from reviews.records.scores import Score, identity, is_number, is_score, score_of
 from reviews.records.verdict import VerdictRule
 from reviews.rubric.completion import range_of_scores, scale_of_preferences, scale_of_texts
@@ -69,6 +72,17 @@ def foresee_rubric(source: Import, lines: int) -> Rubric:
         return run_rubric(run)
     sample = _read_sample([(source.pk, lines), *_finished_imports(run)][:MAX_IMPORTS], run)
     return extended_rubric(run, _infer(run, sample)) if sample else run_rubric(run)
+
+
+def foresee_rubric_from(run: Run, records: Iterable[Record]) -> Rubric | None:
+    """Return the rubric that a run without one would have with these records. None if they have no scores."""
+    sample = [_Read(record, scores) for one in records if (scores := _scores(record := _unsaved(one)))]
+    return extended_rubric(run, _infer(run, sample)) if sample else None
+
+
+def _unsaved(record: Record) -> Evaluation:
+    parsed = record.parsed_rubric_scores
+    return Evaluation(parsed_rubric_scores=parsed, criteria_order=encode_order(parsed))
 
 
 def _infer(run: Run, sample: list[_Read]) -> Rubric:

@@ -392,7 +392,7 @@ def test_concurrent_imports_of_one_file_run_one_after_the_other() -> None:
 def test_known_records_are_found_by_an_index_in_a_table_that_has_grown() -> None:
     # Not analysed, as in the transaction of an import.
     done = import_data(file_of(*(line(f"eval_{number}") for number in range(1_500))))
-    ids = [f"new_{number}" for number in range(300)]
+    ids = json.dumps([f"new_{number}" for number in range(300)])
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN {reconcile._KNOWN}", {"import": done.pk, "run": done.run_id, "ids": ids})
         plan = "\n".join(row for (row,) in cursor.fetchall())

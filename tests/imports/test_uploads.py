@@ -1,7 +1,9 @@
 """Uploads in parts."""
 
 import gzip
+import hashlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -11,11 +13,11 @@ from django.db import connection
 from django.http import UnreadablePostError
 from django.utils import timezone
 
-from reviews.imports import jobs, uploads
+from reviews.imports import importer, jobs, upload_parts, uploads
 from reviews.imports.uploads import FileTooLarge, UploadQuotaExceeded, WrongOffset
 from reviews.models import AuditEvent, Import, Run, Upload, UploadPart, User
 from reviews.storage import source_files
-from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.chunks import BLOCK_SIZE, BOM
 from reviews.storage.errors import ImportRefused
 from tests.support.factories import UserFactory
 from tests.support.lines import file_of, line
@@ -23,6 +25,9 @@ from tests.support.lines import file_of, line
 pytestmark = pytest.mark.django_db
 
 FILE = gzip.compress(file_of(line("e-1"), line("e-2")))
+
+_LINES = file_of(*(line(f"e-{number}") for number in range(4)))
+TEXTS = (_LINES, BOM + _LINES[:-1], b"\n \n" + _LINES.replace(b"\n", b"\r\n"), line("e-1"))
 
 
 def begin(actor: User, *, size: int = len(FILE), run_name: str = "algebra") -> Upload:
@@ -58,12 +63,49 @@ class TestUpload:
         data = file_of(*(line(f"e-{number}") for number in range(3_000)))
         half = len(data) // 2
         upload = uploads.append(begin(max, size=len(data)), offset=0, data=data[:half])
-        assert len(UploadPart.objects.get().data) < half / 5
+        assert sum(len(part.data) for part in UploadPart.objects.all()) < half / 5
         done = uploads.append(upload, offset=half, data=data[half:]).source
         assert done
         stored = [chunk.data for chunk in source_files.stored_chunks(done)]
         assert b"".join(stored) == data
         assert all(len(text) < 2 * BLOCK_SIZE for text in stored)
+
+    @pytest.mark.parametrize(("size", "with_digest"), [(300, False), (1_000, True), (100_000, True)])
+    @pytest.mark.parametrize("data", TEXTS)
+    def test_parts_of_lines_become_the_chunks(
+        self, data: bytes, size: int, with_digest: bool, max: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(upload_parts, "BLOCK_SIZE", 1_000)
+        upload, digest = begin(max, size=len(data)), hashlib.sha256() if with_digest else None
+        for start in range(0, len(data), size):
+            upload = uploads.append(upload, offset=start, data=data[start : start + size], digest=digest)
+        done = upload.source
+        assert done
+        stored = [*source_files.stored_chunks(done)]
+        assert b"".join(chunk.data for chunk in stored) == data
+        assert (done.size, done.sha256) == (len(data), hashlib.sha256(data).hexdigest())
+        assert [chunk.first_line for chunk in stored] == [
+            1 + sum(chunk.lines for chunk in stored[:number]) for number in range(len(stored))
+        ]
+        assert sum(chunk.lines for chunk in stored) == len(data.splitlines())
+        assert not UploadPart.objects.exists()
+
+    def test_parts_of_lines_are_not_cut_again(self, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(importer, "cut_chunks", None)
+        uploads.append(begin(max, size=len(TEXTS[0])), offset=0, data=TEXTS[0])
+
+    def test_long_line_in_several_parts_is_rejected(self, max: User, settings: LazySettings) -> None:
+        settings.LIMITS = replace(settings.LIMITS, line_bytes=BLOCK_SIZE)
+        data = file_of(line("long", parsing_error="x" * BLOCK_SIZE), line("e-1"))
+        upload = begin(max, size=len(data))
+        Upload.objects.update(strict=False)
+        for start in range(0, len(data), BLOCK_SIZE // 2):
+            upload = uploads.append(upload, offset=start, data=data[start : start + BLOCK_SIZE // 2])
+        assert upload.source
+        jobs.import_upload(import_id=upload.source.pk)
+        done = Import.objects.get()
+        assert (done.new, done.rejected, done.lines) == (1, 1, 2)
+        assert "is longer than" in done.exceptions.get().reason
 
     def test_upload_accepts_no_more_than_announced(self, max: User) -> None:
         with pytest.raises(FileTooLarge, match="longer than the announced"):
