@@ -13,7 +13,7 @@ from functools import partial
 from typing import cast
 
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import Sum
 from django.utils import timezone
 
@@ -133,8 +133,8 @@ def append(
     """Store the part that begins at `offset`. The last part enqueues the import.
 
     With `keep_known_tool`, the file of a known tool is kept without an import if its run has no mapping. Then
-    `enqueue_mapped` imports it. `digest` is the SHA-256 of all earlier parts, and is updated. Without it, the
-    last part reads the file again.
+    `enqueue_mapped` imports it. `digest` is the SHA-256 of all earlier parts of a single request, and is
+    updated. Without it, each part is acknowledged, and the last one reads the file again.
 
     Raises `WrongOffset`, `FileTooLarge`, `UploadQuotaExceeded`, `OSError` on a full disk, and for the last
     part `ImportRefused`. The part is not stored then.
@@ -146,6 +146,10 @@ def append(
     if offset + len(data) > upload.size:
         raise FileTooLarge(f"The file is longer than the announced {upload.size:,} bytes.")
     _check_bytes(upload, len(data))
+    if digest and offset + len(data) < upload.size:
+        # The request is not answered yet. The commit of its last part writes all parts to disk.
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL synchronous_commit = off")
     upload_parts.store(upload, data, also=[partial(digest.update, data)] if digest else ())
     upload.offset += len(data)
     upload.changed_at = timezone.now()

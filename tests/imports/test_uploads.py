@@ -11,6 +11,7 @@ import pytest
 from django.conf import LazySettings
 from django.db import connection
 from django.http import UnreadablePostError
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from reviews.imports import importer, jobs, upload_parts, uploads
@@ -165,6 +166,15 @@ class TestSingleRequest:
         self.take(max, parts())
         assert len(open_transactions) > 2
         assert not any(open_transactions)
+
+    def test_parts_of_a_single_request_reach_the_disk_with_the_last_one(self, max: User) -> None:
+        relaxed = "SET LOCAL synchronous_commit = off"
+        with CaptureQueriesContext(connection) as queries:
+            self.take(max, [FILE[:100], FILE[100:200], FILE[200:]])
+        assert [query["sql"] for query in queries].count(relaxed) == 2
+        with CaptureQueriesContext(connection) as queries:
+            uploads.append(begin(max), offset=0, data=FILE[:100])
+        assert relaxed not in {query["sql"] for query in queries}
 
     @pytest.mark.django_db(transaction=True)
     def test_interrupted_request_leaves_nothing(self, max: User) -> None:
