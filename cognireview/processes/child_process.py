@@ -24,6 +24,7 @@ from django.conf import settings
 from django.core.management import call_command
 
 from cognireview.command_line import run
+from cognireview.processes.idle_memory import use_one_heap
 
 HOST = "127.0.0.1"
 GRACE_SECONDS = 10
@@ -34,6 +35,7 @@ def preload() -> None:
     """Import the program before children are forked, if they are forked. Opens no connection."""
     if not _forks():
         return
+    use_one_heap()
     django.setup()
     # Everything but `cognireview.wsgi`, which is for web processes only: it adds a pool to the settings of
     # the database, and counters that need the folder of the web server's metrics.

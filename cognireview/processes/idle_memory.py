@@ -11,14 +11,26 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+_LIBRARY = ctypes.CDLL(None)
+_M_ARENA_MAX = -8
 _PERIOD_SECONDS = 5
 # CPU time of a period in which a process is idle, and of the work after which memory is worth looking for.
 _IDLE_SECONDS, _WORK_SECONDS = 0.05, 0.2
 
 
+def use_one_heap() -> None:
+    """Let all threads allocate from one heap. Call it before threads start. Without glibc, do nothing.
+
+    Otherwise each thread has a heap, and glibc returns the free end of the first one only. Python's threads
+    rarely wait for each other here, because they allocate one at a time anyway.
+    """
+    if mallopt := getattr(_LIBRARY, "mallopt", None):
+        mallopt(_M_ARENA_MAX, 1)
+
+
 def trim_when_idle() -> None:
     """Start a thread that does it after work. Without glibc, do nothing."""
-    if malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None):
+    if malloc_trim := getattr(_LIBRARY, "malloc_trim", None):
         trim = partial(malloc_trim, 0)
         threading.Thread(target=_trim_after_work, args=[trim, time.sleep], daemon=True).start()
 

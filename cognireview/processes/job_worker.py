@@ -13,7 +13,7 @@ from procrastinate.contrib.django.utils import connector_params
 from procrastinate.psycopg_connector import PsycopgConnector
 
 from cognireview.operations import outage
-from cognireview.processes.idle_memory import trim_when_idle
+from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
 
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
@@ -40,6 +40,7 @@ def work(finish_seconds: int, heartbeat_file: Path | None = None) -> None:
 
     Touch `heartbeat_file` every few seconds, also during a database outage, until the process hangs or ends.
     """
+    use_one_heap()
     trim_when_idle()
     asyncio.run(_work(finish_seconds, heartbeat_file))
 

@@ -8,21 +8,26 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from django.template.loader import get_template
+from django.urls import reverse
 from granian import Granian
 from granian.constants import Interfaces
 
-from cognireview.environment import Environment
+from cognireview.environment import FILES_DIR, Environment
 from cognireview.processes import graceful_shutdown
-from cognireview.processes.idle_memory import trim_when_idle
+from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
 
 # Folder in which prometheus_client aggregates the metrics of all processes of a web server.
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _DRAINING = 1
 _MOST_DEFAULT_WORKERS = 4
+# The templates of the pages that most requests are for, in `templates/`.
+_HOT_TEMPLATES = ("base.html", "includes/*.html", "review/**/*.html", "runs/home.html", "runs/run_page.html")
 _MEMORY_OF_A_WORKER = 512 * 1024**2
 # The limit of a container.
 _MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
@@ -67,6 +72,7 @@ def serve(
 
     Requests that take longer than `finish_seconds` are aborted.
     """
+    use_one_heap()
     server = _WebServer(
         "cognireview.wsgi:application",
         address=host,
@@ -107,6 +113,11 @@ def _preload() -> None:
     """Import the application before web processes are forked, so that they share its memory."""
     import_module("cognireview.wsgi")
     import_module("cognireview.urls")
+    # Otherwise the first requests of each process fill the tables of URLs and read the templates.
+    reverse("login")
+    folder = FILES_DIR / "templates"
+    for file in chain.from_iterable(folder.glob(pattern) for pattern in _HOT_TEMPLATES):
+        get_template(str(file.relative_to(folder)))
     # The collector would write to the shared objects, which copies them.
     gc.collect()
     gc.freeze()
