@@ -1,4 +1,4 @@
-"""Validate settings. Each function returns the value of a text, or raises `ValueError` with what it takes."""
+"""Validate settings. Each function returns the value of a text, or raises `ValueError` with valid values."""
 
 import re
 from collections.abc import Callable

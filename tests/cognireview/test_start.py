@@ -20,19 +20,37 @@ BUDGETS = {
     # Web processes and the worker share these. The two modules would change the worker.
     "the supervisor": (
         "import cognireview.processes.supervisor; cognireview.processes.child_process.preload()",
-        2120,
-        ("cognireview.wsgi", "prometheus_client"),
+        1900,
+        (
+            "cognireview.wsgi",
+            "prometheus_client",
+            "requests",
+            "urllib3",
+            "django.contrib.admin",
+            "pydantic_settings",
+        ),
     ),
     "a list": (
         f"{SETUP}; {LOAD.format('list_runs')}",
-        1000,
-        ("requests", "urllib3", "ninja", "granian", "numpy", "rich", "procrastinate.migrations"),
+        890,
+        (
+            "requests",
+            "urllib3",
+            "pydantic",
+            "ninja",
+            "granian",
+            "numpy",
+            "rich",
+            "django.contrib.admin",
+            "procrastinate.migrations",
+        ),
     ),
     "a worker of its own": (
         f"{SETUP}; {LOAD.format('work')}",
-        1030,
+        910,
         (
             "requests",
+            "pydantic",
             "ninja",
             "granian",
             "numpy",
