@@ -3,13 +3,13 @@
 Compiling a statement takes longer than all other work of Python on it.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 from django.db import DEFAULT_DB_ALIAS, connections
-from django.db.models import JSONField, Model, QuerySet, prefetch_related_objects
+from django.db.models import BooleanField, JSONField, Model, QuerySet, prefetch_related_objects
 from django.db.models.expressions import RawSQL
 from django.db.models.query import get_related_populators
 from django.db.models.sql import Query
@@ -29,6 +29,11 @@ class _Parameter(str):
 def parameter(name: str) -> RawSQL:
     """Return the expression for a value that `CompiledQuery.rows` gets under this name."""
     return RawSQL("%s", [_Parameter(name)])
+
+
+def is_any_of(column: str, name: str) -> RawSQL:
+    """Return the condition that a column has one of the values of the parameter with this name, a list."""
+    return RawSQL(f"{column} = ANY(%s)", [_Parameter(name)], output_field=BooleanField())  # noqa: S611 (a constant)
 
 
 def with_constants(
@@ -162,7 +167,7 @@ class CompiledStatement(Generic[Row]):
         self._model, self._statement = model, statement
         self._names: list[str] = []
 
-    def rows(self, values: Sequence[Any]) -> list[Row]:
+    def rows(self, values: Sequence[Any] | Mapping[str, Any]) -> list[Row]:
         """Load the rows for these values of the placeholders."""
         with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
             cursor.execute(self._statement, values)

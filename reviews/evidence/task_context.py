@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import F, Q
 
+from reviews.database.compiled_queries import CompiledQuery, is_any_of, parameter
 from reviews.models import Evaluation, TaskAnswer, TaskContext
 from reviews.records import responses
 
@@ -64,6 +65,14 @@ class RecordContext:
         return replace(self, metadata={}) if "metadata" in self.own else self
 
 
+# Contexts of the run come last and replace the shared ones.
+_CONTEXTS = CompiledQuery(
+    lambda: TaskContext.objects.filter(
+        Q(run=parameter("run")) | Q(run=None), is_any_of("task_id", "tasks")
+    ).order_by(F("run").asc(nulls_first=True))
+)
+
+
 def find_context(evaluation: Evaluation) -> RecordContext | None:
     """Return the context of a record. At most two queries."""
     return find_contexts([evaluation])[0]
@@ -77,9 +86,8 @@ def find_contexts(evaluations: Sequence[Evaluation]) -> list[RecordContext | Non
     tasks = {one.task_id for one in evaluations if one.task_id is not None}
     by_task: dict[str, TaskContext] = {}
     if tasks:
-        known = TaskContext.objects.filter(Q(run=evaluations[0].run_id) | Q(run=None), task_id__in=tasks)
-        # Contexts of the run come last and replace the shared ones.
-        by_task = {found.task_id: found for found in known.order_by(F("run").asc(nulls_first=True))}
+        known = _CONTEXTS.rows(run=evaluations[0].run_id, tasks=[*tasks])
+        by_task = {found.task_id: found for found in known}
     answers = _answers(by_task.values(), {one.model_id for one in evaluations})
     return [_with_own(_of_task(by_task.get(one.task_id or ""), one, answers), one) for one in evaluations]
 

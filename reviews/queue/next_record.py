@@ -1,6 +1,7 @@
 """Find, lock and claim the next record for a reviewer. The statement is in `next_record.sql`."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -8,6 +9,7 @@ from django.db import connection
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models import Q
 
+from reviews.database.compiled_queries import CompiledStatement
 from reviews.models import Evaluation, Run
 from reviews.models.runs import sees_every_run
 from reviews.queue.claim_columns import Claim
@@ -47,11 +49,15 @@ def claim_first(
         "after": None if after is None else list(after),
         "sees_every_run": sees_every_run(claim.claimed_by),
     }
-    statement = _CLAIM_NEXT.replace(_FILTER, _filter(run, condition))
-    for evaluation in Evaluation.objects.raw(statement, values):
+    for evaluation in _statement(_filter(run, condition)).rows(values):
         evaluation.run, evaluation.claimed_by = run, claim.claimed_by
         return Claimed(evaluation, vars(evaluation)["was_claimed"], vars(evaluation)["draft"])
     return None
+
+
+@lru_cache(maxsize=64)
+def _statement(condition: str) -> CompiledStatement[Evaluation]:
+    return CompiledStatement(Evaluation, _CLAIM_NEXT.replace(_FILTER, condition))
 
 
 def _filter(run: Run, condition: Q) -> str:

@@ -16,6 +16,7 @@ from reviews.review.forms.causes import CauseOption, cause_options
 from reviews.review.forms.fields import FormRow, row_prefix
 from reviews.review.forms.hidden_input import HiddenInput
 from reviews.review.forms.segments import MAX_LABEL
+from reviews.review.forms.shared_fields import shares_fields
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import Choice
@@ -64,6 +65,7 @@ class NumberField:
         return cls(scale.minimum, scale.maximum, 1 if scale.is_integer else scale.step, value, thresholds)
 
 
+@shares_fields
 class CriterionForm(forms.Form):
     """A row of the form. `build_decision` checks its entry.
 

@@ -25,7 +25,7 @@ class JudgeCard(NamedTuple):
     """The figures, measured by this number of `ratings`; without ratings there are no figures."""
 
     ratings: int
-    figures: list[CardFigure]
+    figures: tuple[CardFigure, ...]
 
 
 _BIASED = "May overstate the judge's accuracy: the reviewers saw its verdict."
@@ -52,7 +52,7 @@ def judge_card(run: Run) -> JudgeCard:
             for name, (title, estimate) in estimates.items()
         ]
     bases = [compared.ratings.get((basis, "run"), 0) for basis in accuracy.BASES]
-    return JudgeCard(sum(bases), figures)
+    return JudgeCard(sum(bases), tuple(figures))
 
 
 def _verdict_figures(verdict: AccuracyFigures) -> list[CardFigure]:

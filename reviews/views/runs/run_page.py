@@ -126,10 +126,10 @@ def _imports(run: Run) -> list[Import]:
     return _IMPORTS.rows(run=run.pk)
 
 
-def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
+def _tabs(view: RecordList, progress: Progress) -> tuple[StatusTab, ...]:
     sizes, current = totals.status_sizes(progress), view.filters.values_of("status")
     titles = {"": "All"} | dict(FILTERS["status"].options)
-    return [
+    return tuple(
         StatusTab(
             value,
             title,
@@ -138,4 +138,4 @@ def _tabs(view: RecordList, progress: Progress) -> list[StatusTab]:
             current == ([value] if value else []),
         )
         for value, title in titles.items()
-    ]
+    )

@@ -398,3 +398,11 @@ class TestEscalationForm:
     def test_escalation_reasons_are_in_the_order_of_their_keys(self) -> None:
         values = [reason.value for reason in EscalationForm().reasons]
         assert values == ["no response", "no reference", "unreadable output", "out of my field"]
+
+
+def test_rows_share_their_fields_and_keep_their_own_values(record: Evaluation) -> None:
+    first, second = sent(record, score_0="No").rows, ReviewForm(record).rows
+    assert first[0].fields["score"] is second[1].fields["score"]
+    assert first[0].fields is not second[0].fields
+    assert [row.value for row in (*first, *second)] == ["No", "No", "Yes", "No"]
+    assert 'name="criteria-1-name" value="Depth"' in str(first[1]["name"])
