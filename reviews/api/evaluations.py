@@ -88,7 +88,14 @@ def list_records(
     if view.filters:
         known = totals.known_total(found, view.filters, progress.run_progress(found))
     page = listing.load_page(
-        found, view.filters, reader=request.user, sort=view.sort, after=after, known=known, size=limit
+        found,
+        view.filters,
+        reader=request.user,
+        sort=view.sort,
+        after=after,
+        known=known,
+        size=limit,
+        has_scores=True,
     )
     rubric = run_rubric(found)
     rows = [shapes.evaluation_out(row, rubric, is_hidden=row.pk in page.hidden) for row in page.rows]

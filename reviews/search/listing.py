@@ -226,27 +226,33 @@ def load_page(
     after: str = "",
     known: int | None = None,
     size: int | None = None,
+    has_scores: bool = False,
 ) -> RecordPage:
     """Load a page of the records that a reader finds by filters, in one of `SORTS`.
 
     An invalid cursor in `after` gives the first page. `known` is the number of matches, if already counted.
-    Raises `QueryTooSlow`.
+    With `has_scores`, all records have the judge's scores: see `with_judged_scores`. Raises `QueryTooSlow`.
     """
     order, size = SORTS[sort], size or PAGE_SIZE
     cursor = order.parse_cursor(after)
     if order.only or order.reveals:
         known = None
+    total, counted = known, MAX_COUNTED
     if known is not None and not filters:
-        return _page_of_everything(run, known, reader=reader, sort=sort, cursor=cursor, size=size)
-    with time_limit():
-        found = _find(run, filters, reader, order, known)
-        rows = (
-            _index_walk(found.records, order, cursor)
-            if found.few is None
-            else _sorted_rows(run, order, found.few, cursor, size)
-        )
-        page = split_page(rows[: size + 1], size, order.cursor)
-    return RecordPage(page.rows, found.total, page.next_after, _hidden(run, page.rows, reader), found.counted)
+        walk = _walk_of_everything(sort, size + 1, is_after=cursor is not None, has_scores=has_scores)
+        rows = _all_records(run, walk, dict(zip(order.places, cursor or (), strict=False)))
+    else:
+        with time_limit():
+            found = _find(run, filters, reader, order, known)
+            matching = (
+                _after(found.records, order, cursor)
+                if found.few is None
+                else run.evaluations.filter(pk__in=_first_keys(order, found.few, cursor, size))
+            )
+            rows = list(_ordered(matching, order, has_scores=has_scores)[: size + 1])
+        total, counted = found.total, found.counted
+    page = split_page(rows, size, order.cursor)
+    return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader), counted)
 
 
 def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, known: int | None) -> _Matches:
@@ -273,29 +279,26 @@ def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, kno
     return _Matches(matching, few, None if few is None else len(few))
 
 
-def _page_of_everything(
-    run: Run, total: int, *, reader: User | None, sort: str, cursor: Cursor | None, size: int
-) -> RecordPage:
+def _all_records(run: Run, walk: CompiledQuery[Evaluation], places: dict[str, Any]) -> list[Evaluation]:
     """Load a page of all records, which are the next entries of an index: one query without a time limit."""
-    order = SORTS[sort]
-    places = dict(zip(order.places, cursor or (), strict=False))
     with prepared_statements():
-        found = _walk_of_everything(sort, size + 1, is_after=bool(places)).rows(run=run.pk, **places)
+        found = walk.rows(run=run.pk, **places)
     for row in found:
         row.run = run
-    page = split_page(found, size, order.cursor)
-    return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader))
+    return found
 
 
 @lru_cache(maxsize=64)  # for each size
-def _walk_of_everything(sort: str, size: int, *, is_after: bool) -> CompiledQuery[Evaluation]:
+def _walk_of_everything(
+    sort: str, size: int, *, is_after: bool, has_scores: bool
+) -> CompiledQuery[Evaluation]:
     """Return the query for records of the parameter `run`, after the cursor in the parameters `place_...`."""
     order = SORTS[sort]
 
     def build() -> QuerySet[Evaluation]:
         rows = Evaluation.objects.filter(run=parameter("run"))
         after = order.after_expressions(map(parameter, order.places))
-        return _ordered(rows.filter(after) if is_after else rows, order)[:size]
+        return _ordered(rows.filter(after) if is_after else rows, order, has_scores=has_scores)[:size]
 
     return CompiledQuery(build)
 
@@ -330,26 +333,22 @@ def _few_matches(matching: QuerySet[Evaluation], order: SortOrder) -> list[Curso
     return places if len(places) <= MAX_COUNTED else None
 
 
-def _sorted_rows(
-    run: Run, order: SortOrder, few: list[Cursor], after: Cursor | None, size: int
-) -> QuerySet[Evaluation]:
+def _first_keys(order: SortOrder, few: list[Cursor], after: Cursor | None, size: int) -> list[int]:
     # Sorted in Python: PostgreSQL expects few rows after a cursor, and would search all matches again for
     # every record in the index.
     if after is not None:
         few = [place for place in few if (place[:-1] < after if order.descends else place[:-1] > after)]
     first = (nlargest if order.descends else nsmallest)(size + 1, few)
-    return _ordered(run.evaluations.filter(pk__in=[place[-1] for place in first]), order)
+    return [place[-1] for place in first]
 
 
-def _index_walk(
-    matching: QuerySet[Evaluation], order: SortOrder, after: Cursor | None
-) -> QuerySet[Evaluation]:
-    return _ordered(matching.filter(order.after(after)) if after is not None else matching, order)
+def _after(matching: QuerySet[Evaluation], order: SortOrder, cursor: Cursor | None) -> QuerySet[Evaluation]:
+    return matching if cursor is None else matching.filter(order.after(cursor))
 
 
-def _ordered(rows: QuerySet[Evaluation], order: SortOrder) -> QuerySet[Evaluation]:
+def _ordered(rows: QuerySet[Evaluation], order: SortOrder, *, has_scores: bool) -> QuerySet[Evaluation]:
     """Sort the rows, and load the columns that a page shows."""
-    rows = with_judged_scores(rows.annotate(**order.places))
+    rows = with_judged_scores(rows.annotate(**order.places), of_all=has_scores)
     rows = rows.order_by(*(f"-{name}" if order.descends else name for name in order.places))
     return rows.select_related(*_PEOPLE).only(*_LISTED)
 
@@ -397,4 +396,5 @@ def neighbour_in_file(evaluation: Evaluation, *, forward: bool) -> int | None:
     """Return the key of the next or the previous record of the run in file order; None at the end."""
     order = replace(SORTS["file"], descends=not forward)
     place = (evaluation.first_import_id, evaluation.first_line)
-    return _index_walk(evaluation.run.evaluations.all(), order, place).values_list("pk", flat=True).first()
+    rows = _after(evaluation.run.evaluations.all(), order, place)
+    return _ordered(rows, order, has_scores=False).values_list("pk", flat=True).first()

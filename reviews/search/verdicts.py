@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from django.db.models import F, Func, JSONField, QuerySet
+from django.db.models import Case, F, Func, JSONField, Q, QuerySet, When
 
 from reviews.models import Evaluation
 from reviews.records.rubric import Rubric
-from reviews.records.verdict import Verdict
+from reviews.records.verdict import VERDICT_OF_LEVEL, Verdict
 from reviews.search import facets
 
 
@@ -17,9 +17,18 @@ class _JudgedScores(Func):
     output_field = JSONField()
 
 
-def with_judged_scores(rows: "QuerySet[Evaluation]") -> "QuerySet[Evaluation]":
-    """Annotate records with what `judge_verdict` needs, without loading large columns."""
+# The judge's verdict follows from its scores.
+_IS_COMPUTED = Q(aggregated_score=None) | ~Q(aggregated_score__in=[*VERDICT_OF_LEVEL.values()])
+
+
+def with_judged_scores(rows: "QuerySet[Evaluation]", *, of_all: bool = True) -> "QuerySet[Evaluation]":
+    """Annotate records with what `judge_verdict` needs, without loading large columns.
+
+    Not `of_all`, only records whose verdict is computed have the judge's scores.
+    """
     scores: Any = _JudgedScores(F("parsed_rubric_scores"), F("extracted_scores"))
+    if not of_all:
+        scores = Case(When(_IS_COMPUTED, then=scores), output_field=JSONField())
     return rows.annotate(judged_scores=scores)
 
 

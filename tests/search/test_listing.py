@@ -98,7 +98,8 @@ class TestOrder:
         order = SORTS[sort]
         records = run.evaluations.filter(order.only)
         first = records.annotate(**order.places)[0]
-        ordered = listing._index_walk(records, order, order.parse_cursor(order.cursor(first)))
+        after = listing._after(records, order, order.parse_cursor(order.cursor(first)))
+        ordered = listing._ordered(after, order, has_scores=True)
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
             cursor.execute("SET LOCAL enable_bitmapscan = off; SET LOCAL enable_hashjoin = off")

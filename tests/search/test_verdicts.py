@@ -124,8 +124,10 @@ def test_verdict_in_sql_equals_that_in_python(score: Any) -> None:
     import_data(file_of(line("a", parsed_rubric_scores={"x": {"score": score}}, aggregated_score=None)))
     run = Run.objects.get()
     rubric = run_rubric(run)
-    [row] = with_judged_scores(run.evaluations.defer("parsed_rubric_scores", "extracted_scores"))
-    assert judge_verdict(row, rubric) == judge_verdict(Evaluation.objects.get(), rubric)
+    records = run.evaluations.defer("parsed_rubric_scores", "extracted_scores")
+    for of_all in (True, False):
+        [row] = with_judged_scores(records, of_all=of_all)
+        assert judge_verdict(row, rubric) == judge_verdict(Evaluation.objects.get(), rubric)
 
 
 def test_verdict_of_a_record_to_review_blind_is_hidden(as_ana: Client) -> None:
