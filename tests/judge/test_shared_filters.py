@@ -35,7 +35,7 @@ from tests.support.shared_world import shared_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-JUDGES, PROMPTS, MODELS, TASKS = ("judge-1", "judge-2"), ("v1", "v2"), ("o1", "o3"), 12
+JUDGES, PROMPTS, MODELS, TASKS = ("judge-1", "judge-2"), ("v1", "v2"), ("o1", "o3"), 9
 NEW_YEAR = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
 FILTERS: list[dict[str, str]] = [
     {"judge": "judge-1"},
