@@ -328,26 +328,39 @@ def called(settings: LazySettings, max: User) -> None:
     deliveries.add_webhook(url="https://hooks.example.org/", run=None, actor=max)
 
 
-# Each example ends with requests for ten pages.
+# Each example ends with requests for ten pages, and takes a second.
 _PROFILE = examples.default or examples()
+HISTORIES = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2), NUMBER), max_size=25)
+KEEPS_PEOPLE = [HealthCheck.function_scoped_fixture]
 
 
 @pytest.mark.slow
-@examples(
-    max_examples=max(6, _PROFILE.max_examples // 4),
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
-@given(steps=st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2), NUMBER), max_size=25))
+@examples(max_examples=max(3, _PROFILE.max_examples // 8), suppress_health_check=KEEPS_PEOPLE)
+@given(steps=HISTORIES)
 def test_numbers_add_up_after_every_step_and_agree_everywhere(
     steps: list[tuple[str, int, int]], called: None, ana: User, bo: User, lea: User
 ) -> None:
+    check_history(steps, [ana, bo, lea])
+
+
+@pytest.mark.exhaustive
+@examples(max_examples=max(12, _PROFILE.max_examples // 4), suppress_health_check=KEEPS_PEOPLE)
+@given(steps=HISTORIES)
+def test_numbers_add_up_after_many_histories(
+    steps: list[tuple[str, int, int]], called: None, ana: User, bo: User, lea: User
+) -> None:
+    check_history(steps, [ana, bo, lea])
+
+
+def check_history(steps: list[tuple[str, int, int]], people: list[User]) -> None:
+    """Compare the numbers after each step of a history, then undo it."""
     with transaction.atomic():
-        history = History([ana, bo, lea])
+        history = History(people)
         check_sums(history.run)
         for step in steps:
             history.step(*step)
             check_sums(history.run)
-        check_places(history.run, run_progress(history.run), lea)
+        check_places(history.run, run_progress(history.run), history.lead)
         check_webhook(history)
         transaction.set_rollback(True)
 
