@@ -11,6 +11,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from pytest_django.live_server_helper import LiveServer
 
+from cognireview.assistants import server
 from cognireview.assistants.reading import ReadingTools
 from cognireview.assistants.reviewing import ReviewingTools
 from cognireview.assistants.server import KINDS, build
@@ -91,9 +92,10 @@ def test_assistant_reads_what_its_token_may_read(live_server: LiveServer, ana: U
         ("list_records", {"run": "nightly", "filters": {"colour": "red"}}),
         ("read_record", {"run": "nightly"}),
         ("list_records", {"run": "nightly", "filter": {}}),
+        ("claim_next_record", {"run": "nightly"}),
     )
     assert tools == dict.fromkeys(tools_of(ReadingTools), True)
-    record, listed, forbidden, unknown, incomplete, mistyped = answers
+    record, listed, forbidden, unknown, incomplete, mistyped, refused = answers
     assert record["is_blind"]
     assert record == assistant.request("/runs/nightly/evaluations/a")
     assert listed["total"] == 2
@@ -101,6 +103,7 @@ def test_assistant_reads_what_its_token_may_read(live_server: LiveServer, ana: U
     assert "colour: Unknown parameter." in unknown
     assert "evaluation_id" in incomplete
     assert mistyped == "list_records has no parameter filter. Its parameters: run, filters, sort, after."
+    assert "Unknown tool" in refused
 
 
 @pytest.mark.slow
@@ -149,30 +152,67 @@ def test_process_serves_the_tools_of_its_token_over_standard_input_and_output(
     )
     decision = RECORD | {"scores": {"Clarity": "No"}}
     claim: tuple[str, dict[str, Any]] = ("claim_next_record", {"run": "nightly"})
-    reader = api_tokens.create(person=ana, scopes=["read"], actor=None).text
-    name, tools, (listed, record, refused) = anyio.run(
-        use_process, live_server.url, reader, ("list_runs", {}), ("read_record", RECORD), claim
+    token = api_tokens.create(person=ana, scopes=["read", "review"], actor=None).text
+    name, tools, (listed, record, claimed, saved, rest) = anyio.run(
+        use_process,
+        live_server.url,
+        token,
+        ("list_runs", {}),
+        ("read_record", RECORD),
+        claim,
+        ("submit_review", decision),
+        claim,
     )
     assert (name, [one["name"] for one in listed]) == ("cognireview", ["nightly"])
-    assert record["evaluation_id"] == "a"
-    # Without the scope review, there is no tool that changes something, and none can be called.
-    assert tools == dict.fromkeys(tools_of(ReadingTools), True)
-    assert "Unknown tool" in refused
-
-    reviewer = api_tokens.create(person=ana, scopes=["read", "review"], actor=None).text
-    _, tools, (claimed, saved, rest) = anyio.run(
-        use_process, live_server.url, reviewer, claim, ("submit_review", decision), claim
-    )
     assert not tools["submit_review"]
-    assert (claimed["evaluation_id"], saved["outcome"], rest) == ("a", "current", None)
+    assert record["evaluation_id"] == claimed["evaluation_id"] == "a"
+    assert (saved["outcome"], rest) == ("current", None)
 
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-def test_process_ends_without_the_scope_read(live_server: LiveServer, max: User) -> None:
+def test_program_offers_the_tools_of_its_token(
+    live_server: LiveServer, ana: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the scope review, there is no tool that changes something."""
+    offered: list[str] = []
+
+    async def note(site: server.Server) -> None:
+        offered.extend(tool.name for tool in await site.list_tools())
+
+    monkeypatch.setattr(server.Server, "run_stdio_async", note)
+    monkeypatch.setenv("COGNIREVIEW_URL", live_server.url)
+    token = api_tokens.create(person=ana, scopes=["read"], actor=None).text
+    monkeypatch.setenv("COGNIREVIEW_TOKEN", token)
+    assert server.main([]) == 0
+    assert {*offered} == {*tools_of(ReadingTools)}
+
+
+def test_program_without_a_token_says_what_to_set(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COGNIREVIEW_URL", "http://127.0.0.1:9")
+    monkeypatch.delenv("COGNIREVIEW_TOKEN", raising=False)
+    assert server.main([]) == 2
+    assert capsys.readouterr() == ("", "Set COGNIREVIEW_TOKEN, or pass url and token.\n")
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_process_starts_without_the_packages_of_the_site_and_ends_without_the_scope_read(
+    live_server: LiveServer, max: User
+) -> None:
+    program = """
+import sys
+for name in ("django", "ninja", "orjson", "psycopg", "reviews"):
+    sys.modules[name] = None
+sys.argv = ["cognireview", "mcp"]
+from cognireview.__main__ import main
+main()
+"""
     token = api_tokens.create(person=max, scopes=["export"], actor=None).text
     done = subprocess.run(
-        [sys.executable, "-m", "cognireview", "mcp"],
+        [sys.executable, "-c", program],
         cwd=BASE_DIR,
         env={"COGNIREVIEW_URL": live_server.url, "COGNIREVIEW_TOKEN": token},
         stdin=subprocess.DEVNULL,
@@ -182,25 +222,3 @@ def test_process_ends_without_the_scope_read(live_server: LiveServer, max: User)
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("403 Not allowed")
-
-
-@pytest.mark.slow
-def test_server_starts_without_the_packages_of_the_site() -> None:
-    program = """
-import sys
-for name in ("django", "ninja", "orjson", "psycopg", "reviews"):
-    sys.modules[name] = None
-sys.argv = ["cognireview", "mcp"]
-from cognireview.__main__ import main
-main()
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=BASE_DIR,
-        env={"COGNIREVIEW_URL": "http://127.0.0.1:9"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Set COGNIREVIEW_TOKEN, or pass url and token.\n"

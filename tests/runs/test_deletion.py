@@ -233,29 +233,22 @@ class TestEverythingGoes:
         assert manage(capfdbinary, "export_audit", "--run", "geometry").status == 2
 
     @pytest.mark.slow
-    def test_half_deleted_run_differs_from_no_log(
+    def test_half_deleted_run_differs_from_no_log_and_the_interrupted_job_continues(
         self, full: Run, max: User, monkeypatch: pytest.MonkeyPatch, capfdbinary: Capture
     ) -> None:
         monkeypatch.setattr(deletion, "RECORDS_PER_PART", 5)
         request_deletion(run_id=full.pk, actor=max, confirmation="algebra")
-        assert delete_next_part()
+        with pytest.raises(JobAborted):
+            tasks.delete_runs.func(_Stopping())  # type: ignore[arg-type]
         assert full.evaluations.count() == 7
         assert list(decision_check.find_differences()) == []
         assert manage(capfdbinary, "verify_runs").status == 0
+        tasks.delete_runs.func(_Running())  # type: ignore[arg-type]
+        assert not Run.objects.exists()
 
     def test_name_can_be_used_again(self, run: Run) -> None:
         delete(run)
         assert import_data(file_of(line("e-1")), run="algebra").new == 1
-
-    @pytest.mark.slow
-    def test_interrupted_job_continues(self, full: Run, max: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(deletion, "RECORDS_PER_PART", 5)
-        request_deletion(run_id=full.pk, actor=max, confirmation="algebra")
-        with pytest.raises(JobAborted):
-            tasks.delete_runs.func(_Stopping())  # type: ignore[arg-type]
-        assert Run.objects.filter(pk=full.pk).exists()
-        tasks.delete_runs.func(_Running())  # type: ignore[arg-type]
-        assert not Run.objects.exists()
 
     def test_later_jobs_find_no_run_and_end(self, run: Run, max: User) -> None:
         delete(run)
@@ -380,7 +373,7 @@ class TestWays:
         page = text(as_lea.get(reverse("run-name", args=[run.pk])))
         assert reverse("delete-run", args=[run.pk]) not in page
 
-    def test_command_deletes(self, full: Run, capfdbinary: Capture) -> None:
+    def test_command_deletes(self, run: Run, capfdbinary: Capture) -> None:
         done = manage(capfdbinary, "delete_run", "algebra", "--confirm", "algebra")
         assert (done.status, done.out) == (0, b"Deleted run 'algebra'.\n")
         assert not Run.objects.exists()

@@ -162,12 +162,14 @@ def test_slow_list_is_cancelled(run: Run, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("query", ["", "model=o1", "status=waiting&verdict=Fail", "q=clarity"])
-def test_list_query_count_is_constant(query: str, run: Run) -> None:
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as captured:
-            listing.load_page(run, Filters.from_query_string(query))
-        return len(captured)
+def test_list_query_count_is_constant(run: Run) -> None:
+    def queries() -> dict[str, int]:
+        counts = {}
+        for query in ("", "model=o1", "status=waiting&verdict=Fail", "q=clarity"):
+            with CaptureQueriesContext(connection) as captured:
+                listing.load_page(run, Filters.from_query_string(query))
+            counts[query] = len(captured)
+        return counts
 
     fill(run, {"model_id": "o1"})
     asked = queries()
