@@ -51,7 +51,7 @@ class NpmInstall:
             pytest.skip(f"npm could not install promptfoo: {said[-1000:]}")
         package = self.folder / "node_modules" / f"promptfoo-{version}"
         program = json.loads((package / "package.json").read_text())["bin"]["promptfoo"]
-        return [*_uv(NODE), "node", str(package / program)]
+        return [*_uv(NODE), "--offline", "node", str(package / program)]
 
     def stop(self) -> None:
         """End npm, which may run still if no test needed promptfoo."""
@@ -71,7 +71,8 @@ def write_files(package: str, version: str, command: list[str], folder: Path) ->
         pytest.skip(f"uv installed {wanted} for longer than {_INSTALL} s")
     except subprocess.CalledProcessError as error:
         pytest.skip(f"uv could not install {wanted}: {error.stderr[-1000:]}")
-    run([*_uv(wanted), *command], folder)
+    # It is in the cache now, so the index need not be asked again.
+    run([*_uv(wanted), "--offline", *command], folder)
 
 
 def install(package: str, version: str, folder: Path) -> None:
