@@ -12,8 +12,6 @@ from typing import Any, BinaryIO
 
 from django.core.management.base import BaseCommand, OutputWrapper
 from django.db import transaction
-from rich import progress as rich_progress
-from rich.console import Console
 
 from reviews.imports.exception_groups import LineGroup, group_exceptions
 from reviews.imports.importer import NothingImported, Progress, import_stream
@@ -180,6 +178,10 @@ def _bar(name: str, file: BinaryIO) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    # Takes 0.1 s, which scripts and cron jobs need not wait for.
+    from rich import progress as rich_progress  # noqa: PLC0415
+    from rich.console import Console  # noqa: PLC0415
+
     status = os.fstat(file.fileno())
     size = status.st_size if stat.S_ISREG(status.st_mode) else None
     columns = (
