@@ -145,7 +145,6 @@ class TestEmbeddedServer:
             import sys, time
             from pathlib import Path
             from cognireview import command_line
-from cognireview.__main__ import main
             from cognireview.postgres import embedded
             command_line._postgres = lambda: embedded.running(Path(sys.argv[1]), disposable=True)
             command_line.run(lambda: print("running", flush=True) or time.sleep(60), needs_database=True)
