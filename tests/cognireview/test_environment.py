@@ -180,6 +180,23 @@ class TestInvalidValue:
         assert workers.startswith("  COGNIREVIEW_WEB_WORKERS: got 'none'; takes a whole number from 1 to 64")
 
     @pytest.mark.parametrize(
+        ("variable", "value", "accepted"),
+        [
+            ("COGNIREVIEW_WEB_WORKERS", "65", "a whole number from 1 to 64"),
+            ("COGNIREVIEW_API_RATE", "0", "a whole number of at least 1"),
+            ("COGNIREVIEW_BLIND_SHARE", "nan", "a number from 0 to 1"),
+            ("COGNIREVIEW_DEBUG", "maybe", "true or false"),
+            ("COGNIREVIEW_LOG_LEVEL", "info", "DEBUG, INFO, WARNING or ERROR"),
+        ],
+    )
+    def test_invalid_value_is_reported_with_the_accepted_ones(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, accepted: str
+    ) -> None:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(ImproperlyConfigured, match=f"{variable}: got '{value}'; takes {accepted}$"):
+            read()
+
+    @pytest.mark.parametrize(
         ("variable", "value"),
         [
             ("COGNIREVIEW_SECRET_KEY", "hunter2"),
