@@ -60,6 +60,12 @@ def test_new_records_need_no_stored_record(monkeypatch: pytest.MonkeyPatch) -> N
     assert EvaluationWords.objects.count() == 3
 
 
+def test_records_of_a_new_run_need_no_stored_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "_new_records", None)
+    import_data(file_of(b"no record", line("first"), line("second")))
+    assert EvaluationWords.objects.count() == 2
+
+
 def test_new_record_among_known_ones_is_indexed() -> None:
     import_data(file_of(line("first")))
     import_data(file_of(line("first"), line("second")))

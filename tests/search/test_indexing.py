@@ -15,6 +15,7 @@ from reviews.models import (
 )
 from reviews.records.clusters import task_cluster
 from reviews.records.rubric import Rubric
+from reviews.rubric import inference
 from reviews.search import facets, filter_options, indexing
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
@@ -38,7 +39,11 @@ def found(**query: str) -> set[str]:
 
 @pytest.fixture
 def by_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Imports of more than one line are left to the job, which takes two lines at a time."""
+    """Imports of more than one line are left to the job, which takes two lines at a time.
+
+    The rubric of a new run is unknown before its end, as if the first records had no scores.
+    """
+    monkeypatch.setattr(inference, "foresee_rubric_from", lambda _run, _records: None)
     monkeypatch.setattr(indexing, "MAX_RECORDS_INLINE", 1)
     monkeypatch.setattr(indexing, "CHUNK_LINES", 2)
 
