@@ -22,12 +22,18 @@ class Estimate:
     """Null without an upper limit."""
     n: int
     """The number of units that the figure is based on."""
-    why: str
+    why: str = ""
     """Why the value or a limit is undefined, or empty."""
-    design_effect: float | None
-    """The variance as a multiple of that of n independent ratings."""
-    clusters: int | None
+    design_effect: float | None = None
+    """The variance as a multiple of that of n independent ratings. Null if it was not estimated."""
+    clusters: int | None = None
     """Tasks with ratings; null if the interval does not use them."""
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return self.why
+        between = "" if self.low is None or self.high is None else f", {self.low:,.2f} to {self.high:,.2f}"
+        return f"{self.value:,.2f}{between}, n = {self.n:,}"
 
 
 @dataclass(frozen=True)

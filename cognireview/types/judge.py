@@ -161,12 +161,14 @@ class ScoreShift:
 
     criterion: str
     pairs: int
+    """Of records with a score in both runs."""
     first_mean: float
+    """Named scores count from 0 for the worst to 1 for the best."""
     second_mean: float
-    p: float
-    """Two-sided."""
     shift: Estimate
     """The second mean minus the first."""
+    p: float
+    """Two-sided."""
 
 
 @dataclass(frozen=True)

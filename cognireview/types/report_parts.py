@@ -55,7 +55,7 @@ class PartMetrics(Metrics):
     part: Part
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class JudgeGroup:
     """A judge with a prompt and an evaluated model."""
 
@@ -94,7 +94,9 @@ class AfterReveal:
     """Null for the verdict."""
     changed: Estimate
     towards_judge: int
+    """Changed scores that now equal the judge's."""
     away_from_judge: int
+    """Changed scores that used to equal the judge's."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Change the order of work for many records: assign, split, prioritise, set due dates, escalate, release."""
 
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from django.http import HttpResponse
@@ -99,7 +100,7 @@ def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
     check(request.user, "lead_review")
     change = load_bulk_change(change_id, request.user)
     try:
-        return bulk_changes.undo(change_id=change.pk, actor=request.user)._asdict()
+        return asdict(bulk_changes.undo(change_id=change.pk, actor=request.user))
     except bulk_changes.UndoRefused as refused:
         raise Conflict(refused.reason) from refused
 

@@ -1,5 +1,6 @@
 """Import files: a request uploads a file, a job imports it, and further requests report the result."""
 
+from dataclasses import asdict
 from http import HTTPStatus
 from typing import Any
 
@@ -116,7 +117,7 @@ def _reread(run: Run, wanted: mapping.FieldMapping, actor: User, *, is_trial: bo
         ]
         errors = errors or [("mapping", str(refused))]
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(refused), errors) from refused
-    return report._asdict()
+    return asdict(report)
 
 
 def _own_mapping(toml: bytes) -> mapping.FieldMapping:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
+from cognireview.types.leading import UndoneBulkChange
 from reviews.accounts.permissions import Denied, check, people_in
 from reviews.audit import events
 from reviews.dashboard.splitting import Split
@@ -84,15 +85,6 @@ class SplitPreview(NamedTuple):
     had: Counter[int]
     #: Records that nobody gets.
     left: int
-
-
-class UndoResult(NamedTuple):
-    """The effect of an undo."""
-
-    #: Records restored.
-    restored: int
-    #: Records that were changed since.
-    stayed: int
 
 
 def preview(order: BulkOrder) -> BulkPreview:
@@ -186,7 +178,7 @@ def _given(items: list[BulkChangeItem]) -> Counter[User]:
 
 
 @transaction.atomic
-def undo(*, change_id: int, actor: User) -> UndoResult:
+def undo(*, change_id: int, actor: User) -> UndoneBulkChange:
     """Restore the previous values of each record, unless it was changed since.
 
     Nothing is assigned to or claimed for people who have lost access to the run since. Raises `UndoRefused`
@@ -214,7 +206,7 @@ def undo(*, change_id: int, actor: User) -> UndoResult:
             restore_claims(restored, change.run, claimed_by=Subquery(item.values("claimed_by")))
     change.undone_at = timezone.now()
     change.save(update_fields=["undone_at"])
-    outcome = UndoResult(len(unchanged), change.evaluations - len(unchanged))
+    outcome = UndoneBulkChange(len(unchanged), change.evaluations - len(unchanged))
     _record(change, f"undo {change.kind}", actor, restored=outcome.restored, stayed=outcome.stayed)
     return outcome
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from cognireview.types.estimates import Estimate
 from reviews.models import Evaluation, IndependentReview, KnownAnswerCheck, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
 from reviews.review.versions import comparable_scores
-from reviews.statistics.intervals import Estimate, undefined, wilson
+from reviews.statistics.intervals import undefined, wilson
 
 #: Fewer answers than this give no share: its interval would cover almost everything.
 FEWEST_ANSWERS = 5

@@ -10,18 +10,10 @@ from typing import Any
 
 from django.db.models import F, Q
 
+from cognireview.types.records import NamedResponse
 from reviews.database.compiled_queries import CompiledQuery, is_any_of, parameter
 from reviews.models import Evaluation, TaskAnswer, TaskContext
 from reviews.records import responses
-
-
-@dataclass(frozen=True, slots=True)
-class NamedResponse:
-    """A response of a model: a string, an object or an array."""
-
-    #: The name of the model; perhaps empty.
-    name: str
-    response: Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, TypeVar
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
-from cognireview.types.estimates import Basis, Part
+from cognireview.types.estimates import Basis, Estimate, Part
+from cognireview.types.report_parts import JudgeGroup
 from reviews.judge import after_reveal
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured, figure_title
 from reviews.judge.after_reveal import AfterReveal
@@ -36,7 +37,7 @@ from reviews.judge.score_pairs import ScorePairs
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import clusters, coefficients
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.totals import ClusterTotals
 
 BASES: dict[Basis, str] = {
@@ -61,29 +62,12 @@ DEFINITIONS = coefficients.DEFINITIONS | {
 }
 
 _NO_BLIND = "No blind scores were submitted yet."
-_Group = TypeVar("_Group", str, "JudgeGroup")
+_Group = TypeVar("_Group", str, JudgeGroup)
 GroupField = Literal["judge", "template", "model"]
 
 
-class JudgeGroup(NamedTuple):
-    """A judge model, a prompt template and an evaluated model."""
-
-    judge: str
-    template: str
-    #: Empty for records without a model.
-    model: str
-
-
-@dataclass(frozen=True)
-class GroupAccuracy:
+class GroupAccuracy(report_parts.GroupAccuracy):
     """The accuracy of a judge with one prompt on one model, from blind ratings."""
-
-    group: JudgeGroup
-    #: None for the verdict.
-    criterion: str | None
-    #: The records that it is about: the whole run, or the part of it that has ratings.
-    part: Part
-    accuracy: Estimate
 
     @property
     def title(self) -> str:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from cognireview.types.estimates import Basis, Part
+from cognireview.types.estimates import Basis, Estimate, Part
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.scores import criterion_title
 from reviews.statistics import coefficients
 from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.coefficients import Confusion
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 
 FIGURES = (
     "accuracy",

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from cognireview.types import report_parts
 from reviews.judge.cells import IntArray
 from reviews.judge.ratings import RatingBatch, read_score, read_verdict
 from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate
 
 DEFINITION = (
     "How often reviewers changed a score once they saw the judge's. Many changes towards the judge suggest "
@@ -22,17 +22,8 @@ DEFINITION = (
 )
 
 
-@dataclass(frozen=True)
-class AfterReveal:
+class AfterReveal(report_parts.AfterReveal):
     """Changes of the blind scores of a criterion, or of the verdict."""
-
-    #: None for the verdict.
-    criterion: str | None
-    changed: Estimate
-    #: Changed scores that now equal the judge's.
-    towards_judge: int
-    #: Changed scores that used to equal the judge's.
-    away_from_judge: int
 
     @property
     def title(self) -> str:

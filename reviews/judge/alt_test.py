@@ -10,7 +10,8 @@ from math import ceil
 
 import numpy as np
 
-from cognireview.types.report_parts import Epsilon
+from cognireview.types.estimates import Estimate
+from cognireview.types.report_parts import ComparedReviewer, Epsilon
 from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.cells import FEWEST
 from reviews.judge.data_summary import counted
@@ -26,7 +27,6 @@ from reviews.statistics.alt_test import (
     EpsilonTest,
     ReviewerComparison,
 )
-from reviews.statistics.intervals import Estimate
 
 #: How much less often the judge may be the closer one -> the reviewers for whom Calderon et al. suggest it.
 EPSILONS = {0.2: "experts", 0.15: "trained reviewers", 0.1: "crowd workers"}
@@ -59,19 +59,6 @@ DEFINITIONS = {
     "records that they scored together. Closer means: the same score as more of the others.",
 }
 _NAMED = 5
-
-
-@dataclass(frozen=True)
-class ComparedReviewer:
-    """The judge compared with one reviewer."""
-
-    reviewer: str
-    judge_closer: float
-    reviewer_closer: float
-    #: The first share minus the second. `n` counts records.
-    difference: Estimate
-    #: Whether the reviewer has enough records of several tasks.
-    is_testable: bool
 
 
 @dataclass(frozen=True)

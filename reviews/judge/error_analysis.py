@@ -62,12 +62,8 @@ class Example(report_parts.ErrorExample):
         return criterion_title(self.criterion)
 
 
-@dataclass(frozen=True)
-class CriterionMentions:
+class CriterionMentions(report_parts.CriterionMentions):
     """How often a cause was named for a criterion."""
-
-    criterion: str
-    mentions: int
 
     @property
     def title(self) -> str:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cognireview.types.estimates import Estimate
 from reviews.judge.flag_precision import (
     family_sizes,
     family_titles,
@@ -22,7 +23,6 @@ from reviews.judge.rated_run import RatedRun
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.statistics import clusters
-from reviews.statistics.intervals import Estimate
 
 #: The limit of the error rate among unflagged records, unless another one is given.
 USUAL_LIMIT = 0.10

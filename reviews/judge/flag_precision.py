@@ -13,6 +13,7 @@ from django.db.models import Sum
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
+from cognireview.types.estimates import Estimate
 from reviews.judge.cells import load_cells
 from reviews.judge.data_summary import percent
 from reviews.judge.kept import keeps_figures
@@ -22,7 +23,7 @@ from reviews.judge.ratings import RatingKind, load_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, ReasonCount, Run, RunFacet
 from reviews.statistics import clusters
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.totals import ClusterTotals
 
 # A reason is worth a reviewer's time if at least this share of its records have a wrong verdict.

@@ -22,6 +22,7 @@ from django.db.models import (
 )
 
 from cognireview.types.estimates import Part
+from cognireview.types.report_parts import Bounds
 from reviews.database.pagination import Page, page_by_key
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.cells import load_strata
@@ -92,13 +93,6 @@ class AssignedRecord(NamedTuple):
     #: Without the large columns.
     evaluation: Evaluation
     is_locked_in: bool
-
-
-class Bounds(NamedTuple):
-    """The lowest and the highest accuracy over the whole run that the missing ratings leave possible."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ A verdict is wrong if a blind rating has another one.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from cognireview.types import report_parts
+from cognireview.types.estimates import Estimate
 from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.data_summary import counted
@@ -19,7 +21,7 @@ from reviews.records.scores import criterion_title, is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
 from reviews.statistics.coefficients import Confusion
-from reviews.statistics.intervals import Estimate, scale, undefined
+from reviews.statistics.intervals import scale, undefined
 
 DEFINITIONS = {
     "miss_rate": "How many of the unflagged records have a wrong verdict that nobody would look at. It says "
@@ -48,12 +50,8 @@ _NONE_SAMPLED = "No unflagged record has a blind rating."
 _NONE_FLAGGED = "No flagged record has a blind rating."
 
 
-@dataclass(frozen=True)
-class CriterionMissRate:
+class CriterionMissRate(report_parts.CriterionMissRate):
     """How often the judge's score of a criterion is wrong in unflagged records."""
-
-    criterion: str
-    miss_rate: Estimate
 
     @property
     def title(self) -> str:

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
+from cognireview.types.estimates import Estimate
 from reviews.judge.flag_precision import FEWEST
-from reviews.statistics.intervals import Estimate
 
 # Limits are compared after rounding, so that floating-point noise decides nothing.
 _DECIMALS = 9

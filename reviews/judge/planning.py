@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cognireview.types.encoding import members
+from cognireview.types.estimates import Estimate
 from cognireview.types.runs import Aim, ReviewPlan
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.data_summary import counted
@@ -22,7 +23,7 @@ from reviews.models import Run
 from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.statistics import clusters, planning
 from reviews.statistics.coefficients import Confusion
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.planning import BoolArray, DesignEffect, FloatArray, IntArray, PlanCells
 
 DEFINITION = (

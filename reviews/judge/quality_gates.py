@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
-from cognireview.types.estimates import Basis, Part
+from cognireview.types.estimates import Basis, Estimate, Part
 from reviews.judge import accuracy_figures, reviewer_agreement
 from reviews.judge.flag_precision import FEWEST
 from reviews.judge.gold import gold_gates
@@ -22,7 +22,7 @@ from reviews.judge.outcomes import GateOutcome, compare_with_limit
 from reviews.judge.report import JudgeReport
 from reviews.judge.sequences import coefficient_sequence, figure_sequence
 from reviews.models import User
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 
 # The sequences of the figures about flags.
 FLAG_FIGURES: dict[str, Callable[[MissedErrors], Estimate]] = {

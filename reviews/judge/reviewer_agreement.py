@@ -6,29 +6,21 @@ probability, so that figures are about all records: reviewers disagree more ofte
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from cognireview.types import report_parts
 from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
 from reviews.judge.kept import keeps_figures
 from reviews.judge.scope import JudgeScope
 from reviews.statistics import reliability as coefficients
-from reviews.statistics.intervals import Estimate
 
 FIGURES = ("alpha", "ordinal_alpha", "fleiss_kappa", "unanimous")
 DEFINITIONS = {name: coefficients.DEFINITIONS[name] for name in FIGURES}
 
 
-@dataclass(frozen=True)
-class ReviewerAgreement:
+class ReviewerAgreement(report_parts.ReviewerAgreement):
     """Agreement on one criterion or on the verdict. The `n` of each estimate counts records."""
-
-    #: None for the verdict.
-    criterion: str | None
-    alpha: Estimate
-    ordinal_alpha: Estimate
-    fleiss_kappa: Estimate
-    unanimous: Estimate
 
     @property
     def title(self) -> str:

@@ -7,9 +7,10 @@ see `statistics.betting`.
 from collections.abc import Callable
 from dataclasses import replace
 
+from cognireview.types.estimates import Estimate
 from reviews.statistics.betting import share_sequence, widened
 from reviews.statistics.coefficients import Confusion
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals
 

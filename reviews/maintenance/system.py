@@ -13,6 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from cognireview.environment import PROGRAM
 from cognireview.operations import mail
 from cognireview.operations.disk_full import RESERVE
+from cognireview.types.site import Check, Worker
 from reviews.database import replica
 from reviews.http.health import not_ready_reason
 from reviews.maintenance import job_list
@@ -42,26 +43,6 @@ _WORKERS = """
     GROUP BY worker.id, last_heartbeat ORDER BY last_heartbeat DESC
 """
 _JOBS = "SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1"
-
-
-class Worker(NamedTuple):
-    """A job worker."""
-
-    id: int
-    last_heartbeat: dt.datetime
-    #: The number of jobs that it runs now.
-    jobs: int
-    #: Whether its last heartbeat is recent.
-    is_alive: bool
-
-
-class Check(NamedTuple):
-    """A check of the site."""
-
-    name: str
-    is_ok: bool
-    #: What was found, in a sentence or a few words.
-    result: str
 
 
 class System(NamedTuple):

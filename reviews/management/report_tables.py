@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cognireview.types.estimates import Part
+from cognireview.types.estimates import Estimate, Part
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.alt_test import EPSILONS, JudgeAltTest
 from reviews.judge.comparison.drift import Drift
@@ -23,7 +23,6 @@ from reviews.judge.leaderboard import Leaderboard, RankedModel
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.report import JudgeReport
 from reviews.judge.reviewer_agreement import ReviewerAgreement
-from reviews.statistics.intervals import Estimate
 
 NOTHING = "-"
 _PARTS: dict[Part, str] = {"run": "whole run", "flagged": "flagged", "unflagged": "unflagged"}

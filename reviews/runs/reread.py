@@ -5,11 +5,13 @@ key, and so its claim, drafts, skips, assignment and events. Its evaluation_id m
 an accepted line would be rejected, or if a record would become another version of a record in another line.
 """
 
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 from django.db.models import Sum
 
+from cognireview.types.files import Reread
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
@@ -126,23 +128,8 @@ class RereadRefused(ImportRefused):
         self.problems = problems or []
 
 
-class RereadReport(NamedTuple):
-    """The result of reading a run again."""
-
-    #: The number of records.
-    records: int
-    #: How many of them are lines that were no records before.
-    new_records: int
-    #: How many of them have another evaluation_id than before.
-    new_ids: int
-    #: How many claims continue.
-    claims: int
-
-
 @transaction.atomic
-def reread_run(
-    *, run_id: int, mapping: FieldMapping, actor: User | None, is_trial: bool = False
-) -> RereadReport:
+def reread_run(*, run_id: int, mapping: FieldMapping, actor: User | None, is_trial: bool = False) -> Reread:
     """Replace all records of a run by those that its stored lines give with the mapping.
 
     A trial changes nothing. Raises `RereadRefused`, `ImportRefused` for an archived run, and `CorruptData`.
@@ -165,7 +152,7 @@ def reread_run(
         run=run,
         before=before.as_json() if before else None,
         after=run.mapping,
-        **report._asdict(),
+        **asdict(report),
     )
     if is_trial:
         transaction.set_rollback(True)
@@ -173,9 +160,7 @@ def reread_run(
 
 
 @transaction.atomic
-def reread_in_request(
-    *, run_id: int, mapping: FieldMapping, actor: User, is_trial: bool = False
-) -> RereadReport:
+def reread_in_request(*, run_id: int, mapping: FieldMapping, actor: User, is_trial: bool = False) -> Reread:
     """Read a run again as `reread_run`, while a program or a browser waits.
 
     Raises `RereadRefused` also for a large run, and while any file is being imported.
@@ -221,7 +206,7 @@ def _set_rubric(run: Run, before: FieldMapping | None, mapping: FieldMapping, ac
         run.refresh_from_db(fields=["rubric", "is_rubric_declared"])
 
 
-def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
+def _replace_records(run: Run, mapping: FieldMapping) -> Reread:
     run.mapping = mapping.as_json()
     run.save(update_fields=["mapping"])
     sources, claims = list(run.files), stored_claims(run.evaluations.all())
@@ -243,7 +228,7 @@ def _replace_records(run: Run, mapping: FieldMapping) -> RereadReport:
     for source in sources:
         indexing.index_import(source)
     draws.draw_sample(run_id=run.pk)
-    return RereadReport(records, new_records, new_ids, put_back_claims(claims))
+    return Reread(records, new_records, new_ids, put_back_claims(claims))
 
 
 def _check_places(sources: list[Import], mapping: FieldMapping) -> None:

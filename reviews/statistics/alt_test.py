@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reviews.statistics.intervals import SIGNIFICANT, Estimate, undefined, wilson_limits
+from cognireview.types.estimates import Estimate
+from reviews.statistics.intervals import SIGNIFICANT, undefined, wilson_limits
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 

@@ -5,8 +5,9 @@ from math import hypot, sqrt
 
 import numpy as np
 
+from cognireview.types.estimates import Estimate
 from reviews.statistics.clusters import RatingVariance, effective_size, spread_of
-from reviews.statistics.intervals import Estimate, Z, wilson_limits
+from reviews.statistics.intervals import Z, wilson_limits
 from reviews.statistics.students_t import t_quantile
 from reviews.statistics.totals import ClusterTotals, picked
 

@@ -20,7 +20,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reviews.statistics.intervals import Estimate, Z, undefined
+from cognireview.types.estimates import Estimate
+from reviews.statistics.intervals import Z, undefined
 
 FloatArray: TypeAlias = NDArray[np.float64]
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reviews.statistics.intervals import Estimate, undefined, wilson_limits
+from cognireview.types.estimates import Estimate
+from reviews.statistics.intervals import undefined, wilson_limits
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray

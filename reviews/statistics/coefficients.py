@@ -13,12 +13,13 @@ from math import isqrt
 
 import numpy as np
 
+from cognireview.types.estimates import Estimate
 from reviews.records.scales import Level
 from reviews.statistics import clusters
 from reviews.statistics.agreement import Category
 from reviews.statistics.balance import balance
 from reviews.statistics.clusters import RatingVariance, effective_size, spread_of
-from reviews.statistics.intervals import Estimate, Z, undefined
+from reviews.statistics.intervals import Z, undefined
 from reviews.statistics.students_t import t_quantile
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals, picked

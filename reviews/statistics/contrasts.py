@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cognireview.types.estimates import Estimate
 from reviews.statistics.clusters import Comparison, spread_of
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import FloatArray, Places, seen_clusters

@@ -1,37 +1,13 @@
 """Estimates with 95% intervals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import hypot, isinf, sqrt
+
+from cognireview.types.estimates import Estimate
 
 Z = 1.959963984540054  # 95% of the standard normal distribution lie between -Z and Z
 SIGNIFICANT = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A figure with its 95% interval."""
-
-    #: None if the figure is undefined.
-    value: float | None
-    #: None if there is no lower limit.
-    low: float | None
-    #: None if there is no upper limit.
-    high: float | None
-    #: The number of units the figure is based on.
-    n: int
-    #: Why the value or a limit is undefined, as a sentence for pages.
-    why: str = ""
-    #: The variance, as a multiple of that of `n` independent ratings. None if it was not estimated.
-    design_effect: float | None = None
-    #: The number of clusters with ratings. None if the interval does not use clusters.
-    clusters: int | None = None
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return self.why
-        between = "" if self.low is None or self.high is None else f", {self.low:,.2f} to {self.high:,.2f}"
-        return f"{self.value:,.2f}{between}, n = {self.n:,}"
 
 
 def undefined(why: str, n: int = 0) -> Estimate:

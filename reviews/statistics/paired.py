@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cognireview.types.estimates import Estimate
 from reviews.statistics import clusters
 from reviews.statistics.clusters import Comparison
 from reviews.statistics.extrapolation import Population, Sample, cluster_totals
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import BoolArray, FloatArray, Places, add_up, seen_clusters

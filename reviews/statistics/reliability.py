@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reviews.statistics.intervals import Estimate, Z, undefined, wilson_limits
+from cognireview.types.estimates import Estimate
+from reviews.statistics.intervals import Z, undefined, wilson_limits
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile
 from reviews.statistics.sums import FloatArray

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from django.http import StreamingHttpResponse
 
+from cognireview.types.estimates import Estimate
 from reviews.exports.formats import CONTENT_TYPES, csv_row
 from reviews.http.streaming import download
-from reviews.statistics.intervals import Estimate
 from reviews.templatetags import times
 
 _MOST_UNFOLDED = 12

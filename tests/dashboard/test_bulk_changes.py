@@ -6,9 +6,10 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from cognireview.types.leading import UndoneBulkChange
 from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes
-from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind, UndoResult
+from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind
 from reviews.dashboard.splitting import Share, Split, SplitRefused
 from reviews.models import AuditEvent, BulkChange, Escalation, Evaluation, Run, User
 from reviews.queue import claims
@@ -114,7 +115,7 @@ class TestSplit:
         event = AuditEvent.objects.get(action="bulk split")
         assert (event.detail["evaluations"], event.detail["given"]) == (4, {"ana": 2, "bo": 2})
         run.evaluations.filter(task_id="4").update(assigned_to=ana)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(3, 1)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(3, 1)
         assert assigned(run) == [bo, None, None, ana]
 
     def test_split_preview_counts_the_records_of_each_person(
@@ -180,7 +181,7 @@ def test_due_dates_are_set_and_restored(run: Run, lea: User) -> None:
     assert bulk_changes.preview(order) == BulkPreview(2, 0)
     change = bulk_changes.apply(order=order, actor=lea)
     assert set(run.evaluations.values_list("due_on", flat=True)) == {second}
-    assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(2, 0)
+    assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(2, 0)
     bulk_changes.apply(
         order=everything(run, Kind.DUE, selected=tuple(run.evaluations.values_list("pk", flat=True))),
         actor=lea,
@@ -200,7 +201,7 @@ class TestEscalate:
         }
         answered = Escalation.objects.get(evaluation__task_id="1")
         escalations.resolve(escalation_id=answered.pk, actor=lea, outcome="returned", answer="The first.")
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(1, 1)
         assert not run.evaluations.filter(is_escalated=True).exists()
         assert run.evaluations.filter(task_id="2", claimed_by=None).exists()
 
@@ -220,7 +221,7 @@ class TestUndo:
         evaluations(run, tasks=["1"], assigned_to=ana)
         evaluations(run, tasks=["2"])
         change = bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(2, 0)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(2, 0)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
     def test_undo_leaves_records_that_were_changed_since(
@@ -231,7 +232,7 @@ class TestUndo:
         bulk_changes.apply(
             order=BulkOrder(run, Filters.from_query_string("task=1"), Kind.ASSIGN, ana), actor=lea
         )
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(1, 1)
         assert set(run.evaluations.values_list("task_id", "assigned_to")) == {("1", ana.pk), ("2", None)}
 
     def test_undo_gives_nothing_back_to_people_without_access(
@@ -243,8 +244,8 @@ class TestUndo:
         released = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
         assigned = bulk_changes.apply(order=everything(run, Kind.ASSIGN, assigned_to=bo), actor=lea)
         configure_members(run_id=run.pk, actor=None, members=["bo", "lea"])
-        assert bulk_changes.undo(change_id=assigned.pk, actor=lea) == UndoResult(1, 1)
-        assert bulk_changes.undo(change_id=released.pk, actor=lea) == UndoResult(0, 1)
+        assert bulk_changes.undo(change_id=assigned.pk, actor=lea) == UndoneBulkChange(1, 1)
+        assert bulk_changes.undo(change_id=released.pk, actor=lea) == UndoneBulkChange(0, 1)
         records = run.evaluations.order_by("task_id")
         assert [(one.task_id, one.assigned_to, one.claimed_by) for one in records] == [
             ("1", bo, None),
@@ -256,7 +257,7 @@ class TestUndo:
         change = bulk_changes.apply(
             order=everything(run, Kind.PRIORITISE, priority=bulk_changes.PRIORITY_FIRST), actor=lea
         )
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 0)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(1, 0)
         assert run.evaluations.get().priority == bulk_changes.PRIORITY_NORMAL
 
     def test_undo_restores_claims_of_unclaimed_records(
@@ -267,7 +268,7 @@ class TestUndo:
             claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
         change = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
         claims.claim(evaluation_id=one.pk, reviewer=bo)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(1, 1)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(1, 1)
         assert set(run.evaluations.values_list("task_id", "claimed_by")) == {("1", bo.pk), ("2", ana.pk)}
 
     def test_undo_restores_no_claim_of_a_decided_record(
@@ -278,7 +279,7 @@ class TestUndo:
         change = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)
         claims.claim(evaluation_id=evaluation.pk, reviewer=bo)
         decide(evaluation, bo)
-        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoResult(0, 1)
+        assert bulk_changes.undo(change_id=change.pk, actor=lea) == UndoneBulkChange(0, 1)
 
     def test_change_is_undone_only_once(self, run: Run, lea: User) -> None:
         change = bulk_changes.apply(order=everything(run, Kind.RELEASE), actor=lea)

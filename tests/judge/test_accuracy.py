@@ -10,7 +10,8 @@ from pytest_django import DjangoAssertNumQueries
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
 from cognireview.types.estimates import Part
-from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, JudgeGroup, compare_with_humans
+from cognireview.types.report_parts import JudgeGroup
+from reviews.judge.accuracy import BASES, DEFINITIONS, PARTS, compare_with_humans
 from reviews.judge.accuracy_figures import FIGURES, AccuracyFigures
 from reviews.judge.scope import JudgeScope, scope_choices
 from reviews.models import Evaluation, Run, RunCount, User

@@ -4,14 +4,14 @@ import pytest
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
-from cognireview.types.estimates import Part
+from cognireview.types.estimates import Estimate, Part
 from reviews.judge import missed_errors
 from reviews.judge.accuracy import compare_with_humans
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.planning import plan_reviews
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
-from reviews.statistics.intervals import Estimate, complement
+from reviews.statistics.intervals import complement
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.population import rated, stratum

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cognireview.types.estimates import Estimate
 from reviews.judge import accuracy_figures, quality_gates, report, reviewer_agreement
 from reviews.judge.quality_gates import GateResult, InvalidRequirement, parse_requirement
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.statistics.betting import share_sequence
-from reviews.statistics.intervals import Estimate, undefined, wilson
+from reviews.statistics.intervals import undefined, wilson
 from tests.support.factories import RunFactory
 from tests.support.population import rated, stratum
 

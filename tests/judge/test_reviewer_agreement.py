@@ -8,11 +8,11 @@ from pytest_django import DjangoAssertNumQueries
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
+from cognireview.types.estimates import Estimate
 from reviews.judge import reviewer_agreement
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.statistics import intervals, reliability
-from reviews.statistics.intervals import Estimate
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.joint import rate_together
 from tests.support.rubrics import rubric_data

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from cognireview.types.estimates import Estimate
 from reviews.judge import sequences
 from reviews.statistics import clusters
 from reviews.statistics.agreement import Category
 from reviews.statistics.betting import share_sequence, widened
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 
 SCORES = (Category("Yes", "yes", 2), Category("Partial", "partial", 1), Category("No", "no", 0))
 YES, PARTIAL, NO = range(3)

@@ -7,6 +7,7 @@ from django.conf import LazySettings
 from django.db import connection
 from django.utils import timezone
 
+from cognireview.types.site import Check
 from reviews.maintenance import system
 from reviews.maintenance.backups import record_backup
 from reviews.models import AuditEvent, Import
@@ -15,7 +16,7 @@ from tests.support.factories import ImportFactory, RunFactory
 pytestmark = pytest.mark.django_db
 
 
-def check(name: str) -> system.Check:
+def check(name: str) -> Check:
     return next(one for one in system.describe_system(timezone.now()).checks if one.name == name)
 
 
@@ -40,22 +41,22 @@ def test_worker_without_recent_heartbeat_does_not_count(settings: LazySettings) 
     beat(settings.STALLED_WORKER_SECONDS + 5)
     assert not check("Job workers").is_ok
     beat(1)
-    assert check("Job workers") == ("Job workers", True, "1 running")
+    assert check("Job workers") == Check("Job workers", True, "1 running")
     assert [worker.is_alive for worker in system.describe_system(timezone.now()).workers] == [True, False]
 
 
 def test_failed_job_needs_attention() -> None:
     assert check("Failed jobs").is_ok
     ImportFactory.create(state=Import.State.FAILED)
-    assert check("Failed jobs") == ("Failed jobs", False, "1")
+    assert check("Failed jobs") == Check("Failed jobs", False, "1")
 
 
 def test_backup_is_reported_with_its_age() -> None:
     made = record_backup(target="/backups/monday.dump", size=5)
     assert AuditEvent.objects.get().detail == {"target": "/backups/monday.dump", "size": 5}
-    assert check("Backup") == ("Backup", True, "less than a day ago")
+    assert check("Backup") == Check("Backup", True, "less than a day ago")
     later = system.describe_system(made.at + timedelta(days=8, minutes=1))
-    assert next(one for one in later.checks if one.name == "Backup") == ("Backup", False, "8 days ago")
+    assert next(one for one in later.checks if one.name == "Backup") == Check("Backup", False, "8 days ago")
     assert not later.is_ok
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.http import QueryDict
 from pytest_django.plugin import DjangoDbBlocker
 
+from cognireview.types.files import Reread
 from reviews.database import locks
 from reviews.database.locks import Lock
 from reviews.imports import importer, jobs
@@ -32,7 +33,7 @@ from reviews.records.rubric import Criterion, Rubric
 from reviews.review import decisions, drafts, escalations, undo
 from reviews.rubric.run_rubric import declare_rubric, run_rubric
 from reviews.runs.changes import archive_run
-from reviews.runs.reread import RereadRefused, RereadReport, reread_in_request, reread_run
+from reviews.runs.reread import RereadRefused, reread_in_request, reread_run
 from reviews.search import listing
 from reviews.search.filters import Filters
 from reviews.storage.errors import ImportRefused
@@ -93,7 +94,7 @@ def record(key: str) -> Evaluation:
     return Evaluation.objects.select_related("run").get(evaluation_id=key)
 
 
-def reread(run: Run, wanted: FieldMapping, **options: Any) -> RereadReport:
+def reread(run: Run, wanted: FieldMapping, **options: Any) -> Reread:
     return reread_run(run_id=run.pk, mapping=wanted, actor=None, **options)
 
 
@@ -139,7 +140,7 @@ def test_rejected_line_may_become_a_record() -> None:
     run = Run.objects.get()
     assert run.imports.get().rejected == 1
     report = reread(run, how(judge_llm_model="'always'"))
-    assert report == RereadReport(records=2, new_records=1, new_ids=0, claims=0)
+    assert report == Reread(records=2, new_records=1, new_ids=0, claims=0)
     assert run.imports.get().rejected == 0
     assert faults(run) == []
 
@@ -157,7 +158,7 @@ class TestRecords:
         keys = {one.evaluation_id: one.pk for one in run.evaluations.all()}
         wanted = how(score="second", evaluation_id="alt", task_id="key")
         report = reread(run, wanted)
-        assert report == RereadReport(records=4, new_records=0, new_ids=4, claims=0)
+        assert report == Reread(records=4, new_records=0, new_ids=4, claims=0)
         read_again = {one.evaluation_id: one for one in run.evaluations.all()}
         assert {f"other/{name}": key for name, key in keys.items()} == {
             name: one.pk for name, one in read_again.items()

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from cognireview.types.estimates import Estimate
 from reviews.statistics.balance import balance
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate, wilson
+from reviews.statistics.intervals import wilson
 
 
 def of_counts(above: int, below: int, neither: int, *, each: int = 1) -> Estimate:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from cognireview.types.estimates import Estimate
 from reviews.statistics.betting import FloatArray, share_sequence, widened
-from reviews.statistics.intervals import Estimate, undefined, wilson
+from reviews.statistics.intervals import undefined, wilson
 
 SEQUENCES = 100
 IntArray: TypeAlias = NDArray[np.int64]

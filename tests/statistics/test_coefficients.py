@@ -12,6 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cognireview.types.estimates import Estimate
 from reviews.records.scales import Level
 from reviews.statistics.agreement import Category
 from reviews.statistics.coefficients import (
@@ -27,7 +28,6 @@ from reviews.statistics.coefficients import (
     weighted_kappa,
 )
 from reviews.statistics.extrapolation import Population, Sample, cluster_totals
-from reviews.statistics.intervals import Estimate
 from reviews.statistics.students_t import t_quantile
 from tests.support.estimates import limits, value
 

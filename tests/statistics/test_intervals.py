@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from cognireview.types import estimates
 from cognireview.types.encoding import encode
-from reviews.statistics.intervals import Estimate, holm, scale, undefined, wilson, wilson_limits
+from cognireview.types.estimates import Estimate
+from reviews.statistics.intervals import holm, scale, undefined, wilson, wilson_limits
 from tests.support.estimates import limits, value
 
 UNKNOWN = undefined("Nobody looked.")

@@ -1,6 +1,6 @@
 """Read the values of estimates that must be defined."""
 
-from reviews.statistics.intervals import Estimate
+from cognireview.types.estimates import Estimate
 
 
 def value(estimate: Estimate) -> float:

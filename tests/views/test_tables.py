@@ -1,6 +1,6 @@
 """Cells of tables."""
 
-from reviews.statistics.intervals import Estimate
+from cognireview.types.estimates import Estimate
 from reviews.views.tables import figure, share
 
 

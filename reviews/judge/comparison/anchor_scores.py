@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from django.db import connection
 
+from cognireview.types import judge
 from reviews.judge.comparison.anchors import Anchors
 from reviews.models import Run, RunFacet
 from reviews.records.scales import PairwiseScale, RangeScale, Scale
@@ -14,7 +15,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.search.facets import facet_key
 from reviews.statistics.clusters import difference
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate, scale
+from reviews.statistics.intervals import scale
 from reviews.statistics.sums import FloatArray
 
 #: Of more pairs than this, the scores of the first ones are read. Pairs are in random order.
@@ -26,19 +27,8 @@ _SCORES = """
 """
 
 
-class ScoreShift(NamedTuple):
+class ScoreShift(judge.ScoreShift):
     """The shift of a criterion's mean score on the same responses."""
-
-    criterion: str
-    #: Pairs of records with a score in both runs.
-    pairs: int
-    #: Mean scores. Named scores count from 0 for the worst to 1 for the best.
-    first_mean: float
-    second_mean: float
-    #: The second mean minus the first, in the unit of the scale.
-    shift: Estimate
-    #: Two-sided.
-    p: float
 
     @property
     def title(self) -> str:

@@ -1,12 +1,12 @@
 """Compare the scores of two judges for each criterion on the same responses."""
 
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import connection
 
+from cognireview.types.judge import CriterionComparison
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison.matches import (
     Matches,
@@ -20,7 +20,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.records.scores import identity, is_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.statistics import paired
-from reviews.statistics.intervals import Estimate, holm
+from reviews.statistics.intervals import holm
 from reviews.statistics.paired import PairedRatings
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray
@@ -41,19 +41,6 @@ _SCORES = """
     FROM evaluation CROSS JOIN LATERAL jsonb_each(judged_scores(parsed_rubric_scores, extracted_scores))
     WHERE evaluation.id = ANY(%(records)s) GROUP BY 1, 2
 """
-
-
-@dataclass(frozen=True)
-class CriterionComparison:
-    """The difference of two judges' accuracies for a criterion."""
-
-    criterion: str
-    first_accuracy: Estimate
-    second_accuracy: Estimate
-    #: The second accuracy minus the first.
-    difference: Estimate
-    #: Two-sided, adjusted for all criteria (Holm 1979).
-    p: float
 
 
 def compare_criteria(

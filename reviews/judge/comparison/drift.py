@@ -7,13 +7,15 @@ anchors, subtracted from it, leaves the difference of the models (difference in 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
+from cognireview.types.estimates import Estimate
+from cognireview.types.judge import ModelDifference
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST, CellRecords, load_cells
 from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shifts
@@ -28,7 +30,7 @@ from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.statistics.clusters import difference, ratio
 from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals
 
@@ -62,22 +64,6 @@ DEFINITIONS = {
 _PASS, _NONE = VERDICT_ORDER.index("Pass"), VERDICT_ORDER.index(NO_VERDICT)
 _NOT_INDEXED = "The records of a run are still being indexed. Try again in a few minutes."
 _NO_ANCHORS = "The two runs have no response in common with a verdict in both."
-
-
-class ModelDifference(NamedTuple):
-    """A model of the second run, compared with a model of the first."""
-
-    first_model: str
-    second_model: str
-    #: Pass rates by the judge of their run.
-    first_rate: Estimate
-    second_rate: Estimate
-    #: The second rate minus the first.
-    raw: Estimate
-    #: The same without the judge's shift.
-    adjusted: Estimate
-    #: Of the adjusted difference, two-sided.
-    p: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,19 +3,15 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from cognireview.types import estimates
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, Stratum
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
 
 
-class Change(NamedTuple):
+class Change(estimates.Change):
     """Something that differs between two judges or runs."""
-
-    #: Judge, prompt or rubric.
-    kind: str
-    first: str
-    second: str
 
     @property
     def sentence(self) -> str:

@@ -13,10 +13,12 @@ import numpy as np
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
+from cognireview.types.estimates import Estimate
+from cognireview.types.judge import CriterionComparison
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison import matches
-from reviews.judge.comparison.criteria import CriterionComparison, compare_criteria
+from reviews.judge.comparison.criteria import compare_criteria
 from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, select_records
 from reviews.judge.comparison.judges import (
     Change,
@@ -31,7 +33,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search import indexing
 from reviews.statistics import paired
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.paired import PairedRatings
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray

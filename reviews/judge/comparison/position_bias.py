@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import FavouredPosition
 from reviews.judge.comparison.judges import JudgeAndPrompt, load_scope_judges
 from reviews.judge.comparison.pairwise_choices import (
@@ -26,7 +27,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
 from reviews.statistics.clusters import difference, ratio
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.statistics.totals import ClusterTotals
 
 DEFINITIONS = {

@@ -3,13 +3,14 @@
 import re
 from typing import NamedTuple
 
+from cognireview.types.estimates import Estimate
 from cognireview.types.judge import GoldBasis
 from reviews.judge import accuracy_figures
 from reviews.judge.gold.measurement import measure
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import figure_sequence
 from reviews.models import GoldSet, User
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 
 FORM = f"[adjudicated] gold NAME {'|'.join(accuracy_figures.FIGURES)}"
 # The name may contain any word, so the last metric counts.

@@ -2,12 +2,14 @@
 
 import argparse
 import json
+from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from cognireview.types.files import Reread
 from reviews.management.arguments import add_map, find_run, read_mapping
-from reviews.runs.reread import RereadRefused, RereadReport, reread_run
+from reviews.runs.reread import RereadRefused, reread_run
 from reviews.storage.corruption import CorruptData
 from reviews.storage.errors import ImportRefused
 
@@ -36,11 +38,11 @@ class Command(BaseCommand):
         except (ImportRefused, CorruptData) as refused:
             raise CommandError(str(refused), returncode=2) from refused
         if options["json"]:
-            self.stdout.write(json.dumps({"run": run.name, **report._asdict()}))
+            self.stdout.write(json.dumps({"run": run.name, **asdict(report)}))
         else:
             self._print(run.name, report, is_trial=options["dry_run"])
 
-    def _print(self, name: str, report: RereadReport, *, is_trial: bool) -> None:
+    def _print(self, name: str, report: Reread, *, is_trial: bool) -> None:
         note = ", nothing written" if is_trial else ""
         self.stdout.write(
             f"Run {name!r}{note}: {report.records:,} records, {report.new_records:,} of them new, "

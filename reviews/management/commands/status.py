@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 from django.conf import settings
@@ -65,13 +66,13 @@ def _document(found: System, site: str) -> dict[str, Any]:
     return {
         "version": found.version,
         "ok": found.is_ok,
-        "checks": [check._asdict() for check in found.checks],
+        "checks": [asdict(check) for check in found.checks],
         "url": site or None,
         "database": {"server": found.database, "bytes": found.database_size, "parts": found.parts},
         "disk": {"free": found.disk_free, "total": found.disk_total},
         "jobs": found.jobs,
         "workers": [
-            {**worker._asdict(), "last_heartbeat": worker.last_heartbeat.isoformat()}
+            {**asdict(worker), "last_heartbeat": worker.last_heartbeat.isoformat()}
             for worker in found.workers
         ],
         "backup": {"at": backup.at.isoformat(), "target": backup.target, "bytes": backup.size}

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from cognireview.types.estimates import Basis, Part
+from cognireview.types.report_parts import JudgeGroup
 from reviews.judge import accuracy, data_summary, reviewer_agreement
-from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, GroupField, JudgeGroup, JudgeVsHuman
+from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, GroupField, JudgeVsHuman
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.after_reveal import AfterReveal
 from reviews.judge.drilldown import OTHER_SCORE

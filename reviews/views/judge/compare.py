@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from cognireview.types.judge import CriterionComparison
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.comparison import paired
-from reviews.judge.comparison.criteria import CriterionComparison
 from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, PairedComparison, Side
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.data_summary import counted, quoted

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from reviews.database.pagination import all_rows
@@ -13,10 +12,9 @@ from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, RatedRecor
 from reviews.judge.scope import FILTERS
 from reviews.records.scores import criterion_title, decode_score, format_score
 from reviews.rubric.run_rubric import run_rubric
-from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.record_lists import record_cell, score_text
+from reviews.views.judge.record_lists import record_cell, render_pages, score_text
 from reviews.views.judge.tables import RECORDS
 from reviews.views.tables import Cell, Column, Table, as_csv, moment, text_columns, words
 
@@ -52,28 +50,17 @@ def _read_filter(request: Request) -> RatingFilter:
 def decision_list(request: Request, run_pk: int) -> HttpResponse:
     """Show the ratings with a pair of scores, or the current decisions with a cause, newest first."""
     filters, wanted = load(request, run_pk), _read_filter(request)
-    after = request.GET.get("after", "")
-    try:
-        with time_limit():
-            page = list_ratings(filters.scope, wanted, after=after)
-    except QueryTooSlow:
-        page = None
-    more = wanted.parts
-    next_after = page.next_after if page else ""
-    context = {
-        "run": filters.scope.run,
-        "title": _title(wanted, filters),
-        "description": _describe(wanted, filters),
-        "filters": filters,
-        "fields": [field for field in filters.fields if field.narrows],
-        "kept": more.items(),
-        "table": _table(list(_rows(page.rows, wanted))) if page else None,
-        "csv_url": filters.address("judge-decisions-csv", **more),
-        "first": filters.address("judge-decisions", **more) if after else "",
-        "next": filters.address("judge-decisions", **more, after=next_after) if next_after else "",
-        "back": filters.address("judge-errors" if wanted.cause else "judge"),
-    }
-    return render(request, "judge/decisions.html", context)
+    return render_pages(
+        request,
+        filters,
+        lambda after: list_ratings(filters.scope, wanted, after=after),
+        lambda rows: _table(list(_rows(rows, wanted))),
+        place="judge-decisions",
+        query=wanted.parts,
+        title=_title(wanted, filters),
+        description=_describe(wanted, filters),
+        back=filters.address("judge-errors" if wanted.cause else "judge"),
+    )
 
 
 @require_safe

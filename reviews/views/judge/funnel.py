@@ -4,17 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
 from reviews.judge.funnel import DEFINITIONS, AssignedRecord, Funnel, ListedState, list_records
-from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.record_lists import record_cell
+from reviews.views.judge.record_lists import record_cell, render_pages
 from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import explained_column
 from reviews.views.tables import Cell, Column, Table, as_csv, count, text_columns, words
@@ -79,28 +77,17 @@ def funnel_sections(filters: JudgeFilters) -> Iterator[Section]:
 def show_records(request: Request, run_pk: int) -> HttpResponse:
     """List the records behind a number of blind review, its `state`, in the order of the run."""
     filters, state = load(request, run_pk), _read_state(request)
-    after = request.GET.get("after", "")
-    try:
-        with time_limit():
-            page = list_records(filters.scope, state, after=after)
-    except QueryTooSlow:
-        page = None
-    next_after = page.next_after if page else ""
-    place = "judge-blind-records"
-    context = {
-        "run": filters.scope.run,
-        "title": _TITLES[state],
-        "description": DEFINITIONS[state].partition("\n\n")[2],
-        "filters": filters,
-        "fields": [field for field in filters.fields if field.narrows],
-        "kept": [("state", state)],
-        "table": _records_table(state, list(_rows(page.rows))) if page else None,
-        "csv_url": filters.address(f"{place}-csv", state=state),
-        "first": filters.address(place, state=state) if after else "",
-        "next": filters.address(place, state=state, after=next_after) if next_after else "",
-        "back": filters.address("judge"),
-    }
-    return render(request, "judge/decisions.html", context)
+    return render_pages(
+        request,
+        filters,
+        lambda after: list_records(filters.scope, state, after=after),
+        lambda rows: _records_table(state, list(_rows(rows))),
+        place="judge-blind-records",
+        query={"state": state},
+        title=_TITLES[state],
+        description=DEFINITIONS[state].partition("\n\n")[2],
+        back=filters.address("judge"),
+    )
 
 
 @require_safe

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
+from cognireview.types.estimates import Estimate
 from reviews.judge import missed_errors, planning
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.comparison import paired
@@ -16,7 +17,7 @@ from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.planning import JudgePlan
 from reviews.queue.progress import run_progress, waiting_for_others
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.statistics.intervals import Estimate, complement
+from reviews.statistics.intervals import complement
 from reviews.views.judge import confusion, tables
 from reviews.views.judge.filters import JudgeFilters, record_list
 from reviews.views.judge.sections import Card, Mark

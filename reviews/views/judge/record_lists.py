@@ -1,22 +1,25 @@
-"""The lists of records behind a figure that compares two sides."""
+"""The lists of records behind a figure."""
 
-from collections.abc import Collection
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 
+from reviews.database.pagination import Page
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
 from reviews.records.scores import format_score
+from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import Cell, Table
 
 #: The most rows of a page. The CSV file has all.
 MOST_ROWS: Final = 200
+_T = TypeVar("_T")
 
 
 def render_records(
@@ -44,6 +47,45 @@ def render_records(
         "filters": filters,
         "table": table,
         "csv_url": f"{reverse(csv_place, args=[run.pk])}?{request.GET.urlencode()}",
+        "back": back,
+    }
+    return render(request, "judge/decisions.html", context)
+
+
+def render_pages(
+    request: Request,
+    filters: JudgeFilters,
+    find: Callable[[str], Page[_T]],
+    table: Callable[[Iterable[_T]], Table],
+    *,
+    place: str,
+    query: Mapping[str, str],
+    title: str,
+    description: str,
+    back: str,
+) -> HttpResponse:
+    """Render the page of a list after the cursor `after` of the request, with links to others and a CSV file.
+
+    `find` returns the rows after a cursor. The list has the URL named `place`, with the parameters `query`.
+    """
+    after = request.GET.get("after", "")
+    try:
+        with time_limit():
+            page = find(after)
+    except QueryTooSlow:
+        page = None
+    next_after = page.next_after if page else ""
+    context = {
+        "run": filters.scope.run,
+        "title": title,
+        "description": description,
+        "filters": filters,
+        "fields": [field for field in filters.fields if field.narrows],
+        "kept": query.items(),
+        "table": table(page.rows) if page else None,
+        "csv_url": filters.address(f"{place}-csv", **query),
+        "first": filters.address(place, **query) if after else "",
+        "next": filters.address(place, **query, after=next_after) if next_after else "",
         "back": back,
     }
     return render(request, "judge/decisions.html", context)

@@ -12,10 +12,11 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from cognireview.types.estimates import Estimate
 from reviews.http.places import Crumb
 from reviews.http.request import Request
 from reviews.models import User
-from reviews.statistics.intervals import Estimate, undefined
+from reviews.statistics.intervals import undefined
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.tables import share
 

@@ -11,10 +11,10 @@ from typing import Literal
 
 import numpy as np
 
+from cognireview.types.estimates import Estimate
 from reviews.judge.sequences import figure_sequence, share_of_columns
 from reviews.statistics import clusters, coefficients
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate
 from reviews.statistics.strata import IntArray
 from tests.judge.coverage.ratings import (
     BALANCED,

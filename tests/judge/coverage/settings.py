@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cognireview.types.estimates import Estimate
 from reviews.statistics import betting, clusters, coefficients, reliability
 from reviews.statistics.balance import balance
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import Estimate
 from reviews.statistics.paired import compare_verdicts
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals
