@@ -55,10 +55,11 @@ class System:
     parts: dict[str, int]
     """The largest parts of the database."""
     disk_free: int
+    """Of the disk of the data folder."""
     disk_total: int
     workers: list[Worker]
     jobs: dict[str, int]
-    """The number of jobs by status."""
+    """The number of queued, running and failed jobs."""
     checks: list[Check]
 
 

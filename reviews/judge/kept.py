@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable
 from functools import wraps
 from itertools import count
 from threading import Lock
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
 
 from django.db import connection
 
@@ -157,26 +157,14 @@ def keeps_figures(
     Its arguments are hashable, and nobody changes its result, which may state how much it holds as `held`.
     Within a transaction that may have changed the run itself, it always computes.
     """
-
-    def renew(
-        kept: _Kept, state: _State, _scope: JudgeScope, /, *_args: _P.args, **_options: _P.kwargs
-    ) -> _T | None:
-        return kept.value if kept.state.whole == state.whole else None
-
-    return _keeps(compute, renew, _look_at)
+    return _keeps(compute, _if_unchanged, lambda scope: _part(scope.run, "whole"))
 
 
 def keeps_counts(
     compute: Callable[Concatenate[JudgeScope, _P], _T],
 ) -> Callable[Concatenate[JudgeScope, _P], _T]:
     """Do the same for a function that reads the counts of a run's records alone."""
-
-    def renew(
-        kept: _Kept, state: _State, _scope: JudgeScope, /, *_args: _P.args, **_options: _P.kwargs
-    ) -> _T | None:
-        return kept.value if kept.state.of_counts == state.of_counts else None
-
-    return _keeps(compute, renew, _look_at)
+    return _keeps(compute, _if_unchanged, lambda scope: _part(scope.run, "of_counts"))
 
 
 def keeps_by_record(
@@ -192,7 +180,7 @@ def keeps_by_record(
             return None
         return load_again(kept.value, records, scope, *args, **options) if records else kept.value
 
-    return lambda compute: _keeps(compute, renew, _look_at)
+    return lambda compute: _keeps(compute, renew, lambda scope: _look(scope.run))
 
 
 def keeps_records(
@@ -200,21 +188,21 @@ def keeps_records(
 ) -> Callable[Concatenate[tuple[JudgeScope, ...], _P], _T]:
     """Do the same for a function of several scopes that reads of records what no decision changes."""
 
-    def renew(
-        kept: _Kept,
-        state: list[Hashable],
-        _scopes: tuple[JudgeScope, ...],
-        /,
-        *_args: _P.args,
-        **_options: _P.kwargs,
-    ) -> _T | None:
-        return kept.value if kept.state == state else None
+    def look(scopes: tuple[JudgeScope, ...]) -> tuple[Hashable, ...] | None:
+        states = tuple(_part(scope.run, "of_records") for scope in scopes)
+        return None if None in states else states
 
-    def look(scopes: tuple[JudgeScope, ...]) -> list[Hashable] | None:
-        states = [_look(scope.run) for scope in scopes]
-        return None if None in states else [state.of_records for state in states if state]
+    return _keeps(compute, _if_unchanged, look)
 
-    return _keeps(compute, renew, look)
+
+def _if_unchanged(kept: _Kept, state: object, /, *_args: Any, **_options: Any) -> Any:
+    return kept.value if kept.state == state else None
+
+
+def _part(run: Run, name: Literal["whole", "of_counts", "of_records"]) -> Hashable:
+    """Return a part of the state of a run; None before the first sealed event."""
+    state = _look(run)
+    return getattr(state, name) if state else None
 
 
 def _keeps(
@@ -237,10 +225,6 @@ def _keeps(
         return value
 
     return keeping
-
-
-def _look_at(scope: JudgeScope) -> _State | None:
-    return _look(scope.run)
 
 
 @loads

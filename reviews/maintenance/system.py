@@ -3,8 +3,9 @@
 import datetime as dt
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
@@ -13,6 +14,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from cognireview.environment import PROGRAM
 from cognireview.operations import mail
 from cognireview.operations.disk_full import RESERVE
+from cognireview.types import site
 from cognireview.types.site import Check, Worker
 from reviews.database import replica
 from reviews.http.health import not_ready_reason
@@ -45,22 +47,11 @@ _WORKERS = """
 _JOBS = "SELECT status::text, count(*) FROM procrastinate_jobs GROUP BY 1"
 
 
-class System(NamedTuple):
+@dataclass(frozen=True)
+class System(site.System):
     """The state of the site."""
 
-    version: str
-    database: str
-    database_size: int
-    #: Bytes of the largest parts of the database, by name.
-    parts: dict[str, int]
-    #: Free and total bytes of the disk of the data folder.
-    disk_free: int
-    disk_total: int
-    workers: list[Worker]
-    #: Number of jobs by status: queued, running and failed.
-    jobs: dict[str, int]
     backup: Backup | None
-    checks: list[Check]
 
     @property
     def is_ok(self) -> bool:

@@ -279,11 +279,6 @@ class CriterionForm(forms.Form):
         )
 
     @property
-    def cause_title(self) -> str:
-        """The title of the chosen cause."""
-        return next((cause.title for cause in self.causes if cause.checked), "")
-
-    @property
     def current_score(self) -> Any:
         """The entered score as JSON; None without a valid one."""
         return self.input.decode(self.value) if self.value else None
