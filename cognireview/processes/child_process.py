@@ -37,9 +37,11 @@ def preload() -> None:
         return
     use_one_heap()
     django.setup()
+    from procrastinate.contrib.django import app as jobs  # noqa: PLC0415 needs Django's set-up
+
     # Everything but `cognireview.wsgi`, which is for web processes only: it adds a pool to the settings of
     # the database, and counters that need the folder of the web server's metrics.
-    import_module("reviews.tasks")
+    jobs.perform_import_paths()  # type: ignore[no-untyped-call]
     import_module("cognireview.urls")
     import_module("cognireview.processes.job_worker")
     import_module("granian.server")
