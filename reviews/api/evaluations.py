@@ -71,17 +71,7 @@ def list_records(
     `after` is `next` of the previous page. Records that you may still review blind are left out if a
     filter or the sort order would reveal the judge's verdict.
     """
-    query = request.GET.copy()
-    query.pop("limit", None)  # all others are filters, or unknown
-    view = RecordList.parse(query)
-    if view.problems:
-        raise filter_problem(view.problems)
-    if after and SORTS[view.sort].parse_cursor(after) is None:
-        raise Problem(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            "Invalid cursor.",
-            [("after", "Use `next` of the previous page.")],
-        )
+    view = _parse_list(request.GET, after)
     with prepared_statements():
         found = get_run(run, request.user)
         known = None if view.filters else progress.count_records(found)
@@ -109,6 +99,22 @@ def list_records(
     # Validating rows that are built here would take as long as the rest of the request.
     response.content = JsonRenderer().render(request, listed, response_status=response.status_code)
     return response
+
+
+def _parse_list(query: QueryDict, after: str) -> RecordList:
+    """Return the list that a query asks for. Raises `Problem`."""
+    query = query.copy()
+    query.pop("limit", None)  # all others are filters, or unknown
+    view = RecordList.parse(query)
+    if view.problems:
+        raise filter_problem(view.problems)
+    if after and SORTS[view.sort].parse_cursor(after) is None:
+        raise Problem(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "Invalid cursor.",
+            [("after", "Use `next` of the previous page.")],
+        )
+    return view
 
 
 def read_filters(values: Mapping[str, str | list[str]]) -> Filters:
