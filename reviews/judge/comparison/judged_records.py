@@ -63,7 +63,7 @@ _HIGHEST = 2**63 - 1
 
 @dataclass(frozen=True, eq=False)
 class JudgedRecords:
-    """JudgedRecords with a verdict and an answer, as columns sorted by response."""
+    """Records with a verdict and an answer, as columns sorted by response."""
 
     #: See `response_key.sql`.
     response: IntArray

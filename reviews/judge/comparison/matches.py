@@ -206,7 +206,7 @@ def concatenate(parts: Sequence[RatedRecords]) -> RatedRecords:
 
 
 def match(first: JudgedRecords, second: JudgedRecords, ratings: RatedRecords) -> Matches:
-    """Match the records of two judges. JudgedRecords and ratings without a partner are left out."""
+    """Match the records of two judges. Records and ratings without a partner are left out."""
     kept = (_occurs(one.response, other.response) for one, other in ((first, second), (second, first)))
     return _match(first.only(next(kept)), second.only(next(kept)), ratings)
 
