@@ -287,8 +287,8 @@ class TestStoppedWorker:
     def test_import_of_a_killed_worker_is_done_once_by_the_next(self, max: User) -> None:
         lines = 1_000
         waiting = upload(max, blocks(lines))
-        # The import writes its index last, so all its records are written and uncommitted.
-        with worker() as first, locked_table("unindexed_import, evaluation_words"):
+        # The import writes the options of filters last, so all its records are written and uncommitted.
+        with worker() as first, locked_table("run_facet"):
             kill(first)
         assert ImportProgress.objects.get().bytes_done > 0
         waiting.refresh_from_db()
