@@ -43,7 +43,7 @@ class Data:
     verifications: list[FacetCount]
     contradictions: list[FacetCount]
     families: list[FacetCount]
-    """Flag reasons, grouped."""
+    """The 100 flag reasons with most records, grouped."""
     blind_review: BlindReview
 
 
@@ -239,10 +239,12 @@ class FlagReason:
 
 @dataclass(frozen=True)
 class FlagPrecision:
-    """The precision and recall of each flag reason."""
+    """The precision and recall of the 100 flag reasons with most records."""
 
     rule: str
     families: list[FlagReason]
+    left_out: int
+    """The number of other flag reasons."""
     unknown: str
 
 
@@ -263,6 +265,8 @@ class FlagChoice:
 
     limit: float
     steps: list[FlagStep]
+    left_out: int
+    """The number of flag reasons with fewer records than the 100 largest, which are not dropped."""
     unknown: str
     sentence: str
 

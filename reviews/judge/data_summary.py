@@ -36,6 +36,8 @@ DEFINITIONS = {
     "families": "Flag reasons (`review_reasons`), grouped into families that ignore particulars. A record "
     "may have reasons of several families.",
 }
+# So many flag reasons are listed and measured. Some judges write a reason of its own for each record.
+MOST_REASONS = 100
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class DataSummary:
     verdicts_read: int | None
     verifications: tuple[DataCount, ...]
     contradictions: tuple[DataCount, ...]
-    #: The number of `families`.
+    #: The number of all flag reasons.
     flag_reasons: int
     blind: BlindFeasibility
     is_counted: bool
@@ -68,8 +70,8 @@ class DataSummary:
 
     @cached_property
     def families(self) -> tuple[DataCount, ...]:
-        """The flag reasons, if the records are counted. A run may have thousands."""
-        return tuple(_facts(self.run, ["reason"])) if self.is_counted else ()
+        """The flag reasons with most records, at most `MOST_REASONS`, if the records are counted."""
+        return tuple(_largest_reasons(self.run)) if self.is_counted else ()
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -119,12 +121,18 @@ def _count_flag_reasons(scope: JudgeScope) -> int:
 def _facts(run: Run, names: Sequence[str]) -> Iterator[DataCount]:
     """Yield the counts of facets with these names, largest first."""
     titles = {name: FILTERS[name].options for name in ("verified", "contradiction")}
-    if "reason" in names:
-        reasons = RunFacet.objects.filter(run=run, name="reason").values_list("value", "title")
-        titles["reason"] = dict(reasons)
     rows = FacetCount.objects.filter(run=run, name__in=names).order_by("-evaluations", "name", "value")
     for name, value, records in rows.values_list("name", "value", "evaluations"):
         yield DataCount(name, value, titles.get(name, {}).get(value, value), records)
+
+
+def _largest_reasons(run: Run) -> Iterator[DataCount]:
+    rows = FacetCount.objects.filter(run=run, name="reason").order_by("-evaluations", "value")
+    largest = dict(rows.values_list("value", "evaluations")[:MOST_REASONS])
+    reasons = RunFacet.objects.filter(run=run, name="reason", value__in=largest)
+    titles = dict(reasons.values_list("value", "title"))
+    for value, records in largest.items():
+        yield DataCount("reason", value, titles.get(value, value), records)
 
 
 def _sentences(facts: DataSummary) -> Iterator[str]:

@@ -12,11 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cognireview.types.estimates import Estimate
-from reviews.judge.flag_precision import (
-    family_sizes,
-    family_titles,
-    load_rated_families,
-)
+from reviews.judge.flag_precision import family_titles, largest_families, load_rated_families
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun
@@ -61,6 +57,8 @@ class FlagChoice:
 
     limit: float
     steps: tuple[FlagStep, ...]
+    #: The number of flag reasons with fewer records, which are never dropped and not listed.
+    left_out: int = 0
     #: Why there are no steps, or empty.
     unknown: str = ""
 
@@ -94,21 +92,22 @@ class FlagChoice:
 def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     """Find the flag reasons that can be dropped. `limit` is a share from 0 to 1."""
     if unknown := why_not_counted(scope.run):
-        return FlagChoice(limit, (), unknown)
+        return FlagChoice(limit, (), unknown=unknown)
     rated = load_rated_families(scope)
     if not rated.count(lambda kind: kind.is_rated):
-        return FlagChoice(limit, (), "No record has a blind rating yet.")
-    titles, sizes = family_titles(scope.run), family_sizes(scope.run)
+        return FlagChoice(limit, (), unknown="No record has a blind rating yet.")
+    sizes, left_out = largest_families(scope.run)
+    titles = family_titles(scope.run, sizes)
     start = _step(rated, (), _named(titles, sorted(sizes, key=lambda key: (-sizes[key], key))), limit)
     if not start.is_shown:
         # Nothing can be dropped, so the order does not matter. To find it takes reading all decisions.
-        return FlagChoice(limit, (start,))
+        return FlagChoice(limit, (start,), left_out)
     order = _in_order(scope, sizes)
     named = _named(titles, order)
     steps = [replace(start, kept=tuple(named))]
     while steps[-1].is_shown and len(steps) <= len(order):
         steps.append(_step(rated, order[: len(steps)], named, limit))
-    return FlagChoice(limit, tuple(steps))
+    return FlagChoice(limit, tuple(steps), left_out)
 
 
 def _named(titles: Mapping[str, str], families: Sequence[str]) -> list[str]:

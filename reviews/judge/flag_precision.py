@@ -4,7 +4,7 @@ All figures rest on blind ratings. A verdict is wrong if a blind rating has anot
 the miss rate.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,11 +15,11 @@ from cognireview.types import report_parts
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
 from reviews.judge.cells import load_cells
-from reviews.judge.data_summary import percent
+from reviews.judge.data_summary import MOST_REASONS, percent
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
-from reviews.judge.ratings import RatingKind, load_ratings_by_families
+from reviews.judge.ratings import load_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, ReasonCount, Run, RunFacet
 from reviews.statistics import clusters
@@ -134,9 +134,11 @@ class FlagReason:
 
 @dataclass(frozen=True)
 class FlagPrecision:
-    """The families of a run, those with most flagged records first."""
+    """The families of a run with most flagged records, in this order."""
 
     families: tuple[FlagReason, ...]
+    #: The number of other families.
+    left_out: int = 0
     #: Why figures about all records are unknown, or empty.
     unknown: str = ""
 
@@ -144,29 +146,49 @@ class FlagPrecision:
     def rule(self) -> str:
         return RULE
 
+    @property
+    def sentence(self) -> str:
+        """Which reasons are left out, or empty."""
+        return left_out_sentence(self.left_out)
+
+
+def left_out_sentence(left_out: int) -> str:
+    """Say how many flag reasons are left out, or nothing."""
+    if not left_out:
+        return ""
+    return f"Only the {MOST_REASONS} flag reasons with most records are measured. Left out: {left_out:,}."
+
 
 @keeps_figures
 def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
-    """Measure every family of a run's flag reasons."""
+    """Measure the families of a run's flag reasons with most records."""
     run = scope.run
-    titles, times = family_titles(run), _times(scope)
     if unknown := why_not_counted(run):
-        known = sorted({*titles, *times})
-        return FlagPrecision(
-            tuple(
-                _unknown(key, titles.get(key, key), unknown, times.get(key, ReviewTime())) for key in known
-            ),
-            unknown,
-        )
-    records = family_sizes(run)
-    keys = sorted({*records, *times}, key=lambda key: (-records.get(key, 0), key))
-    rated = load_rated_families(scope)
-    found = _measure(_totals(rated, keys))
+        return _without_counts(scope, unknown)
+    records, left_out = largest_families(run)
+    times = _times(scope, [*records] if left_out else None)
+    keys = sorted({*records, *times}, key=lambda key: (-records.get(key, 0), key))[:MOST_REASONS]
+    titles = family_titles(run, keys)
+    found = _measure(_totals(load_rated_families(scope), keys))
     return FlagPrecision(
         tuple(
             FlagReason(key, titles.get(key, key), records.get(key, 0), *one, times.get(key, ReviewTime()))
             for key, one in zip(keys, found, strict=True)
-        )
+        ),
+        left_out,
+    )
+
+
+def _without_counts(scope: JudgeScope, unknown: str) -> FlagPrecision:
+    """Return the first families by key, as nobody knows yet which are the largest."""
+    families = RunFacet.objects.filter(run=scope.run, name="reason")
+    first = families.order_by("value").values_list("value", "title")[:MOST_REASONS]
+    titles = dict(first)
+    times = _times(scope, titles)
+    return FlagPrecision(
+        tuple(_unknown(key, title, unknown, times.get(key, ReviewTime())) for key, title in titles.items()),
+        families.count() - len(titles),
+        unknown,
     )
 
 
@@ -175,26 +197,29 @@ def load_rated_families(scope: JudgeScope) -> RatedRun:
     return combine(load_ratings_by_families(scope), load_cells(scope))
 
 
-def family_titles(run: Run) -> dict[str, str]:
-    """Return the titles of a run's families of flag reasons, by key."""
-    return dict(RunFacet.objects.filter(run=run, name="reason").values_list("value", "title"))
+def family_titles(run: Run, keys: Collection[str]) -> dict[str, str]:
+    """Return the titles of families of flag reasons, by key."""
+    return dict(RunFacet.objects.filter(run=run, name="reason", value__in=keys).values_list("value", "title"))
 
 
-def family_sizes(run: Run) -> dict[str, int]:
-    """Return the number of flagged records of each family, by key. The records must be counted."""
-    return dict(FacetCount.objects.filter(run=run, name="reason").values_list("value", "evaluations"))
+def largest_families(run: Run) -> tuple[dict[str, int], int]:
+    """Return the number of flagged records of the largest families, by key, and the number of the others.
 
-
-def is_flagged_by(kind: RatingKind, families: Iterable[str]) -> bool:
-    """Return whether the record was flagged for a reason of one of these families."""
-    return kind.cell.is_flagged and not {*families}.isdisjoint(kind.families)
+    The records must be counted.
+    """
+    counted = FacetCount.objects.filter(run=run, name="reason")
+    largest = counted.order_by("-evaluations", "value").values_list("value", "evaluations")[:MOST_REASONS]
+    sizes = dict(largest)
+    return sizes, counted.count() - len(sizes) if len(sizes) == MOST_REASONS else 0
 
 
 def _totals(rated: RatedRun, families: Sequence[str]) -> ClusterTotals:
     """Add up wrong verdicts of each family, ratings of each, and all wrong verdicts."""
     kinds = rated.ratings.kinds
-    is_of = np.array([[is_flagged_by(kind, [key]) for key in families] for kind in kinds], dtype=float)
-    is_of = is_of.reshape(len(kinds), len(families))
+    places, is_of = {key: place for place, key in enumerate(families)}, np.zeros((len(kinds), len(families)))
+    for row, kind in enumerate(kinds):
+        if kind.cell.is_flagged:
+            is_of[row, [places[key] for key in kind.families if key in places]] = 1
     wrong = np.array([float(kind.is_wrong) for kind in kinds]).reshape(-1, 1)
     known = np.array([float(kind.is_rated) for kind in kinds]).reshape(-1, 1)
     return rated.totals_of(np.hstack([is_of * wrong, is_of * known, wrong]))
@@ -235,9 +260,11 @@ def _unknown(key: str, title: str, why: str, time: ReviewTime) -> FlagReason:
     return FlagReason(key, title, None, 0, 0, undefined(why), undefined(why), time)
 
 
-def _times(scope: JudgeScope) -> Mapping[str, ReviewTime]:
-    """Return the time of current decisions on records of each family."""
+def _times(scope: JudgeScope, families: Collection[str] | None) -> dict[str, ReviewTime]:
+    """Return the time of current decisions on records of these families; None stands for all."""
     counted = ReasonCount.objects.filter(run=scope.run, reviews__gt=0)
+    if families is not None:
+        counted = counted.filter(family__in=families)
     if scope.reviewer:
         counted = counted.filter(reviewer=scope.reviewer)
     rows: Sequence[tuple[str, int, int]] = list(

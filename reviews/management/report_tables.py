@@ -216,7 +216,7 @@ def _flag_precision(reasons: FlagPrecision) -> Iterator[RenderableType]:
         shares = (_share(one.precision), _share(one.recall))
         rows.append((one.title, flagged, *counts, *shares, minutes, one.advice))
     yield _table((*headings, "Advice"), rows)
-    yield _sentences(filter(None, [reasons.rule, reasons.unknown]))
+    yield _sentences(filter(None, [reasons.rule, reasons.sentence, reasons.unknown]))
 
 
 def _flag_choice(choice: FlagChoice) -> Iterator[RenderableType]:

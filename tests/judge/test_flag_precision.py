@@ -104,6 +104,22 @@ class TestFlagReason:
         assert [one.recall.value for one in (parsing, verifier)] == pytest.approx([0.125, 0.375])
         assert [one.precision.value for one in (parsing, verifier)] == pytest.approx([0.2, 0.6])
 
+    def test_only_the_reasons_with_most_records_are_measured(
+        self, run: Run, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(flag_precision, "MOST_REASONS", 2)
+        counted = flagged(run, rare=1, frequent=50, common=20)
+        given(counted, ana, "frequent", wrong=3, ratings=10)
+        given(counted, ana, "rare", wrong=1, ratings=1)
+        found = measured(run)
+        assert [(one.key, one.ratings, one.wrong) for one in found.families] == [
+            ("frequent", 10, 3),
+            ("common", 0, 0),
+        ]
+        assert found.sentence == "Only the 2 flag reasons with most records are measured. Left out: 1."
+        chosen = flag_choice.choose_flags(JudgeScope(run))
+        assert (chosen.left_out, chosen.steps[0].kept) == (1, ("Frequent", "Common"))
+
     def test_reason_with_most_flagged_records_comes_first(self, run: Run) -> None:
         flagged(run, rare=2, common=50)
         assert [family.key for family in measured(run).families] == ["common", "rare"]

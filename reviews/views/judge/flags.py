@@ -169,7 +169,7 @@ def reason_sections(filters: JudgeFilters) -> Iterator[Section]:
         plot=DotPlot("Precision: share of wrong verdicts among records with the reason", dots)
         if dots
         else None,
-        notes=[found.rule] if table.rows else [],
+        notes=[one for one in (found.rule, found.sentence) if one] if table.rows else [],
         tables=[linked(table, filters)] if table.rows else [],
     )
 
@@ -222,6 +222,7 @@ def choice_sections(filters: JudgeFilters) -> Iterator[Section]:
         answer=found.sentence,
         tone="ok" if found.best else "",
         help=flag_choice.DEFINITION,
+        notes=[flag_precision.left_out_sentence(found.left_out)] if found.left_out else [],
         tables=[linked(choice_table(found), filters)] if found.steps else [],
         template="judge/flag_choice.html",
         data=f"{100 * found.limit:g}",
