@@ -57,7 +57,7 @@ LOOKED_UP_LATER = {
 
 SQL_FILES = sorted((BASE_DIR / "reviews").rglob("*.sql"))
 CLAIM = {"claimed_by_id", "claimed_until"}
-# What may follow `of` where it is a variable or an argument.
+# Tokens that may follow `of` where it is a variable or an argument.
 MAY_BIND_OF = re.compile(r"\bof\s*(?:[=,:)\]]|in\b)")
 
 
