@@ -4,7 +4,7 @@ The counts are made at import (`strata.recount`), so reading them costs the same
 are counted by the verdict rule that the run had then.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -127,12 +127,26 @@ def _facts(run: Run, names: Sequence[str]) -> Iterator[DataCount]:
 
 
 def _largest_reasons(run: Run) -> Iterator[DataCount]:
-    rows = FacetCount.objects.filter(run=run, name="reason").order_by("-evaluations", "value")
-    largest = dict(rows.values_list("value", "evaluations")[:MOST_REASONS])
-    reasons = RunFacet.objects.filter(run=run, name="reason", value__in=largest)
-    titles = dict(reasons.values_list("value", "title"))
-    for value, records in largest.items():
-        yield DataCount("reason", value, titles.get(value, value), records)
+    sizes, _ = largest_families(run)
+    titles = family_titles(run, sizes)
+    for family, records in sizes.items():
+        yield DataCount("reason", family, titles.get(family, family), records)
+
+
+def family_titles(run: Run, keys: Collection[str]) -> dict[str, str]:
+    """Return the titles of families of flag reasons, by key."""
+    return dict(RunFacet.objects.filter(run=run, name="reason", value__in=keys).values_list("value", "title"))
+
+
+def largest_families(run: Run) -> tuple[dict[str, int], int]:
+    """Return the number of flagged records of the largest families, by key, and the number of the others.
+
+    The records must be counted.
+    """
+    counted = FacetCount.objects.filter(run=run, name="reason")
+    largest = counted.order_by("-evaluations", "value").values_list("value", "evaluations")[:MOST_REASONS]
+    sizes = dict(largest)
+    return sizes, counted.count() - len(sizes) if len(sizes) == MOST_REASONS else 0
 
 
 def _sentences(facts: DataSummary) -> Iterator[str]:

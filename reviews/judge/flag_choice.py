@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cognireview.types.estimates import Estimate
-from reviews.judge.flag_precision import family_titles, largest_families, load_rated_families
+from reviews.judge.data_summary import family_titles, largest_families
+from reviews.judge.flag_precision import load_rated_families
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun

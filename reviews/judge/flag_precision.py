@@ -15,13 +15,13 @@ from cognireview.types import report_parts
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
 from reviews.judge.cells import load_cells
-from reviews.judge.data_summary import MOST_REASONS, percent
+from reviews.judge.data_summary import MOST_REASONS, family_titles, largest_families, percent
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import load_ratings_by_families
 from reviews.judge.scope import JudgeScope
-from reviews.models import FacetCount, ReasonCount, Run, RunFacet
+from reviews.models import ReasonCount, RunFacet
 from reviews.statistics import clusters
 from reviews.statistics.intervals import undefined
 from reviews.statistics.totals import ClusterTotals
@@ -195,22 +195,6 @@ def _without_counts(scope: JudgeScope, unknown: str) -> FlagPrecision:
 def load_rated_families(scope: JudgeScope) -> RatedRun:
     """Load the blind ratings of verdicts with their flag reasons, and the records of a scope."""
     return combine(load_ratings_by_families(scope), load_cells(scope))
-
-
-def family_titles(run: Run, keys: Collection[str]) -> dict[str, str]:
-    """Return the titles of families of flag reasons, by key."""
-    return dict(RunFacet.objects.filter(run=run, name="reason", value__in=keys).values_list("value", "title"))
-
-
-def largest_families(run: Run) -> tuple[dict[str, int], int]:
-    """Return the number of flagged records of the largest families, by key, and the number of the others.
-
-    The records must be counted.
-    """
-    counted = FacetCount.objects.filter(run=run, name="reason")
-    largest = counted.order_by("-evaluations", "value").values_list("value", "evaluations")[:MOST_REASONS]
-    sizes = dict(largest)
-    return sizes, counted.count() - len(sizes) if len(sizes) == MOST_REASONS else 0
 
 
 def _totals(rated: RatedRun, families: Sequence[str]) -> ClusterTotals:

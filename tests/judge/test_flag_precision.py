@@ -4,7 +4,7 @@ import pytest
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
-from reviews.judge import flag_choice, flag_precision
+from reviews.judge import data_summary, flag_choice, flag_precision
 from reviews.judge.flag_choice import FlagChoice
 from reviews.judge.flag_precision import FlagPrecision, FlagReason
 from reviews.judge.scope import JudgeScope
@@ -108,6 +108,7 @@ class TestFlagReason:
         self, run: Run, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(flag_precision, "MOST_REASONS", 2)
+        monkeypatch.setattr(data_summary, "MOST_REASONS", 2)
         counted = flagged(run, rare=1, frequent=50, common=20)
         given(counted, ana, "frequent", wrong=3, ratings=10)
         given(counted, ana, "rare", wrong=1, ratings=1)
