@@ -33,7 +33,7 @@ class RoleBackend(AuthenticationBackend):
         loaded = permissions.loaded_permissions(user_obj)
         if loaded is None or obj is not None:
             return super().get_all_permissions(user_obj, obj)
-        return loaded
+        return {*loaded}
 
     def _get_user_permissions(self, user_obj: Any) -> QuerySet[Permission]:
         return Permission.objects.none()

@@ -104,7 +104,7 @@ def person_statement(key: str) -> tuple[str, list[Any]]:
     return statement, list(values)
 
 
-def loaded_permissions(person: User) -> set[str] | None:
+def loaded_permissions(person: User) -> frozenset[str] | None:
     """Return the permissions that were loaded with an active person, as `has_perm` names them.
 
     None if a query has to look for them.
@@ -115,8 +115,8 @@ def loaded_permissions(person: User) -> set[str] | None:
 
 
 @cache
-def _full_names(codenames: tuple[str, ...]) -> set[str]:
-    return {f"reviews.{codename}" for codename in codenames}
+def _full_names(codenames: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(f"reviews.{codename}" for codename in codenames)
 
 
 def check(user: User, codename: str) -> None:
