@@ -74,11 +74,14 @@ class Site:
         list_path = reverse("run", args=[self._run.pk])
         pages = {name: f"{list_path}?{urlencode(query)}" for name, query in lists.items()}
         pages |= {"home page": reverse("runs"), "dashboard": reverse("dashboard")}
-        requests: dict[str, Request] = {name: partial(self._show, path) for name, path in pages.items()}
+        requests: dict[str, Request] = {
+            name: partial(self._show, self._lead, path) for name, path in pages.items()
+        }
+        requests["queue"] = partial(self._show, self._reviewer, reverse("review", args=[self._run.pk]))
         return requests | {"submit and next record": self._submit}
 
-    def _show(self, path: str) -> None:
-        answer = self._lead.get(path)
+    def _show(self, person: Client, path: str) -> None:
+        answer = person.get(path)
         assert answer.status_code == HTTPStatus.OK, (path, answer.status_code)
 
     def _submit(self) -> None:
