@@ -55,21 +55,21 @@ def compare(folder: Path, name: str, scale: float) -> Iterator[str]:
         yield f"| {' | '.join(columns)} |"
         yield "|---" * len(columns) + "|"
         tools = (theirs, ours)
-        yield str(_once("import until searches are complete", tools, lambda tool: tool.import_file(file)))
+        yield str(_once("import until searches are complete", tools, lambda tool: tool.prepare_import(file)))
         yield str(_turns("get the next record and decide it, one user", tools, _one_reviews, STEPS))
         together = STEPS_TOGETHER * REVIEWERS
         yield str(_turns(f"the same, {REVIEWERS} users, per decision", tools, _all_review, together))
         yield str(_turns("submit in the browser, and the next record", tools, _submits, STEPS))
         yield str(_turns("list of 50 records", tools, _read_lists, LISTS))
         yield str(_turns("page with 50 records", tools, _read_pages, LISTS))
-        yield str(_once("export", tools, lambda tool: tool.export()))
+        yield str(_once("export", tools, lambda tool: tool.export))
         yield _memory("memory of all processes (MiB)", tools)
         time.sleep(REST_SECONDS)
         yield _memory(f"the same, {REST_SECONDS} seconds later", tools)
 
 
-def _once(name: str, tools: tuple[Tool, Tool], work: Callable[[Tool], object]) -> Row:
-    theirs, ours = (_measure(tool, partial(work, tool), 1) for tool in tools)
+def _once(name: str, tools: tuple[Tool, Tool], prepare: Callable[[Tool], Callable[[], object]]) -> Row:
+    theirs, ours = (_measure(tool, prepare(tool), 1) for tool in tools)
     return Row(name, theirs, ours)
 
 

@@ -1,10 +1,11 @@
 """Label Studio in an environment of its own, as its `start` command runs it: one process, with SQLite."""
 
-import json
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,18 @@ class LabelStudio(Tool):
         project = {"title": "benchmark", "label_config": _CONFIG}
         self._project = self._ask("POST", "/api/projects", project)["id"]
 
-    def import_file(self, file: Path) -> None:
-        records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        for begin in range(0, len(records), _BATCH):
-            batch = records[begin : begin + _BATCH]
-            done = self._ask("POST", f"/api/projects/{self._project}/import", batch)
-            assert done["task_count"] == len(batch), done
+    def prepare_import(self, file: Path) -> Callable[[], None]:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        batches = [lines[begin : begin + _BATCH] for begin in range(0, len(lines), _BATCH)]
+        bodies = [f"[{','.join(batch)}]".encode() for batch in batches]
+        return partial(self._import_batches, bodies, len(lines))
+
+    def _import_batches(self, bodies: list[bytes], count: int) -> None:
+        path, done = f"/api/projects/{self._project}/import", 0
+        for body in bodies:
+            headers = {"Content_Type": "application/json", "Content_Length": str(len(body))}
+            done += self._reviewers[0].ask("POST", path, BytesIO(body), **headers)["task_count"]
+        assert done == count, done
 
     def review(self, user: int) -> None:
         path = f"/api/projects/{self._project}/next"

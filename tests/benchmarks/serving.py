@@ -8,9 +8,9 @@ import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from http.cookies import SimpleCookie
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ REVIEWERS = 8
 PAGE = 50
 RUN = "benchmark"
 _TIMEOUT, _START_SECONDS = 600, 600
-_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 0.5  # seconds between two questions whether a job is done
+# Between two requests for the state of a job: this share of the time waited, at least so many seconds.
+_SHARE, _SHORTEST_PAUSE = 0.1, 0.1
 _NDJSON = "application/x-ndjson"
 _REVIEW_FORM = re.compile(r'<form id="review-form" method="post" action="([^"]+)"(.*?)</form>', re.DOTALL)
 # The hidden fields, and the radio buttons that are checked.
@@ -122,8 +123,8 @@ class Tool(ABC):
     name: str
 
     @abstractmethod
-    def import_file(self, file: Path) -> None:
-        """Import a file of records, and return when lists and searches are complete."""
+    def prepare_import(self, file: Path) -> Callable[[], None]:
+        """Read a file of records. Return a function that imports it until lists and searches are complete."""
 
     @abstractmethod
     def review(self, user: int) -> None:
@@ -182,12 +183,15 @@ class Site(Tool):
         self._browser.log_in("max", "a long password of max")
         self._reviewing.log_in(names[-1], f"a password of {names[-1]}")
 
-    def import_file(self, file: Path) -> None:
+    def prepare_import(self, file: Path) -> Callable[[], None]:
+        last = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])["evaluation_id"]
+        return partial(self._import_file, file, last)
+
+    def _import_file(self, file: Path, last: str) -> None:
         size = {"Content_Length": str(file.stat().st_size), "Content_Type": _NDJSON}
         with file.open("rb") as body:
             job = self._admin.ask("POST", f"/api/v1/runs/{RUN}/imports", body, **size)
         self._wait_for(f"/api/v1/imports/{job['id']}")
-        last = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])["evaluation_id"]
         found = self._admin.ask("GET", f"/api/v1/runs/{RUN}/evaluations?q={quote(last)}")
         assert [one["evaluation_id"] for one in found["evaluations"]] == [last], found
 
@@ -234,10 +238,9 @@ class Site(Tool):
 
     def _wait_for(self, job: str) -> None:
         # Each request takes CPU time of the site.
-        pause = _SHORTEST_PAUSE
+        begun = time.monotonic()
         while (state := self._admin.ask("GET", job)["state"]) in {"queued", "running", "unfinished"}:
-            time.sleep(pause)
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            time.sleep(max(_SHARE * (time.monotonic() - begun), _SHORTEST_PAUSE))
         assert state == "done", state
 
     def _token(self, name: str, scopes: str) -> str:

@@ -5,6 +5,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -22,11 +23,11 @@ from cognireview.client import (
     UnexpectedResponse,
     Unreachable,
 )
-from cognireview.client.areas import run_files
+from cognireview.client.areas import jobs, run_files
 from cognireview.client.areas.jobs import Export
 from cognireview.client.backends import Asynchronous, Blocking
 from cognireview.client.decoding import decode
-from cognireview.types.files import ExportDetails
+from cognireview.types.files import ExportDetails, ImportDetails
 
 URL, TOKEN = "http://review.test", "cr_x"
 RUN = {
@@ -42,6 +43,23 @@ ACTION = {
     "at": "2026-01-31T12:00:00Z",
     "evaluation_id": "a",
     "decision_version": None,
+}
+IMPORT = {
+    "id": 7,
+    "run": "a",
+    "file_name": "a.jsonl",
+    "state": "queued",
+    "strict": False,
+    "error": "",
+    "size": 1,
+    "sha256": "",
+    "created_at": "2026-01-31T12:00:00Z",
+    "finished_at": None,
+    "counts": {},
+    "of_other_judge": 0,
+    "bytes_done": None,
+    "bytes_to_do": None,
+    "seconds_left": None,
 }
 JSONL = {"Content-Type": "application/x-ndjson"}
 PROBLEM = {"Content-Type": "application/problem+json"}
@@ -168,6 +186,21 @@ def test_own_key_is_sent(conversation: Conversation) -> None:
     assert conversation.keys == ["mine"]
 
 
+def test_pauses_between_polls_grow_with_the_time_waited(
+    conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "time", SimpleNamespace(monotonic=lambda: sum(conversation.pauses)))
+    answers: Answers = [{"status_code": 200, "json": IMPORT}] * 80
+    answers.append({"status_code": 200, "json": IMPORT | {"state": "done"}})
+    waiting = decode(ImportDetails, IMPORT)
+    done = conversation.hold(answers, lambda client: jobs.Import(client._transport, waiting).wait())
+    assert done.state == "done"
+    pauses = conversation.pauses
+    assert pauses[:10] == [0.1] * 10
+    assert pauses[30] == pytest.approx(sum(pauses[:30]) / 10)
+    assert pauses[-1] == 5
+
+
 def test_operation_is_repeated_with_its_key_until_it_has_a_response(conversation: Conversation) -> None:
     in_use = {"status_code": 409, "headers": PROBLEM, "json": {"type": "/idempotency-key-in-use/"}}
     refused = {"status_code": 409, "headers": PROBLEM, "json": {"detail": "Nothing to undo."}}
@@ -182,11 +215,8 @@ def test_operation_is_repeated_with_its_key_until_it_has_a_response(conversation
 def test_broken_upload_is_sent_again_from_its_start(conversation: Conversation, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"x" * 600_000)
     seen: list[tuple[int, int | None]] = []
-    imported = {"id": 7, "run": "a", "file_name": "a.jsonl", "state": "queued", "strict": True, "error": ""}
-    imported |= {"size": 1, "sha256": "", "created_at": RUN["created_at"], "finished_at": None, "counts": {}}
-    imported |= {"of_other_judge": 0, "bytes_done": None, "bytes_to_do": None, "seconds_left": None}
     sent = conversation.hold(
-        [BROKEN, {"status_code": 202, "json": imported}],
+        [BROKEN, {"status_code": 202, "json": IMPORT}],
         lambda client: client.run("a").import_file(
             tmp_path / "a.jsonl", strict=True, progress=lambda done, total: seen.append((done, total))
         ),
@@ -203,9 +233,6 @@ def test_broken_upload_of_a_large_file_continues_where_it_stopped(
 ) -> None:
     monkeypatch.setattr(run_files, "RESUMABLE_BYTES", 8)
     (tmp_path / "a.jsonl").write_bytes(b"0123456789")
-    imported = {"id": 7, "run": "a", "file_name": "a.jsonl", "state": "queued", "strict": False, "error": ""}
-    imported |= {"size": 1, "sha256": "", "created_at": RUN["created_at"], "finished_at": None, "counts": {}}
-    imported |= {"of_other_judge": 0, "bytes_done": None, "bytes_to_do": None, "seconds_left": None}
     seen: list[int] = []
     found = conversation.hold(
         [
@@ -214,7 +241,7 @@ def test_broken_upload_of_a_large_file_continues_where_it_stopped(
             {"status_code": 200, "headers": {"Upload-Offset": "4"}},
             {"status_code": 204},
             {"status_code": 200, "json": {"offset": 10, "size": 10, "import_id": 7}},
-            {"status_code": 200, "json": imported},
+            {"status_code": 200, "json": IMPORT},
         ],
         lambda client: client.run("a").import_file(
             tmp_path / "a.jsonl", progress=lambda done, _: seen.append(done)

@@ -14,7 +14,9 @@ from cognireview.client.transport import Transport
 from cognireview.types import operations
 from cognireview.types.files import ExportDetails, ImportDetails, RejectedLine
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 10
+# Each pause is a tenth of the time waited so far, within these limits in seconds: the end of a short job is
+# noticed soon, and a long job gets few requests.
+_SHARE, _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.1, 0.1, 5
 D = TypeVar("D", ImportDetails, ExportDetails)
 
 
@@ -138,14 +140,15 @@ async def _finished(
     progress: Progress | None,
 ) -> D:
     """Return the details of a finished job. Raises `TimedOut`."""
-    end, pause = time.monotonic() + seconds, _FIRST_PAUSE
+    begun = time.monotonic()
     while not details.is_finished:
-        left = end - time.monotonic()
+        waited = time.monotonic() - begun
+        left = seconds - waited
         if left <= 0:
             name = type(details).__name__.removesuffix("Details")
             raise TimedOut(f"{name} {details.id} is {details.state}.")
+        pause = min(max(_SHARE * waited, _SHORTEST_PAUSE), _LONGEST_PAUSE)
         await transport.backend.sleep(min(pause, left))
-        pause = min(2 * pause, _LONGEST_PAUSE)
         details = await refresh()
         done, size = details.position
         if progress and done is not None:

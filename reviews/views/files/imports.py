@@ -1,6 +1,5 @@
 """Show the progress of an import and the outcomes of its lines, and download rejected lines."""
 
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -75,9 +74,10 @@ def _time(seconds: int | None) -> str:
     return f"{seconds} s" if seconds < 100 else f"{round(seconds / 60)} min"
 
 
-def poll_seconds(job: Import | Export) -> int:
-    """Return the pause between two polls of a job's page."""
-    return 1 if timezone.now() - job.created_at < timedelta(minutes=2) else 5
+def poll_seconds(job: Import | Export) -> float:
+    """Return the pause before the next poll of a job's page: a tenth of the job's age."""
+    waited = timezone.now() - job.created_at
+    return round(min(max(waited.total_seconds() / 10, 0.5), 5), 1)
 
 
 def _outcomes_worth_reading(source: Import) -> dict[str, int]:

@@ -97,7 +97,7 @@ class TestExportPage:
         export = ExportFactory.create(run=run)
         address = reverse("export-page", args=[export.pk])
         page = text(as_max.get(address))
-        assert f'hx-get="{address}" hx-trigger="every 1s"' in page
+        assert f'hx-get="{address}" hx-trigger="every 0.5s"' in page
         assert "Waiting to start." in page
         jobs.build(export_id=export.pk)
         state = as_max.get(address, headers={"HX-Request": "true"})

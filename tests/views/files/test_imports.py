@@ -42,9 +42,9 @@ class TestRunningImport:
     def test_import_page_polls_while_running(self, state: str, as_ana: Client) -> None:
         source = ImportFactory.create(state=state)
         page = text(as_ana.get(address(source)))
-        assert f'hx-get="{address(source)}" hx-trigger="every 1s"' in page
+        assert f'hx-get="{address(source)}" hx-trigger="every 0.5s"' in page
 
-    def test_import_page_polls_less_often_after_two_minutes(self, as_ana: Client) -> None:
+    def test_import_page_polls_less_often_the_older_the_import_is(self, as_ana: Client) -> None:
         long_ago = timezone.now() - timedelta(minutes=3)
         source = ImportFactory.create(state=Import.State.QUEUED, created_at=long_ago)
         assert 'hx-trigger="every 5s"' in text(as_ana.get(address(source)))
