@@ -95,6 +95,7 @@ def set_up_app(page: Page, url: str) -> tuple[str, list[str]]:
 
 
 class TestAuthenticatorApp:
+    @pytest.mark.exhaustive
     def test_app_has_recovery_codes_is_required_at_login_and_can_be_removed(
         self, page: Page, url: str, ana: User
     ) -> None:
@@ -153,6 +154,7 @@ class TestPasskey:
         prove(page)
         expect(page.get_by_text("Passkeys: none")).to_be_visible()
 
+    @pytest.mark.exhaustive
     def test_passkey_works_as_second_factor_and_for_reauthentication(
         self, page: Page, url: str, ana: User
     ) -> None:
@@ -175,6 +177,7 @@ class TestPasskey:
 
 
 class TestAdmin:
+    @pytest.mark.exhaustive
     def test_invited_person_joins_and_is_deactivated(
         self, page: Page, other: Page, url: str, max: User
     ) -> None:

@@ -81,6 +81,7 @@ def test_judge_scores_are_neither_shown_nor_prefetched_before_the_reveal_and_cha
     assert scores_of(review)["clarity"] == SCORES["clarity"]
 
 
+@pytest.mark.exhaustive
 def test_blind_draft_survives_reload_and_lock_in(blind: Page) -> None:
     press(blind, "y", "n")
     blind.keyboard.press("c")

@@ -88,6 +88,7 @@ def test_matrices_of_thirty_reviewers_fit_the_screen_and_the_paper(many: Page) -
         assert many.locator(".matrix :is(th, td)").evaluate_all(inside), width
 
 
+@pytest.mark.exhaustive
 def test_printed_dashboard_is_as_wide_as_the_paper(dashboard: Page) -> None:
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     inside = "all => all.every((it) => it.getBoundingClientRect().right <= innerWidth)"

@@ -52,6 +52,7 @@ def test_draft_is_saved_while_typing_survives_reload_and_can_be_discarded(screen
     assert not Draft.objects.exists()
 
 
+@pytest.mark.exhaustive
 def test_page_rendered_before_the_last_save_restores_the_draft(screen: Page) -> None:
     """A reload requests the page while the old one is still saving."""
     press(screen, "y", "Escape")
@@ -82,6 +83,7 @@ def test_unsent_draft_is_restored_after_closing_the_tab(screen: Page) -> None:
     other.close()
 
 
+@pytest.mark.exhaustive
 def test_draft_is_retried_after_server_errors(screen: Page) -> None:
     answers: list[int] = []
 
@@ -144,6 +146,7 @@ def test_expiring_claim_can_be_renewed_and_an_expired_one_is_renewed_with_a_noti
     assert record("a-model").is_claimed
 
 
+@pytest.mark.exhaustive
 def test_draft_survives_expired_session_and_reload(screen: Page) -> None:
     press(screen, "y", "Escape")
     draft_is(screen, "saved")
@@ -198,6 +201,7 @@ def test_two_tabs_keep_both_versions_of_a_draft(screen: Page) -> None:
     other.close()
 
 
+@pytest.mark.exhaustive
 def test_full_storage_of_the_browser_asks_to_keep_the_tab(screen: Page) -> None:
     settle(screen)
     hurry(screen)

@@ -127,6 +127,7 @@ def test_differences_and_layout_change_on_request(screen: Page) -> None:
     assert screen.evaluate(width) > narrow
 
 
+@pytest.mark.exhaustive
 def test_panes_and_differences_work_without_scripts(
     browser: Browser, live_server: LiveServer, page: Page, ana: User, record: Evaluation
 ) -> None:
@@ -207,6 +208,7 @@ def test_chip_opens_its_sentence_and_escape_closes_it(screen: Page, record: Eval
     expect(sentences.last).to_be_hidden()
 
 
+@pytest.mark.exhaustive
 def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
     page: Page, live_server: LiveServer, ana: User
 ) -> None:
@@ -245,6 +247,7 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
     assert wide.first.get_attribute("data-wide") is None
 
 
+@pytest.mark.exhaustive
 def test_evidence_of_a_spot_check_has_the_same_keys(
     page: Page, live_server: LiveServer, lea: User, bo: User, record: Evaluation
 ) -> None:

@@ -55,6 +55,7 @@ def test_export_is_built_and_downloaded_with_its_receipt(
     assert (result.problems, result.identical, result.changed) == ([], 1, 1)
 
 
+@pytest.mark.exhaustive
 def test_export_page_does_not_scroll_sideways(page: Page, live_server: LiveServer, lea: User) -> None:
     run = import_data(FILE, run="a" * 200).target_run
     start_session(page, live_server.url, lea)

@@ -59,6 +59,7 @@ def test_lead_adjudicates_disagreeing_reviews(
     assert (review.corrected_scores or {})["depth"] == OTHER["depth"] | {"justification_by": "reviewer"}
 
 
+@pytest.mark.exhaustive
 def test_late_submit_becomes_an_independent_review(screen: Page, bo: User) -> None:
     heading(screen, "a-model")
     seen = record("a-model")

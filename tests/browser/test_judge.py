@@ -23,6 +23,7 @@ def judged(page: Page, live_server: LiveServer, lea: User, ana: User) -> Page:
     return page
 
 
+@pytest.mark.exhaustive
 def test_count_links_to_its_records(judged: Page) -> None:
     judged.get_by_role("link", name="View details").click()
     judged.get_by_role("link", name="Errors").click()

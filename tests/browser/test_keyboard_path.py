@@ -24,6 +24,7 @@ def tab_to(page: Page, name: str, *, exact: bool = False) -> None:
     pytest.fail(f"No Tab leads to {name}.")
 
 
+@pytest.mark.exhaustive
 def test_reviewing_works_by_keyboard_alone(
     page: Page, live_server: LiveServer, ana: User, algebra: Run
 ) -> None:

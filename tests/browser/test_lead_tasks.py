@@ -112,6 +112,7 @@ def type_meanwhile(route: Route) -> None:
     route.continue_()
 
 
+@pytest.mark.exhaustive
 def test_records_of_a_run_are_split_among_three_people(
     page: Page, live_server: LiveServer, ana: User, bo: User, lea: User
 ) -> None:

@@ -114,6 +114,7 @@ def test_back_button_returns_to_the_previous_list_and_focus_stays_on_the_changed
     expect(listed.get_by_label("Sort by")).to_be_focused()
 
 
+@pytest.mark.exhaustive
 def test_menus_suggest_tasks_while_typing_and_do_not_scroll_sideways(listed: Page) -> None:
     listed.get_by_text("+ Filter").click()
     listed.locator("summary", has_text="Task").click()

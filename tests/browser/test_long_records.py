@@ -67,6 +67,7 @@ def steps(count: int) -> list[str]:
     return [" ".join(texts[start : start + 4]) for start in range(0, count, 4)]
 
 
+@pytest.mark.exhaustive
 def test_record_with_199_formulas_never_blocks_the_page(
     page: Page, live_server: LiveServer, ana: User, record_property: Callable[[str, object], None]
 ) -> None:

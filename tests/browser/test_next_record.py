@@ -108,6 +108,7 @@ def test_failed_submit_brings_both_records_back_with_their_entries(screen: Page,
     assert (words_of(review), review.comments) == (["Partial"] * 4, "Half of it.")
 
 
+@pytest.mark.exhaustive
 def test_record_that_was_decided_while_it_was_prefetched_is_not_shown_again(screen: Page) -> None:
     run = record("a-model").run
     EvaluationFactory.create(run=run, task_id="7", model_id="d-model", parsed_rubric_scores=SCORES)
@@ -134,6 +135,7 @@ def test_record_that_was_decided_while_it_was_prefetched_is_not_shown_again(scre
     saved(screen, "c-model")
 
 
+@pytest.mark.exhaustive
 def test_second_submit_waits_for_the_first(screen: Page) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
     held = hold_submits(screen)
@@ -152,6 +154,7 @@ def test_second_submit_waits_for_the_first(screen: Page) -> None:
     is_at(screen, "c-model")
 
 
+@pytest.mark.exhaustive
 def test_record_on_the_screen_comes_next_after_an_undo(screen: Page) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
     press(screen, "a")
@@ -165,17 +168,6 @@ def test_record_on_the_screen_comes_next_after_an_undo(screen: Page) -> None:
     assert words_of(saved(screen, "b-model")) == ["Partial"] * 4
 
 
-def test_leaving_the_page_waits_for_the_submit(screen: Page) -> None:
-    wait_for_prefetch(screen, "b-model")
-    held = hold_submits(screen)
-    press(screen, "a")
-    heading(screen, "b-model")
-    screen.get_by_label("Main").get_by_role("link", name="Runs").click()
-    held.pop().continue_()
-    screen.get_by_role("heading", name="Runs").wait_for()
-    assert Review.objects.get().evaluation == record("a-model")
-
-
 def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: User, bo: User) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
     spare = record("b-model")
@@ -187,7 +179,7 @@ def test_prefetched_record_claimed_by_another_is_replaced(screen: Page, ana: Use
     is_at(screen, "c-model")
 
 
-def test_two_prefetched_records_are_claimed_briefly_and_released_on_leaving_the_page(
+def test_leaving_the_page_waits_for_the_submit_and_releases_two_prefetched_records_claimed_briefly(
     screen: Page, ana: User
 ) -> None:
     wait_for_prefetch(screen, "b-model", "c-model")
@@ -197,7 +189,12 @@ def test_two_prefetched_records_are_claimed_briefly_and_released_on_leaving_the_
         assert spare.claimed_by == ana
         assert spare.claimed_until is not None
         assert spare.claimed_until < shown.claimed_until
+    held = hold_submits(screen)
+    press(screen, "a")
+    heading(screen, "b-model")
     screen.get_by_label("Main").get_by_role("link", name="Runs").click()
+    held.pop().continue_()
     screen.get_by_role("heading", name="Runs").wait_for()
+    assert Review.objects.get().evaluation == record("a-model")
     claimed = Evaluation.objects.filter(claimed_by__isnull=False)
-    assert eventually(lambda: list(claimed.all()) == [record("a-model")])
+    assert eventually(lambda: list(claimed.all()) == [record("b-model")])

@@ -71,6 +71,7 @@ def test_typed_number_within_the_range_overrides_the_judge_with_a_cause(ten: Pag
     assert Review.objects.get().causes == {"depth": "misread answer"}
 
 
+@pytest.mark.exhaustive
 def test_track_and_arrow_keys_change_the_number_and_letters_remain_commands(ten: Page) -> None:
     ten.locator("#criterion-0 .track").fill("5")
     expect(ten.get_by_label("Score of criterion 1, from 1 to 10")).to_have_value("5")
@@ -82,6 +83,7 @@ def test_track_and_arrow_keys_change_the_number_and_letters_remain_commands(ten:
     assert (decided()["depth"]["score"], decided()["clarity"]["score"]) == (5, 10)
 
 
+@pytest.mark.exhaustive
 def test_record_without_a_verdict_is_scored(page: Page, live_server: LiveServer, ana: User) -> None:
     run = RunFactory.create(rubric=rubric_data("winner", scale=PairwiseScale("model_1", "model_2")))
     record = EvaluationFactory.create(run=run, parsed_rubric_scores={"winner": {"score": "model_1"}})
@@ -97,6 +99,7 @@ def test_record_without_a_verdict_is_scored(page: Page, live_server: LiveServer,
     assert decided()["winner"]["score"] == "model_2"
 
 
+@pytest.mark.exhaustive
 def test_shift_and_a_digit_take_a_reviewers_number(
     page: Page, live_server: LiveServer, ana: User, bo: User, lea: User
 ) -> None:

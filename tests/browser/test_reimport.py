@@ -33,6 +33,7 @@ def reviewed(bo: User) -> list[Evaluation]:
     return evaluations
 
 
+@pytest.mark.exhaustive
 def test_lead_resolves_conflicts_one_by_one_and_together(
     page: Page, live_server: LiveServer, lea: User, reviewed: list[Evaluation]
 ) -> None:

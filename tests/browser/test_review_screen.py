@@ -52,6 +52,7 @@ def test_keys_and_clicks_update_scores_changes_and_verdict(screen: Page) -> None
     heading(screen, "c-model")
 
 
+@pytest.mark.exhaustive
 def test_reason_gives_way_to_the_judges_words_and_comes_back(screen: Page) -> None:
     first = screen.get_by_role("group", name="depth")
     reason = first.get_by_label("Your reason for criterion 1")

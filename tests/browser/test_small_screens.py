@@ -72,6 +72,7 @@ def test_review_on_a_phone_has_large_targets_room_to_read_and_a_way_between_evid
     phone.wait_for_function("() => scrollY === 0")
 
 
+@pytest.mark.exhaustive
 def test_sentences_in_tables_on_a_phone_are_no_columns_of_syllables(
     browser: Browser, live_server: LiveServer, ana: User, max: User
 ) -> None:

@@ -91,6 +91,7 @@ def test_comment_is_never_covered(screen: Page, size: tuple[int, int]) -> None:
     draft_is(screen, "saved")
 
 
+@pytest.mark.exhaustive
 def test_more_causes_follow_the_first_six_and_without_evidence_no_button_is_primary(screen: Page) -> None:
     label(screen, "Accept scores as read")
     expect(screen.locator("#submit")).to_have_class("button")

@@ -85,6 +85,7 @@ def test_double_click_decides_one_record(screen: Page) -> None:
     assert (Review.objects.count(), Skip.objects.count()) == (1, 1)
 
 
+@pytest.mark.exhaustive
 def test_double_tap_decides_one_record(screen: Page) -> None:
     guard_for(screen, 2000)
     settle(screen)

@@ -68,6 +68,7 @@ def test_buttons_of_a_strip_stay_when_its_sentence_changes(screen: Page) -> None
     assert stays
 
 
+@pytest.mark.exhaustive
 def test_answer_under_way_when_the_connection_is_lost_leaves_the_warning(screen: Page) -> None:
     held: list[Route] = []
 
@@ -119,6 +120,7 @@ def test_session_is_renewed_in_another_tab_and_the_review_goes_on(screen: Page, 
     assert (review.reviewer, review.comments) == (ana, "Typed before. Typed after the session.")
 
 
+@pytest.mark.exhaustive
 def test_login_in_another_tab_is_taken_over_without_a_word(screen: Page, ana: User) -> None:
     """The token of the page is old after a login, but the person is the same."""
     settle(screen)

@@ -21,15 +21,17 @@ CHANGES = {"16 * 1024 * 1024": str(PIECE), "[0, 1000, 3000,": "[0, 100, 300,"}
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _small_chunks(request: pytest.FixtureRequest, page: Page) -> None:
-    if request.node.get_closest_marker("exhaustive"):
-        return
+@pytest.fixture
+def page(page: Page, request: pytest.FixtureRequest) -> Page:
+    """A page with small chunks, except in the test of their size."""
+    if request.function is test_upload_sends_chunks_of_16_mebibytes:
+        return page
     script = SCRIPT.read_text()
     for constant, changed in CHANGES.items():
         assert constant in script
         script = script.replace(constant, changed)
     page.route("**/upload.js", lambda route: route.fulfill(body=script, content_type="text/javascript"))
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +103,7 @@ def test_upload_sends_chunks_of_16_mebibytes(
     assert cable.offsets == [0, 16 * 1024**2]
 
 
+@pytest.mark.exhaustive
 def test_upload_resumes_when_the_file_is_chosen_again(
     page: Page, live_server: LiveServer, max: User, large: Path
 ) -> None:

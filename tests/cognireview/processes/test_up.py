@@ -21,6 +21,7 @@ from cognireview.environment import BASE_DIR
 from cognireview.processes import supervisor
 from cognireview.processes import up as up_module
 from cognireview.processes.child_process import process_name
+from tests.support.data_folders import copy_data_folder
 from tests.support.waiting import PATIENCE, eventually, free_port
 
 
@@ -130,7 +131,8 @@ def replacement(up: Up, died: psutil.Process) -> psutil.Process:
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("the data")
+    """A data folder with a migrated database, which takes seconds to create."""
+    return copy_data_folder(tmp_path_factory.mktemp("up") / "the data")
 
 
 @pytest.fixture(scope="module")
@@ -169,8 +171,7 @@ class TestUp:
         assert first.status("/static/css/tokens.css") == 200
         assert len(first.lines) == 1
         first.wait_for_report("Starting the web server and the worker...")
-        steps = ("Creating the database", "Applying migrations...", "Collecting static files...")
-        assert all(step in first.reported for step in steps)
+        assert "Collecting static files..." in first.reported
 
     @pytest.mark.exhaustive
     def test_up_rejects_malformed_requests_and_continues(self, up: Callable[..., Up]) -> None:
@@ -303,6 +304,18 @@ def test_printed_url_uses_localhost_name_for_passkeys_if_it_resolves(
 
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     assert up_module._public_url(8000) == f"http://{host}:8000"
+
+
+@pytest.mark.exhaustive
+def test_up_creates_database_in_a_new_folder(tmp_path: Path) -> None:
+    """Migrations take seconds. The folder of the other tests was created by a command."""
+    first = Up(tmp_path / "new", free_port()).wait_until_ready()
+    with first.process:
+        assert "/welcome/" in first.lines[0]
+        first.wait_for_report("Starting the web server and the worker...")
+        first.end(signal.SIGTERM)
+    for step in ("Creating the database", "Applying migrations...", "Collecting static files..."):
+        assert step in first.reported
 
 
 @pytest.mark.slow
