@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from reviews.models import BlindScores, Evaluation, Run, User
+from reviews.models import BlindScores, Evaluation, Run, Stratum, User
 from reviews.records.reason_families import reason_family
 from reviews.records.scores import is_score
 from reviews.rubric.proposals import read_proposals
@@ -19,9 +19,23 @@ def add(
     A trigger adds the ratings (`ratings.sql`).
     """
     hold_rubric(evaluation.run)
+    row = build(evaluation, reviewer, scores, strata.get_stratum(evaluation), active_ms=active_ms)
+    row.save(force_insert=True)
+    return row
+
+
+def build(
+    evaluation: Evaluation,
+    reviewer: User,
+    scores: Mapping[str, Any],
+    stratum: Stratum,
+    *,
+    active_ms: int | None = None,
+) -> BlindScores:
+    """Return the unsaved row of scores, criterion -> score, of a record in a stratum."""
     rubric = run_rubric(evaluation.run)
     judged = {one.criterion: one.score for one in read_proposals(evaluation, rubric) if is_score(one.score)}
-    return BlindScores.objects.create(
+    return BlindScores(
         evaluation=evaluation,
         reviewer=reviewer,
         source_import_id=evaluation.source_import_id,
@@ -29,7 +43,7 @@ def add(
         scores=dict(scores),
         verdict=rubric.aggregate(scores),
         active_ms=active_ms,
-        stratum=strata.get_stratum(evaluation),
+        stratum=stratum,
         judged=judged,
         judged_verdict=rubric.judge_verdict(evaluation.aggregated_score, judged),
         is_sampled=evaluation.is_sampled,

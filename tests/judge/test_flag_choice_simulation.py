@@ -32,9 +32,14 @@ class Setting(NamedTuple):
 @pytest.mark.parametrize(
     "setting",
     [
-        Setting(1600, 400, 0.03, 0.1, (0.1, 0.5), tasks=400, likeness=0),
+        pytest.param(
+            Setting(1600, 400, 0.03, 0.1, (0.1, 0.5), tasks=400, likeness=0), marks=pytest.mark.exhaustive
+        ),
         Setting(1600, 400, 0.03, 0.1, (0.1, 0.5), tasks=400, likeness=0.3),
-        Setting(4000, 1000, 0.01, 0.05, (0.1, 0.3), tasks=1000, likeness=0.3),
+        pytest.param(
+            Setting(4000, 1000, 0.01, 0.05, (0.1, 0.3), tasks=1000, likeness=0.3),
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_step_at_the_limit_is_rarely_shown_to_keep_it(setting: Setting) -> None:

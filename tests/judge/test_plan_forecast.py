@@ -80,8 +80,8 @@ def needed_per_planned(seed: int, tasks: int, models: int, spread: float) -> flo
     [
         pytest.param(160, 5, 0.0, id="independent"),
         pytest.param(160, 5, 0.12, id="weak"),
-        pytest.param(160, 5, 0.3, id="strong"),
-        pytest.param(40, 20, 0.12, id="few tasks"),
+        pytest.param(160, 5, 0.3, id="strong", marks=pytest.mark.exhaustive),
+        pytest.param(40, 20, 0.12, id="few tasks", marks=pytest.mark.exhaustive),
     ],
 )
 def test_second_plan_asks_for_about_the_needed_reviews(tasks: int, models: int, spread: float) -> None:

@@ -168,14 +168,22 @@ def figures(first: Run, scope: JudgeScope) -> dict[str, Any]:
     return plain
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    ("seed", "filters"),
+    [
+        # Two of the judged part, one without a value, and all parts at once.
+        pytest.param(1, [FILTERS[2], FILTERS[4], FILTERS[8]], id="some filters"),
+        pytest.param(1, FILTERS, id="all filters", marks=pytest.mark.exhaustive),
+        pytest.param(2, FILTERS, id="all filters of other runs", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_filtered_figures_equal_those_of_runs_with_the_matching_records(
-    ana: User, bo: User, seed: int
+    ana: User, bo: User, seed: int, filters: list[dict[str, str]]
 ) -> None:
     chance = Random(seed)
     given = [history(chance), history(chance)]
     first, second = (fill(name, records) for name, records in zip(("a", "b"), given, strict=True))
-    for number, values in enumerate(FILTERS):
+    for number, values in enumerate(filters):
         scope = read_shared_filters(first, second, values).scope
         assert scope != JudgeScope(second), values
         twins = [
@@ -200,7 +208,9 @@ def runs(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Run, R
 
 
 class TestPages:
-    @pytest.mark.parametrize("values", [FILTERS[0], FILTERS[-2]], ids=str)
+    @pytest.mark.parametrize(
+        "values", [pytest.param(FILTERS[0], marks=pytest.mark.exhaustive), FILTERS[-2]], ids=str
+    )
     def test_lists_have_as_many_records_as_filtered_figures_say(
         self, runs: tuple[Run, Run], values: dict[str, str], client: Client, lea: User
     ) -> None:

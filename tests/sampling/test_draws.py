@@ -35,7 +35,7 @@ from reviews.sampling.draws import DrawResult
 from tests.support.factories import UserFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.threads import start_and_wait_for_lock
-from tests.support.work import agree, decide, end_claim, lock_in_scores, restore_version
+from tests.support.work import agree, decide, end_claim, lock_in_many, lock_in_scores, restore_version
 
 pytestmark = pytest.mark.django_db
 
@@ -65,8 +65,8 @@ def set_share(run: Run, share: float) -> DrawResult:
 def rate(run: Run, reviewer: User, part: float, **columns: str) -> None:
     """Score a part of the sampled records blind that nobody has scored."""
     waiting = run.evaluations.filter(is_sampled=True, blind_scores=None, **columns).select_related("run")
-    for one in waiting.order_by("pk")[: round(part * waiting.count())]:
-        lock_in_scores(one, reviewer, {"Clarity": "No"})
+    records = [*waiting.order_by("pk")[: round(part * waiting.count())]]
+    lock_in_many(records, reviewer, [{"Clarity": "No"}] * len(records))
 
 
 def drawn(run: Run) -> set[str]:

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from reviews.models import Evaluation, Reveal, Run, User
+from reviews.models import Evaluation, Run, User
 from reviews.records.status import COMPLETED
-from reviews.review import blind_score_rows
 from reviews.search import indexing
 from tests.support.factories import EvaluationFactory, ImportFactory
+from tests.support.work import lock_in_many
 
 CLARITY = "Clarity"
 SCORES = {"Pass": "Yes", "Fail": "No"}
@@ -38,15 +38,7 @@ def judged(
 
 def rate(records: list[Evaluation], reviewer: User, verdicts: list[str], *, is_done: bool = True) -> None:
     """Score records blind. They leave the queue unless the test says otherwise."""
-    Reveal.objects.bulk_create(
-        (
-            Reveal(run_id=record.run_id, evaluation=record, reviewer=reviewer, how=Reveal.How.LOCKED_IN)
-            for record in records
-        ),
-        ignore_conflicts=True,
-    )
-    for record, verdict in zip(records, verdicts, strict=True):
-        blind_score_rows.add(record, reviewer, {CLARITY: SCORES[verdict]})
+    lock_in_many(records, reviewer, [{CLARITY: SCORES[verdict]} for verdict in verdicts])
     if is_done:
         Evaluation.objects.filter(pk__in=[one.pk for one in records]).update(human_review_status=COMPLETED)
 

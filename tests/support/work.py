@@ -1,17 +1,18 @@
 """Common steps of tests: fill a run's queue, decide a record, let a claim expire."""
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from django.utils import timezone
 
-from reviews.models import BlindScores, Evaluation, Reveal, Review, Run, User
+from reviews.models import BlindScores, Evaluation, Reveal, Review, Run, Stratum, User
 from reviews.review import blind_score_rows
 from reviews.review.decisions import restore, submit
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
+from reviews.search.strata import get_stratum
 from tests.support.factories import EvaluationFactory, ImportFactory
 
 SCORES = {
@@ -76,6 +77,34 @@ def lock_in_scores(
         run_id=evaluation.run_id, evaluation=evaluation, reviewer=reviewer, how=Reveal.How.LOCKED_IN
     )
     return blind_score_rows.add(evaluation, reviewer, scores)
+
+
+def lock_in_many(records: Sequence[Evaluation], reviewer: User, scores: Sequence[Mapping[str, Any]]) -> None:
+    """Store blind scores, criterion -> score, of each record as loaded, in few statements.
+
+    The rubric is that of the loaded run of each record.
+    """
+    Reveal.objects.bulk_create(
+        (
+            Reveal(run_id=record.run_id, evaluation=record, reviewer=reviewer, how=Reveal.How.LOCKED_IN)
+            for record in records
+        ),
+        ignore_conflicts=True,
+    )
+    strata_by_names: dict[tuple[Any, ...], Stratum] = {}
+    rows = []
+    for record, given in zip(records, scores, strict=True):
+        names = (
+            record.run_id,
+            record.judge_llm_model,
+            record.judge_prompt_template_path,
+            record.model_id,
+            record.needs_human_review,
+        )
+        if names not in strata_by_names:
+            strata_by_names[names] = get_stratum(record)
+        rows.append(blind_score_rows.build(record, reviewer, given, strata_by_names[names]))
+    BlindScores.objects.bulk_create(rows)
 
 
 def restore_version(evaluation: Evaluation, actor: User, number: int = 1, **other: Any) -> Review:
