@@ -25,6 +25,7 @@ print(sorted({{name.partition(".")[0] for name in sys.modules}} & {{"django", "r
 _ALLOWED = {"cognireview", "httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions"}
 
 
+@pytest.mark.slow
 def test_client_imports_httpx2_and_the_standard_library_only() -> None:
     program = _IMPORTED.format(allowed=_ALLOWED)
     done = subprocess.run(

@@ -13,6 +13,8 @@ from cognireview.environment import variable_name
 from cognireview.postgres import embedded, migrations
 from tests.support.processes import environment
 
+pytestmark = pytest.mark.slow
+
 SETUP = "import django; django.setup()"
 LOAD = "from django.core.management import load_command_class; load_command_class('reviews', {!r})"
 # The code of the process, the number of modules that it may import, and packages that it does not need.

@@ -39,7 +39,7 @@ from reviews.review.known_answer_rows import answers_to_give
 from tests.support.factories import UserFactory
 from tests.support.shared_world import shared_world
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 URL = "https://review.example.org"
 # Sizes of the reviewed runs and of their work (`reviews.demo.reviews`) that show all states, too.
@@ -73,7 +73,6 @@ def said(
         yield first_start.create_demo()
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("said")
 class TestDemo:
     def test_demo_has_a_run_and_people_who_can_log_in(self, said: list[str]) -> None:

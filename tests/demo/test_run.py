@@ -39,6 +39,7 @@ def judged(record: Record) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 class TestDemoFile:
     def test_demo_file_is_the_same_every_time(self, lines: list[bytes]) -> None:
         assert list(demo_lines()) == lines

@@ -124,6 +124,7 @@ class TestFiltersAndOrders:
 
     SORTS = ("claimed_by__password", "-password", "pk", "?", "review__reviewer__password", "1; DROP TABLE")
 
+    @pytest.mark.slow
     def test_hostile_sort_orders_are_reported(self, record: Evaluation, as_max: Client) -> None:
         for sort in self.SORTS:
             with CaptureQueriesContext(connection) as asked:
@@ -132,6 +133,7 @@ class TestFiltersAndOrders:
             ordered = [query["sql"].partition("ORDER BY")[2] for query in asked]
             assert [sql for sql in ordered if "password" in sql or "DROP" in sql] == [], sort
 
+    @pytest.mark.slow
     def test_hostile_filters_are_rejected_by_the_api(self, record: Evaluation, max: User) -> None:
         program = Client(headers={"Authorization": f"Bearer {token(max)}"})
         path = f"/api/v1/runs/{record.run.name}"
@@ -421,6 +423,7 @@ class TestGuessing:
         assert "Incorrect" in self.fail(client, "ana", **{"X-Forwarded-For": "192.0.2.9, 198.51.100.8"})
         assert AuditEvent.objects.filter(address="198.51.100.7").exists()
 
+    @pytest.mark.slow
     def test_guessing_codes_is_limited(self, client: Client, ana: User) -> None:
         secret = generate_totp_secret()
         TOTP.activate(ana, secret)
@@ -502,6 +505,7 @@ class TestLog:
         assert [line for line in written if len(line.splitlines()) > 1] == []
 
 
+@pytest.mark.slow
 def test_invalid_content_length_is_rejected(as_max: Client) -> None:
     """A wrong Content-Length does not affect the next request, and causes no server error."""
     for length in ("-1", "1e3", "99999999999999999999", "abc", "0x10", "3, 4"):

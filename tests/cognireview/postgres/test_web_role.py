@@ -47,6 +47,7 @@ def make_role() -> None:
 
 
 class TestWebRole:
+    @pytest.mark.slow
     def test_web_role_can_do_all_work_of_people_and_jobs(self, ana: User, lea: User, max: User) -> None:
         """Their ways into most tables, and the seals at the end."""
         make_role()

@@ -24,6 +24,7 @@ def test_number_of_web_processes_follows_cores_and_memory(
     assert web_server.default_workers() == count
 
 
+@pytest.mark.slow
 def test_preloaded_application_has_all_pages_and_no_connection(tmp_path: Path) -> None:
     code = """
 import sys

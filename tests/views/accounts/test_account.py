@@ -161,6 +161,7 @@ class TestSessions:
     def is_signed_in(self, browser: Client) -> bool:
         return browser.get(reverse("account")).status_code == 200
 
+    @pytest.mark.slow
     def test_other_sessions_are_listed_and_can_be_ended(self, ana: User) -> None:
         browser, *others = (self.sign_in() for _ in range(4))
         page = text(browser.get(reverse("account")))
@@ -192,6 +193,7 @@ class TestFailedLogins:
         events = AuditEvent.objects.order_by("pk").values_list("action", "detail__username")
         assert list(events) == [("login failed", "ana"), ("login failed", None)]
 
+    @pytest.mark.slow
     def test_failed_logins_lock_the_username(self, client: Client, ana: User) -> None:
         for _ in range(5):
             self.fail(client, "ana")
@@ -209,6 +211,7 @@ class TestFailedLogins:
         )
         assert "Too many failed logins." in text(response)
 
+    @pytest.mark.slow
     def test_failed_logins_do_not_lock_other_usernames(self, client: Client, ana: User, bo: User) -> None:
         for _ in range(5):
             self.fail(client, "ana")

@@ -271,6 +271,7 @@ class TestInvitation:
 
 
 class TestJoining:
+    @pytest.mark.slow
     def test_withdrawn_link_no_longer_works(self, as_max: Client, max: User) -> None:
         made = one_time_links.invite(role="lead", actor=max)
         posted = as_max.post(reverse("withdraw-link", args=[made.link.pk]), follow=True)

@@ -95,6 +95,7 @@ def test_score_keys_do_not_collide_with_default_keys() -> None:
     assert {command.key for command in COMMANDS if command.key.isalpha()} <= COMMAND_LETTERS
 
 
+@pytest.mark.slow
 def test_key_hint_goes_after_the_first_decisions(as_ana: Client, ana: User) -> None:
     for _ in range(3):
         assert 'id="key-hint"' in screen(as_ana, ana)
@@ -117,6 +118,7 @@ class TestNotifications:
     def mail_server(self, settings: Settings) -> None:
         settings.SENDS_MAIL = True
 
+    @pytest.mark.slow
     def test_events_are_offered_by_role(self, as_ana: Client, as_lea: Client) -> None:
         assert "Records are assigned to you" in text(as_ana.get(reverse("preferences")))
         assert "Reviewers disagree" not in text(as_ana.get(reverse("preferences")))

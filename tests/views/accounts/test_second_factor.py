@@ -18,6 +18,8 @@ from tests.support.factories import PASSWORD
 from tests.support.pages import text
 from tests.support.threads import together
 
+pytestmark = pytest.mark.slow
+
 START = 1_800_000_000.0
 PERIOD = 30
 

@@ -70,6 +70,7 @@ class TestSessionLimits:
         clock.move(minutes=31)
         assert not is_logged_in(as_ana)
 
+    @pytest.mark.slow
     def test_active_session_continues(self, as_ana: Client, clock: Clock) -> None:
         for _ in range(10):
             clock.move(minutes=29)

@@ -39,6 +39,7 @@ def test_session_without_login_has_no_token(client: Client) -> None:
     assert client.get(reverse("session")).json() == {"person": None, "name": "", "token": ""}
 
 
+@pytest.mark.slow
 def test_token_of_the_session_makes_an_old_page_valid_again(ana: User, claimed: Evaluation) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(ana)

@@ -20,7 +20,7 @@ from tests.support.oidc_provider import Provider
 from tests.support.pages import text
 from tests.support.waiting import PATIENCE
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class Login:

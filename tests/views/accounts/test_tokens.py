@@ -18,6 +18,7 @@ def proven(client: Client) -> Client:
     return client
 
 
+@pytest.mark.slow
 def test_reviewer_creates_a_token_for_themselves_only(as_ana: Client, max: User) -> None:
     page = text(proven(as_ana).get(reverse("add-token"), {"person": max.pk}))
     assert "Acts as" not in page
@@ -39,6 +40,7 @@ def test_admin_creates_a_token_for_somebody_else(as_max: Client, ana: User) -> N
     assert (event.actor_name, event.detail["username"], event.detail["name"]) == ("max", "ana", "Nightly")
 
 
+@pytest.mark.slow
 def test_new_token_leads_back_to_the_page_it_came_from(as_bo: Client, as_max: Client, ana: User) -> None:
     new, account, person = reverse("add-token"), reverse("account"), reverse("person", args=[ana.pk])
     assert f'href="{new}?from=tokens"' in text(as_max.get(reverse("tokens")))

@@ -20,7 +20,7 @@ from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -90,7 +90,6 @@ class TestPage:
             assert " submitted " not in page, query
             assert "No events match these filters." in page, query
 
-    @pytest.mark.slow
     def test_invalid_filter_is_explained(self, as_lea: Client) -> None:
         for query, sentence in {
             "person=nobody": "No person has the username",

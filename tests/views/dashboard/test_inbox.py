@@ -49,6 +49,7 @@ def inbox(run: Run, **query: str) -> str:
     return reverse("inbox", query={"run": run.pk, **query})
 
 
+@pytest.mark.slow
 def test_open_escalations_of_the_run_are_listed_oldest_first(as_lea: Client, ana: User, algebra: Run) -> None:
     for note in ("First?", "Second?"):
         asked(algebra, ana, note)
@@ -154,6 +155,7 @@ def opened(client: Client, response: Any) -> str:
     return str(client.get(response["Location"]).context["evaluation"].evaluation_id)
 
 
+@pytest.mark.slow
 def test_checks_are_loaded_by_the_same_queries_for_any_number(
     as_lea: Client, ana: User, lea: User, algebra: Run
 ) -> None:
@@ -171,6 +173,7 @@ def test_checks_are_loaded_by_the_same_queries_for_any_number(
     assert sum("COUNT(" in query["sql"] for query in sent) == 1
 
 
+@pytest.mark.slow
 class TestPane:
     """The item beside the list."""
 
@@ -254,6 +257,7 @@ class TestNextItem:
         """Return the field that the review screen posts for an item of the inbox."""
         return {"queue": f"inbox=question-{raised.pk}"}
 
+    @pytest.mark.slow
     def test_answered_question_leads_to_the_next_item(
         self, as_lea: Client, questions: list[Escalation]
     ) -> None:
@@ -290,6 +294,7 @@ class TestNextItem:
         assert "(filtered)" not in page
         assert f'href="/inbox/next/?inbox=question-{questions[0].pk}"' in page
 
+    @pytest.mark.slow
     def test_filtered_inbox_stays_in_its_run(
         self, as_lea: Client, ana: User, questions: list[Escalation]
     ) -> None:
@@ -302,6 +307,7 @@ class TestNextItem:
         response = as_lea.post(url("resolve-escalation", elsewhere), form)
         assert response["Location"] == inbox(run)
 
+    @pytest.mark.slow
     def test_confirmed_rubric_leads_on(self, as_lea: Client, ana: User) -> None:
         run = RunFactory.create(rubric=rubric_data("Clarity"))
         seen = as_lea.get(url("run-settings", run)).context["seen"]

@@ -91,6 +91,7 @@ class TestDashboard:
         found = table(as_lea.get(DESK), "reviewers")
         assert [(row["reviewer"], row["done"]) for row in found] == [("ana", "2"), ("bo", "1")]
 
+    @pytest.mark.slow
     def test_dashboard_shows_changed_scores_by_reviewer_and_criterion(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
@@ -112,6 +113,7 @@ class TestDashboard:
             as_lea.get(found["ana"]["Conclusion Accuracy"].url)
         )
 
+    @pytest.mark.slow
     def test_dashboard_shows_agreement_of_pairs_with_enough_records(
         self, as_lea: Client, ana: User, bo: User, lea: User, algebra: Run
     ) -> None:
@@ -169,6 +171,7 @@ class TestDashboard:
         assert figure(response, "override_rate").cell.note == "1 of 2 scores"
         assert figure(as_lea.get(DESK, {"days": "all"}), "override_rate").trend == ""
 
+    @pytest.mark.slow
     def test_dashboard_draws_the_pace_of_each_reviewer_on_one_scale(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
@@ -231,6 +234,7 @@ class TestDashboard:
         assert "<html" not in page
         assert 'class="scope' not in page
 
+    @pytest.mark.slow
     def test_dashboard_filters_by_run_and_days(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         done(RunFactory.create(), ana)
@@ -264,6 +268,7 @@ class TestDashboard:
         assert "Idle time is capped" in text(response)
         assert "A reason is a question, not a verdict" in text(response)
 
+    @pytest.mark.slow
     def test_dashboard_lists_claims_and_releases_them(self, as_lea: Client, ana: User, algebra: Run) -> None:
         record = EvaluationFactory.create(run=algebra, task_id="7", model_id="o1")
         claims.claim(evaluation_id=record.pk, reviewer=ana)
@@ -277,6 +282,7 @@ class TestDashboard:
         assert record.claimed_by is None
         assert AuditEvent.objects.filter(action="release", evaluation=record).exists()
 
+    @pytest.mark.slow
     def test_states_of_a_run_add_up_and_link_to_their_records(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
@@ -294,6 +300,7 @@ class TestDashboard:
         for state in ("escalated", "done", "not-required"):
             assert f'href="{place}?status={state}">1</a>' in response.content.decode()
 
+    @pytest.mark.slow
     def test_dashboard_lists_overturned_decisions_with_reasons(
         self, as_lea: Client, ana: User, lea: User, algebra: Run
     ) -> None:
@@ -304,6 +311,7 @@ class TestDashboard:
         assert overturned["reason"] == "Step 2 is wrong."
 
 
+@pytest.mark.slow
 def test_tables_of_one_person_do_not_repeat_the_name(
     as_lea: Client, ana: User, bo: User, algebra: Run
 ) -> None:
@@ -326,6 +334,7 @@ def reviewers_row(response: Any) -> list[tuple[Column, Cell]]:
     return next(one for one in tables(response) if one.name == "reviewers").lines[0]
 
 
+@pytest.mark.slow
 def test_dashboard_shows_the_last_days_of_many(as_lea: Client, ana: User, algebra: Run) -> None:
     first = dt.date.fromisoformat(today()) - dt.timedelta(days=40)
     ReviewerDay.objects.bulk_create(
@@ -469,6 +478,7 @@ class TestMyActivity:
 
 
 class TestReviewerActivity:
+    @pytest.mark.slow
     def test_reviewer_page_links_figures_to_decisions(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
         response = as_lea.get(url("reviewer-activity", ana), {"run": str(algebra.pk), "first": today()})
@@ -495,6 +505,7 @@ def test_dashboard_query_count_is_constant(
         as_lea.get(DESK)
 
 
+@pytest.mark.slow
 def test_dashboard_days_are_utc_days(as_lea: Client, ana: User, algebra: Run) -> None:
     done(algebra, ana)
     tomorrow = timezone.now() + dt.timedelta(days=1)

@@ -25,6 +25,7 @@ def works(client: Client) -> dict[str, Workload]:
     return {work.person.username: work for work, _ in client.get(ADDRESS).context["rows"]}
 
 
+@pytest.mark.slow
 def test_assigned_records_lead_to_their_lists(as_lea: Client, ana: User) -> None:
     run, late = RunFactory.create(name="Algebra"), RunFactory.create(name="Late", due_on=YESTERDAY)
     evaluations(run, tasks=["1", "2"], assigned_to=ana)

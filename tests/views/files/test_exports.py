@@ -126,6 +126,7 @@ class TestExportPage:
 
 
 class TestExportFile:
+    @pytest.mark.slow
     def test_export_file_is_sent_with_length_and_hash(self, as_max: Client, export: Export) -> None:
         response = as_max.get(reverse("export-file", args=[export.pk]))
         assert (response.status_code, body(response)) == (200, OUT)
@@ -137,6 +138,7 @@ class TestExportFile:
         assert response["Content-Type"] == "application/x-ndjson"
         assert response["Content-Disposition"] == 'attachment; filename="algebra.jsonl"'
 
+    @pytest.mark.slow
     def test_export_file_is_sent_from_any_byte(self, as_max: Client, export: Export) -> None:
         address = reverse("export-file", args=[export.pk])
         response = as_max.get(address, headers={"Range": "bytes=10-"})

@@ -108,6 +108,7 @@ class TestCancelledImport:
 
 
 class TestImportWithoutRun:
+    @pytest.mark.slow
     def test_import_into_new_run_is_for_admins_until_a_line_is_accepted(
         self, client: Client, ana: User, max: User
     ) -> None:
@@ -119,6 +120,7 @@ class TestImportWithoutRun:
 
 
 class TestFinishedImport:
+    @pytest.mark.slow
     def test_finished_import_accounts_for_every_line(self, as_ana: Client, max: User) -> None:
         imported(max, line("e-1"), line("e-2"), line("e-3"))
         again = (line("e-1"), line("e-2", model_id="other"), line("e-4"), b"", b"no record", line("e-4"))
@@ -142,6 +144,7 @@ class TestFinishedImport:
         assert "review_reasons" in page
         assert "is a string, but takes an array of strings" in page
 
+    @pytest.mark.slow
     def test_finished_import_lists_issues_before_unchanged_lines(self, as_ana: Client, max: User) -> None:
         imported(max, *(line(f"e-{n}") for n in range(120)))
         source = imported(max, *(line(f"e-{n}") for n in range(120)), b"no record")
@@ -149,6 +152,7 @@ class TestFinishedImport:
         assert [group.examples for group in response.context["exception_groups"]] == [[121]]
         assert "unchanged</span>" not in text(response)
 
+    @pytest.mark.slow
     def test_finished_import_groups_lines_with_the_same_reason(self, as_max: Client, max: User) -> None:
         page = text(as_max.get(address(imported(max, *[b"no record"] * 1_003))))
         assert page.count('class="badge fail"') == 1

@@ -125,6 +125,7 @@ class TestJudgePages:
             assert "nan" not in page.lower().split(), name
             assert "<td" not in page, name
 
+    @pytest.mark.slow
     def test_task_and_dates_choose_the_ratings(self, as_lea: Client, ana: User, algebra: Run) -> None:
         review(algebra, ana, "Yes", "No", blind="No")
         today = datetime.now(UTC).date()
@@ -189,6 +190,7 @@ class TestPagesOfDecisions:
 
 
 class TestJudgeVsHuman:
+    @pytest.mark.slow
     def test_errors_page_separates_blind_and_assisted_ratings(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:
@@ -237,6 +239,7 @@ class TestJudgeVsHuman:
             assert table.title == f"{title} by judge, prompt and model"
             assert [line[2][1].text for line in table.lines] == ["no model", "o1"]
 
+    @pytest.mark.slow
     def test_small_groups_are_shown_by_judge_by_prompt_and_by_model(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -254,6 +257,7 @@ class TestJudgeVsHuman:
         assert [(dot.title, dot.cell.parts[2]) for dot in plot.dots] == [("Prompt: 1", 3), ("Model: o1", 3)]
         assert [len(as_lea.get(dot.cell.url).context["table"].rows) for dot in plot.dots] == [1, 1]
 
+    @pytest.mark.slow
     def test_judge_page_shows_the_groups_with_most_ratings(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -272,6 +276,7 @@ class TestJudgeVsHuman:
         assert (line["changed"].value, line["towards_judge"].value) == (100, 1)
 
 
+@pytest.mark.slow
 class TestConfusionTableCell:
     def cell(self, client: Client, run: Run, label: str, **query: str) -> tuple[int, list[str]]:
         """Return the count in a cell about Clarity, and the records it links to."""
@@ -409,6 +414,7 @@ class TestDecisions:
         monkeypatch.setattr("reviews.views.judge.decisions.list_ratings", too_slow)
         assert "Too many decisions to search" in text(as_lea.get(url("judge-decisions", algebra)))
 
+    @pytest.mark.slow
     def test_records_to_score_blind_have_pages_and_one_csv_file(
         self, as_lea: Client, ana: User, algebra: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -32,6 +32,7 @@ def test_page_shows_the_reviews_that_a_target_needs(as_lea: Client, run: Run) ->
     assert "Serve this plan" in page
 
 
+@pytest.mark.slow
 def test_invalid_target_is_explained_and_kept(as_lea: Client, run: Run) -> None:
     for target in ("0", "99", "x", "nan", "1e999"):
         response = as_lea.get(plan_url(run, target=target, aim="all"))
@@ -41,6 +42,7 @@ def test_invalid_target_is_explained_and_kept(as_lea: Client, run: Run) -> None:
         assert "Enter a number from 0.5 to 50." in response.text
 
 
+@pytest.mark.slow
 def test_plan_is_served_and_ended(as_lea: Client, run: Run) -> None:
     served = as_lea.post(reverse("serve-plan", args=[run.pk]), {"target": "10", "aim": "parts"}, follow=True)
     assert "The queue now serves 100 more blind reviews first. Plan again after them:" in text(served)
@@ -77,6 +79,7 @@ def test_run_that_cannot_be_reviewed_blind_has_no_plan_to_serve(as_lea: Client, 
     assert (refused.status_code, Run.objects.get().review_plan) == (422, None)
 
 
+@pytest.mark.slow
 def test_lists_do_not_distinguish_deferred_records(as_lea: Client, as_ana: Client) -> None:
     answer = {"structured_model_response": {"response": "42"}, "aggregated_score": "Pass"}
     import_data(file_of(*(line(f"r{number}", task_id=f"{number}", **answer) for number in range(40))))

@@ -172,6 +172,7 @@ class TestHiddenScores:
         assert judged == {"o1": "", "o3": "Fail"}
         assert "Raw words of the judge" in text(page)
 
+    @pytest.mark.slow
     def test_blind_record_can_be_skipped_and_escalated(
         self, as_ana: Client, run: Run, claimed: Evaluation
     ) -> None:
@@ -185,6 +186,7 @@ class TestHiddenScores:
         tells_nothing(response)
         assert Escalation.objects.get().evaluation == other
 
+    @pytest.mark.slow
     def test_lead_reviews_an_escalated_blind_record_blind(
         self, as_lea: Client, lea: User, ana: User, claimed: Evaluation
     ) -> None:
@@ -206,6 +208,7 @@ class TestHiddenScores:
         assert "Hm." in text(page)
         assert "3 scores missing" in text(page)
 
+    @pytest.mark.slow
     def test_blind_draft_hides_scores(self, as_ana: Client, as_bo: Client, claimed: Evaluation) -> None:
         for client, status in ((as_bo, 409), (as_ana, 204)):
             response = client.post(url("draft", claimed), {"comments": "Hm.", "revision": "1"}, headers=HTMX)
@@ -245,6 +248,7 @@ class TestHiddenScores:
                 answers.add((response.status_code, response.context["problem"]))
         assert len(answers) == 1
 
+    @pytest.mark.slow
     def test_lock_in_on_outdated_record_hides_changes(self, as_ana: Client, claimed: Evaluation) -> None:
         seen = read_proposals(claimed, run_rubric(claimed.run))
         problems = set()
@@ -319,6 +323,7 @@ class TestLockIn:
         assert rows["style"].is_removed
         assert rows["beauty"].value == "Yes"
 
+    @pytest.mark.slow
     def test_lock_in_without_script_redirects_to_the_record(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
@@ -329,6 +334,7 @@ class TestLockIn:
         assert "Hm." in text(page)
         assert [row.value for row in page.context["form"].rows] == ["Yes", "Yes", "No", "No"]
 
+    @pytest.mark.slow
     def test_locked_in_scores_survive_reload_and_discarded_draft(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
@@ -352,6 +358,7 @@ class TestLockIn:
             assert as_ana.post(url("lock-in", claimed), posted, headers=HTMX).status_code == 200
         assert BlindScores.objects.count() == 1
 
+    @pytest.mark.slow
     def test_lock_in_of_other_scores_is_a_conflict(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:

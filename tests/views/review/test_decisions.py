@@ -38,6 +38,7 @@ def done(claimed: Evaluation, as_ana: Client) -> Evaluation:
     return claimed
 
 
+@pytest.mark.slow
 class TestSubmitting:
     def test_submit_saves_cause_and_counts_of_the_script(self, as_ana: Client, claimed: Evaluation) -> None:
         form = form_of(claimed, criteria__1__score="Yes", criteria__1__cause="too strict")
@@ -232,6 +233,7 @@ class TestReopen:
         assert as_bo.post(url("reopen", done), {"reason": "Why not?"}).status_code == 403
 
 
+@pytest.mark.slow
 def test_recent_work_offers_to_undo_each_action(
     as_ana: Client, done: Evaluation, ana: User, run: Run
 ) -> None:

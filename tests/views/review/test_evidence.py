@@ -134,6 +134,7 @@ def test_answer_in_the_comparison_is_not_repeated_among_other_models(as_ana: Cli
     assert "see above" in page[page.index('id="siblings"') :]
 
 
+@pytest.mark.slow
 def test_many_siblings_are_cut_and_linked(as_ana: Client) -> None:
     run = RunFactory.create()
     own = record(run=run, model_id="z", task_id="7 b")

@@ -20,7 +20,7 @@ from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import filled_in, text
 from tests.support.work import decide, restore_version
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 JUDGED = {
     "Clarity": {"score": "Yes", "justification": "Each step follows."},
@@ -284,7 +284,6 @@ def odd_records(**human: Any) -> tuple[bytes, dict[str, Evaluation]]:
     return file, {record.evaluation_id: record for record in Evaluation.objects.select_related("run")}
 
 
-@pytest.mark.slow
 class TestOddScores:
     def test_odd_file_scores_can_be_opened_submitted_and_exported(self, as_ana: Client, ana: User) -> None:
         comments = f" {LONG}\r\n"
@@ -335,7 +334,6 @@ class TestOddScores:
         assert len(export_data().splitlines()) == len(ODD)
 
 
-@pytest.mark.slow
 def test_file_criteria_beyond_the_form_limit_are_counted(as_ana: Client, ana: User) -> None:
     many = {f"criterion {number}": {"score": "No", "justification": ""} for number in range(1_000)}
     record = record_of(human_corrected_scores=many)

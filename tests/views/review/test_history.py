@@ -50,6 +50,7 @@ class TestRecordHistory:
         until = f"{record.claimed_until:%Y-%m-%d %H:%M}"
         assert f"Claimed until {until} UTC: not over yet." in text(as_bo.get(url("record-history", record)))
 
+    @pytest.mark.slow
     def test_history_links_to_imports(self, as_bo: Client) -> None:
         import_data(file_of(line("eval_1")))
         source = import_data(file_of(line("eval_1", aggregated_score="Fail")))
@@ -57,6 +58,7 @@ class TestRecordHistory:
         assert f'<a href="{url("import", source)}"><strong>evaluations.jsonl</strong></a> changed it' in page
         assert "<summary>1 field changed since the previous import</summary>" in page
 
+    @pytest.mark.slow
     def test_history_has_pages(
         self, as_bo: Client, record: Evaluation, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -92,6 +94,7 @@ class TestRestore:
         assert "<details open>" in text(response)
         assert record.reviews.count() == 2
 
+    @pytest.mark.slow
     def test_restore_on_changed_record_is_a_conflict(self, as_ana: Client, record: Evaluation) -> None:
         response = as_ana.post(url("restore", record), posted(record, version=1, reason="Mine was right."))
         assert response.status_code == 409

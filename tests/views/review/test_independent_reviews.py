@@ -54,6 +54,7 @@ class TestSubmit:
         assert "Task 7 · o1 submitted. Waiting for the other reviewers." in text(response)
         assert response["HX-Replace-Url"] == url("evaluation", other)
 
+    @pytest.mark.slow
     def test_agreeing_independent_reviews_become_the_decision(
         self, as_bo: Client, record: Evaluation, ana: User
     ) -> None:
@@ -62,12 +63,14 @@ class TestSubmit:
         assert "</a> submitted: " in text(response)
         assert Evaluation.objects.get().human_reviewer_id == "bo"
 
+    @pytest.mark.slow
     def test_differing_independent_review_is_reported(
         self, as_bo: Client, record: Evaluation, first: Review
     ) -> None:
         response = as_bo.post(url("submit", record), form_of(record), follow=True)
         assert "Reviewers disagree; a lead will decide." in text(response)
 
+    @pytest.mark.slow
     def test_record_is_readable_after_own_independent_review(
         self, as_ana: Client, record: Evaluation, first: Review
     ) -> None:
@@ -149,6 +152,7 @@ class TestAdjudication:
             assert said in page
         assert "Return to the queue for another review" in page
 
+    @pytest.mark.slow
     def test_adjudication_form_is_prefilled_with_agreed_scores(
         self, as_lea: Client, record: Evaluation, differing: Escalation
     ) -> None:
@@ -175,6 +179,7 @@ class TestAdjudication:
         assert taken.groups() == ("too strict", SECRET)
         assert 'data-who="bo" data-score="No" data-cause="" data-reason=""' in page
 
+    @pytest.mark.slow
     def test_adjudication_keeps_blank_scores_and_authors_after_an_error(
         self, as_lea: Client, record: Evaluation, differing: Escalation
     ) -> None:
@@ -339,6 +344,7 @@ class TestLateReview:
 
 
 class TestDownload:
+    @pytest.mark.slow
     def test_independent_reviews_download_is_offered(
         self, as_lea: Client, run: Run, record: Evaluation
     ) -> None:

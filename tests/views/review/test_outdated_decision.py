@@ -13,7 +13,7 @@ from tests.support.lines import file_of, import_data, line
 from tests.support.pages import filled_in, text
 from tests.support.work import decide
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 SCORES = {
     "Clarity": {
@@ -43,7 +43,6 @@ def page(client: Client, evaluation: Evaluation) -> Any:
     return client.get(reverse("evaluation", args=[evaluation.pk]))
 
 
-@pytest.mark.slow
 def test_outdated_decision_shows_changes_of_the_record(as_ana: Client, stale: Evaluation) -> None:
     shown = text(page(as_ana, stale))
     assert "Changed since the decision by bo" in shown

@@ -61,6 +61,7 @@ class TestClaim:
         assert response.status_code == 409
         assert "ana has been reviewing this since" in text(response)
 
+    @pytest.mark.slow
     def test_release_of_another_claim_is_offered_to_leads_only(
         self, as_bo: Client, claimed: Evaluation, lea: User
     ) -> None:
@@ -77,6 +78,7 @@ class TestClaim:
         claimed.refresh_from_db()
         assert claimed.claimed_by is None
 
+    @pytest.mark.slow
     def test_release_of_another_claim_is_denied_for_reviewers(
         self, as_bo: Client, claimed: Evaluation
     ) -> None:
@@ -431,6 +433,7 @@ class TestSubmit:
         end_claim(claimed)
         assert as_ana.post(url("submit", claimed), form_of(claimed)).status_code == 303
 
+    @pytest.mark.slow
     def test_submit_on_reimported_record_is_a_conflict(self, as_ana: Client, ana: User) -> None:
         import_data(file_of(line("e-1", parsed_rubric_scores=SCORES)))
         record = Evaluation.objects.get()

@@ -51,6 +51,7 @@ def comparable(client: Client, evaluation: Evaluation) -> list[str]:
 
 
 class TestScreen:
+    @pytest.mark.slow
     def test_screen_is_the_same_for_flagged_and_sampled_records(
         self, as_ana: Client, ana: User, flagged: Evaluation, drawn: Evaluation
     ) -> None:
@@ -120,9 +121,11 @@ class TestConfirmedRecord:
         assert form.comment == "Checked by hand."
         assert [row.value for row in form.rows] == ["Yes"]
 
+    @pytest.mark.slow
     def test_confirmed_record_is_in_recent_work(self, as_ana: Client, run: Run, drawn: Evaluation) -> None:
         assert "Current" in text(as_ana.get(reverse("recent", args=[run.pk])))
 
+    @pytest.mark.slow
     def test_confirmed_record_can_be_reopened(self, as_ana: Client, drawn: Evaluation, run: Run) -> None:
         response = as_ana.post(reverse("reopen", args=[drawn.pk]), {"reason": "Look again."}, follow=True)
         assert response.status_code == 200

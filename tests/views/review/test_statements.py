@@ -16,6 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SUBMIT, PAGE, BOTH_BY_HTMX = 11, 5, 14
 
 
+@pytest.mark.slow
 def test_submit_and_next_page_send_few_statements_and_do_not_read_the_file(client: Client) -> None:
     ana = UserFactory.create(username="ana", role="reviewer")
     scores = {name: {"score": "Yes"} for name in ("the longest name", "b", "a")}

@@ -50,6 +50,7 @@ def test_toast_of_an_action_undoes_this_action(
     assert 'id="review-form"' in text(response)
 
 
+@pytest.mark.slow
 def test_new_version_and_restored_version_can_be_undone_by_their_toasts(
     as_ana: Client, claimed: Evaluation
 ) -> None:
@@ -103,6 +104,7 @@ class TestRefusal:
         assert "undo: skipped Task 7 · o1. bo has been reviewing this since" in page
         assert f'<a href="{url("evaluation", claimed)}">Open record</a>' in page
 
+    @pytest.mark.slow
     def test_refusal_offers_to_revise(self, as_lea: Client, record: Evaluation, lea: User, max: User) -> None:
         decide(record, lea)
         record.refresh_from_db()

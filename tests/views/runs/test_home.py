@@ -75,6 +75,7 @@ class TestRunList:
         with django_assert_num_queries(18):
             as_max.get(RUNS)
 
+    @pytest.mark.slow
     def test_long_list_of_runs_has_pages(self, as_ana: Client, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("reviews.views.runs.run_list.PAGE_SIZE", 2)
         made = RunFactory.create_batch(5)[::-1]
@@ -108,6 +109,7 @@ class TestRunFilters:
             for status in statuses:
                 EvaluationFactory.create(run=run, human_review_status=status)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("runs")
     def test_runs_are_found_by_name_state_owner_and_date(self, as_lea: Client) -> None:
         assert self.names(as_lea) == ["Empty", "Calculus", "Algebra B", "algebra A"]
@@ -120,6 +122,7 @@ class TestRunFilters:
         dates = {"created-from": "2026-02-01", "created-until": "2026-02-02"}
         assert self.names(as_lea, **dates) == ["Algebra B", "algebra A"]
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("runs")
     def test_runs_are_sorted_by_each_column(self, as_lea: Client) -> None:
         alphabetical = ["algebra A", "Algebra B", "Calculus", "Empty"]
@@ -139,6 +142,7 @@ class TestRunFilters:
             ("", "sort=-progress"),
         ]
 
+    @pytest.mark.slow
     def test_filters_without_matches_offer_all_runs(self, as_ana: Client) -> None:
         RunFactory.create()
         assert "No runs match these filters." in text(as_ana.get(RUNS, {"q": "nothing"}))
@@ -172,6 +176,7 @@ class TestRunFilters:
         assert "Overdue since 2026-01-02" in text(as_ana.get(RUNS))
 
 
+@pytest.mark.slow
 class TestOwnWork:
     def test_unfinished_records_can_be_continued(self, as_ana: Client, ana: User) -> None:
         claimed, drafted = EvaluationFactory.create_batch(2)
@@ -214,7 +219,6 @@ class TestOwnWork:
         as_lea.force_login(bo)
         assert address not in text(as_lea.get(RUNS))
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("zone", ["Asia/Tokyo", "UTC", "", "../x", "America", "\0", "x" * 5000])
     def test_any_time_zone_of_the_browser_gives_a_page(self, as_ana: Client, zone: str) -> None:
         EvaluationFactory.create()

@@ -68,6 +68,7 @@ def test_mapping_of_run_with_records_cannot_change(as_max: Client) -> None:
     assert "has records that were read with another mapping" in text(answer)
 
 
+@pytest.mark.slow
 def test_initial_mapping_of_the_form_is_valid(as_max: Client) -> None:
     begun = as_max.get(reverse("mappings")).context["form"].initial["mapping"]
     assert send(as_max, begun).status_code == 200

@@ -60,6 +60,7 @@ class TestMeasurementPage:
 
 
 class TestSave:
+    @pytest.mark.slow
     def test_shares_are_saved_from_percentages(self, as_lea: Client, run: Run) -> None:
         changes = {"blind_share": "20", "sample_share": "2.5", "overlap_share": "7", "overlap": "3"}
         response = saved(as_lea, run, **changes, accuracy_target="80", spot_check_share="5")
@@ -106,6 +107,7 @@ class TestRejectedSettings:
         assert {name: response.context["form"][name].value() for name in changes} == changes
         assert measured_by(run) == before
 
+    @pytest.mark.slow
     def test_concurrent_measurement_settings_keep_entries(self, as_lea: Client, run: Run) -> None:
         mine = filled_in(as_lea, run, blind_share="30")
         saved(as_lea, run, blind_share="20")

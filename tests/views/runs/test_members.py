@@ -42,6 +42,7 @@ def test_page_is_linked_from_settings(as_lea: Client, run: Run) -> None:
     assert "Only its members and admins can see this run." in text(as_lea.get(settings))
 
 
+@pytest.mark.slow
 def test_restricted_run_is_marked_in_the_list_and_on_its_page(as_lea: Client, run: Run) -> None:
     pages = [reverse("runs"), reverse("run", args=[run.pk])]
     assert ["Members only" in text(as_lea.get(page)) for page in pages] == [False, False]

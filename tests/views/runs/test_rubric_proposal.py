@@ -40,6 +40,7 @@ def test_run_without_an_inferred_rubric_has_no_notice(as_lea: Client) -> None:
     assert "Confirm rubric" not in text(as_lea.get(reverse("run-settings", args=[empty.pk])))
 
 
+@pytest.mark.slow
 def test_confirming_declares_the_rubric_as_it_is(as_lea: Client, lea: User, run: Run) -> None:
     seen = as_lea.get(reverse("run-settings", args=[run.pk])).context["seen"]
     assert "Confirm rubric" in text(as_lea.get(reverse("run-settings", args=[run.pk])))

@@ -48,6 +48,7 @@ def test_records_are_listed_in_file_order(as_ana: Client, run: Run) -> None:
     assert listed(as_ana.get(address(run))) == made
 
 
+@pytest.mark.slow
 def test_status_tab_lists_as_many_records_as_it_shows(as_ana: Client, run: Run, bo: User) -> None:
     for status in ("Needs Review", "Pending", "Completed", "Reviewed", "Not Required"):
         EvaluationFactory.create(run=run, human_review_status=status)
@@ -133,6 +134,7 @@ def test_run_page_escapes_record_texts(as_ana: Client, run: Run) -> None:
     assert "<img src=x" not in text(as_ana.get(address(run)))
 
 
+@pytest.mark.slow
 def test_next_page_link_keeps_filters(as_ana: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reviews.search.listing.PAGE_SIZE", 2)
     source = ImportFactory.create(run=run)
@@ -287,6 +289,7 @@ def test_imports_of_the_run_are_listed(as_ana: Client, run: Run) -> None:
     assert "75 lines, 2 rejected" in page
 
 
+@pytest.mark.slow
 def test_run_page_query_count_is_constant(as_lea: Client, run: Run, bo: User) -> None:
     source, until = ImportFactory.create(run=run), timezone.now() + timedelta(hours=1)
 

@@ -127,6 +127,7 @@ def field_with_error(response: Any, name: str) -> str:
     return re.sub(r"<[^>]*>", "", errors[1])
 
 
+@pytest.mark.slow
 class TestSettingsPage:
     def test_settings_page_is_linked_with_permission(self, as_ana: Client, lea: User, run: Run) -> None:
         assert page_of(run) not in text(as_ana.get(reverse("run", args=[run.pk])))
@@ -316,6 +317,7 @@ class TestFields:
         assert (shown["criteria-0-scale-kind"], shown["criteria-0-scale-max"]) == ("integer", "x")
         assert shown["criteria-1-scale-kind"] == ""
 
+    @pytest.mark.slow
     def test_added_cause_is_saved_with_its_conditions(self, as_lea: Client, run: Run) -> None:
         entered = fields_of(as_lea.post(page_of(run), filled_in(as_lea, run, action="add causes")))
         place = len(Rubric().causes)
@@ -346,6 +348,7 @@ class TestFields:
         event = AuditEvent.objects.get()
         assert (event.action, event.actor) == ("declare rubric", lea)
 
+    @pytest.mark.slow
     def test_concurrent_change_keeps_entries(self, as_lea: Client, run: Run) -> None:
         mine = filled_in(as_lea, run, criteria__0__name="mine")
         saved(as_lea, run, criteria__0__name="theirs")
@@ -357,6 +360,7 @@ class TestFields:
         assert as_lea.post(page_of(run), again).status_code == 302
         assert judged_by(run).names == ("mine", "style")
 
+    @pytest.mark.slow
     def test_button_does_not_hide_a_concurrent_change(self, as_lea: Client, run: Run) -> None:
         mine = filled_in(as_lea, run, action="add criteria")
         saved(as_lea, run, criteria__0__name="theirs")

@@ -49,6 +49,7 @@ def test_navigation_has_the_links_of_the_role(
     assert links(navigation(client, "/preferences/")) == [*found, *activity, "Preferences", "Account"]
 
 
+@pytest.mark.slow
 def test_navigation_marks_the_current_place(as_max: Client) -> None:
     run = RunFactory.create()
     assert '<a href="/" aria-current="page"' in navigation(as_max, "/")
@@ -69,6 +70,7 @@ def test_navigation_marks_the_current_place(as_max: Client) -> None:
     assert reviewing.count("aria-current") == 1
 
 
+@pytest.mark.slow
 def test_navigation_counts_items_of_the_inbox_in_visible_runs(
     as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

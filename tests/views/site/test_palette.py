@@ -63,6 +63,7 @@ def test_search_takes_any_input(as_lea: Client, words: str) -> None:
     assert as_lea.get("/search/", {"q": encoded}).status_code == 200
 
 
+@pytest.mark.slow
 def test_search_takes_a_constant_number_of_queries(
     as_lea: Client, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:

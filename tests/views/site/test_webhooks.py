@@ -111,6 +111,7 @@ class TestAddWebhook:
         assert not Webhook.objects.exists()
 
 
+@pytest.mark.slow
 class TestWebhookPage:
     def test_webhook_page_shows_each_attempt(
         self, as_max: Client, webhook: Webhook, max: User, monkeypatch: pytest.MonkeyPatch
