@@ -49,12 +49,6 @@ from reviews.views.review import (
     undo,
 )
 from reviews.views.runs import archive, bulk_changes, home, lists, mappings, reread, run_page, settings, start
-from reviews.views.runs.archive import NameForm
-from reviews.views.runs.claim_length import ClaimLengthForm
-from reviews.views.runs.due_date import DueDateForm
-from reviews.views.runs.guideline import GuidelineForm
-from reviews.views.runs.measurement import MeasurementForm
-from reviews.views.runs.members import MembersForm
 from reviews.views.runs.settings_page import settings_page
 from reviews.views.site import api_page, operations, palette, styleguide, webhooks
 
@@ -73,34 +67,10 @@ pages = [
     path("runs/<int:run_pk>/settings/", settings.settings, name="run-settings"),
     path("runs/<int:run_pk>/settings/rubric.toml", settings.rubric_toml, name="rubric-toml"),
     path("runs/<int:run_pk>/settings/rubric/confirm/", settings.confirm_rubric, name="confirm-rubric"),
-    path(
-        "runs/<int:run_pk>/settings/guideline/",
-        settings_page,
-        {"form_class": GuidelineForm},
-        name="run-guideline",
+    *(
+        path(f"runs/<int:run_pk>/settings/{form.path}/", settings_page, {"form_class": form}, name=form.place)
+        for form in settings.FORMS
     ),
-    path(
-        "runs/<int:run_pk>/settings/claims/",
-        settings_page,
-        {"form_class": ClaimLengthForm},
-        name="run-claim-length",
-    ),
-    path(
-        "runs/<int:run_pk>/settings/due-date/",
-        settings_page,
-        {"form_class": DueDateForm},
-        name="run-due-date",
-    ),
-    path(
-        "runs/<int:run_pk>/settings/measurement/",
-        settings_page,
-        {"form_class": MeasurementForm},
-        name="run-measurement",
-    ),
-    path(
-        "runs/<int:run_pk>/settings/members/", settings_page, {"form_class": MembersForm}, name="run-members"
-    ),
-    path("runs/<int:run_pk>/settings/name/", settings_page, {"form_class": NameForm}, name="run-name"),
     path("runs/<int:run_pk>/archive/", archive.archive, name="archive-run"),
     path("runs/<int:run_pk>/delete/", archive.delete, name="delete-run"),
     path("runs/<int:run_pk>/unarchive/", archive.unarchive, name="unarchive-run"),

@@ -3,11 +3,9 @@
 import datetime as dt
 
 from django.conf import settings
-from django.db import transaction
 
-from reviews.accounts.permissions import check
-from reviews.audit import events
 from reviews.models import Run, User
+from reviews.rubric.run_settings import save_setting
 
 MAX_MINUTES = 24 * 60
 # `claim_length` in SQL. Takes the table `run` and the parameter `claim_length`, the setting of the site.
@@ -25,17 +23,13 @@ def renewal_interval(run: Run) -> dt.timedelta:
     return min(_MAX_RENEWAL_INTERVAL, claim_length(run) / 5)
 
 
-@transaction.atomic
 def configure_claim_length(*, run_id: int, actor: User, minutes: int | None) -> Run:
     """Set how long claims last in a run, from 1 to `MAX_MINUTES`. None means the setting of the site.
 
     Claims have the new length from their next renewal on.
     """
-    check(actor, "configure_run")
     if minutes is not None and not 1 <= minutes <= MAX_MINUTES:
         raise ValueError(minutes)
-    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    before, run.claim_minutes = run.claim_minutes, minutes
-    run.save(update_fields=["claim_minutes"])
-    events.record("configure claims", actor=actor, run=run, before=before, after=minutes)
-    return run
+    return save_setting(
+        run_id=run_id, actor=actor, column="claim_minutes", value=minutes, action="configure claims"
+    )

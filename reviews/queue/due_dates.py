@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from django.db import connection, transaction
 
-from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.days import today
 from reviews.models import Run, User
 from reviews.records.status import QUEUE_STATUSES
+from reviews.rubric.run_settings import save_setting
 
 # The index evaluation_workload has these records.
 _ASSIGNED = """
@@ -83,19 +83,6 @@ def announce_due_records() -> int:
     return len(found)
 
 
-@transaction.atomic
 def configure_due_date(*, run_id: int, actor: User, due_on: dt.date | None) -> None:
     """Set the due date of a run; None for no due date."""
-    check(actor, "configure_run")
-    run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
-    if run.due_on == due_on:
-        return
-    before, run.due_on = run.due_on, due_on
-    run.save(update_fields=["due_on"])
-    events.record(
-        "configure due date",
-        actor=actor,
-        run=run,
-        before=before.isoformat() if before else None,
-        after=due_on.isoformat() if due_on else None,
-    )
+    save_setting(run_id=run_id, actor=actor, column="due_on", value=due_on, action="configure due date")

@@ -22,6 +22,8 @@ from reviews.views.runs.settings_page import SettingsForm
 class NameForm(SettingsForm):
     """The name of a run."""
 
+    place = "run-name"
+    path = "name"
     template = "runs/name.html"
     saved = "Saved. The run has the new name on all pages, in exports and in the API."
 
@@ -31,6 +33,14 @@ class NameForm(SettingsForm):
         help_text="Addresses of pages stay. Addresses of the API contain the name.",
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
+
+    @classmethod
+    def summary(cls, run: Run) -> str:
+        return (
+            "The run is archived."
+            if run.archived_at
+            else "Rename the run, or archive it once it is finished."
+        )
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         return {"name": run.name}

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from reviews.models import Run, User
-from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
+from reviews.queue.claim_length import MAX_MINUTES, claim_length, configure_claim_length
 from reviews.views.form_fields import WholeNumberField
 from reviews.views.runs.settings_page import SettingsForm
 
@@ -13,7 +13,9 @@ from reviews.views.runs.settings_page import SettingsForm
 class ClaimLengthForm(SettingsForm):
     """The length of a claim. An empty field means the setting of the site."""
 
-    template = "runs/claim_length.html"
+    place = "run-claim-length"
+    path = "claims"
+    intro = "How long a claimed record is reserved for its reviewer. Open pages renew their claim."
     saved = "Saved. Claims have the new length from their next renewal on."
 
     minutes = WholeNumberField(
@@ -24,6 +26,11 @@ class ClaimLengthForm(SettingsForm):
         super().__init__(data, run)
         site_minutes = settings.CLAIM_LENGTH.total_seconds() / 60
         self.fields["minutes"].help_text = f"If you leave it empty, a claim lasts {site_minutes:g} minutes."
+
+    @classmethod
+    def summary(cls, run: Run) -> str:
+        minutes = round(claim_length(run).total_seconds() / 60)
+        return f"A claim lasts {minutes} minute{'' if minutes == 1 else 's'}."
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         return {"minutes": run.claim_minutes}

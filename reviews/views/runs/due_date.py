@@ -4,6 +4,7 @@ from typing import Any
 
 from reviews.models import Run, User
 from reviews.queue.due_dates import configure_due_date
+from reviews.templatetags.times import due
 from reviews.views.form_fields import DayField
 from reviews.views.runs.settings_page import SettingsForm
 
@@ -11,7 +12,8 @@ from reviews.views.runs.settings_page import SettingsForm
 class DueDateForm(SettingsForm):
     """The due date. An empty field means none."""
 
-    template = "runs/due_date.html"
+    place = "run-due-date"
+    path = "due-date"
     saved = "Saved."
 
     due_on = DayField(
@@ -19,6 +21,10 @@ class DueDateForm(SettingsForm):
         label="Due date",
         help_text="For records without a due date of their own.",
     )
+
+    @classmethod
+    def summary(cls, run: Run) -> str:
+        return f"The run is {due(run.due_on)}." if run.due_on else "The run has no due date."
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         return {"due_on": run.due_on}

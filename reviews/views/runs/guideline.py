@@ -12,6 +12,9 @@ from reviews.views.runs.settings_page import SettingsForm
 class GuidelineForm(SettingsForm):
     """The text of a guideline."""
 
+    place = "run-guideline"
+    path = "guideline"
+    intro = "How reviewers should score this run. Each decision notes the version it was made under."
     template = "runs/guideline.html"
     saved = "Saved. Decisions from now on note this version."
 
@@ -23,6 +26,12 @@ class GuidelineForm(SettingsForm):
         max_length=MAX_GUIDELINE,
         widget=forms.Textarea(attrs={"rows": 20}),
     )
+
+    @classmethod
+    def summary(cls, run: Run) -> str:
+        if run.guideline_version:
+            return f"Version {run.guideline_version}, shown next to the scores."
+        return "How reviewers should score this run, shown next to the scores."
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         known = current_guideline(run)

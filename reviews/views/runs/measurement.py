@@ -32,6 +32,12 @@ class PercentField(forms.FloatField):
 class MeasurementForm(SettingsForm):
     """The sampling and blind review settings of a run."""
 
+    place = "run-measurement"
+    path = "measurement"
+    intro = (
+        "Sampling is deterministic: raising a share keeps the records already selected. "
+        "Changes apply to reviews from now on."
+    )
     template = "runs/measurement.html"
     saved = "Saved. The shares apply to reviews from now on."
     next_page = "run-measurement"
@@ -70,6 +76,14 @@ class MeasurementForm(SettingsForm):
     def __init__(self, data: Any, run: Run) -> None:
         super().__init__(data, run)
         self.fields["overlap"].widget.attrs |= {"min": FEWEST_REVIEWERS, "max": MOST_REVIEWERS}
+
+    @classmethod
+    def summary(cls, run: Run) -> str:
+        blind, sample, overlap = map(percent, (run.blind_share, run.sample_share, run.overlap_share))
+        return (
+            f"{blind}% are scored blind, {sample}% of unflagged records are sampled, and {overlap}% are"
+            " reviewed by several people."
+        )
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         known = measurement_settings.current_settings(run)

@@ -15,6 +15,9 @@ _EVERYBODY, _MEMBERS = "everybody", "members"
 class MembersForm(SettingsForm):
     """A run is open to everybody, or restricted to its members and admins."""
 
+    place = "run-members"
+    path = "members"
+    intro = "Choose who can see this run. Everybody else finds neither the run nor its records."
     template = "runs/members.html"
     saved = "Saved. The change applies immediately."
 
@@ -34,6 +37,12 @@ class MembersForm(SettingsForm):
         members_field = self.fields["members"]
         assert isinstance(members_field, forms.MultipleChoiceField)
         members_field.choices = _candidates(run)
+
+    @classmethod
+    def summary(cls, run: Run) -> str:
+        if run.is_restricted:
+            return "Only its members and admins can see this run."
+        return "Everybody can see this run."
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         members = current_members(run)

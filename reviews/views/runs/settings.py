@@ -1,18 +1,21 @@
 """The settings page of a run: its rubric, in forms or as TOML, with links to the other settings."""
 
+from collections.abc import Iterator
 from http import HTTPStatus
+from typing import NamedTuple
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from reviews.http.places import PLACES
 from reviews.http.request import Request
 from reviews.inbox.place import place_of
 from reviews.models import Run
-from reviews.queue.claim_length import claim_length
 from reviews.records.conflicts import SettingsChanged
 from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric
@@ -20,8 +23,33 @@ from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views import settled
 from reviews.views.access import load_run
+from reviews.views.runs.archive import NameForm
+from reviews.views.runs.claim_length import ClaimLengthForm
+from reviews.views.runs.due_date import DueDateForm
+from reviews.views.runs.guideline import GuidelineForm
+from reviews.views.runs.measurement import MeasurementForm
+from reviews.views.runs.members import MembersForm
 from reviews.views.runs.rubric_editor import RubricEditor
-from reviews.views.runs.settings_page import SETTINGS_CHANGED
+from reviews.views.runs.settings_page import SETTINGS_CHANGED, SettingsForm
+
+#: The settings with a page of their own, in the order of their cards.
+FORMS: tuple[type[SettingsForm], ...] = (
+    MeasurementForm,
+    GuidelineForm,
+    ClaimLengthForm,
+    DueDateForm,
+    MembersForm,
+    NameForm,
+)
+
+
+class Card(NamedTuple):
+    """A link to a page with other settings."""
+
+    title: str
+    text: str
+    url: str
+    verb: str = "Change"
 
 
 class TomlForm(forms.Form):
@@ -109,9 +137,28 @@ def _page(
         "toml_form": toml_form or TomlForm(initial={"toml": format_rubric(_entered(editor, known))}),
         "seen": known.fingerprint if is_shown_first else request.POST.get("seen", ""),
         "conflict": SETTINGS_CHANGED if status == HTTPStatus.CONFLICT else "",
-        "claim_minutes": round(claim_length(run).total_seconds() / 60),
+        "cards": list(_cards(request, run)),
     }
     return render(request, "runs/settings.html", context, status=status)
+
+
+def _cards(request: Request, run: Run) -> Iterator[Card]:
+    """Yield the cards of the other settings pages of a run."""
+    for form in FORMS:
+        yield Card(PLACES[form.place].title, form.summary(run), reverse(form.place, args=[run.pk]))
+    yield Card(
+        PLACES["known-answers"].title,
+        "Measure how far reviewers agree with your own reviews of the same records.",
+        reverse("known-answers", args=[run.pk]),
+        "Open",
+    )
+    if request.user.has_perm("reviews.import_file"):
+        text = (
+            "A mapping reads the files of this run."
+            if run.mapping
+            else "The files of this run have records as they are."
+        )
+        yield Card(PLACES["run-mapping"].title, text, reverse("run-mapping", args=[run.pk]))
 
 
 def _entered(editor: RubricEditor, known: Rubric) -> Rubric:

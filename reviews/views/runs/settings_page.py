@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from reviews.http.places import PLACES
 from reviews.http.request import Request
 from reviews.models import Run, User
 from reviews.records.conflicts import SettingsChanged
@@ -23,14 +24,20 @@ SETTINGS_CHANGED = (
 
 
 class SettingsForm(forms.Form):
-    """Settings of a run as people edit them.
+    """Settings of a run as people edit them, on a page of their own with a card on the page of all settings.
 
     If saving must not replace the changes of somebody else, the form has a hidden field `seen`: the
     fingerprint of the settings that it began with.
     """
 
     use_required_attribute = False
-    template: ClassVar[str]
+    #: The URL name of the page. Its title is in `PLACES`.
+    place: ClassVar[str]
+    #: The last part of its URL.
+    path: ClassVar[str]
+    #: A sentence below its title; empty for none.
+    intro: ClassVar[str] = ""
+    template: ClassVar[str] = "runs/setting.html"
     #: The message after saving.
     saved: ClassVar[str]
     #: The URL name of the page that follows.
@@ -39,6 +46,11 @@ class SettingsForm(forms.Form):
     def __init__(self, data: Any, run: Run) -> None:
         super().__init__(data, initial=self.stored_values(run))
 
+    @classmethod
+    def summary(cls, run: Run) -> str:
+        """Return the sentence of its card: the current setting."""
+        raise NotImplementedError
+
     def stored_values(self, run: Run) -> dict[str, Any]:
         """Return the initial values of the fields."""
         raise NotImplementedError
@@ -46,10 +58,6 @@ class SettingsForm(forms.Form):
     def configure(self, run: Run, actor: User) -> None:
         """Save the valid form. Raises `InvalidSettings` and `SettingsChanged`."""
         raise NotImplementedError
-
-    def field_of(self, setting: str) -> str:
-        """Return the field that shows the problems of a setting."""
-        return setting
 
     def context(self, run: Run) -> dict[str, Any]:
         """Return the template's context, without `run` and `form`."""
@@ -68,7 +76,7 @@ def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm])
             form.configure(run, request.user)
         except InvalidSettings as invalid:
             for setting, sentences in invalid.problems.items():
-                form.add_error(form.field_of(setting), list(sentences))
+                form.add_error(setting, list(sentences))
         except SettingsChanged:
             run.refresh_from_db()
             posted = request.POST.copy()
@@ -81,4 +89,5 @@ def settings_page(request: Request, run_pk: int, form_class: type[SettingsForm])
             return redirect(form.next_page, run.pk)
     if form.errors and status == HTTPStatus.OK:
         status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return render(request, form.template, {"run": run, "form": form, **form.context(run)}, status=status)
+    context = {"run": run, "form": form, "title": PLACES[form.place].title, **form.context(run)}
+    return render(request, form.template, context, status=status)
