@@ -270,8 +270,8 @@ class _FileImport:
         repeats = repeats_of(self._target, self._mapping)
         size = 0
         batches = make_batches(stored, most_lines=settings.MAX_REJECTED_LINES)
-        requests = ((lines, self._request(lines)) for lines in batches)
-        with closing(parser_pool.parse_ahead(requests, cores=parser_pool.usable_cores())) as parsed_batches:
+        cores = parser_pool.usable_cores()
+        with closing(parser_pool.parse_ahead(batches, self._request, cores=cores)) as parsed_batches:
             for lines, parsed in parsed_batches:
                 if lines.chunk.number == 0:
                     self._target.has_bom = lines.chunk.data.startswith(BOM)

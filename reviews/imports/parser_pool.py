@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from io import BufferedReader, BufferedWriter
@@ -21,8 +21,8 @@ from typing import NamedTuple, TypeVar
 from reviews.imports.parsing import ParsedLines, ParseRequest, parse
 from reviews.storage.errors import ImportRefused
 
-# A file of fewer chunks is imported before a process has started.
-CHUNKS_WITHOUT_POOL = 2
+# A file of so few batches is imported before a process has started.
+BATCHES_WITHOUT_POOL = 2
 MAX_PROCESSES = 4
 # Larger chunks consist of very long lines. They are parsed one at a time, to save memory.
 MAX_POOLED_BYTES = 4 * 1024**2
@@ -36,43 +36,41 @@ class ParserDied(ImportRefused):
 
 
 def parse_ahead(
-    chunks: Iterable[tuple[_T, ParseRequest]], *, cores: int
+    batches: Iterable[_T], request: Callable[[_T], ParseRequest], *, cores: int
 ) -> Generator[tuple[_T, ParsedLines], None, None]:
-    """Parse chunks ahead of the consumer, and yield each with its result.
+    """Parse batches of lines ahead of the consumer, and yield each with its result.
 
-    With one core, and for a file of few chunks, no process is started. The consumer must close the generator.
+    A request is made when its batch is about to be parsed. With one core, and for a file of few batches, no
+    process is started. The consumer must close the generator.
     """
-    count, left = min(cores, MAX_PROCESSES), iter(chunks)
-    if count == 1:
-        yield from _parse_here(left)
-        return
-    yield from _parse_here(islice(left, CHUNKS_WITHOUT_POOL - 1))
-    early = [*islice(left, 2)]
-    if len(early) < 2:
-        yield from _parse_here(early)
+    count, left = min(cores, MAX_PROCESSES), iter(batches)
+    first = [] if count == 1 else [*islice(left, BATCHES_WITHOUT_POOL + 1)]
+    requests = ((batch, request(batch)) for batch in chain(first, left))
+    if len(first) <= BATCHES_WITHOUT_POOL:
+        yield from _parse_here(requests)
         return
     with closing(_Processes(count)) as processes:
         # The processes start meanwhile.
-        yield from _parse_here(early[:1])
-        yield from _parse_in(processes, chain(early[1:], left))
+        yield from _parse_here(islice(requests, 1))
+        yield from _parse_in(processes, requests)
 
 
-def _parse_here(chunks: Iterable[tuple[_T, ParseRequest]]) -> Iterator[tuple[_T, ParsedLines]]:
-    for chunk, work in chunks:
-        yield chunk, parse(work)
+def _parse_here(requests: Iterable[tuple[_T, ParseRequest]]) -> Iterator[tuple[_T, ParsedLines]]:
+    for batch, work in requests:
+        yield batch, parse(work)
 
 
 def _parse_in(
-    processes: "_Processes", chunks: Iterable[tuple[_T, ParseRequest]]
+    processes: "_Processes", requests: Iterable[tuple[_T, ParseRequest]]
 ) -> Iterator[tuple[_T, ParsedLines]]:
     waiting: deque[tuple[_T, Future[ParsedLines]]] = deque()
-    for chunk, work in chunks:
+    for batch, work in requests:
         if len(work.text) > MAX_POOLED_BYTES:
             while waiting:
                 yield _first(waiting)
-            yield chunk, parse(work)
+            yield batch, parse(work)
             continue
-        waiting.append((chunk, processes.submit(work)))
+        waiting.append((batch, processes.submit(work)))
         if len(waiting) > processes.count:
             yield _first(waiting)
     while waiting:
@@ -80,8 +78,8 @@ def _parse_in(
 
 
 def _first(waiting: deque[tuple[_T, Future[ParsedLines]]]) -> tuple[_T, ParsedLines]:
-    chunk, parsed = waiting.popleft()
-    return chunk, parsed.result()
+    batch, parsed = waiting.popleft()
+    return batch, parsed.result()
 
 
 def usable_cores() -> int:

@@ -165,7 +165,7 @@ class TestImport:
         monkeypatch.setattr(parser_pool, "usable_cores", lambda: 2)
         data = file_of(*(part for number in range(40) for part in (line(f"eval_{number}"), b"no record")))
         done = import_data(data)
-        assert (done.new, done.rejected, done.chunks.count() > parser_pool.CHUNKS_WITHOUT_POOL) == (
+        assert (done.new, done.rejected, done.chunks.count() > parser_pool.BATCHES_WITHOUT_POOL) == (
             40,
             40,
             True,

@@ -5,7 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing, suppress
 from typing import Any
 
@@ -22,7 +22,7 @@ from reviews.storage import copy_encoding
 from tests.support.lines import file_of, line
 from tests.support.waiting import PATIENCE, eventually
 
-MANY = parser_pool.CHUNKS_WITHOUT_POOL + 12
+MANY = parser_pool.BATCHES_WITHOUT_POOL + 12
 
 
 def work(text: bytes, *, first_line: int = 1, begins_inside: bool = False) -> ParseRequest:
@@ -35,6 +35,11 @@ def chunks(count: int) -> Iterator[tuple[int, ParseRequest]]:
     for number in range(count):
         text = file_of(line(f"eval_{number}"), b"no record")
         yield number, work(text, first_line=1 + 2 * number)
+
+
+def parsed_ahead(count: int, *, cores: int) -> Generator[tuple[int, ParsedLines], None, None]:
+    requests = dict(chunks(count))
+    return parse_ahead(requests, requests.__getitem__, cores=cores)
 
 
 @pytest.fixture
@@ -88,26 +93,26 @@ class TestAhead:
     @pytest.mark.parametrize("cores", [1, 2, 16])
     def test_parsed_chunks_are_in_order(self, cores: int) -> None:
         expected = [(number, parse(lines)) for number, lines in chunks(MANY)]
-        assert list(parse_ahead(chunks(MANY), cores=cores)) == expected
+        assert list(parsed_ahead(MANY, cores=cores)) == expected
 
     def test_large_chunk_is_parsed_in_order(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(
             parser_pool, "MAX_POOLED_BYTES", max(len(lines.text) for _, lines in chunks(MANY)) - 1
         )
-        assert [number for number, _ in parse_ahead(chunks(MANY), cores=2)] == [*range(MANY)]
+        assert [number for number, _ in parsed_ahead(MANY, cores=2)] == [*range(MANY)]
 
-    @pytest.mark.parametrize(("count", "cores"), [(parser_pool.CHUNKS_WITHOUT_POOL, 2), (MANY, 1)])
+    @pytest.mark.parametrize(("count", "cores"), [(parser_pool.BATCHES_WITHOUT_POOL, 2), (MANY, 1)])
     def test_small_file_or_one_core_starts_no_process(
         self, count: int, cores: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(parser_pool, "_Processes", None)
-        assert len(list(parse_ahead(chunks(count), cores=cores))) == count
+        assert len(list(parsed_ahead(count, cores=cores))) == count
 
     def test_closed_pool_leaves_no_process(self) -> None:
         before = set(psutil.Process().children())
-        with closing(parse_ahead(chunks(MANY), cores=2)) as ahead:
+        with closing(parsed_ahead(MANY, cores=2)) as ahead:
             for number, _ in ahead:
-                if number == parser_pool.CHUNKS_WITHOUT_POOL:
+                if number == parser_pool.BATCHES_WITHOUT_POOL:
                     assert set(psutil.Process().children()) > before
                     break
         assert set(psutil.Process().children()) == before
