@@ -33,18 +33,20 @@ _ADD = """
     ON CONFLICT DO NOTHING
 """
 _CLEAR_RECORDS = "DELETE FROM stratum_count USING stratum WHERE stratum.id = stratum_id AND run_id = %(run)s"
+# Computing a cluster takes longer than reading it from the index.
 _COUNT_RECORDS = """
     INSERT INTO stratum_count (stratum_id, verdict, evaluations, answered, clusters)
     SELECT stratum.id, coalesce(aggregated_score, (
-        SELECT facet.value FROM evaluation_facets
-        JOIN unnest(%(keys)s::bigint[], %(names)s::text[], %(values)s::text[]) AS facet (key, name, value)
-            ON facet.name = %(read)s AND facet.key = ANY(evaluation_facets.keys)
-        WHERE evaluation_facets.evaluation_id = evaluation.id LIMIT 1
+        SELECT verdict FROM unnest(%(read_keys)s::bigint[], %(read_verdicts)s::text[]) AS facet (key, verdict)
+        WHERE key = ANY(evaluation_facets.keys) LIMIT 1
     ), '') AS verdict, count(*), count(*) FILTER (WHERE has_answer),
         coalesce(string_agg(
-            int2send((task_cluster(evaluation.task_id, evaluation.evaluation_id) - 32768)::int2), ''
+            int2send((
+                coalesce(cluster, task_cluster(evaluation.task_id, evaluation.evaluation_id)) - 32768
+            )::int2), ''
         ) FILTER (WHERE needs_human_review OR is_sampled OR human_review_status = %(not_required)s), '')
-    FROM evaluation JOIN stratum ON (
+    FROM evaluation LEFT JOIN evaluation_facets ON evaluation_facets.evaluation_id = evaluation.id
+    JOIN stratum ON (
         stratum.run_id, stratum.judge_llm_model, stratum.judge_prompt_template_path, stratum.model_id,
         stratum.is_flagged
     ) = (
@@ -104,12 +106,14 @@ def recount(run: Run, facets: Mapping[tuple[str, str], int]) -> None:
 
     Called at the end of an import, when its records are indexed.
     """
+    read = {value: key for (name, value), key in facets.items() if name == READ_VERDICT}
     values: dict[str, Any] = {
         "run": run.pk,
         "keys": [*facets.values()],
         "names": [name for name, _ in facets],
         "values": [value for _, value in facets],
-        "read": READ_VERDICT,
+        "read_keys": [*read.values()],
+        "read_verdicts": [*read],
         "not_required": NOT_REQUIRED,
     }
     with connection.cursor() as cursor:
