@@ -107,7 +107,7 @@ class TestOperations:
         self, name: str, world: World, settings: LazySettings
     ) -> None:
         settings.WEBHOOK_HOSTS = ["hooks.example.org"]
-        method, program = name.partition(" ")[0], program_of(world.max)
+        method, program = name.partition(" ")[0], world.program
         request = REQUESTS[name](world)
         first = ask(program, method, request)
         assert first.status_code < 300, first.content

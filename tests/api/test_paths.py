@@ -44,6 +44,8 @@ IDS = (
     "\\",
     "\U0010ffff",
 )
+# One of each kind.
+TELLING = ("a", "a/review", "/", "ä/ö 数学 🙂", "a%2Freview", "?run=b", "..", "a\r\n/review")
 RUNS = ("one", "imports", "a b", "evaluations", "%2F", "ä?#")
 
 
@@ -62,8 +64,11 @@ def test_every_id_is_readable(of_ana: Program) -> None:
         assert (read["run"], read["evaluation_id"]) == (record.run.name, record.evaluation_id)
 
 
-def test_every_id_is_releasable_scored_blind_and_decidable(of_ana: Program, ana: User) -> None:
-    decided = records("imports", IDS)
+@pytest.mark.parametrize("ids", [TELLING, pytest.param(IDS, marks=pytest.mark.exhaustive)], ids=len)
+def test_every_id_is_releasable_scored_blind_and_decidable(
+    ids: Sequence[str], of_ana: Program, ana: User
+) -> None:
+    decided = records("imports", ids)
     Run.objects.update(blind_share=1)
     for record in decided:
         claims.claim(evaluation_id=record.pk, reviewer=ana)

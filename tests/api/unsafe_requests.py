@@ -17,7 +17,7 @@ from reviews.models import (
 )
 from reviews.queue import claims
 from reviews.review import escalations
-from tests.api.conftest import JSON, Program, path_of, program_of
+from tests.api.conftest import JSON, path_of, program_of
 from tests.records.test_mapping import MAPPINGS
 from tests.support.contexts import task
 from tests.support.factories import (
@@ -48,6 +48,7 @@ class World:
 
     def __init__(self, max: User) -> None:
         self.max = max
+        self.program = program_of(max)
         self.ana = UserFactory.create(username="ana", role="reviewer")
         self.run = RunFactory.create(name="one")
         self.waiting, self.decided, self.skipped, self.asked, self.held = (
@@ -58,12 +59,9 @@ class World:
             evaluation_id=self.asked.pk, reviewer=max, kind="question", reason="question", note="Is it 2?"
         )
 
-    def program(self) -> Program:
-        return program_of(self.max)
-
     def made(self, method: str, path: str, body: Any = None) -> Any:
         """Return the answer to a request that must succeed."""
-        answer = self.program().ask(method, path, body)
+        answer = self.program.ask(method, path, body)
         assert answer.status_code < 300, answer.content
         return answer.json() if answer.content else None
 
@@ -109,7 +107,7 @@ def _draft(world: World) -> tuple[Any, ...]:
 
 def _undo(world: World) -> tuple[Any, ...]:
     claims.claim(evaluation_id=world.held.pk, reviewer=world.max)
-    world.program().ask(
+    world.program.ask(
         "PUT", path_of(world.held, "review"), {"corrected_scores": YES}, Idempotency_Key="before"
     )
     return "runs/one/undo", {}
@@ -238,7 +236,7 @@ def _rated(world: World) -> tuple[Any, ...]:
 
 def _gold_file(world: World) -> tuple[Any, ...]:
     world.made("POST", *_rated(world))
-    exported = world.program().get("gold-sets/silver")
+    exported = world.program.get("gold-sets/silver")
     return "gold-sets?name=copy", b"".join(exported.streaming_content), JSONL
 
 
@@ -250,13 +248,13 @@ def _planned(world: World) -> tuple[Any, ...]:
 
 
 def _uploaded(world: World) -> tuple[Any, ...]:
-    made = world.program()._client.post("/api/v1/uploads", headers=TUS)
+    made = world.program._client.post("/api/v1/uploads", headers=TUS)
     return made["Location"].removeprefix("/api/v1/"), None, JSON, TUS
 
 
 def _import(state: str, operation: str, body: Any = None) -> Callable[[World], tuple[Any, ...]]:
     def sent(world: World) -> tuple[Any, ...]:
-        answer = world.program().ask("POST", "runs/sent/imports", file_of(line("a")), kind=JSONL)
+        answer = world.program.ask("POST", "runs/sent/imports", file_of(line("a")), kind=JSONL)
         source = Import.objects.get(pk=answer.json()["id"])
         Import.objects.filter(pk=source.pk).update(state=state, of_other_judge=1)
         return f"imports/{source.pk}/{operation}", body

@@ -336,9 +336,12 @@ def recounted() -> dict[tuple[Any, ...], list[int]]:
 
 class TestDailySums:
     @pytest.mark.slow
-    def test_daily_sums_match_the_reviews_for_any_history(self, ana: User, bo: User, lea: User) -> None:
+    @pytest.mark.parametrize("steps", [90, pytest.param(240, marks=pytest.mark.exhaustive)])
+    def test_daily_sums_match_the_reviews_for_any_history(
+        self, steps: int, ana: User, bo: User, lea: User
+    ) -> None:
         work = Work(1, [ana, bo, lea])
-        for _ in range(120):
+        for _ in range(steps):
             work.go_on()
         kept = {
             (one.run_id, one.reviewer_id, one.day, one.criterion): [one.judged, one.overridden]
@@ -353,7 +356,7 @@ class TestDailySums:
     @pytest.mark.slow
     def test_daily_sums_add_up_to_reviewer_figures(self, ana: User, bo: User, lea: User) -> None:
         work = Work(0, [ana, bo, lea])
-        for _ in range(60):
+        for _ in range(30):
             work.go_on()
         by_all, by_each = (
             read(WorkSelection())

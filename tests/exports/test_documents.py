@@ -171,7 +171,7 @@ class TestExport:
         assert b'"gpt-4.1"' in row
 
     @pytest.mark.slow
-    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=12)
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=6)
     @given(
         values=st.lists(json_texts, max_size=4),
         space=st.text(st.sampled_from(" \t\r\n"), max_size=3),

@@ -103,7 +103,7 @@ class TestImport:
         assert event.detail == {"sha256": done.sha256, "counts": done.counts}
 
     @pytest.mark.slow
-    @examples(max_examples=10)
+    @examples(max_examples=5)
     @given(
         st.lists(
             st.sampled_from([A, B, C, b"", b"  ", b"no record", A[:100], line(task_id=True)]), max_size=9

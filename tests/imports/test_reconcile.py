@@ -323,7 +323,7 @@ class TestGrownFile:
         assert export_data() == after
 
     @pytest.mark.slow
-    @examples(max_examples=10, deadline=None)
+    @examples(max_examples=5, deadline=None)
     @given(
         lines=st.lists(
             st.sampled_from([b"", b"\r", b"no record"])

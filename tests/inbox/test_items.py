@@ -214,7 +214,7 @@ def test_count_reads_few_rows_among_thousands_of_runs_and_jobs(everything: Run, 
     totals = [Inbox(person).total for person in (lea, max)]
     runs = Run.objects.bulk_create(
         Run(name=f"Run {number}", is_rubric_declared=True, rubric=rubric_data("Clarity"))
-        for number in range(1_500)
+        for number in range(400)
     )
     Import.objects.bulk_create(Import(run=run, file_name="a.jsonl", state="done") for run in runs)
     Export.objects.bulk_create(

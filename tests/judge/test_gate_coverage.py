@@ -11,7 +11,11 @@ REPLICATIONS = 40
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "gate",
-    [of_pairs("kappa", BALANCED, each=5, n=200), of_run("by task"), of_run("flagged first")],
+    [
+        of_pairs("kappa", BALANCED, each=5, n=200),
+        of_run("by task"),
+        pytest.param(of_run("flagged first"), marks=pytest.mark.exhaustive),
+    ],
     ids=lambda gate: gate.name,
 )
 def test_gate_is_rarely_wrong_however_often_it_is_asked(gate: Gate) -> None:

@@ -15,7 +15,7 @@ from tests.support.commands import manage
 from tests.support.factories import RunFactory
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
-from tests.support.work import evaluations, lock_in_scores
+from tests.support.work import evaluations, lock_in_many
 
 pytestmark = pytest.mark.django_db
 
@@ -136,8 +136,7 @@ class TestReviewers:
     def test_accuracy_is_split_by_the_position_of_the_reviewers_choice(self, ana: User) -> None:
         run = pairwise_run(WINNER)
         records = judged(run, choices_of("A" * 16 + "B" * 4))
-        for record, choice in zip(records, "A" * 8 + "B" * 12, strict=True):
-            lock_in_scores(record, ana, {WINNER: choice})
+        lock_in_many(records, ana, [{WINNER: choice} for choice in "A" * 8 + "B" * 12])
         found = measure(run)
         assert found.accuracy_first.value == 1
         assert found.accuracy_second.value == pytest.approx(4 / 12)
@@ -178,8 +177,7 @@ def test_page_and_report_show_the_bias(
     rubric = {"verdict": {"rule": "none"}, "scale": {"kind": "pairwise", "a": "A", "b": "B", "tie": "tie"}}
     run = RunFactory.create(name="pairs", rubric=rubric, blind_share=0)
     first = judged(run, choices_of("A" * 15))
-    for record, choice in zip(first, "A" * 8 + "B" * 7, strict=True):
-        lock_in_scores(record, ana, {WINNER: choice})
+    lock_in_many(first, ana, [{WINNER: choice} for choice in "A" * 8 + "B" * 7])
     run.evaluations.filter(pk__in=[record.pk for record in first]).update(human_review_status="Completed")
     judged(run, choices_of("A" * 15), reverses=True)
     client.force_login(lea)

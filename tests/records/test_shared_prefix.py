@@ -76,7 +76,7 @@ class TestPrefixCounter:
 @pytest.mark.django_db
 class TestExport:
     @pytest.mark.slow
-    @examples(max_examples=10)
+    @examples(max_examples=4)
     @given(
         st.lists(
             st.tuples(st.booleans(), accepted_files, st.booleans()),

@@ -51,7 +51,12 @@ def go_through(run: Run, reviewer: User, condition: Q) -> list[int]:
 @pytest.mark.slow
 class TestSixteenReviewers:
     @pytest.mark.parametrize(
-        ("then", "count"), [(hand_over, 240), pytest.param(decide, 240, marks=pytest.mark.exhaustive)]
+        ("then", "count"),
+        [
+            (hand_over, 80),
+            pytest.param(hand_over, 240, marks=pytest.mark.exhaustive),
+            pytest.param(decide, 240, marks=pytest.mark.exhaustive),
+        ],
     )
     def test_sixteen_reviewers_claim_each_record_once(
         self, then: Callable[[Evaluation, User], object], count: int
@@ -65,11 +70,18 @@ class TestSixteenReviewers:
         assert sorted(handed_out) == [evaluation.pk for evaluation in made]
 
     @pytest.mark.parametrize(
-        "condition", [pytest.param(claims.EVERYTHING, marks=pytest.mark.exhaustive), Q(model_id="b")]
+        ("condition", "count"),
+        [
+            (Q(model_id="b"), 40),
+            pytest.param(Q(model_id="b"), 80, marks=pytest.mark.exhaustive),
+            pytest.param(claims.EVERYTHING, 80, marks=pytest.mark.exhaustive),
+        ],
     )
-    def test_sixteen_reviewers_with_prefetch_and_filters_claim_each_record_once(self, condition: Q) -> None:
+    def test_sixteen_reviewers_with_prefetch_and_filters_claim_each_record_once(
+        self, condition: Q, count: int
+    ) -> None:
         run = RunFactory.create()
-        tasks = [str(number // 5) for number in range(80)]
+        tasks = [str(number // 5) for number in range(count)]
         made = evaluations(run, tasks=tasks, model_id="a") + evaluations(run, tasks=tasks, model_id="b")
         wanted = [one.pk for one in made if condition == claims.EVERYTHING or one.model_id == "b"]
         reviewers = UserFactory.create_batch(16, role="reviewer")

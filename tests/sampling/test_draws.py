@@ -613,7 +613,7 @@ STEPS = st.tuples(
 
 class TestAnySequence:
     @pytest.mark.slow
-    @examples(max_examples=12, deadline=None)
+    @examples(max_examples=6, deadline=None)
     @given(steps=st.lists(STEPS, max_size=8))
     def test_export_contains_the_current_overrides_and_no_other_change(
         self, steps: list[tuple[str, int]]

@@ -69,6 +69,7 @@ def by_definition(given: list[Given], epsilon: float) -> tuple[float, float, lis
     return float(np.mean(adjusted <= 0.05)), float(average), list(adjusted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("scored_by", [2, 3, 5])
 def test_alt_test_equals_its_definition(seed: int, scored_by: int) -> None:
@@ -167,6 +168,7 @@ def test_weights_make_the_differences_those_of_the_population() -> None:
     assert [one.difference.value for one in found.reviewers] == pytest.approx([-1 / 11, -1 / 11])
 
 
+@pytest.mark.slow
 def test_benjamini_yekutieli_matches_scipy() -> None:
     random = np.random.default_rng(7)
     for size in (1, 2, 5, 40):

@@ -106,6 +106,7 @@ def cohen_kappa_score() -> Callable[..., float]:
 
 
 class TestScikitLearn:
+    @pytest.mark.slow
     @given(confusion=tables())
     def test_kappa_equals_that_of_scikit_learn(
         self, confusion: Confusion, cohen_kappa_score: Callable[..., float]

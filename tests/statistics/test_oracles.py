@@ -18,6 +18,8 @@ from reviews.statistics.reliability import alpha, fleiss_kappa
 from reviews.statistics.students_t import t_quantile
 from reviews.statistics.sums import FloatArray
 
+pytestmark = pytest.mark.slow  # the libraries take seconds to import
+
 
 @pytest.fixture(scope="module")
 def oracle() -> Callable[[str, str], Any]:

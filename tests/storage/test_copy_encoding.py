@@ -97,14 +97,14 @@ class TestColumns:
 @pytest.mark.django_db
 class TestFastEncoding:
     @pytest.mark.slow
-    @examples(max_examples=25)
+    @examples(max_examples=12)
     @given(st.lists(any_json | anything, min_size=1, max_size=8))
     def test_fast_encoding_equals_full_encoding(self, changes: list[dict[str, str]]) -> None:
         texts = [line(**{key: text.encode() for key, text in one.items()}) for one in changes]
         assert differing(texts) == []
 
     @pytest.mark.slow
-    @examples(max_examples=20)
+    @examples(max_examples=10)
     @given(st.lists(numbers, min_size=1, max_size=9))
     def test_fast_encoding_of_numbers_equals_full_encoding(self, spelled: list[str]) -> None:
         texts = [

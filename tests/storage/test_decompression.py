@@ -137,13 +137,13 @@ class TestBomb:
 
     @pytest.mark.slow
     def test_decompression_bomb_takes_little_memory(self) -> None:
-        frame = zstandard.compress(bytes(64 * 1024**2), 19)
+        frame = zstandard.compress(bytes(64 * 1024**2))
         size = 0
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for block in decompression.decompress([frame * 20], most=2**40):
+        for block in decompression.decompress([frame * 8], most=2**40):
             size += len(block)
         taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        assert size == 20 * 64 * 1024**2
+        assert size == 8 * 64 * 1024**2
         assert taken < 300 * 1024
 
     def test_unusual_zstd_window_is_refused(self) -> None:
