@@ -1,7 +1,10 @@
-"""Access to pages: every line of `tests/views/access.py` for every person, and GET never writes."""
+"""Access to pages: every line of `tests/views/access.py` for every person, and GET never writes.
+
+Each response is also checked for security headers, as over https.
+"""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -29,6 +32,7 @@ from reviews.models import (
 from reviews.queue import claims
 from reviews.urls import pages
 from tests.support.factories import EvaluationFactory, ExportFactory
+from tests.support.https import Browser, assert_safe, https
 from tests.support.pages import HTMX
 from tests.support.work import decide
 from tests.views.access import ACCESS, METHODS, NO_METHOD, PEOPLE, WAYS_IN
@@ -99,6 +103,12 @@ def record(max: User) -> Evaluation:
     return one_of_everything(max)
 
 
+@pytest.fixture
+def _https() -> Iterator[None]:
+    with https():
+        yield
+
+
 def address(name: str, record: Evaluation) -> str:
     """Return the address of a URL name for the record, its run, its import or its export."""
     find = _KEYS.get(ROUTES[name].split("/")[0])
@@ -165,12 +175,13 @@ def test_access_table_has_every_address() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_https")
 @pytest.mark.parametrize("is_rest", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("who", [*PEOPLE, "gone"])
-def test_responses_match_the_access_table_and_reading_writes_nothing(
+def test_responses_match_the_access_table_have_security_headers_and_reading_writes_nothing(
     who: str, is_rest: bool, record: Evaluation, request: pytest.FixtureRequest
 ) -> None:
-    visitor = Client()
+    visitor = Browser()
     if who != "nobody":
         visitor.force_login(request.getfixturevalue("max" if who == "gone" else who))
     places = {name: address(name, record) for name in ACCESS}
@@ -186,6 +197,8 @@ def test_responses_match_the_access_table_and_reading_writes_nothing(
             status = ask(visitor, "get", place, headers=HTMX).status_code
             assert status in {expected(name, "get", who), 401}, name
         for answer in answers.values():
+            assert "no-store" in answer.headers["Cache-Control"], name
+            assert_safe(place, answer)
             if who in {"nobody", "gone"} and answer.status_code == 302:
                 assert answer["Location"].startswith(reverse("login")), name
     assert seen == wanted

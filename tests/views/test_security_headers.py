@@ -1,130 +1,31 @@
-"""Every response over https has security headers, safe cookies, and no scripts of other sites."""
+"""Every response over https has security headers, safe cookies, and no scripts of other sites.
 
-import importlib.util
-import re
+`test_access` checks the same for each address, person and method.
+"""
+
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.conf import settings
 from django.db import connection
-from django.test import Client, override_settings
 from django.urls import reverse
 
-from cognireview.web import headers
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.exports import jobs, output
 from reviews.models import Evaluation, Export, User
 from tests.support.factories import PASSWORD
+from tests.support.https import Browser, assert_safe, https
 from tests.support.lines import file_of, import_data, line
-from tests.views.access import ACCESS
-from tests.views.test_access import address, ask, one_of_everything
 
 pytestmark = pytest.mark.django_db
-
-HEADERS = {
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "Strict-Transport-Security": "max-age=31536000; includeSubDomains; preload",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-POLICY = {
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-}
-HOST = "review.example.org"
-# Prefixes of the settings that https changes. All others are as for any test.
-ABOUT_ANSWERS = ("SECURE_", "SESSION_COOKIE_", "CSRF_", "X_FRAME", "ALLOWED_HOSTS", "PUBLIC_URL")
-
-
-def settings_of_https() -> ModuleType:
-    """Load the settings module as for a site with https."""
-    path = Path(settings.BASE_DIR, "cognireview", "settings.py")
-    spec = importlib.util.spec_from_file_location("https_settings", path)
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("COGNIREVIEW_PUBLIC_URL", f"https://{HOST}")
-        spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(autouse=True)
 def _https() -> Iterator[None]:
-    module = settings_of_https()
-    about = {name: getattr(module, name) for name in dir(module) if name.startswith(ABOUT_ANSWERS)}
-    assert about["SECURE_SSL_REDIRECT"]
-    assert about["SESSION_COOKIE_SECURE"]
-    with override_settings(**about):
+    with https():
         yield
-
-
-class Browser(Client):
-    """A browser that sends requests over https to the public host."""
-
-    def __init__(self, person: User | None = None, **defaults: Any) -> None:
-        super().__init__(SERVER_NAME=HOST, **defaults)
-        if person:
-            self.force_login(person)
-
-    def generic(self, *args: Any, **how: Any) -> Any:
-        return super().generic(*args, **{**how, "secure": True})
-
-
-def assert_safe(path: str, response: Any) -> None:
-    """Check headers, cookies and scripts of a response, and the redirect from plain http."""
-    for name, value in {**headers.ALWAYS, **HEADERS}.items():
-        assert response.headers[name] == value, (path, name)
-    assert response.headers.get("Access-Control-Allow-Credentials") is None
-    directives = response.headers["Content-Security-Policy"].split("; ")
-    assert {*directives} >= POLICY, (path, directives)
-    # Pages of a second factor show a code as a picture, and logins may go to the identity provider.
-    assert {one.split()[0] for one in {*directives} - POLICY} <= {"img-src", "form-action"}
-    assert not re.search(r"unsafe|http:|\*", response.headers["Content-Security-Policy"]), path
-    for cookie in response.cookies.values():
-        if cookie["max-age"] != 0:
-            assert (cookie["secure"], cookie["httponly"], cookie["samesite"]) == (True, True, "Lax"), path
-    for source in re.findall(r'<script[^>]*\bsrc="([^"]*)', response.getvalue().decode("utf-8", "replace")):
-        assert re.match(r"/[^/]", source), (path, source)
-    plain = Client(SERVER_NAME=HOST).get(path)
-    assert plain.status_code == 301, path
-    assert plain["Location"].startswith(f"https://{HOST}/"), path
-
-
-@pytest.fixture
-def record(max: User) -> Evaluation:
-    return one_of_everything(max)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("who", "every"),
-    [("max", 4), pytest.param("max", 1, marks=pytest.mark.exhaustive), ("eve", 8), ("nobody", 1)],
-)
-def test_every_address_has_security_headers(
-    who: str, every: int, record: Evaluation, max: User, eve: User
-) -> None:
-    """Check responses for an admin, 403 without permission, and the redirect to the login."""
-    browser = Browser({"max": max, "eve": eve}.get(who))
-    seen = set()
-    for name in [*ACCESS][::every]:
-        path = address(name, record)
-        for method in ("get", "post"):
-            response = ask(browser, method, path)
-            seen.add(response.status_code)
-            assert "no-store" in response.headers["Cache-Control"]
-            assert_safe(path, response)
-    assert {"max": {200, 302, 404, 405, 422}, "eve": {403}, "nobody": {200, 302, 404}}[who] <= seen
 
 
 def test_login_pages_have_security_headers(max: User) -> None:
