@@ -197,7 +197,7 @@ def test_program_without_a_token_says_what_to_set(
     assert capsys.readouterr() == ("", "Set COGNIREVIEW_TOKEN, or pass url and token.\n")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.django_db(transaction=True)
 def test_process_starts_without_the_packages_of_the_site_and_ends_without_the_scope_read(
     live_server: LiveServer, max: User

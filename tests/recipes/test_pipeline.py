@@ -117,19 +117,26 @@ class TestGate:
         rated(flagged, ana, "Pass", "Pass", 76)
         rated(flagged, ana, "Pass", "Fail", 4)
 
-    def test_gate_prints_and_ends_as_the_command_does(
-        self, recipe: Recipe, capfdbinary: pytest.CaptureFixture[bytes]
-    ) -> None:
-        for required, says in (
-            (f"{ACCURACY} >= 0.8", (0, "met")),
+    @pytest.mark.parametrize(
+        ("required", "says"),
+        [
             (f"{ACCURACY} >= 0.999", (1, "shown worse")),
-            (f"{ACCURACY} >= 0.9", (2, "not shown yet")),
-            ("flagged kappa >= 0.2", (2, "not shown yet")),
-        ):
-            done = recipe("judge_gate", RUN, required)
-            command = manage(capfdbinary, "judge_report", RUN, "--require", required)
-            assert (done.returncode, done.stdout, done.stderr) == (command.status, command.out.decode(), "")
-            assert (done.returncode, done.stdout.partition(":")[0]) == says
+            pytest.param(f"{ACCURACY} >= 0.8", (0, "met"), marks=pytest.mark.exhaustive),
+            pytest.param(f"{ACCURACY} >= 0.9", (2, "not shown yet"), marks=pytest.mark.exhaustive),
+            pytest.param("flagged kappa >= 0.2", (2, "not shown yet"), marks=pytest.mark.exhaustive),
+        ],
+    )
+    def test_gate_prints_and_ends_as_the_command_does(
+        self,
+        required: str,
+        says: tuple[int, str],
+        recipe: Recipe,
+        capfdbinary: pytest.CaptureFixture[bytes],
+    ) -> None:
+        done = recipe("judge_gate", RUN, required)
+        command = manage(capfdbinary, "judge_report", RUN, "--require", required)
+        assert (done.returncode, done.stdout, done.stderr) == (command.status, command.out.decode(), "")
+        assert (done.returncode, done.stdout.partition(":")[0]) == says
 
     @pytest.mark.exhaustive
     def test_gate_ends_with_2_without_an_answer(self, recipe: Recipe) -> None:

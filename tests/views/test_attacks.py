@@ -172,7 +172,7 @@ def token(person: User) -> str:
 
 @pytest.mark.slow
 class TestEveryPage:
-    # All but the first are sent by the exhaustive test.
+    # All but the first are sent by the exhaustive test, which sends them to all pages.
     ODD = (
         "\0\u202e\n\r\t'\"\\",
         "9" * 5000,
@@ -189,18 +189,18 @@ class TestEveryPage:
         assert visited.leaking == []
 
     @pytest.mark.parametrize(
-        ("method", "values"),
+        ("method", "values", "every"),
         [
-            ("get", ODD[:1]),
-            pytest.param("get", ODD[1:], marks=pytest.mark.exhaustive),
-            pytest.param("post", ODD, marks=pytest.mark.exhaustive),
+            ("get", ODD[:1], 3),
+            pytest.param("get", ODD, 1, marks=pytest.mark.exhaustive),
+            pytest.param("post", ODD, 1, marks=pytest.mark.exhaustive),
         ],
     )
     def test_any_parameter_value_is_handled(
-        self, method: str, values: tuple[str, ...], visited: Visited
+        self, method: str, values: tuple[str, ...], every: int, visited: Visited
     ) -> None:
         heard = 0
-        for name in (name for name, methods in ACCESS.items() if method in methods):
+        for name in [name for name, methods in ACCESS.items() if method in methods][::every]:
             place, names = address(name, visited.record), visited.parameters.get(name, set())
             if method == "post":
                 with noted_parameters() as names:
@@ -209,7 +209,7 @@ class TestEveryPage:
             for odd in values if names else ():
                 response = ask(visited.client, method, place, data=dict.fromkeys(sorted(names), odd))
                 assert response.status_code < 500, (name, odd)
-        assert heard > 40
+        assert heard > 40 / every
 
 
 @pytest.mark.slow
@@ -259,8 +259,8 @@ class TestPathsAndHeaders:
     @pytest.mark.parametrize(
         "paths",
         [
-            ("/uploads/", "/api/v1/runs"),
-            pytest.param(("/", "/login/", "/runs/{run}/"), marks=pytest.mark.exhaustive),
+            ("/uploads/",),
+            pytest.param(("/api/v1/runs", "/", "/login/", "/runs/{run}/"), marks=pytest.mark.exhaustive),
         ],
     )
     def test_any_header_value_is_handled(

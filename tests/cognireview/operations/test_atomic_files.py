@@ -117,7 +117,13 @@ class TestExportTarget:
         assert not is_file(name)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "/dev/stdout",
+            *(pytest.param(name, marks=pytest.mark.exhaustive) for name in ("/dev/fd/1", "/proc/self/fd/1")),
+        ],
+    )
     def test_export_to_standard_output_does_not_replace_redirect_target(
         self, tmp_path: Path, name: str
     ) -> None:

@@ -101,7 +101,7 @@ class TestPage:
             "since=2026-02-02&until=2026-02-01": "This date is before the first one.",
             "until=2026-12-31&record=%00": "Null characters are not allowed",
         }.items():
-            for name in ("audit", "audit-csv", "audit-json"):
+            for name in ("audit", "audit-csv", "audit-json") if query == "run=missing" else ("audit",):
                 response = as_lea.get(f"{reverse(name)}?{query}")
                 assert response.status_code == 422, (name, query)
                 assert sentence in text(response), (name, query)

@@ -325,7 +325,7 @@ class TestFields:
         assert as_lea.post(page_of(run), entered).status_code == 302
         assert judged_by(run).causes == (*Rubric().causes, Cause("Units", ("raised", "lowered")))
 
-    @pytest.mark.slow
+    @pytest.mark.exhaustive
     def test_largest_rubric_is_saved(self, as_lea: Client, run: Run) -> None:
         causes = tuple(
             Cause(f"cause {n}", ("raised", "lowered", "same"), ("reference", "verifier"))
