@@ -11,9 +11,29 @@ from reviews.search import facets
 
 
 class _JudgedScores(Func):
-    """The judge's scores by criterion, without the justifications, which may be long."""
+    """The judge's scores by criterion, without the justifications, which may be long.
 
-    function = "judged_scores"
+    Equals the SQL function `judged_scores`, which takes twice as long. It is called only for records without
+    parsed scores, and for scores that it cuts.
+    """
+
+    template = """(
+        SELECT CASE WHEN parsed = '{}' THEN judged_scores(parsed, extracted)::text ELSE (
+            SELECT json_object_agg(
+                key,
+                CASE WHEN jsonb_typeof(score) NOT IN ('object', 'array') AND pg_column_size(score) < 1000
+                THEN score
+                ELSE judged_scores(jsonb_build_object('it', jsonb_build_object('score', score)), NULL) -> 'it'
+                END
+            )::text
+            FROM (
+                SELECT key,
+                       CASE jsonb_typeof(value) WHEN 'object' THEN value -> 'score' ELSE value END AS score
+                FROM jsonb_each(parsed) OFFSET 0
+            ) AS judged
+        ) END
+        FROM (SELECT %(expressions)s) AS record (parsed, extracted)
+    )"""
     output_field = JSONField()
 
 

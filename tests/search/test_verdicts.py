@@ -1,9 +1,11 @@
 """Lists show, filter and sort by the verdict that the page of the record shows."""
 
+import json
 import re
 from typing import Any
 
 import pytest
+from django.db.models.expressions import RawSQL
 from django.test import Client
 from django.urls import reverse
 
@@ -118,16 +120,35 @@ def test_import_that_extends_the_rubric_changes_earlier_verdicts() -> None:
 
 
 @pytest.mark.parametrize(
-    "score", ["No", " no ", 4, 4.5, True, None, {"a": 1}, ["No"], "N" * 2000, "", {"score": "No"}]
+    "score",
+    [
+        "No",
+        " no ",
+        4,
+        4.5,
+        True,
+        None,
+        {"a": 1},
+        ["No"],
+        "N" * 2000,
+        "ä" * 900,
+        "",
+        {"score": "No"},
+        10**1200,
+    ],
 )
 def test_verdict_in_sql_equals_that_in_python(score: Any) -> None:
-    import_data(file_of(line("a", parsed_rubric_scores={"x": {"score": score}}, aggregated_score=None)))
+    scores = {"x": {"score": score}, "no score": {}, 'a quote: "': {"score": "\\\n"}}
+    import_data(file_of(line("a", parsed_rubric_scores=scores, aggregated_score=None)))
     run = Run.objects.get()
+    of_function = RawSQL("judged_scores(parsed_rubric_scores, extracted_scores)", ())
+    [expected] = run.evaluations.values_list(of_function, flat=True)
     rubric = run_rubric(run)
     records = run.evaluations.defer("parsed_rubric_scores", "extracted_scores")
     for of_all in (True, False):
         [row] = with_judged_scores(records, of_all=of_all)
         assert judge_verdict(row, rubric) == judge_verdict(Evaluation.objects.get(), rubric)
+        assert vars(row)["judged_scores"] == json.loads(expected)
 
 
 def test_verdict_of_a_record_to_review_blind_is_hidden(as_ana: Client) -> None:
