@@ -20,7 +20,8 @@ from reviews.search.facets import judged_criteria
 from reviews.search.verdicts import judge_verdict
 
 PAGE_SIZE = 20
-_COUNT_OPEN = "SELECT count(*) FROM file_conflict WHERE run_id = %s AND outcome = %s"
+# Not a parameter: the index is that of open conflicts alone.
+_COUNT_OPEN = "SELECT count(*) FROM file_conflict WHERE run_id = %s AND outcome = 'open'"
 _SCORES = ("parsed_rubric_scores", "extracted_scores")
 _NOT_SHOWN = [f"evaluation__{name}" for name in LARGE_COLUMNS if name not in _SCORES]
 
@@ -78,7 +79,7 @@ class ConflictComparison:
 def count_open(run: Run) -> int:
     """Count the open conflicts of a run."""
     with prepared_statements(), connection.cursor() as cursor:
-        cursor.execute(_COUNT_OPEN, [run.pk, FileConflict.Outcome.OPEN])
+        cursor.execute(_COUNT_OPEN, [run.pk])
         return int(cursor.fetchone()[0])
 
 

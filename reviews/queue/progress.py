@@ -49,8 +49,13 @@ class Progress(NamedTuple):
 
 # The order of runs in lists.
 NEWEST_RUNS = ("-created_at", "-pk")
-# The keys and the progress of runs: parameters are those of `progress_values`.
-PROGRESS = """
+_STATUSES = {
+    "queue": list(QUEUE_STATUSES),
+    "done": list(COUNTED_AS_DONE),
+    "not_required": NOT_REQUIRED,
+}
+# The keys and the progress of runs.
+_PROGRESS = """
     SELECT run.id, counted.total, counted.queue - claimed.count - escalated.count AS waiting,
            claimed.count AS claimed, escalated.count AS escalated, counted.done, counted.not_required,
            sampled.count AS sampled
@@ -74,13 +79,16 @@ PROGRESS = """
     CROSS JOIN LATERAL (
         SELECT count(*) FROM evaluation e WHERE e.run_id = run.id AND e.is_sampled
     ) sampled
-    WHERE run.id = ANY(%(runs)s)
 """
+_PROGRESS_OF_RUNS = f"{_PROGRESS} WHERE run.id = ANY(%(runs)s)"
+# That of one run, whose plan PostgreSQL keeps: it takes longer to plan than to execute. Parameters are those
+# of `progress_values`.
+PROGRESS_OF_RUN = f"{_PROGRESS} WHERE run.id = %(run)s"
 
 
 def run_progress(run: Run) -> Progress:
     """Count the records of a run."""
-    return _progress([run.pk])[run.pk]
+    return _progress(PROGRESS_OF_RUN, progress_values(run.pk))[run.pk]
 
 
 def count_records(run: Run) -> int:
@@ -93,23 +101,18 @@ def count_records(run: Run) -> int:
 def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
     """Return all of these runs, newest first, each with its counts."""
     found = list(runs.order_by(*NEWEST_RUNS))
-    progress = _progress([run.pk for run in found])
+    progress = _progress(_PROGRESS_OF_RUNS, {**_STATUSES, "runs": [run.pk for run in found]})
     return [(run, progress[run.pk]) for run in found]
 
 
-def progress_values(runs: list[int]) -> dict[str, Any]:
-    """Return the parameters of `PROGRESS` for some runs."""
-    return {
-        "queue": list(QUEUE_STATUSES),
-        "done": list(COUNTED_AS_DONE),
-        "not_required": NOT_REQUIRED,
-        "runs": runs,
-    }
+def progress_values(run: int) -> dict[str, Any]:
+    """Return the parameters of `PROGRESS_OF_RUN` for the run with this key."""
+    return {**_STATUSES, "run": run}
 
 
-def _progress(runs: list[int]) -> dict[int, Progress]:
+def _progress(statement: str, values: dict[str, Any]) -> dict[int, Progress]:
     with prepared_statements(), connection.cursor() as cursor:
-        cursor.execute(PROGRESS, progress_values(runs))
+        cursor.execute(statement, values)
         return {pk: Progress(*numbers) for pk, *numbers in cursor.fetchall()}
 
 

@@ -8,7 +8,7 @@ from django.db import connection
 from reviews.accounts.preferences import FIRST_DECISIONS
 from reviews.days import midnight
 from reviews.models import Evaluation, User
-from reviews.queue.progress import PROGRESS, Progress, progress_values
+from reviews.queue.progress import PROGRESS_OF_RUN, Progress, progress_values
 
 # Rows that most records do not have are looked for here, and loaded only if there are some.
 _SCREEN = f"""
@@ -24,7 +24,7 @@ _SCREEN = f"""
            EXISTS (SELECT FROM escalation WHERE evaluation_id = %(evaluation)s),
            EXISTS (SELECT FROM escalation WHERE raised_by_id = %(reviewer)s AND answer_read_at IS NULL
                    AND outcome IN ('returned', 'decided', 'closed', 'upheld'))
-    FROM ({PROGRESS}) counted
+    FROM ({PROGRESS_OF_RUN}) counted
 """  # noqa: S608 (a constant)
 
 
@@ -50,7 +50,7 @@ class ScreenBasis(NamedTuple):
 def load_screen_basis(evaluation: Evaluation, reviewer: User, now: dt.datetime) -> ScreenBasis:
     """Load the basis of a screen. "Today" begins at midnight in the time zone of `now`."""
     values: dict[str, Any] = {
-        **progress_values([evaluation.run_id]),
+        **progress_values(evaluation.run_id),
         "reviewer": reviewer.pk,
         "evaluation": evaluation.pk,
         "most": FIRST_DECISIONS,
