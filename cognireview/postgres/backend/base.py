@@ -4,12 +4,39 @@ It has no server-side cursors outside of transactions. There, Django's `iterator
 declare a cursor WITH HOLD. Behind a transaction pooler, the next query may use another connection.
 """
 
+import datetime as dt
 import select
+from functools import cache
 from typing import Any
 
 import psycopg
 from django.db.backends.postgresql import base
+from psycopg.abc import Buffer
+from psycopg.adapt import AdaptersMap
+from psycopg.types.datetime import TimestamptzLoader
 from psycopg_pool import ConnectionPool
+
+
+class _MomentLoader(TimestamptzLoader):
+    """Read moments in UTC, the time zone of Django's sessions, at a fifth of the cost of Django's loader."""
+
+    #: Django registers its own loader for a cursor if this is not the time zone of the connection.
+    timezone = dt.UTC
+
+    def load(self, data: Buffer) -> dt.datetime:
+        try:
+            moment = dt.datetime.fromisoformat(str(data, "ascii"))
+        except ValueError:  # a year that Python does not know
+            moment = super().load(data)
+        return moment if moment.tzinfo is self.timezone else moment.astimezone(self.timezone)
+
+
+@cache
+def _with_moments(adapters: AdaptersMap) -> AdaptersMap:
+    """Return Django's adapters with the loader of moments."""
+    found = AdaptersMap(adapters)
+    found.register_loader("timestamptz", _MomentLoader)
+    return found
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
@@ -17,6 +44,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     #: Whether cursors send parameters apart from their statement, which PostgreSQL can prepare.
     prepares = False
+
+    def get_connection_params(self) -> dict[str, Any]:
+        parameters: dict[str, Any] = super().get_connection_params()
+        return {**parameters, "context": _with_moments(parameters["context"])}
 
     def chunked_cursor(self) -> Any:
         return super().chunked_cursor() if self.in_atomic_block else self.cursor()

@@ -1,8 +1,10 @@
 """Our database backend: cursors end with their transaction; plans are kept, and checks send nothing."""
 
+import datetime as dt
+
 import psycopg
 import pytest
-from django.db import connection, transaction
+from django.db import DataError, connection, transaction
 
 from cognireview.postgres.backend.base import check_connection
 from reviews.database.prepared_statements import prepared_statements
@@ -59,3 +61,22 @@ def test_statement_is_parsed_once_in_prepared_block_only() -> None:
     # The first one is not repeated yet, and the second one is prepared.
     assert (len(prepared.sent), len(prepared.parsed)) == (3, 2)
     assert (len(plain.sent), len(plain.parsed)) == (3, 0)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
+def test_moments_are_in_utc_whatever_the_time_zone_of_the_session(zone: str) -> None:
+    moments = [dt.datetime(2026, 11, 28, 9, 5, 7, fraction, tzinfo=dt.UTC) for fraction in (0, 120, 500_000)]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('TimeZone', %s, true)", [zone])
+        cursor.execute("SELECT unnest(%s::timestamptz[])", [[*moments, None]])
+        found = [moment for (moment,) in cursor.fetchall()]
+    assert found == [*moments, None]
+    assert {moment.tzinfo for moment in found if moment} == {dt.UTC}
+
+
+@pytest.mark.parametrize("moment", ["infinity", "12000-01-01 00:00Z"])
+def test_moment_that_python_has_no_value_for_raises(moment: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT %s::timestamptz", [moment])
+        with pytest.raises(DataError):
+            cursor.fetchone()
