@@ -61,7 +61,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "cognireview.web.headers.HeadersMiddleware",
-    "csp.middleware.CSPMiddleware",
+    "cognireview.web.headers.PolicyMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "reviews.http.hosts.HostMiddleware",
     "django.middleware.security.SecurityMiddleware",

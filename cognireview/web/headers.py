@@ -2,6 +2,10 @@
 
 from collections.abc import Callable
 
+from csp.constants import HEADER
+from csp.middleware import CSPMiddleware
+from csp.utils import build_policy
+from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
@@ -44,4 +48,20 @@ class HeadersMiddleware:
         for name, value in ALWAYS.items():
             response.headers[name] = value
         response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+
+class PolicyMiddleware(CSPMiddleware):
+    """Send the content security policy, which is built once. A few pages have one of their own."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        super().__init__(get_response)
+        self._usual = build_policy()
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        # The decorators of django-csp note in the response what differs. Django's pages in debug mode have
+        # inline styles.
+        if settings.DEBUG or any(name.startswith("_csp") for name in vars(response)):
+            return super().process_response(request, response)
+        response.headers.setdefault(HEADER, self._usual)
         return response

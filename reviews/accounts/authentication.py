@@ -1,5 +1,6 @@
 """Authenticate people whose permissions come from their role only."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from allauth.account.auth_backends import AuthenticationBackend
@@ -45,6 +46,13 @@ class PersonMiddleware(AuthenticationMiddleware):
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
         request.user = cast("User", SimpleLazyObject(lambda: _signed_in(request)))
+
+    def process_view(self, request: HttpRequest, view_func: Callable[..., Any], *_: Any) -> None:
+        # Each use of a lazy object takes several calls, and a page has hundreds. Only public pages must not
+        # read the session.
+        lazy: Any = request.user
+        if getattr(view_func, "login_required", True) and isinstance(lazy, SimpleLazyObject):
+            request.user = lazy._wrapped if lazy.pk else AnonymousUser()  # noqa: SLF001
 
 
 def _signed_in(request: HttpRequest) -> AbstractBaseUser | AnonymousUser:

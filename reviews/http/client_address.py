@@ -1,6 +1,7 @@
 """Pass the address of the client to the audit events of its request."""
 
 from collections.abc import Callable
+from functools import cache
 
 from allauth.account.adapter import get_adapter
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
@@ -8,6 +9,9 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from reviews.audit.client import request_from
+
+# Without a request, it has no state.
+_adapter = cache(get_adapter)
 
 
 class ClientAddressMiddleware:
@@ -24,7 +28,7 @@ class ClientAddressMiddleware:
 def _address_of(request: HttpRequest) -> str | None:
     """Return the client's address; None without a valid one, as on a Unix socket."""
     try:
-        address: str = get_adapter().get_client_ip(request)
+        address: str = _adapter().get_client_ip(request)
     except (PermissionDenied, ImproperlyConfigured):
         return None
     # The database has no zones: fe80::1%eth0 becomes fe80::1.

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from reviews.accounts.permissions import (
     ROLES,
@@ -16,6 +18,7 @@ from reviews.accounts.permissions import (
     check_revise,
     check_withdraw,
     role_of,
+    with_permissions,
 )
 from reviews.models import Backup, Run, User
 from reviews.queue import claims
@@ -102,6 +105,10 @@ class TestPermissions:
         self, person: str, codename: str, request: pytest.FixtureRequest
     ) -> None:
         user = request.getfixturevalue(person)
+        loaded = with_permissions(User.objects).get(pk=user.pk)
+        with CaptureQueriesContext(connection) as queries:
+            assert can(loaded, codename) is (person in MAY[codename])
+        assert not queries.captured_queries
         assert can(user, codename) is (person in MAY[codename])
         if person in MAY[codename]:
             check(user, codename)
@@ -116,11 +123,14 @@ class TestPermissions:
         assert ours == set(MAY) == {codename for codenames in ROLES.values() for codename in codenames}
 
     def test_deactivated_person_has_no_permissions(self) -> None:
-        assert not can(UserFactory.create(role="admin", is_active=False), "review_evaluation")
+        former = UserFactory.create(role="admin", is_active=False)
+        for person in (former, with_permissions(User.objects).get(pk=former.pk)):
+            assert not can(person, "review_evaluation")
 
     def test_superuser_has_all_permissions(self) -> None:
         superuser = UserFactory.create(is_superuser=True)
-        assert all(can(superuser, codename) for codename in MAY)
+        for person in (superuser, with_permissions(User.objects).get(pk=superuser.pk)):
+            assert all(can(person, codename) for codename in MAY)
 
 
 class TestRoleOf:
