@@ -1,7 +1,7 @@
 """Conflicts between a decision made here and one in a file: detection, resolution and their page."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -10,6 +10,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils.html import escape
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.accounts.permissions import Denied
 from reviews.history import file_conflicts
@@ -18,8 +19,10 @@ from reviews.records.conflicts import Conflict
 from reviews.records.schema import HUMAN_FIELDS
 from reviews.review import decisions
 from reviews.views.files import conflicts as views
+from tests.support.factories import UserFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
+from tests.support.shared_world import shared_world
 from tests.support.threads import start_and_wait_for_lock
 from tests.support.work import SCORES, decide
 
@@ -52,9 +55,24 @@ def disputed(ana: User, *names: str) -> Run:
     return Run.objects.get()
 
 
-@pytest.fixture
-def run(ana: User) -> Run:
-    return disputed(ana, "eval_1")
+@pytest.fixture(scope="class")
+def _disputed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create a run with one conflict for the tests of a class, which undo what they change."""
+    with shared_world(django_db_blocker):
+        disputed(UserFactory.create(username="ana", role="reviewer"), "eval_1")
+        yield
+
+
+class OneConflict:
+    """A run in which ana decided the only record, and a file has another decision by carla."""
+
+    @pytest.fixture
+    def run(self, _disputed: None) -> Run:
+        return Run.objects.get()
+
+    @pytest.fixture
+    def ana(self, _disputed: None) -> User:
+        return User.objects.get(username="ana")
 
 
 def resolve(actor: User, *, theirs: bool, version: int | None = None) -> None:
@@ -67,7 +85,7 @@ def resolve(actor: User, *, theirs: bool, version: int | None = None) -> None:
     )
 
 
-class TestOpenConflict:
+class TestOpenConflict(OneConflict):
     def test_open_conflict_keeps_line_and_human_values(self, run: Run) -> None:
         conflict = open_conflict()
         assert (conflict.source, conflict.line) == (run.imports.latest("pk"), 1)
@@ -90,17 +108,8 @@ class TestOpenConflict:
         assert open_conflict().human["human_review_comments"] == "Seen again."
         assert open_conflict().line == 2
 
-    def test_export_older_than_a_decision_opens_a_conflict(self, ana: User, bo: User) -> None:
-        import_data(file_of(line()))
-        decide(evaluation(), ana)
-        exported = export_data()
-        import_data(file_of(line(task_id="4712")))
-        decide(evaluation(), bo)
-        assert import_data(exported).conflicts == 1
-        assert evaluation().human_reviewer_id == "bo"
 
-
-class TestImportedDecisionKept:
+class TestImportedDecisionKept(OneConflict):
     def test_kept_imported_decision_is_current(self, run: Run, lea: User) -> None:
         resolve(lea, theirs=True)
         exported = json.loads(export_data())
@@ -124,6 +133,17 @@ class TestImportedDecisionKept:
         resolve(lea, theirs=True)
         import_data(file_of(line(task_id="4712")))
         assert (evaluation().is_outdated, evaluation().human_reviewer_id) == (True, "carla")
+
+
+class TestOtherDecisions:
+    def test_export_older_than_a_decision_opens_a_conflict(self, ana: User, bo: User) -> None:
+        import_data(file_of(line()))
+        decide(evaluation(), ana)
+        exported = export_data()
+        import_data(file_of(line(task_id="4712")))
+        decide(evaluation(), bo)
+        assert import_data(exported).conflicts == 1
+        assert evaluation().human_reviewer_id == "bo"
 
     def test_outdated_imported_decision_without_reviewer_is_readable(
         self, ana: User, lea: User, client: Client
@@ -151,7 +171,7 @@ class TestImportedDecisionKept:
         assert export_data() == file_of(line(human_review_comments="Not so."))
 
 
-class TestOwnDecisionKept:
+class TestOwnDecisionKept(OneConflict):
     def test_keeping_own_decision_changes_nothing(self, run: Run, lea: User) -> None:
         before = export_data()
         resolve(lea, theirs=False)
@@ -171,7 +191,7 @@ class TestOwnDecisionKept:
         assert (again.conflicts, file_conflicts.count_open(run)) == (1, 1)
 
 
-class TestResolution:
+class TestResolution(OneConflict):
     @pytest.mark.parametrize(("theirs", "kept"), [(True, "theirs"), (False, "ours")])
     def test_resolution_records_an_event_with_both_decisions(
         self, run: Run, lea: User, theirs: bool, kept: str
@@ -219,13 +239,15 @@ def test_import_that_waits_for_a_lead_sees_the_resolution(ana: User, lea: User) 
     assert file_conflicts.count_open(run) == 0
 
 
-class TestPage:
-    def resolve(self, client: Client, run: Run, **posted: Any) -> str:
-        return text(client.post(reverse("resolve-conflicts", args=[run.pk]), posted, follow=True))
+def post_resolution(client: Client, run: Run, **posted: Any) -> str:
+    return text(client.post(reverse("resolve-conflicts", args=[run.pk]), posted, follow=True))
 
-    def key(self, name: str) -> str:
-        return f"{open_conflict(name).pk}-{evaluation(name).version}"
 
+def key(name: str) -> str:
+    return f"{open_conflict(name).pk}-{evaluation(name).version}"
+
+
+class TestPage(OneConflict):
     def test_page_shows_both_decisions(self, as_lea: Client, run: Run) -> None:
         page = text(as_lea.get(reverse("conflicts", args=[run.pk])))
         for shown in (
@@ -243,58 +265,14 @@ class TestPage:
         as_lea.get(reverse("conflicts", args=[run.pk]))
         assert (list(Evaluation.objects.values()), list(FileConflict.objects.values())) == before
 
-    def test_page_escapes_text_of_a_file(self, as_lea: Client, ana: User) -> None:
-        evil = "<img src=x onerror=alert(1)>"
-        import_data(file_of(line(task_id=evil, model_id=evil)))
-        decide(evaluation(), ana)
-        scores = {evil: {"score": evil, "justification": evil}, "B": 3, "C": {"score": [evil]}}
-        human = {"human_corrected_scores": scores, "human_reviewer_id": evil, "human_review_comments": evil}
-        import_data(file_of(line(task_id=evil, model_id=evil, **human)))
-        response = as_lea.get(reverse("conflicts", args=[Run.objects.get().pk]))
-        assert response.status_code == 200
-        assert "<img src=x" not in text(response)
-
-    def test_one_conflict_can_be_resolved(self, as_lea: Client, ana: User) -> None:
-        run = disputed(ana, "eval_1", "eval_2")
-        page = self.resolve(as_lea, run, one=f"theirs-{self.key('eval_2')}")
-        assert "1 resolved: the file&#x27;s decision was taken." in page
-        assert "1 conflict<" in page
-        assert evaluation("eval_2").human_reviewer_id == "carla"
-        assert evaluation("eval_1").human_reviewer_id == "ana"
-
-    def test_selected_conflicts_can_be_resolved(self, as_lea: Client, ana: User) -> None:
-        run = disputed(ana, "eval_1", "eval_2", "eval_3")
-        page = self.resolve(as_lea, run, keep="ours", which=[self.key("eval_1"), self.key("eval_3")])
-        assert "2 resolved: the decision made here was kept." in page
-        assert open_conflict("eval_2")
-        assert file_conflicts.count_open(run) == 1
-
-    def test_all_conflicts_of_a_run_can_be_resolved(
-        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
-        run = disputed(ana, "eval_1", "eval_2", "eval_3")
-        page = self.resolve(as_lea, run, keep="theirs", all="on")
-        assert "3 resolved" in page
-        assert "No open conflicts." in page
-
-    def test_request_resolves_a_limited_number_of_conflicts(
-        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(views, "MOST_AT_ONCE", 2)
-        run = disputed(ana, "eval_1", "eval_2", "eval_3")
-        assert "the oldest 2 at a time" in text(as_lea.get(reverse("conflicts", args=[run.pk])))
-        assert "2 resolved" in self.resolve(as_lea, run, keep="theirs", all="on")
-        assert file_conflicts.count_open(run) == 1
-
     def test_page_explains_unresolved_conflicts(self, as_lea: Client, run: Run) -> None:
         key = f"{open_conflict().pk}-{evaluation().version - 1}"
-        page = self.resolve(as_lea, run, keep="theirs", which=[key, "999999-1"])
+        page = post_resolution(as_lea, run, keep="theirs", which=[key, "999999-1"])
         assert "1 not resolved. This record has changed since you opened the page." in page
         assert "1 not resolved. The conflict does not exist." in page
 
     def test_request_without_selection_is_refused(self, as_lea: Client, run: Run) -> None:
-        assert "Select at least one conflict." in self.resolve(as_lea, run, keep="ours")
+        assert "Select at least one conflict." in post_resolution(as_lea, run, keep="ours")
 
     def test_invalid_request_is_refused(self, as_lea: Client, run: Run) -> None:
         for posted in (
@@ -307,20 +285,6 @@ class TestPage:
         ):
             answer = as_lea.post(reverse("resolve-conflicts", args=[run.pk]), posted)
             assert (answer.status_code, file_conflicts.count_open(run)) == (400, 1), posted
-
-    def test_pages_list_each_conflict_once(
-        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 2)
-        names = [f"eval_{n}" for n in range(5)]
-        run = disputed(ana, *names)
-        seen, after = [], ""
-        for _ in range(3):
-            context = as_lea.get(reverse("conflicts", args=[run.pk]), {"after": after}).context
-            seen += [one.evaluation.evaluation_id for one in context["comparisons"]]
-            after = context["next_after"]
-        assert seen == names
-        assert after == ""
 
     def test_unknown_cursor_shows_the_first_page(self, as_lea: Client, run: Run) -> None:
         for after in ("x", "-1", "9" * 19, "\0"):
@@ -336,6 +300,66 @@ class TestPage:
     def test_import_page_links_conflicts(self, as_lea: Client, run: Run) -> None:
         page = as_lea.get(reverse("import", args=[run.imports.latest("pk").pk]))
         assert reverse("conflicts", args=[run.pk]) in text(page)
+
+
+class TestSeveralConflicts:
+    def test_page_escapes_text_of_a_file(self, as_lea: Client, ana: User) -> None:
+        evil = "<img src=x onerror=alert(1)>"
+        import_data(file_of(line(task_id=evil, model_id=evil)))
+        decide(evaluation(), ana)
+        scores = {evil: {"score": evil, "justification": evil}, "B": 3, "C": {"score": [evil]}}
+        human = {"human_corrected_scores": scores, "human_reviewer_id": evil, "human_review_comments": evil}
+        import_data(file_of(line(task_id=evil, model_id=evil, **human)))
+        response = as_lea.get(reverse("conflicts", args=[Run.objects.get().pk]))
+        assert response.status_code == 200
+        assert "<img src=x" not in text(response)
+
+    def test_one_conflict_can_be_resolved(self, as_lea: Client, ana: User) -> None:
+        run = disputed(ana, "eval_1", "eval_2")
+        page = post_resolution(as_lea, run, one=f"theirs-{key('eval_2')}")
+        assert "1 resolved: the file&#x27;s decision was taken." in page
+        assert "1 conflict<" in page
+        assert evaluation("eval_2").human_reviewer_id == "carla"
+        assert evaluation("eval_1").human_reviewer_id == "ana"
+
+    def test_selected_conflicts_can_be_resolved(self, as_lea: Client, ana: User) -> None:
+        run = disputed(ana, "eval_1", "eval_2", "eval_3")
+        page = post_resolution(as_lea, run, keep="ours", which=[key("eval_1"), key("eval_3")])
+        assert "2 resolved: the decision made here was kept." in page
+        assert open_conflict("eval_2")
+        assert file_conflicts.count_open(run) == 1
+
+    def test_all_conflicts_of_a_run_can_be_resolved(
+        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 1)
+        run = disputed(ana, "eval_1", "eval_2", "eval_3")
+        page = post_resolution(as_lea, run, keep="theirs", all="on")
+        assert "3 resolved" in page
+        assert "No open conflicts." in page
+
+    def test_request_resolves_a_limited_number_of_conflicts(
+        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(views, "MOST_AT_ONCE", 2)
+        run = disputed(ana, "eval_1", "eval_2", "eval_3")
+        assert "the oldest 2 at a time" in text(as_lea.get(reverse("conflicts", args=[run.pk])))
+        assert "2 resolved" in post_resolution(as_lea, run, keep="theirs", all="on")
+        assert file_conflicts.count_open(run) == 1
+
+    def test_pages_list_each_conflict_once(
+        self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(file_conflicts, "PAGE_SIZE", 2)
+        names = [f"eval_{n}" for n in range(5)]
+        run = disputed(ana, *names)
+        seen, after = [], ""
+        for _ in range(3):
+            context = as_lea.get(reverse("conflicts", args=[run.pk]), {"after": after}).context
+            seen += [one.evaluation.evaluation_id for one in context["comparisons"]]
+            after = context["next_after"]
+        assert seen == names
+        assert after == ""
 
     @pytest.mark.parametrize("count", [1, 3])
     def test_queries_do_not_grow_with_the_number_of_conflicts(

@@ -4,12 +4,14 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.judge.comparison import judged_records, matches
 from reviews.judge.comparison.judges import Change
@@ -21,12 +23,13 @@ from reviews.views.judge.overview import comparison_cards
 from tests.api.conftest import program_of
 from tests.support.commands import manage
 from tests.support.contexts import bring, task
-from tests.support.factories import RunFactory
+from tests.support.factories import RunFactory, UserFactory
 from tests.support.gold import CLARITY, judged, rate
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.plans import rows_read
 from tests.support.rubrics import rubric_data
+from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -41,25 +44,54 @@ RESPONSES = {
 CASES = [case for case, number in RESPONSES.items() for _ in range(number)]
 
 
+def run_of(name: str) -> Run:
+    return RunFactory.create(name=name, rubric=rubric_data(CLARITY), blind_share=0)
+
+
+def rate_first(first: Run, second: Run, reviewer: User) -> list[Evaluation]:
+    """Rate the records of the first run, and return those of the second one."""
+    rate(judged(first, [case[0] for case in CASES]), reviewer, [case[2] for case in CASES])
+    return judged(second, [case[1] for case in CASES], judge_llm_model="judge-2")
+
+
 @pytest.fixture
 def first() -> Run:
-    return RunFactory.create(name="monday", rubric=rubric_data(CLARITY), blind_share=0)
+    return run_of("monday")
 
 
 @pytest.fixture
 def second() -> Run:
-    return RunFactory.create(name="tuesday", rubric=rubric_data(CLARITY), blind_share=0)
+    return run_of("tuesday")
 
 
 @pytest.fixture
 def rated(first: Run, second: Run, ana: User) -> list[Evaluation]:
     """The records of the second run. People rated those of the first one."""
-    rate(judged(first, [case[0] for case in CASES]), ana, [case[2] for case in CASES])
-    return judged(second, [case[1] for case in CASES], judge_llm_model="judge-2")
+    return rate_first(first, second, ana)
 
 
-@pytest.mark.usefixtures("rated")
-class TestRuns:
+@pytest.fixture(scope="class")
+def _rated_once(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create the rated runs for the tests of a class, which undo what they change."""
+    with shared_world(django_db_blocker):
+        ana = UserFactory.create(username="ana", role="reviewer")
+        rate_first(run_of("monday"), run_of("tuesday"), ana)
+        yield
+
+
+class RatedOnce:
+    """The rated runs, shared by the tests of a class."""
+
+    @pytest.fixture
+    def first(self, _rated_once: None) -> Run:
+        return Run.objects.get(name="monday")
+
+    @pytest.fixture
+    def second(self, _rated_once: None) -> Run:
+        return Run.objects.get(name="tuesday")
+
+
+class TestRuns(RatedOnce):
     def test_ratings_of_one_run_apply_to_both_judges(self, first: Run, second: Run) -> None:
         found = compare_runs(first, JudgeScope(second))
         assert found.counts == {"both": 6, "first": 1, "second": 8, "neither": 3}
@@ -249,8 +281,7 @@ def test_answers_of_task_context_are_read_for_tasks_that_have_one() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("rated")
-class TestPages:
+class TestPages(RatedOnce):
     def test_page_answers_and_lists_the_records_behind_each_count(
         self, first: Run, second: Run, client: Client, lea: User
     ) -> None:
@@ -324,9 +355,9 @@ class TestPages:
         assert program_of(lea).get("runs/tuesday/comparison?earlier=tuesday").status_code == 422
 
     def test_command_refuses_to_compare_a_run_with_itself(
-        self, capfdbinary: pytest.CaptureFixture[bytes]
+        self, first: Run, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
-        assert manage(capfdbinary, "judge_report", "monday", "--compare", "monday").status == 2
+        assert manage(capfdbinary, "judge_report", first.name, "--compare", first.name).status == 2
 
 
 class TestSample:

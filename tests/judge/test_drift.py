@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.judge.comparison import anchors
 from reviews.judge.comparison.drift import measure_drift
@@ -22,6 +24,7 @@ from tests.support.factories import RunFactory
 from tests.support.gold import CLARITY, judged
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
+from tests.support.shared_world import shared_world
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -37,23 +40,29 @@ def score(run: Run, model: str, passed: int, **values: Any) -> list[Evaluation]:
     return judged(run, ["Pass"] * passed + ["Fail"] * (TASKS - passed), model_id=model, **values)
 
 
-@pytest.fixture
-def first() -> Run:
-    run = run_of("monday")
-    score(run, "old", 20)
-    score(run, "anchor", 20)
-    return run
+@pytest.fixture(scope="module")
+def _scored(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create the two runs. Tests undo what they change."""
+    with shared_world(django_db_blocker):
+        monday, tuesday = run_of("monday"), run_of("tuesday")
+        score(monday, "old", 20)
+        score(monday, "anchor", 20)
+        score(tuesday, "anchor", 28)
+        score(tuesday, "new", 32)
+        for each in (monday, tuesday):
+            strata.recount(each, {})
+        yield
 
 
 @pytest.fixture
-def second(first: Run) -> Run:
+def first(_scored: None) -> Run:
+    return Run.objects.get(name="monday")
+
+
+@pytest.fixture
+def second(_scored: None) -> Run:
     """The judge passes 8 more responses of the anchor, and 12 more of the new model than of the old one."""
-    run = run_of("tuesday")
-    score(run, "anchor", 28)
-    score(run, "new", 32)
-    for each in (first, run):
-        strata.recount(each, {})
-    return run
+    return Run.objects.get(name="tuesday")
 
 
 class TestShift:

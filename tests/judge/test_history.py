@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.judge.accuracy import compare_with_humans
 from reviews.judge.comparison import history
@@ -17,10 +19,11 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from tests.api.conftest import program_of
 from tests.support.commands import manage
-from tests.support.factories import RunFactory
+from tests.support.factories import RunFactory, UserFactory
 from tests.support.gold import CLARITY, judged, rate
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
+from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -33,17 +36,28 @@ def run_of(name: str, reviewer: User, right: int, *, criterion: str = CLARITY, *
     return run
 
 
+@pytest.fixture(scope="class")
+def _rated(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create the runs for the tests of a class, which undo what they change."""
+    with shared_world(django_db_blocker):
+        ana = UserFactory.create(username="ana", role="reviewer")
+        run_of("monday", ana, 5, judge_llm_model="gpt-4o-2024-05-13")
+        run_of("tuesday", ana, 6, judge_llm_model="gpt-4o-2024-08-06")
+        run_of("friday", ana, 9, judge_llm_model="gpt-4o-2024-08-06", judge_prompt_template_path="v2.txt")
+        other = RunFactory.create(name="other", rubric=rubric_data("Depth"), blind_share=0)
+        judged(other, ["Pass"], judge_llm_model="claude", judge_prompt_template_path="other.txt")
+        yield
+
+
 @pytest.fixture
-def runs(ana: User) -> list[Run]:
-    """Three runs of the same judge with two prompts, and one that has nothing in common with them."""
-    found = [
-        run_of("monday", ana, 5, judge_llm_model="gpt-4o-2024-05-13"),
-        run_of("tuesday", ana, 6, judge_llm_model="gpt-4o-2024-08-06"),
-        run_of("friday", ana, 9, judge_llm_model="gpt-4o-2024-08-06", judge_prompt_template_path="v2.txt"),
-    ]
-    other = RunFactory.create(name="other", rubric=rubric_data("Depth"), blind_share=0)
-    judged(other, ["Pass"], judge_llm_model="claude", judge_prompt_template_path="other.txt")
-    return found
+def ana(_rated: None) -> User:
+    return User.objects.get(username="ana")
+
+
+@pytest.fixture
+def runs(_rated: None) -> list[Run]:
+    """Three runs of the same judge with two prompts. A fourth one has nothing in common with them."""
+    return [Run.objects.get(name=name) for name in ("monday", "tuesday", "friday")]
 
 
 class TestLine:

@@ -3,12 +3,14 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from django.test import Client
 from pyarrow import parquet
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.judge import judge_data
 from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
@@ -17,8 +19,10 @@ from reviews.queue import claims
 from reviews.review import blind_scoring, decisions
 from tests.api.conftest import program_of
 from tests.support.commands import manage
+from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import url
+from tests.support.shared_world import shared_world
 from tests.support.work import agree, decide
 
 pytestmark = pytest.mark.django_db
@@ -26,12 +30,29 @@ pytestmark = pytest.mark.django_db
 NO = {"Clarity": {"score": "No", "justification": "It skips a step."}}
 
 
+@pytest.fixture(scope="module")
+def _rated(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create the run. Tests undo what they change."""
+    with shared_world(django_db_blocker):
+        rated_run(*(UserFactory.create(username=name, role="reviewer") for name in ("ana", "bo")))
+        yield
+
+
 @pytest.fixture
-def run(ana: User, bo: User) -> Run:
-    """A run in which ana rated one record blind and submitted it, and bo locked in scores of another one."""
+def run(_rated: None) -> Run:
+    return Run.objects.get(name="algebra")
+
+
+@pytest.fixture
+def ana(_rated: None) -> User:
+    return User.objects.get(username="ana")
+
+
+def rated_run(ana: User, bo: User) -> None:
+    """Create a run in which ana rated a record blind and submitted it, and bo locked in scores of another."""
     Run.objects.create(name="algebra", blind_share=1)
     tasks = {"a": "1", "b": "1", "c": None}
-    run = import_data(file_of(*(line(f"e-{name}", task_id=tasks[name]) for name in tasks)), run="algebra")
+    import_data(file_of(*(line(f"e-{name}", task_id=tasks[name]) for name in tasks)), run="algebra")
     for name, person in (("a", ana), ("b", bo)):
         record = claims.claim(evaluation_id=record_of(name).pk, reviewer=person)
         scores = {"Clarity": "No"}
@@ -39,7 +60,6 @@ def run(ana: User, bo: User) -> Run:
             evaluation_id=record.pk, reviewer=person, version=1, scores=scores, fields=[], active_ms=1000
         )
     agree(record_of("a"), ana, active_ms=4000)
-    return run.target_run
 
 
 def record_of(name: str) -> Evaluation:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from http import HTTPStatus
 from itertools import cycle
 from random import Random
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.accounts.permissions import Denied
 from reviews.inbox.items import Inbox
@@ -28,6 +30,7 @@ from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text
 from tests.support.population import count_records, rated, stratum
+from tests.support.shared_world import shared_world
 from tests.support.work import agree, lock_in_scores
 
 pytestmark = pytest.mark.django_db
@@ -153,17 +156,20 @@ JUDGED_PASS = {"structured_model_response": {"response": "42"}, "aggregated_scor
 SIZES = {"flagged": 60, "unflagged": 140}
 
 
+@pytest.fixture(scope="class")
+def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Import a run for the tests of a class, which undo what they change."""
+    flagged = (line(f"f{n}", task_id=f"{n}", **JUDGED_PASS) for n in range(SIZES["flagged"]))
+    others = (line(f"u{n}", task_id=f"{n + 100}", **JUDGED_PASS, **CALM) for n in range(SIZES["unflagged"]))
+    with shared_world(django_db_blocker):
+        Run.objects.create(name="evaluations", blind_share=0.2)
+        import_data(file_of(*flagged, *others))
+        yield
+
+
 @pytest.fixture
-def imported() -> Run:
-    run = Run.objects.create(name="evaluations", blind_share=0.2)
-    import_data(
-        file_of(
-            *(line(f"f{n}", task_id=f"{n}", **JUDGED_PASS) for n in range(SIZES["flagged"])),
-            *(line(f"u{n}", task_id=f"{n + 100}", **JUDGED_PASS, **CALM) for n in range(SIZES["unflagged"])),
-        )
-    )
-    run.refresh_from_db()
-    return run
+def imported(_imported: None) -> Run:
+    return Run.objects.get(name="evaluations")
 
 
 def queue_counts(run: Run) -> Counter[tuple[bool, int]]:

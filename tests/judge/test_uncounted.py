@@ -1,11 +1,12 @@
 """Figures about all records are undefined while records of the run wait to be counted, and a gate says so."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.judge import data_summary, measurement_settings, quality_gates, report
 from reviews.judge.scope import JudgeScope
@@ -13,9 +14,11 @@ from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, Uni
 from reviews.search import indexing, strata
 from tests.api.conftest import program_of
 from tests.support.commands import manage
+from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.pages import text, url
 from tests.support.population import rated
+from tests.support.shared_world import shared_world
 
 pytestmark = pytest.mark.django_db
 
@@ -41,13 +44,20 @@ def review(run: Run, reviewer: User) -> None:
             rated(stratum, reviewer, "Pass", "Pass", 10)
 
 
+@pytest.fixture(scope="module")
+def _reviewed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create the run. Tests undo what they change."""
+    with shared_world(django_db_blocker):
+        run = import_data(lines()).target_run
+        review(run, UserFactory.create(username="ana", role="reviewer"))
+        assert strata.why_not_counted(run) == ""
+        yield
+
+
 @pytest.fixture
-def counted(ana: User) -> Run:
-    """Create a reviewed and counted run, in which two thirds of the wrong verdicts were flagged."""
-    run = import_data(lines()).target_run
-    review(run, ana)
-    assert strata.why_not_counted(run) == ""
-    return run
+def counted(_reviewed: None) -> Run:
+    """Return a reviewed and counted run, in which two thirds of the wrong verdicts were flagged."""
+    return Run.objects.get(name="evaluations")
 
 
 def first_import(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
