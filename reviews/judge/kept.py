@@ -42,7 +42,8 @@ _MOST_EVENTS = 10_000
 _MOST_RECORDS = 2_000
 # The head of the chain, the last count of the records, and whether the chain continues from a position, with
 # the records of the run's later events (null for an event without one). After a restored backup, the position
-# may have another seal.
+# may have another seal. The later positions are a list: with a range of any length, PostgreSQL would keep no
+# plan, or one that reads all events of the run.
 _LOOK = """
     SELECT head.position, head.hash, (
         SELECT max(stratum_count.id) FROM stratum_count JOIN stratum ON stratum.id = stratum_id
@@ -51,9 +52,12 @@ _LOOK = """
     AND EXISTS (SELECT FROM audit_seal WHERE position = %(position)s AND hash = %(hash)s), (
         SELECT array_agg(DISTINCT evaluation_id)
         FROM audit_seal JOIN audit_event ON audit_event.id = event_id
-        WHERE %(position)s > 0 AND head.position - %(position)s <= %(most)s
-          AND position > %(position)s
-          AND (audit_event.run_id = %(run)s OR audit_event.run_id IS NULL AND action = 'import context')
+        WHERE position = ANY(ARRAY(
+            SELECT generate_series(
+                %(position)s + 1,
+                CASE WHEN %(position)s > 0 AND head.position - %(position)s <= %(most)s THEN head.position END
+            )
+        )) AND (audit_event.run_id = %(run)s OR audit_event.run_id IS NULL AND action = 'import context')
     )
     FROM (SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1) AS head
 """
