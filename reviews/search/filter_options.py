@@ -7,7 +7,7 @@ from django.db import connection
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Run
 from reviews.records.scores import criterion_title
-from reviews.search import facets, strata
+from reviews.search import facets
 from reviews.search.filters import FILTERS
 
 MAX_OPTIONS = 200
@@ -79,11 +79,8 @@ _FACET_COUNTS = """
 def option_counts(run: Run) -> dict[str, dict[str, int]]:
     """Return the numbers of records in a run by filter and offered value, of filters counted at import.
 
-    Empty while a run is not completely counted. In a run with blind reviews, filters by the judge's output
-    have no counts, and in a run with random samples flag reasons have none.
+    They are of an older state while `strata.why_not_counted`. See `without_hidden_counts`.
     """
-    if strata.why_not_counted(run):
-        return {}
     counts: dict[str, dict[str, int]] = {name: {} for name in _COUNTED}
     with connection.cursor() as cursor:
         cursor.execute(_COUNTS, [run.pk])
@@ -93,6 +90,15 @@ def option_counts(run: Run) -> dict[str, dict[str, int]]:
         cursor.execute(_FACET_COUNTS, [list(FILTERS), run.pk, MAX_OPTIONS])
         for name, value, number in cursor.fetchall():
             counts.setdefault(name, {})[value] = number
+    return counts
+
+
+def without_hidden_counts(run: Run, counts: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Leave out the counts of filters that a page must not show.
+
+    In a run with blind reviews, these are filters by the judge's output, and in a run with random samples
+    flag reasons.
+    """
     return {name: known for name, known in counts.items() if not _is_hidden(run, name)}
 
 

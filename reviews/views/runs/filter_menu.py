@@ -9,6 +9,9 @@ from django.http import QueryDict
 from reviews.accounts.permissions import people_in, people_with_role
 from reviews.database.compiled_queries import CompiledQuery
 from reviews.database.prepared_statements import prepared_statements
+from reviews.judge.kept import keeps_records
+from reviews.judge.loading import why_not_counted
+from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.queue.progress import Progress
 from reviews.search import facets, filter_options, query_text, totals
@@ -75,6 +78,15 @@ class Finder(NamedTuple):
     kept: list[tuple[str, str]]
 
 
+class RunValues(NamedTuple):
+    """The values that occur in the records of a run."""
+
+    #: By the name of their filter.
+    options: dict[str, list[FilterOption]]
+    #: The numbers of records by filter and value, for filters that are counted.
+    counts: dict[str, dict[str, int]]
+
+
 class EnteredFilters(NamedTuple):
     """A list, the text of its search field, and sentences about invalid input."""
 
@@ -89,7 +101,7 @@ def read(run: Run, reader: User, sent: QueryDict) -> EnteredFilters:
     text = " ".join(query.pop(FIND, []))
     offered = {}
     if ":" in text:
-        offered = _fixed() | filter_options.facet_options(run, *facets.WITH_OPTIONS)
+        offered = _fixed() | _values_in(run).options
     found = query_text.parse(
         text,
         username=reader.username,
@@ -103,7 +115,8 @@ def read(run: Run, reader: User, sent: QueryDict) -> EnteredFilters:
 
 def finder(run: Run, progress: Progress, entered: EnteredFilters) -> Finder:
     """Describe the filters of a list."""
-    view, offered = entered.view, _offered(run)
+    view, values = entered.view, _values_in(run)
+    offered = _offered(run, values)
     words = view.filters.values_of("q")
     in_field = words if len(words) == 1 else []
     others = [pair for pair in view.filters.values if pair[1] not in in_field or pair[0] != "q"]
@@ -111,7 +124,7 @@ def finder(run: Run, progress: Progress, entered: EnteredFilters) -> Finder:
         text=entered.text if entered.problems else query_text.format_words(in_field),
         problems=entered.problems,
         chips=_chips(view, others, offered),
-        menu=_menu(run, view, offered, progress),
+        menu=_menu(view, offered, _counts(run, values, progress)),
         kept=others,
     )
 
@@ -124,12 +137,36 @@ def _fixed() -> dict[str, list[FilterOption]]:
     }
 
 
-def _offered(run: Run) -> dict[str, list[FilterOption]]:
+def _values_in(run: Run) -> RunValues:
+    """Load the values that occur in a run, and keep them if it is completely counted.
+
+    They change with an import, a new rubric and the job that indexes, but not with decisions.
+    """
+    if why_not_counted(run):
+        return RunValues(filter_options.facet_options(run, *facets.WITH_OPTIONS), {})
+    return _counted_values((JudgeScope(run),))
+
+
+@keeps_records
+def _counted_values(scopes: tuple[JudgeScope, ...]) -> RunValues:
+    [scope] = scopes
+    options = filter_options.facet_options(scope.run, *facets.WITH_OPTIONS)
+    return RunValues(options, filter_options.option_counts(scope.run))
+
+
+def _counts(run: Run, values: RunValues, progress: Progress) -> dict[str, dict[str, int]]:
+    """Return the numbers of records that the page may show, by filter and value."""
+    return {"status": totals.status_sizes(progress)} | filter_options.without_hidden_counts(
+        run, values.counts
+    )
+
+
+def _offered(run: Run, values: RunValues) -> dict[str, list[FilterOption]]:
     """Return the values of each filter."""
     people = [FilterOption(person.username, person.name) for person in _people(run)]
     return (
         _fixed()
-        | filter_options.facet_options(run, *facets.WITH_OPTIONS)
+        | values.options
         | {
             "decided-by": [FilterOption(name, name) for name in filter_options.decided_by_names(run)],
             "assigned-to": [FilterOption(NOBODY, NOBODY), *people],
@@ -151,6 +188,8 @@ def _chips(
     view: RecordList, pairs: list[tuple[str, str]], offered: dict[str, list[FilterOption]]
 ) -> list[Chip]:
     """Return the chips of filters. A status is a tab already."""
+    if not pairs:
+        return []
     titles = {(name, one.value): one.title for name, options in offered.items() for one in options}
     is_tab = len(view.filters.values_of("status")) == 1
     return [
@@ -161,9 +200,8 @@ def _chips(
 
 
 def _menu(
-    run: Run, view: RecordList, offered: dict[str, list[FilterOption]], progress: Progress
+    view: RecordList, offered: dict[str, list[FilterOption]], counts: dict[str, dict[str, int]]
 ) -> list[MenuFilter]:
-    counts = {"status": totals.status_sizes(progress), **filter_options.option_counts(run)}
     return [
         _menu_filter(
             name, view.filters, view.sort, *_left(view.filters.values_of(name), options, counts.get(name, {}))

@@ -14,6 +14,7 @@ from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.database.prepared_statements import prepared_statements
 from reviews.history import file_conflicts
 from reviews.http.request import Request
+from reviews.judge.loading import shares_loads
 from reviews.models import Import, Run
 from reviews.queue import progress as queue_progress
 from reviews.queue.progress import Progress
@@ -49,6 +50,7 @@ class StatusTab(NamedTuple):
 
 
 @require_safe
+@shares_loads
 def run_page(request: Request, pk: int) -> HttpResponse:
     """Show a run with a page of its records: filters by name or in `find`, `sort`, and the cursor `after`."""
     run = load_run(request, pk)
