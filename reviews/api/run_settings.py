@@ -17,8 +17,8 @@ from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
 from reviews.api.values import Day
-from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import MeasurementSettings
+from reviews.judge import sampling_settings
+from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import Run, SavedView
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
 from reviews.queue.due_dates import configure_due_date
@@ -78,8 +78,8 @@ def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> di
     """Set the sampling and blind review of a run. The shares apply to reviews from now on."""
     found = get_run(run, request.user)
     values = sent.dict(exclude={"seen"})
-    measurement_settings.configure(
-        run_id=found.pk, actor=request.user, measures=MeasurementSettings(**values), seen=sent.seen
+    sampling_settings.configure(
+        run_id=found.pk, actor=request.user, settings=SamplingSettings(**values), seen=sent.seen
     )
     return _shape(get_run(run, request.user))
 
@@ -117,10 +117,10 @@ def remove_view(request: ApiRequest, run: str, view_id: int) -> Status[None]:
 
 
 def _shape(run: Run) -> dict[str, Any]:
-    known = measurement_settings.current_settings(run)
+    known = sampling_settings.current_settings(run)
     return {
         "run": run.name,
-        "queue": {"claim_minutes": run.claim_minutes, "due_on": run.due_on},
+        "queue": members(runs.QueueSettings, run),
         "sampling": known.as_json(),
         "fingerprint": known.fingerprint,
     }

@@ -100,7 +100,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "write guideline": "changed the guideline",
         "configure claims": "changed the claim length",
         "configure due date": "changed the due date",
-        "configure measures": "changed sampling and blind review",
+        "configure sampling": "changed sampling and blind review",
         "configure members": "changed who may see the run",
         "rename run": "renamed the run {before} to {after}",
         "archive run": "archived the run",

@@ -25,9 +25,9 @@ from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
 from reviews.exports import jsonl
 from reviews.imports import importer
 from reviews.imports.task_context import import_context
-from reviews.judge import measurement_settings
+from reviews.judge import sampling_settings
 from reviews.judge.gold import gold_sets
-from reviews.judge.measurement_settings import MeasurementSettings
+from reviews.judge.sampling_settings import SamplingSettings
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, KnownAnswerCheck, Run, SpotCheck, User
 from reviews.queue import claims
@@ -43,7 +43,7 @@ REVIEWED_RUN = "Demo, reviewed"
 REJUDGED_RUN = "Demo, new prompt"
 GOLD_SET = "Demo, gold set"
 _COUNT, _SEED = 150, 8
-_MEASURES = MeasurementSettings(
+_SAMPLING = SamplingSettings(
     blind_share=0.4,
     sample_share=0.3,
     overlap_share=0.25,
@@ -115,8 +115,8 @@ def _import(name: str, file_name: str, lines: Iterable[bytes], lead: User) -> Ru
     run = importer.import_stream(blocks=lines, run_name=name, file_name=file_name, actor=None).target_run
     configure_members(run_id=run.pk, actor=None, members=None)
     import_context(blocks=demo_context(_COUNT, _SEED), run_name=name, file_name="tasks.jsonl", actor=None)
-    seen = measurement_settings.current_settings(run).fingerprint
-    return measurement_settings.configure(run_id=run.pk, actor=lead, measures=_MEASURES, seen=seen)
+    seen = sampling_settings.current_settings(run).fingerprint
+    return sampling_settings.configure(run_id=run.pk, actor=lead, settings=_SAMPLING, seen=seen)
 
 
 def _import_second_opinions(run: Run) -> None:

@@ -81,7 +81,7 @@ PLACES = {
     "run-guideline": Place("Guideline", "run-settings", "run"),
     "run-claim-length": Place("Claim length", "run-settings", "run"),
     "run-due-date": Place("Due date", "run-settings", "run"),
-    "run-measurement": Place("Sampling and blind review", "run-settings", "run"),
+    "run-sampling": Place("Sampling and blind review", "run-settings", "run"),
     "run-members": Place("Members", "run-settings", "run"),
     "run-name": Place("Name and archive", "run-settings", "run"),
     "delete-run": Place("Delete this run", "run-name", "run"),

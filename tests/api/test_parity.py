@@ -32,7 +32,7 @@ PAGES: dict[str, tuple[str, ...] | str] = {
     "run-guideline": ("GET /runs/{run}/guideline", "PUT /runs/{run}/guideline"),
     "run-claim-length": ("GET /runs/{run}/settings", "PUT /runs/{run}/settings/queue"),
     "run-due-date": ("GET /runs/{run}/settings", "PUT /runs/{run}/settings/queue"),
-    "run-measurement": ("GET /runs/{run}/settings", "PUT /runs/{run}/settings/sampling"),
+    "run-sampling": ("GET /runs/{run}/settings", "PUT /runs/{run}/settings/sampling"),
     "run-members": ("GET /runs/{run}/members", "PUT /runs/{run}/members"),
     "run-name": ("PATCH /runs/{run}",),
     "archive-run": ("PATCH /runs/{run}",),

@@ -48,7 +48,7 @@ class Exports:
     @property
     def blind_share(self) -> float:
         """The share of the records to score blind, as it was set last."""
-        changes = [one["detail"] for one in self.events if one["action"] == "configure measures"]
+        changes = [one["detail"] for one in self.events if one["action"] == "configure sampling"]
         return float(changes[-1]["after"]["blind_share"])
 
     @property

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
-from reviews.judge import data_summary, measurement_settings, quality_gates, report
+from reviews.judge import data_summary, quality_gates, report, sampling_settings
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, RunCount, Stratum, StratumCount, UnindexedImport, User
 from reviews.search import indexing, strata
@@ -177,7 +177,7 @@ class TestUncountedRun:
         assert (done.status, outcomes) == (1, ["not shown yet", "shown worse"])
 
     def test_share_descriptions_say_that_a_run_is_uncounted(self, counted: Run) -> None:
-        reach = measurement_settings.describe_shares(Run.objects.get(pk=counted.pk))
+        reach = sampling_settings.describe_shares(Run.objects.get(pk=counted.pk))
         assert reach.sample == strata.NOT_COUNTED
         assert data_summary.summarize_data(counted).blind.answered is None
 

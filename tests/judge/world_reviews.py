@@ -4,8 +4,8 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import MeasurementSettings
+from reviews.judge import sampling_settings
+from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import BlindScores, Escalation, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.records.status import QUEUE_STATUSES
@@ -17,7 +17,7 @@ from tests.judge.world import CRITERIA, Scores, World
 from tests.support.lines import import_data
 
 #: The settings at the start and after a third of the work: shares change while people review.
-FIRST = MeasurementSettings(blind_share=0.6, sample_share=0.1, overlap_share=0.5, overlap=2)
+FIRST = SamplingSettings(blind_share=0.6, sample_share=0.1, overlap_share=0.5, overlap=2)
 THEN = replace(FIRST, blind_share=0.85, sample_share=0.2)
 _ESCALATES, _UNDOES, _CLOSES = 0.03, 0.02, 0.4
 _CAUSES = {"Yes": "too lenient", "No": "too strict", "Partial": "missed a step"}
@@ -31,9 +31,9 @@ def import_world(world: World, lead: User, *, run: str = "world") -> Run:
     return _configure(imported, lead, FIRST)
 
 
-def _configure(run: Run, lead: User, measures: MeasurementSettings) -> Run:
-    seen = measurement_settings.current_settings(run).fingerprint
-    return measurement_settings.configure(run_id=run.pk, actor=lead, measures=measures, seen=seen)
+def _configure(run: Run, lead: User, settings: SamplingSettings) -> Run:
+    seen = sampling_settings.current_settings(run).fingerprint
+    return sampling_settings.configure(run_id=run.pk, actor=lead, settings=settings, seen=seen)
 
 
 def review_world(world: World, run: Run, reviewers: Sequence[User], lead: User) -> None:

@@ -27,7 +27,7 @@ from reviews.accounts.permissions import Denied
 from reviews.dashboard import bulk_changes
 from reviews.dashboard.bulk_changes import BulkOrder, Kind
 from reviews.judge import planning, review_plan
-from reviews.judge.measurement_settings import MeasurementSettings, configure, current_settings
+from reviews.judge.sampling_settings import SamplingSettings, configure, current_settings
 from reviews.models import (
     BulkChange,
     Escalation,
@@ -165,8 +165,8 @@ class History:
     def do_overlap(self, person: User, number: int) -> None:
         run = self.run
         seen = current_settings(run)
-        wanted = MeasurementSettings(0, seen.sample_share, (0, 1)[number % 2], 2)
-        configure(run_id=run.pk, actor=self.lead, measures=wanted, seen=seen.fingerprint)
+        wanted = SamplingSettings(0, seen.sample_share, (0, 1)[number % 2], 2)
+        configure(run_id=run.pk, actor=self.lead, settings=wanted, seen=seen.fingerprint)
 
     def do_serve_plan(self, person: User, number: int) -> None:
         target = (0.02, 0.2, 0.4)[number % 3]

@@ -8,7 +8,7 @@ import pytest
 from reviews.accounts.permissions import Denied
 from reviews.exports import jobs
 from reviews.exports.output import ExportOptions
-from reviews.judge import measurement_settings
+from reviews.judge import sampling_settings
 from reviews.models import (
     AuditEvent,
     BlindScores,
@@ -258,9 +258,9 @@ class TestHidingChanges:
         run.refresh_from_db()
         record = self.served(run, ana, structured_model_response=ANSWER)
         other = EvaluationFactory.create(run=run, structured_model_response=ANSWER)
-        before = measurement_settings.current_settings(run)
+        before = sampling_settings.current_settings(run)
         larger = replace(before, blind_share=1)
-        measurement_settings.configure(run_id=run.pk, actor=lea, measures=larger, seen=before.fingerprint)
+        sampling_settings.configure(run_id=run.pk, actor=lea, settings=larger, seen=before.fingerprint)
         record, other = (Evaluation.objects.get(pk=one.pk) for one in (record, other))
         assert [blind_scoring.is_hidden(record, person) for person in (ana, bo)] == [False, True]
         assert blind_scoring.is_hidden(other, ana)

@@ -61,7 +61,7 @@ ACCESS: dict[str, dict[str, Statuses]] = {
     "run-mapping": {"get": (302, 403, 403, 403, 200), "post": (302, 403, 403, 403, 422)},
     "run-guideline": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 302, 302)},
     "run-members": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
-    "run-measurement": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
+    "run-sampling": {"get": (302, 403, 403, 200, 200), "post": (302, 403, 403, 422, 422)},
     # Imports. An upload without the headers of the tus protocol is rejected.
     "uploads": {"post": (302, 403, 403, 403, 412), "options": (302, 403, 403, 403, 204)},
     "upload": {

@@ -100,7 +100,7 @@ def _unknown(compared: JudgeVsHuman, filters: JudgeFilters) -> Answer:
     if impossible and not found:
         return Answer(Cell("unknown"), _sentences(impossible, _secondary(compared)))
     if not found and not run.blind_share:
-        action = Link("Set up blind review", reverse("run-measurement", args=[run.pk]))
+        action = Link("Set up blind review", reverse("run-sampling", args=[run.pk]))
     if compared.unknown:
         return Answer(Cell("unknown"), _sentences(compared.unknown, _secondary(compared)))
     why = found.accuracy.why if found else _why_nothing(compared)

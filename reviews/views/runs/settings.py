@@ -27,14 +27,14 @@ from reviews.views.runs.archive import NameForm
 from reviews.views.runs.claim_length import ClaimLengthForm
 from reviews.views.runs.due_date import DueDateForm
 from reviews.views.runs.guideline import GuidelineForm
-from reviews.views.runs.measurement import MeasurementForm
 from reviews.views.runs.members import MembersForm
 from reviews.views.runs.rubric_editor import RubricEditor
+from reviews.views.runs.sampling import SamplingForm
 from reviews.views.runs.settings_page import SETTINGS_CHANGED, SettingsForm
 
 #: The settings with a page of their own, in the order of their cards.
 FORMS: tuple[type[SettingsForm], ...] = (
-    MeasurementForm,
+    SamplingForm,
     GuidelineForm,
     ClaimLengthForm,
     DueDateForm,

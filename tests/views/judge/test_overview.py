@@ -81,7 +81,7 @@ class TestHeadline:
         Run.objects.update(blind_share=0)
         assert "because blind review is off for this run" in shown(as_lea, run)
         assert (
-            url("run-measurement", run)
+            url("run-sampling", run)
             in text(as_lea.get(url("judge", run))).partition("Set up blind review")[0]
         )
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from reviews.accounts.permissions import Denied
-from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import MeasurementSettings
+from reviews.judge import sampling_settings
+from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import AuditEvent, Evaluation, Run, User
 from reviews.records.conflicts import SettingsChanged
 from reviews.rubric.run_settings import InvalidSettings
@@ -29,20 +29,16 @@ def run() -> Run:
 
 
 def configure(run: Run, actor: User, **changes: Any) -> Run:
-    before = measurement_settings.current_settings(Run.objects.get(pk=run.pk))
-    measures = replace(before, **changes)
-    return measurement_settings.configure(
-        run_id=run.pk, actor=actor, measures=measures, seen=before.fingerprint
-    )
+    before = sampling_settings.current_settings(Run.objects.get(pk=run.pk))
+    settings = replace(before, **changes)
+    return sampling_settings.configure(run_id=run.pk, actor=actor, settings=settings, seen=before.fingerprint)
 
 
 class TestConfigure:
     def test_configure_changes_the_shares_and_records_an_event(self, run: Run, lea: User) -> None:
         configure(run, lea, blind_share=0.3, overlap=3, accuracy_target=0.8)
-        assert measurement_settings.current_settings(Run.objects.get()) == MeasurementSettings(
-            0.3, 0, 0, 3, 0.8
-        )
-        event = AuditEvent.objects.get(action="configure measures")
+        assert sampling_settings.current_settings(Run.objects.get()) == SamplingSettings(0.3, 0, 0, 3, 0.8)
+        event = AuditEvent.objects.get(action="configure sampling")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail["before"] == {
             "blind_share": 0,
@@ -68,11 +64,11 @@ class TestConfigure:
         assert not Evaluation.objects.filter(is_sampled=True).exists()
 
     def test_configure_conflicts_with_a_concurrent_change(self, run: Run, lea: User) -> None:
-        seen = measurement_settings.current_settings(run).fingerprint
+        seen = sampling_settings.current_settings(run).fingerprint
         configure(run, lea, blind_share=0.3)
         with pytest.raises(SettingsChanged):
-            measurement_settings.configure(
-                run_id=run.pk, actor=lea, measures=measurement_settings.current_settings(run), seen=seen
+            sampling_settings.configure(
+                run_id=run.pk, actor=lea, settings=sampling_settings.current_settings(run), seen=seen
             )
 
     def test_configure_is_for_leads_only(self, run: Run, ana: User) -> None:
@@ -97,13 +93,13 @@ class TestConfigure:
         with pytest.raises(InvalidSettings) as caught:
             configure(run, lea, **wrong)
         assert caught.value.problems == {name: [sentence] for name in wrong}
-        assert not AuditEvent.objects.filter(action="configure measures").exists()
+        assert not AuditEvent.objects.filter(action="configure sampling").exists()
 
 
 class TestShareDescriptions:
     def test_descriptions_count_the_records_of_each_share(self, run: Run, lea: User, ana: User) -> None:
         UserFactory.create(username="cy", role="reviewer")
-        reach = measurement_settings.describe_shares(
+        reach = sampling_settings.describe_shares(
             configure(run, lea, blind_share=0.5, sample_share=0.2, overlap_share=0.4, overlap=3)
         )
         assert reach.blind == "50% of 2 records that are flagged and have a model response: about 1."
@@ -114,12 +110,12 @@ class TestShareDescriptions:
     def test_sample_description_counts_decided_records(self, run: Run, lea: User, ana: User) -> None:
         changed = configure(run, lea, sample_share=0.2)
         agree(Evaluation.objects.select_related("run").filter(is_sampled=True)[0], ana)
-        assert measurement_settings.describe_shares(changed).sample.endswith("Drawn so far: 2 (1 decided).")
+        assert sampling_settings.describe_shares(changed).sample.endswith("Drawn so far: 2 (1 decided).")
 
     def test_descriptions_name_obstacles(self, lea: User) -> None:
         import_data(file_of(line("f0", structured_model_response=None)))
         changed = configure(Run.objects.get(), lea, blind_share=0.5, overlap_share=0.5)
-        reach = measurement_settings.describe_shares(changed)
+        reach = sampling_settings.describe_shares(changed)
         assert reach.blind == ""
         blind, people = reach.obstacles
         assert blind.startswith("No record of this run can be scored blind")
@@ -127,23 +123,23 @@ class TestShareDescriptions:
 
     def test_sample_description_explains_a_larger_sample(self, lea: User) -> None:
         import_data(file_of(*(line(f"u{number}", **CALM, model_id=f"model-{number}") for number in range(4))))
-        reach = measurement_settings.describe_shares(configure(Run.objects.get(), lea, sample_share=0.25))
+        reach = sampling_settings.describe_shares(configure(Run.objects.get(), lea, sample_share=0.25))
         assert reach.sample == (
             "25% of 4 records that are not flagged: 4. The number is higher because at least one is drawn "
             "for each judge, prompt, model and verdict. Drawn so far: 4 (0 decided)."
         )
 
     def test_descriptions_of_an_empty_run_say_so(self) -> None:
-        reach = measurement_settings.describe_shares(Run.objects.create(name="empty", blind_share=0.5))
+        reach = sampling_settings.describe_shares(Run.objects.create(name="empty", blind_share=0.5))
         assert reach.blind == reach.sample == "This run has no records yet."
 
     def test_shares_of_zero_have_no_obstacles(self, lea: User) -> None:
         import_data(file_of(line("f0", structured_model_response=None)))
-        assert measurement_settings.describe_shares(Run.objects.get()).obstacles == ()
+        assert sampling_settings.describe_shares(Run.objects.get()).obstacles == ()
 
 
 @pytest.mark.parametrize(
     ("share", "word"), [(0, "0"), (0.15, "15"), (0.07, "7"), (0.025, "2.5"), (1, "100"), (1 / 3, "33.3333")]
 )
 def test_share_is_formatted_in_percent(share: float, word: str) -> None:
-    assert measurement_settings.percent(share) == word
+    assert sampling_settings.percent(share) == word

@@ -1,4 +1,4 @@
-"""Configure how a run's judge and its reviewers are measured: the target, and the shares of records.
+"""Configure sampling and blind review of a run: the target, and the shares of records.
 
 A share selects records deterministically (`queue.allocation`). A change affects the records to be reviewed
 from then on, and no decision.
@@ -27,7 +27,7 @@ FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
 
 
 @dataclass(frozen=True, slots=True)
-class MeasurementSettings:
+class SamplingSettings:
     """The shares, from 0 to 1, the overlap and the target of a run."""
 
     blind_share: float
@@ -50,10 +50,10 @@ class MeasurementSettings:
         return sha256(json.dumps(self.as_json()).encode()).hexdigest()
 
 
-def current_settings(run: Run) -> MeasurementSettings:
+def current_settings(run: Run) -> SamplingSettings:
     """Return the settings of a run."""
     # A new run may have integers here, and 0 and 0.0 differ as JSON.
-    return MeasurementSettings(
+    return SamplingSettings(
         float(run.blind_share),
         float(run.sample_share),
         float(run.overlap_share),
@@ -64,45 +64,45 @@ def current_settings(run: Run) -> MeasurementSettings:
 
 
 @transaction.atomic
-def configure(*, run_id: int, actor: User, measures: MeasurementSettings, seen: str) -> Run:
+def configure(*, run_id: int, actor: User, settings: SamplingSettings, seen: str) -> Run:
     """Change the settings of a run. `seen` is the fingerprint of the settings that the actor saw.
 
     A new sample is drawn at once or by a job. Raises `InvalidSettings`, and `SettingsChanged` if somebody
     else has changed the settings since.
     """
     check(actor, "configure_run")
-    _check(measures)
+    _check(settings)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     before = current_settings(run)
     if before.fingerprint != seen:
         raise SettingsChanged
-    if measures.blind_share > before.blind_share:
-        blind_scoring.reveal_served(run.evaluations.all(), share=measures.blind_share)
-    for name, value in measures.as_json().items():
+    if settings.blind_share > before.blind_share:
+        blind_scoring.reveal_served(run.evaluations.all(), share=settings.blind_share)
+    for name, value in settings.as_json().items():
         setattr(run, name, value)
-    if measures.sample_share != before.sample_share:
+    if settings.sample_share != before.sample_share:
         # The share replaces those of the plan.
         planned_shares.end_plan(run)
-    run.save(update_fields=[*measures.as_json(), "review_plan"])
+    run.save(update_fields=[*settings.as_json(), "review_plan"])
     events.record(
-        "configure measures", actor=actor, run=run, before=before.as_json(), after=measures.as_json()
+        "configure sampling", actor=actor, run=run, before=before.as_json(), after=settings.as_json()
     )
-    if measures.sample_share != before.sample_share:
+    if settings.sample_share != before.sample_share:
         draws.request_draw(run=run, actor=actor)
     return run
 
 
-def _check(measures: MeasurementSettings) -> None:
+def _check(settings: SamplingSettings) -> None:
     """Raise `InvalidSettings` with every problem."""
     names = ("blind_share", "sample_share", "overlap_share", "spot_check_share")
-    wrong = {name: getattr(measures, name) for name in names if not 0 <= getattr(measures, name) <= 1}
+    wrong = {name: getattr(settings, name) for name in names if not 0 <= getattr(settings, name) <= 1}
     problems = {
         name: [f"Enter a share from 0 to 100%, not {share * 100:g}%."] for name, share in wrong.items()
     }
-    target = measures.accuracy_target
+    target = settings.accuracy_target
     if target is not None and not 0 < target < 1:
         problems["accuracy_target"] = [f"Enter a target between 0 and 100%, not {target * 100:g}%."]
-    if not FEWEST_REVIEWERS <= measures.overlap <= MOST_REVIEWERS:
+    if not FEWEST_REVIEWERS <= settings.overlap <= MOST_REVIEWERS:
         problems["overlap"] = [f"Enter {FEWEST_REVIEWERS} to {MOST_REVIEWERS} reviewers per record."]
     if problems:
         raise InvalidSettings(problems)

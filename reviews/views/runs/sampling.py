@@ -4,11 +4,11 @@ from typing import Any
 
 from django import forms
 
-from reviews.judge import measurement_settings
-from reviews.judge.measurement_settings import (
+from reviews.judge import sampling_settings
+from reviews.judge.sampling_settings import (
     FEWEST_REVIEWERS,
     MOST_REVIEWERS,
-    MeasurementSettings,
+    SamplingSettings,
     percent,
 )
 from reviews.models import Run, User
@@ -29,18 +29,18 @@ class PercentField(forms.FloatField):
         return None if entered is None else entered / 100
 
 
-class MeasurementForm(SettingsForm):
+class SamplingForm(SettingsForm):
     """The sampling and blind review settings of a run."""
 
-    place = "run-measurement"
-    path = "measurement"
+    place = "run-sampling"
+    path = "sampling"
     intro = (
         "Sampling is deterministic: raising a share keeps the records already selected. "
         "Changes apply to reviews from now on."
     )
-    template = "runs/measurement.html"
+    template = "runs/sampling.html"
     saved = "Saved. The shares apply to reviews from now on."
-    next_page = "run-measurement"
+    next_page = "run-sampling"
 
     seen = forms.CharField(widget=forms.HiddenInput)
     accuracy_target = PercentField(
@@ -86,19 +86,19 @@ class MeasurementForm(SettingsForm):
         )
 
     def stored_values(self, run: Run) -> dict[str, Any]:
-        known = measurement_settings.current_settings(run)
+        known = sampling_settings.current_settings(run)
         shares = {name: percent(getattr(known, name)) for name in _SHARES}
         target = "" if known.accuracy_target is None else percent(known.accuracy_target)
         return known.as_json() | shares | {"accuracy_target": target, "seen": known.fingerprint}
 
     def configure(self, run: Run, actor: User) -> None:
         entered = {name: self.cleaned_data[name] for name in (*_SHARES, "overlap", "accuracy_target")}
-        measurement_settings.configure(
+        sampling_settings.configure(
             run_id=run.pk,
             actor=actor,
-            measures=MeasurementSettings(**entered),
+            settings=SamplingSettings(**entered),
             seen=self.cleaned_data["seen"],
         )
 
     def context(self, run: Run) -> dict[str, Any]:
-        return {"reach": measurement_settings.describe_shares(run)}
+        return {"shares": sampling_settings.describe_shares(run)}
