@@ -4,6 +4,7 @@ import ast
 import re
 from argparse import ArgumentParser, _SubParsersAction
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from django.core.management.base import BaseCommand
 
 from cognireview.environment import BASE_DIR, FIELDS, variable_name
 from cognireview.setting_values import Secret
+from cognireview.types.judge import JudgeReport
 from reviews.records.status import ALL_STATUSES, TRANSITIONS
 
 DOCS = BASE_DIR / "docs"
@@ -46,6 +48,11 @@ def state_diagram() -> str:
 def test_settings_table_matches_environment() -> None:
     table = "".join(line for line in SETTINGS.splitlines(keepends=True) if line.startswith("|"))
     assert table == settings_table(), f"docs/settings.md needs this table:\n\n{settings_table()}"
+
+
+def test_judge_document_names_every_part_of_the_report() -> None:
+    section = (DOCS / "judge.md").read_text().partition("## The report as JSON")[2].partition("\n## ")[0]
+    assert [one.name for one in fields(JudgeReport) if f"`{one.name}`" not in section] == []
 
 
 def test_every_setting_has_a_description() -> None:

@@ -94,7 +94,7 @@ class Version(Decision):
 
 @dataclass(frozen=True)
 class FileDecision:
-    """An imported human decision, while none was made here."""
+    """The human decision in the imported file, as long as none was made here."""
 
     reviewer: str | None
     reviewed_at: dt.datetime | None

@@ -253,10 +253,15 @@ class FlagStep:
     """The run after one more flag reason is dropped."""
 
     dropped: str | None
+    """The reason that is dropped in this step; null for the start, with all reasons."""
     kept: list[str]
+    """The titles of the reasons that remain."""
     error_rate: Estimate
+    """The share of wrong verdicts among records without a remaining reason."""
     flagged: int
+    """The estimated number of records that remain flagged, with those that were flagged without a reason."""
     is_shown: bool
+    """Whether the error rate is shown to be below the limit."""
 
 
 @dataclass(frozen=True)

@@ -77,11 +77,9 @@ def create(
     actor: User | None,
     until: dt.datetime | None = None,
 ) -> NewToken:
-    """Create a token for a person. `name` says what it is for. `actor=None` is the program itself.
+    """Create a token for a person, which expires after `days`, and at the latest at `until`.
 
-    The token expires after `days`, and at the latest at `until`.
-
-    Raises `TokenError`.
+    `name` says what the token is for. Without an `actor`, the program itself creates it. Raises `TokenError`.
     """
     # Deactivating a person and setting a password lock this row too. They either finish first, or see this
     # token and revoke it.

@@ -71,7 +71,7 @@ class Activity(NamedTuple):
 
     @property
     def latest(self) -> tuple[str, dt.datetime] | None:
-        """The latest of the three, with its name."""
+        """The name and the time of the last activity; None without any."""
         named = {"decision": self.decision, "draft": self.draft, "login": self.login}
         found = [(at, name) for name, at in named.items() if at]
         return (max(found)[1], max(found)[0]) if found else None

@@ -149,7 +149,7 @@ def check_release(user: User, evaluation: Evaluation) -> None:
 
 
 def check_revise(user: User, evaluation: Evaluation) -> None:
-    """Raise `Denied` unless the user made the current decision, not in a file, or is a lead."""
+    """Raise `Denied` unless the user is a lead or made the current decision here, not in a file."""
     check(user, "review_evaluation")
     if evaluation.review is None or evaluation.review.reviewer_id != user.pk:
         check(user, "lead_review")

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cognireview.types.estimates import Estimate
+from cognireview.types.report_parts import FlagStep
 from reviews.judge.data_summary import family_titles, largest_families
 from reviews.judge.flag_precision import load_rated_families
 from reviews.judge.kept import keeps_figures
@@ -34,22 +34,6 @@ DEFINITION = (
     "their error rate has to be below the limit. The sequence ends at the first step for which that is not "
     "shown (fixed-sequence testing: Jung, Brahman & Choi 2024, Trust or Escalate, arXiv 2407.18370)."
 )
-
-
-@dataclass(frozen=True)
-class FlagStep:
-    """The run after one more flag reason is dropped."""
-
-    #: The reason that is dropped in this step; None for the start, with all reasons.
-    dropped: str | None
-    #: The titles of the reasons that remain.
-    kept: tuple[str, ...]
-    #: The share of wrong verdicts among records without a remaining reason.
-    error_rate: Estimate
-    #: The estimated number of records that remain flagged, with those that were flagged without a reason.
-    flagged: int
-    #: Whether the error rate is shown to be below the limit.
-    is_shown: bool
 
 
 @dataclass(frozen=True)
@@ -105,7 +89,7 @@ def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
         return FlagChoice(limit, (start,), left_out)
     order = _in_order(scope, sizes)
     named = _named(titles, order)
-    steps = [replace(start, kept=tuple(named))]
+    steps = [replace(start, kept=named)]
     while steps[-1].is_shown and len(steps) <= len(order):
         steps.append(_step(rated, order[: len(steps)], named, limit))
     return FlagChoice(limit, tuple(steps), left_out)
@@ -149,7 +133,7 @@ def _step(rated: RatedRun, dropped: Sequence[str], named: Sequence[str], limit: 
     high = error_rate.high
     return FlagStep(
         named[len(dropped) - 1] if dropped else None,
-        tuple(named[len(dropped) :]),
+        [*named[len(dropped) :]],
         error_rate,
         round(float(totals.sums[2])),
         is_shown=not totals.uncovered and high is not None and high <= limit,

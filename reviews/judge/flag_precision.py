@@ -148,12 +148,12 @@ class FlagPrecision:
 
     @property
     def sentence(self) -> str:
-        """Which reasons are left out, or empty."""
+        """The number of reasons that are left out, as a sentence; empty without any."""
         return left_out_sentence(self.left_out)
 
 
 def left_out_sentence(left_out: int) -> str:
-    """Say how many flag reasons are left out, or nothing."""
+    """Return a sentence with the number of flag reasons that are left out; empty without any."""
     if not left_out:
         return ""
     return f"Only the {MOST_REASONS} flag reasons with most records are measured. Left out: {left_out:,}."

@@ -173,9 +173,9 @@ def _part(share: float, of_all: int, what: str, count: int | None = None) -> str
     """Describe a share as a sentence. Without a count, the number of records is approximate."""
     about = f"about {share * of_all:,.0f}" if count is None else f"{count:,}"
     records = "record" if of_all == 1 else "records"
-    return f"{percent(share)}% of {of_all:,} {records} {what}: {about}."
+    return f"{percentage(share)}% of {of_all:,} {records} {what}: {about}."
 
 
-def percent(share: float) -> str:
+def percentage(share: float) -> str:
     """Format a share as people enter it, without the sign."""
     return f"{round(share * 100, 4):g}"

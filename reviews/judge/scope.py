@@ -192,7 +192,7 @@ def read_scope(
     """Build the scope of a run from the values of `FILTERS`.
 
     A reviewer is given by username, a date as year-month-day. `choices` are the possible values, by default
-    those of the run's ratings, and `missing` is the beginning of a sentence about another value.
+    those of the run's ratings. The sentence about another value begins with `missing`.
     """
     choices = choices or scope_choices(run)
     reviewers = {person.username: person for person in choices.reviewers}

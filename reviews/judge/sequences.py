@@ -32,7 +32,7 @@ def figure_sequence(name: str, estimate: Estimate, confusion: Confusion | None) 
 def share_of_columns(
     estimate: Estimate, totals: ClusterTotals | None, hits: tuple[int, ...], cases: tuple[int, ...]
 ) -> Estimate:
-    """Return a share, the sum of some columns of the totals in that of others, with its sequence."""
+    """Return a share with its sequence: the sum of the columns `hits` divided by that of `cases`."""
     if estimate.value is None or totals is None:
         return estimate
     return _share(estimate, _sums(totals, hits), _sums(totals, cases))

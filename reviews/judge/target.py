@@ -6,7 +6,7 @@ from cognireview.types.estimates import Estimate
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.data_summary import percent
 from reviews.judge.outcomes import GateOutcome, compare_with_limit
-from reviews.judge.sampling_settings import percent as plain_percent
+from reviews.judge.sampling_settings import percentage
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import figure_sequence
 from reviews.statistics.intervals import undefined
@@ -43,7 +43,7 @@ class TargetCheck:
 
     @property
     def sentence(self) -> str:
-        return f"Target {plain_percent(self.target)}%: {_WORDS[self.outcome]}"
+        return f"Target {percentage(self.target)}%: {_WORDS[self.outcome]}"
 
     @property
     def explanation(self) -> str:

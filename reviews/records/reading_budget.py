@@ -13,7 +13,7 @@ _BRACKET = re.compile(rf'"{STRING_BODY}"|[\[\]{{}}]', re.DOTALL)
 
 
 class OverBudget(Exception):
-    """Reading a text costs more than its length allows, or the text is nested too deeply."""
+    """The text is nested too deeply, or takes more work to read than a text of its length should."""
 
 
 class ReadingBudget:

@@ -49,7 +49,7 @@ def line_has_record(line: bytes, evaluation_id: str, mapping: FieldMapping | Non
 
 
 def wrong_line_message(line: int) -> str:
-    """Describe a line that is not the one its record was read from."""
+    """Return the message about a line without the record that was imported from it."""
     return f"line {line:,} does not contain the record that belongs there"
 
 

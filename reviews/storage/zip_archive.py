@@ -127,7 +127,10 @@ class ZipArchive:
             yield from map(encoded, self.content(info))
 
     def single_file(self, wanted: Iterable[str] = ()) -> Iterator[bytes]:
-        """Yield the content of the only file. Several files, without wanted names, are refused."""
+        """Yield the content of the only file. Raises `ImportRefused` if there are several.
+
+        Its message says that none of them has a `wanted` name.
+        """
         if len(self.files) != 1:
             names = " or ".join(f"`{pattern}`" for pattern in wanted)
             raise ImportRefused(

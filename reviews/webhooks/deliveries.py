@@ -168,7 +168,7 @@ def _enqueue(webhook: Webhook, event: str, run: Run | None, data: dict[str, Any]
 
 
 def attempt_delivery(delivery_id: int, attempt: int) -> None:
-    """Attempt a delivery. A recorded attempt is not repeated. The delivery may be deleted with its run."""
+    """Attempt a delivery, unless this attempt is recorded or the delivery was deleted with its run."""
     delivery = WebhookDelivery.objects.select_related("webhook").filter(pk=delivery_id).first()
     if delivery and delivery.state == State.WAITING and _made(delivery) == attempt - 1:
         _record_attempt(delivery_id, attempt, _attempt(delivery))

@@ -17,6 +17,8 @@ COMPUTED = {
     },
     "review/current_decision.py": {"submit", "adjudicate", "resolve", "revise", "close", "restore"},
     "review/independent_reviews.py": {"disagreement", "take over"},
+    # Its callers name the action.
+    "rubric/run_settings.py": set(),
     "review/undo.py": {"undo skip", "undo release"},
     "views/accounts/second_factor.py": {
         "authenticator app added",
@@ -34,8 +36,15 @@ def recorded() -> list[tuple[str, str]]:
     found = []
     for path in sorted(Path("reviews").rglob("*.py")):
         text = path.read_text()
-        for node in ast.walk(ast.parse(text)) if "events" in text and ".record" in text else ():
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        is_read = ("events" in text and ".record" in text) or "save_setting" in text
+        for node in ast.walk(ast.parse(text)) if is_read else ():
+            if not isinstance(node, ast.Call):
+                continue
+            if isinstance(node.func, ast.Name) and node.func.id == "save_setting":
+                [action] = [one.value for one in node.keywords if one.arg == "action"]
+                found.append((str(path.relative_to("reviews")), ast.literal_eval(action)))
+                continue
+            if not isinstance(node.func, ast.Attribute):
                 continue
             if node.func.attr not in {"record", "record_each"} or "events" not in ast.unparse(
                 node.func.value

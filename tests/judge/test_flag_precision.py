@@ -119,7 +119,7 @@ class TestFlagReason:
         ]
         assert found.sentence == "Only the 2 flag reasons with most records are measured. Left out: 1."
         chosen = flag_choice.choose_flags(JudgeScope(run))
-        assert (chosen.left_out, chosen.steps[0].kept) == (1, ("Frequent", "Common"))
+        assert (chosen.left_out, chosen.steps[0].kept) == (1, ["Frequent", "Common"])
 
     def test_reason_with_most_flagged_records_comes_first(self, run: Run) -> None:
         flagged(run, rare=2, common=50)
@@ -191,9 +191,9 @@ class TestFlagChoice:
     def test_reasons_are_dropped_while_the_limit_is_kept(self, rated_run: Run) -> None:
         found = self.chosen(rated_run, 0.06)
         assert [(step.dropped, step.kept, step.is_shown) for step in found.steps] == [
-            (None, ("Useless", "Useful"), True),
-            ("Useless", ("Useful",), True),
-            ("Useful", (), False),
+            (None, ["Useless", "Useful"], True),
+            ("Useless", ["Useful"], True),
+            ("Useful", [], False),
         ]
         assert [step.flagged for step in found.steps] == pytest.approx([300, 112, 0], abs=1)
         start, without_useless, without_any = (step.error_rate.value for step in found.steps)

@@ -1,10 +1,12 @@
 """The complete report about a run's judge, as JSON and as text."""
 
 import json
+from dataclasses import fields
 
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from cognireview.types import judge
 from reviews.judge import report
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
@@ -14,19 +16,6 @@ from tests.support.population import rated, stratum
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
-PARTS = (
-    "data",
-    "judge_vs_human",
-    "funnel",
-    "reviewers",
-    "alt_test",
-    "position_bias",
-    "flag_precision",
-    "flag_choice",
-    "missed_errors",
-    "leaderboard",
-    "error_analysis",
-)
 
 
 def reviewed(reviewer: User) -> Run:
@@ -49,7 +38,7 @@ class TestReport:
         found = json.loads(
             json.dumps(report.build_report(JudgeScope(reviewed(ana))).as_json(), allow_nan=False)
         )
-        assert set(PARTS) <= set(found)
+        assert set(found) == {one.name for one in fields(judge.JudgeReport)}
         assert found["progress"]["done"] == 1
         assert found["error_analysis"]["templates"][0]["causes"][0]["cause"] == "too lenient"
 
@@ -104,7 +93,7 @@ class TestCommand:
         reviewed(ana)
         done = manage(capfdbinary, "judge_report", "evaluations", "--json")
         assert done.status == 0
-        assert set(PARTS) <= set(json.loads(done.out))
+        assert json.loads(done.out)["scope"]["run"] == "evaluations"
 
     def test_judge_command_prints_tables(self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
         reviewed(ana)

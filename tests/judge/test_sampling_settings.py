@@ -142,4 +142,4 @@ class TestShareDescriptions:
     ("share", "word"), [(0, "0"), (0.15, "15"), (0.07, "7"), (0.025, "2.5"), (1, "100"), (1 / 3, "33.3333")]
 )
 def test_share_is_formatted_in_percent(share: float, word: str) -> None:
-    assert sampling_settings.percent(share) == word
+    assert sampling_settings.percentage(share) == word

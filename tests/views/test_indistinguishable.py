@@ -22,7 +22,7 @@ from reviews.search import indexing
 from reviews.search.filters import FILTERS
 from reviews.search.listing import SORTS
 from reviews.search.terms import distinct_words
-from reviews.views.dashboard.tables import TABLES as DESK_TABLES
+from reviews.views.dashboard.tables import TABLES as DASHBOARD_TABLES
 from reviews.views.judge.csv_files import TABLES as JUDGE_TABLES
 from tests.api.conftest import Program, program_of
 from tests.api.test_access import path_values
@@ -182,8 +182,11 @@ class World:
         fixed = [(name, value) for name, one in FILTERS.items() for value in one.options]
         typed = [
             ("created-from", "2025-01-01"),
+            ("created-until", "2030-01-01"),
+            ("reviewed-from", "2025-01-01"),
             ("reviewed-until", "2030-01-01"),
             ("updated-since", "2025-01-01T00:00:00Z"),
+            ("due", "none"),
         ]
         people = [
             (name, who) for name in ("decided-by", "assigned-to", "claimed-by") for who in ("bo", "nobody")
@@ -192,7 +195,9 @@ class World:
             set(distinct_words(map(str, secrets.values()))) for secrets in (FAILS, PASSES, FLAGGED)
         )
         searched = [("q", word) for word in sorted((of_fails ^ of_passes) | of_flagged)]
-        for pair in [*occurring, *fixed, *typed, *people, *searched]:
+        pairs = [*occurring, *fixed, *typed, *people, *searched]
+        assert {"task", *dict(pairs)} == FILTERS.keys(), "Add a value of the filter."
+        for pair in pairs:
             yield [pair]
         for name, value in (("verdict", "Fail"), ("reason", "odd-unit"), ("q", "zeppelin")):
             yield [(name, value), ("status", "waiting")]
@@ -255,7 +260,7 @@ class Asker:
         run, models = self.world.run, {record.model_id or "" for pair in self.world.pairs for record in pair}
         for table in JUDGE_TABLES:
             yield f"table {table}", self._get(reverse("judge-table", args=[run.pk, table]))
-        for table in DESK_TABLES:
+        for table in DASHBOARD_TABLES:
             yield f"table {table}", self._get(reverse("dashboard-table", args=[table], query={"run": run.pk}))
         for name in ("judge", "judge-flags", "judge-models", "judge-report-json"):
             for model in models:

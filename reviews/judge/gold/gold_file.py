@@ -83,7 +83,7 @@ class SetLine(_Line):
 
 
 class RatingLine(_Line):
-    """A further line: one person's scores of a response."""
+    """Each line after the first: one person's scores of a response."""
 
     basis: GoldBasis
     #: 16 hexadecimal digits, because few programs read integers of 64 bits from JSON.

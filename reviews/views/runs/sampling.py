@@ -9,7 +9,7 @@ from reviews.judge.sampling_settings import (
     FEWEST_REVIEWERS,
     MOST_REVIEWERS,
     SamplingSettings,
-    percent,
+    percentage,
 )
 from reviews.models import Run, User
 from reviews.views.runs.settings_page import SettingsForm
@@ -79,7 +79,7 @@ class SamplingForm(SettingsForm):
 
     @classmethod
     def summary(cls, run: Run) -> str:
-        blind, sample, overlap = map(percent, (run.blind_share, run.sample_share, run.overlap_share))
+        blind, sample, overlap = map(percentage, (run.blind_share, run.sample_share, run.overlap_share))
         return (
             f"{blind}% are scored blind, {sample}% of unflagged records are sampled, and {overlap}% are"
             " reviewed by several people."
@@ -87,8 +87,8 @@ class SamplingForm(SettingsForm):
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         known = sampling_settings.current_settings(run)
-        shares = {name: percent(getattr(known, name)) for name in _SHARES}
-        target = "" if known.accuracy_target is None else percent(known.accuracy_target)
+        shares = {name: percentage(getattr(known, name)) for name in _SHARES}
+        target = "" if known.accuracy_target is None else percentage(known.accuracy_target)
         return known.as_json() | shares | {"accuracy_target": target, "seen": known.fingerprint}
 
     def configure(self, run: Run, actor: User) -> None:
