@@ -4,6 +4,7 @@ import pkgutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,6 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import LockNotAvailable
 
 # If several processes start at once, one migrates and the others wait. They poll, because a waiting statement
@@ -42,23 +41,34 @@ def require_session(command: str) -> None:
 
 def migrate(report: Callable[[str], object] = bool) -> None:
     """Apply missing migrations, and `report` that first."""
-    # Without importing all migrations, which takes a fifth of a command's start.
-    if _names_of_migrations() <= MigrationRecorder(connection).applied_migrations().keys():
-        return
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+    if missing_migrations():
         require_session("migrate")
         report("Applying migrations...")
         call_command("migrate", verbosity=0, interactive=False)
 
 
-def _names_of_migrations() -> set[tuple[str, str]]:
+def missing_migrations() -> frozenset[tuple[str, str]]:
+    """Return the app and the name of each migration that has not been applied.
+
+    Reads the names of files. Importing the migrations takes a fifth of a command's start, and 13 MB of each
+    web process that answers a readiness probe.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass('django_migrations')")
+        if cursor.fetchone() == (None,):
+            return _names_of_migrations()
+        cursor.execute("SELECT app, name FROM django_migrations")
+        return _names_of_migrations() - set(cursor)
+
+
+@cache
+def _names_of_migrations() -> frozenset[tuple[str, str]]:
     """Return the app and the name of each migration file."""
-    return {
+    return frozenset(
         (app.label, module.name)
         for app in apps.get_app_configs()
         for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")])
-    }
+    )
 
 
 @contextmanager

@@ -5,11 +5,11 @@ The middleware comes before those that check Host or session: probes have no log
 
 from collections.abc import Callable
 
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 
 from cognireview.operations import outage
+from cognireview.postgres.migrations import missing_migrations
 from cognireview.processes import graceful_shutdown
 
 _AWAY = "The database cannot be reached."
@@ -45,10 +45,9 @@ def not_ready_reason() -> str:
     if outage.is_active():
         return _AWAY
     try:
-        executor = MigrationExecutor(connection)
-        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        missing = missing_migrations()
     except DatabaseError as error:
         if outage.is_outage(error):
             outage.start_watch()
         return _AWAY
-    return f"{len(plan)} migrations are not applied." if plan else ""
+    return f"{len(missing)} migrations are not applied." if missing else ""
