@@ -18,8 +18,8 @@ from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
 _HEARTBEAT_SECONDS = 5
-# A connection takes 5 MB. Two jobs that end at once need another one for a moment.
-_POOL_SIZE: dict[str, Any] = {"min_size": 1, "max_size": 4, "max_idle": 30}
+# A connection takes 5 MB. Statements about jobs are short, so they take turns.
+_POOL_SIZE: dict[str, Any] = {"min_size": 1, "max_size": 1}
 log = logging.getLogger(__name__)
 
 
