@@ -39,12 +39,13 @@ def preload() -> None:
     django.setup()
     from procrastinate.contrib.django import app as jobs  # noqa: PLC0415 needs Django's set-up
 
+    from cognireview.processes.web_server import preload_pages  # noqa: PLC0415 commands import this module
+
     # Everything but `cognireview.wsgi`, which is for web processes only: it adds a pool to the settings of
     # the database, and counters that need the folder of the web server's metrics.
     jobs.perform_import_paths()  # type: ignore[no-untyped-call]
-    import_module("cognireview.urls")
+    preload_pages()
     import_module("cognireview.processes.job_worker")
-    import_module("granian.server")
     gc.collect()
     # The collector would write to the shared objects, which copies them.
     gc.freeze()

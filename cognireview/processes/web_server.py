@@ -87,7 +87,7 @@ def serve(
     with TemporaryDirectory(prefix="cognireview-metrics-") as folder:
         os.environ[METRICS_DIR_VARIABLE] = folder
         if _start_method() == "fork":
-            _preload()
+            _preload_application()
         server.serve(target_loader=partial(_application, server.flag, in_each_process), wrap_loader=False)
 
 
@@ -109,18 +109,25 @@ def _start_method() -> str:
     return method if method in {"fork", "spawn"} else "spawn"
 
 
-def _preload() -> None:
-    """Import the application before web processes are forked, so that they share its memory."""
+def _preload_application() -> None:
+    """Load the application before web processes are forked, so that they share its memory."""
     import_module("cognireview.wsgi")
+    preload_pages()
+    # The collector would write to the shared objects, which copies them.
+    gc.collect()
+    gc.freeze()
+
+
+def preload_pages() -> None:
+    """Import the pages, fill the tables of URLs and read the templates of frequent pages.
+
+    Otherwise each web process does it at its first requests.
+    """
     import_module("cognireview.urls")
-    # Otherwise the first requests of each process fill the tables of URLs and read the templates.
     reverse("login")
     folder = FILES_DIR / "templates"
     for file in chain.from_iterable(folder.glob(pattern) for pattern in _HOT_TEMPLATES):
         get_template(str(file.relative_to(folder)))
-    # The collector would write to the shared objects, which copies them.
-    gc.collect()
-    gc.freeze()
 
 
 def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], object]) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ BUDGETS = {
     # Web processes and the worker share these. The two modules would change the worker.
     "the supervisor": (
         "import cognireview.processes.supervisor; cognireview.processes.child_process.preload()",
-        1900,
+        1930,
         (
             "cognireview.wsgi",
             "prometheus_client",

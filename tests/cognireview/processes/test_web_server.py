@@ -29,7 +29,7 @@ def test_preloaded_application_has_all_pages_and_no_connection(tmp_path: Path) -
     code = """
 import sys
 from cognireview.processes import web_server
-web_server._preload()
+web_server._preload_application()
 from django.db import connection
 from django.db.backends.postgresql.base import DatabaseWrapper
 assert "reviews.views.review.queue" in sys.modules and "reviews.api.decisions" in sys.modules
