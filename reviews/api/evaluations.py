@@ -13,7 +13,7 @@ from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JsonRenderer
 from reviews.api.links import PAGE_SIZE, Limit, link_next
-from reviews.api.lookup import get_record, get_run
+from reviews.api.lookup import get_counted_run, get_record
 from reviews.api.preconditions import set_etag
 from reviews.api.problems import Problem, invalid_field
 from reviews.database.prepared_statements import prepared_statements
@@ -73,10 +73,8 @@ def list_records(
     """
     view = _parse_list(request.GET, after)
     with prepared_statements():
-        found = get_run(run, request.user)
-        known = None if view.filters else progress.count_records(found)
-    if view.filters:
-        known = totals.known_total(found, view.filters, progress.run_progress(found))
+        found, records = get_counted_run(run, request.user)
+    known = totals.known_total(found, view.filters, progress.run_progress(found)) if view.filters else records
     page = listing.load_page(
         found,
         view.filters,

@@ -20,10 +20,13 @@ from reviews.models import (
 )
 from reviews.models.evaluations import draws_samples
 from reviews.models.runs import in_visible_runs
+from reviews.queue.progress import number_of_records
 from reviews.review import blind_scoring, versions
 
 _KNOWN_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
 _RUN = CompiledQuery(lambda: Run.objects.filter(name=parameter("name")).annotate(**_KNOWN_OF_RUN))
+_COUNTS: dict[str, Any] = {"records": number_of_records()}
+_COUNTED_RUN = CompiledQuery(lambda: _RUN.queryset.annotate(**_COUNTS))
 _RECORD = CompiledQuery(
     lambda: Evaluation.objects.filter(
         run__name=parameter("run"), evaluation_id=parameter("record")
@@ -39,7 +42,17 @@ _RECORD_TO_DECIDE = CompiledQuery(
 
 def get_run(name: str, reader: User) -> Run:
     """Return the run, which knows whether it draws samples. One query."""
-    found = _RUN.first(name=name) if name.isprintable() else None
+    return _find_run(_RUN, name, reader)
+
+
+def get_counted_run(name: str, reader: User) -> tuple[Run, int]:
+    """Return the run as `get_run` does, and the number of its records. One query."""
+    run = _find_run(_COUNTED_RUN, name, reader)
+    return run, vars(run)["records"]
+
+
+def _find_run(query: CompiledQuery[Run], name: str, reader: User) -> Run:
+    found = query.first(name=name) if name.isprintable() else None
     if found is None or not found.is_visible_to(reader):
         raise Http404("There is no run with this name.")
     return found

@@ -55,6 +55,9 @@ _COLUMNS = (
 _columns_of = attrgetter(*_COLUMNS)
 
 
+_NO_SCORES = (list, dict)
+
+
 def evaluation_out(record: Evaluation, rubric: Rubric, *, is_hidden: bool) -> dict[str, Any]:
     """Return a record of a list, which has been annotated (`with_judged_scores`)."""
     is_claimed = record.is_claimed
@@ -81,7 +84,7 @@ def _decided_scores(record: Evaluation) -> dict[str, Any] | None:
 
 def _scores(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the scores by criterion, with null for JSON values that are no scores."""
-    return {name: None if isinstance(score, list | dict) else score for name, score in found.items()}
+    return {name: None if isinstance(score, _NO_SCORES) else score for name, score in found.items()}
 
 
 def record_out(record: Evaluation, reader: User) -> dict[str, Any]:

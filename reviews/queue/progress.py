@@ -9,11 +9,13 @@ import datetime as dt
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from reviews.database.prepared_statements import prepared_statements
-from reviews.models import IndependentReview, Reveal, Run, User
+from reviews.models import IndependentReview, Reveal, Run, RunCount, User
 from reviews.queue.claims import EVERYTHING
 from reviews.records.status import COUNTED_AS_DONE, NOT_REQUIRED, QUEUE_STATUSES
 
@@ -89,6 +91,13 @@ PROGRESS_OF_RUN = f"{_PROGRESS} WHERE run.id = %(run)s"
 def run_progress(run: Run) -> Progress:
     """Count the records of a run."""
     return _progress(PROGRESS_OF_RUN, progress_values(run.pk))[run.pk]
+
+
+def number_of_records() -> Combinable:
+    """Return the annotation of runs with the number of their records."""
+    counts = RunCount.objects.filter(run=OuterRef("pk")).order_by().values("run")
+    total = Subquery(counts.values(total=Sum("evaluations")), output_field=IntegerField())
+    return Coalesce(total, 0)
 
 
 def count_records(run: Run) -> int:

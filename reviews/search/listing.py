@@ -284,7 +284,7 @@ def _all_records(run: Run, walk: CompiledQuery[Evaluation], places: dict[str, An
     with prepared_statements():
         found = walk.rows(run=run.pk, **places)
     for row in found:
-        row.run = run
+        Evaluation.run.field.set_cached_value(row, run)  # as an assignment, which takes ten times as long
     return found
 
 
