@@ -102,6 +102,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "OPTIONS": {
             # Not an installed app: it would import Django's admin.
             "libraries": {"partials": "template_partials.templatetags.partials"},
+            "builtins": ["reviews.templatetags.addresses"],
             "loaders": [
                 ("template_partials.loader.Loader", [("django.template.loaders.cached.Loader", _LOADERS)])
             ],
