@@ -1,5 +1,6 @@
 """Parts of rows that are formatted in Python, because a template looks up each value by name."""
 
+import unicodedata
 from functools import cache
 
 from django.template.defaultfilters import truncatechars
@@ -24,6 +25,6 @@ def _before_key() -> str:
 def shorten(text: str, length: int) -> str:
     """Return a text of at most `length` characters, the last of which is "…" if it was cut."""
     # Django's filter is slow, also with a text that it leaves as it is.
-    if len(text) <= length and text.isascii():
+    if len(text) <= length and unicodedata.is_normalized("NFC", text):
         return text
     return str(truncatechars(text, length))

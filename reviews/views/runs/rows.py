@@ -1,5 +1,6 @@
 """The rows of a list of records. A template would take six times as long for the 50 rows of a page."""
 
+from functools import cache
 from typing import NamedTuple
 
 from django.template.defaultfilters import capfirst
@@ -20,7 +21,7 @@ _ROW = """<tr data-row="{pk}">
           <th scope="row"><a href="{address}">{title}</a></th>
           <td>{model}</td>
           <td>{judge}</td>
-          <td class="nowrap">{changed}<span class="{style}">{verdict}</span></td>
+          <td class="nowrap">{verdict}</td>
           <td class="reasons">{reasons}</td>
           <td class="state">
             {status}
@@ -56,7 +57,6 @@ def rows_of(page: RecordPage, rubric: Rubric, reader: User, *, selects: bool) ->
 def _row(
     evaluation: Evaluation, rubric: Rubric, reader: User, *, is_blind: bool, selects: bool
 ) -> SafeString:
-    verdict, judged = (None, None) if is_blind else _verdicts(evaluation, rubric)
     return format_html(
         _ROW,
         pk=evaluation.pk,
@@ -65,14 +65,23 @@ def _row(
         title=evaluation.short_title,
         model=evaluation.model_id or NOTHING,
         judge=evaluation.judge_llm_model,
-        changed=format_html(_CHANGED_FROM, judged) if judged not in {None, verdict} else NOTHING,
-        style=f"badge {verdict.lower()}" if verdict else "muted",
-        verdict=verdict or ("Blind" if is_blind else "none"),
+        verdict=_BLIND if is_blind else _verdict_cell(*_verdicts(evaluation, rubric)),
         reasons=_BLIND if is_blind else _reasons(evaluation),
         status=NOTHING if evaluation.is_outdated else evaluation.shown_status,
         badges=_badges(evaluation),
         due=_due(evaluation),
         note=_note(evaluation, reader),
+    )
+
+
+@cache
+def _verdict_cell(verdict: Verdict | None, judged: Verdict | None) -> SafeString:
+    """Show the verdict, after that of the judge if a person changed it."""
+    return format_html(
+        '{}<span class="{}">{}</span>',
+        format_html(_CHANGED_FROM, judged) if judged not in {None, verdict} else NOTHING,
+        f"badge {verdict.lower()}" if verdict else "muted",
+        verdict or "none",
     )
 
 
@@ -90,19 +99,19 @@ def _reasons(evaluation: Evaluation) -> SafeString:
         return NOTHING
     more = len(reasons) - _SHOWN_REASONS
     texts = [(shorten(one, _REASON_LENGTH),) for one in reasons[:_SHOWN_REASONS]]
-    rest = format_html(_MUTED, f"and {more} more") if more > 0 else NOTHING
-    return format_html("{}{}", format_html_join("", "<span>{}</span>", texts), rest)
+    shown = format_html_join("", "<span>{}</span>", texts)
+    return shown + format_html(_MUTED, f"and {more} more") if more > 0 else shown
 
 
 def _badges(evaluation: Evaluation) -> SafeString:
+    if not (evaluation.is_outdated or evaluation.is_escalated or evaluation.priority > 0):
+        return NOTHING
     possible = (
         (evaluation.is_outdated, "partial", "Outdated decision"),
         (evaluation.is_escalated, "partial", "Escalated"),
         (evaluation.priority > 0, "info", "Priority"),
     )
     shown = [(style, text) for is_shown, style, text in possible if is_shown]
-    if not shown:
-        return NOTHING
     return format_html_join(" ", '<span class="badge {}">{}</span>', shown)
 
 
