@@ -14,10 +14,10 @@ from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import ComparedReviewer, Epsilon
 from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.cells import FEWEST
-from reviews.judge.data_summary import counted
 from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.models import User
+from reviews.records.wording import counted
 from reviews.statistics import alt_test as statistics
 from reviews.statistics.alt_test import (
     ENOUGH_WINS,

@@ -10,13 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_counts
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Rating, Run, Stratum, StratumCount
 from reviews.records.clusters import CLUSTERS, task_cluster
 from reviews.records.status import NOT_REQUIRED
+from reviews.records.wording import counted
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import verdicts
 from reviews.search.hidden_records import hidden_from_all

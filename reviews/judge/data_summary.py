@@ -17,6 +17,7 @@ from reviews.judge.kept import keeps_counts
 from reviews.judge.loading import why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
+from reviews.records.wording import counted
 from reviews.review import blind_scoring
 from reviews.review.blind_scoring import BlindFeasibility
 from reviews.search import strata
@@ -170,18 +171,3 @@ def _sentences(facts: DataSummary) -> Iterator[str]:
         yield f"{counted(fact.records, 'record')} {contradict}: {fact.title}."
     if facts.records and not facts.blind.is_possible:
         yield facts.blind.sentence
-
-
-def percent(share: float) -> str:
-    """Format a share from 0 to 1: "49%"."""
-    return f"{share * 100:.0f}%"
-
-
-def counted(count: int, one: str, many: str = "") -> str:
-    """Format a number of things: "1 record", "2 records"."""
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
-
-
-def quoted(name: str) -> str:
-    """Return a name within quotation marks, so that its commas do not read as the sentence's."""
-    return f"“{name}”"

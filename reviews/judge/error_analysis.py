@@ -12,12 +12,12 @@ from django.db.models import Count, QuerySet
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
-from reviews.judge.data_summary import counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.rubric import Rubric
 from reviews.records.scores import criterion_title, format_score, score_of
+from reviews.records.wording import counted
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import facets
 

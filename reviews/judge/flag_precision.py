@@ -15,13 +15,14 @@ from cognireview.types import report_parts
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
 from reviews.judge.cells import load_cells
-from reviews.judge.data_summary import MOST_REASONS, family_titles, largest_families, percent
+from reviews.judge.data_summary import MOST_REASONS, family_titles, largest_families
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import load_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.models import ReasonCount, RunFacet
+from reviews.records.wording import percent
 from reviews.statistics import clusters
 from reviews.statistics.intervals import undefined
 from reviews.statistics.totals import ClusterTotals

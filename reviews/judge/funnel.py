@@ -26,12 +26,12 @@ from cognireview.types.report_parts import Bounds
 from reviews.database.pagination import Page, page_by_key
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.cells import load_strata
-from reviews.judge.data_summary import counted, percent
 from reviews.judge.kept import keeps_by_record, keeps_figures
 from reviews.judge.ratings import Keys, RatingBatch, load_verdicts
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, IndependentReview, Rating
 from reviews.models.evaluations import EvaluationQuerySet
+from reviews.records.wording import counted, percent
 from reviews.search.hidden_records import hidden_from_all
 
 DEFINITIONS = {

@@ -8,12 +8,12 @@ from typing import Any
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
-from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, load_rated_run
 from reviews.judge.scope import JudgeScope
 from reviews.records.verdict import VERDICT_OF_LEVEL
+from reviews.records.wording import counted
 from reviews.statistics import clusters
 from reviews.statistics.intervals import SIGNIFICANT, holm, undefined
 from reviews.statistics.totals import ClusterTotals

@@ -10,7 +10,6 @@ from cognireview.types import report_parts
 from cognireview.types.estimates import Estimate
 from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
-from reviews.judge.data_summary import counted
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
@@ -18,6 +17,7 @@ from reviews.judge.ratings import NO_RATINGS, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import share_of_columns
 from reviews.records.scores import criterion_title, is_score
+from reviews.records.wording import counted
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
 from reviews.statistics.coefficients import Confusion

@@ -14,12 +14,12 @@ from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
 from cognireview.types.runs import Aim, ReviewPlan
 from reviews.judge.cells import Cell, load_cells
-from reviews.judge.data_summary import counted
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import RatingKind, Ratings, load_ratings
 from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.models import Run
+from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.statistics import clusters, planning
 from reviews.statistics.coefficients import Confusion

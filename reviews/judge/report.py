@@ -9,33 +9,21 @@ from django.utils import timezone
 from cognireview.types import judge
 from cognireview.types.encoding import members
 from reviews.database.replica import read_from_replica
-from reviews.judge import (
-    accuracy,
-    alt_test,
-    data_summary,
-    error_analysis,
-    flag_choice,
-    flag_precision,
-    funnel,
-    leaderboard,
-    missed_errors,
-    reviewer_agreement,
-    target,
-)
-from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
+from reviews.judge.alt_test import JudgeAltTest, run_alt_tests
 from reviews.judge.comparison.position_bias import PositionBias, measure_position_bias
-from reviews.judge.data_summary import DataSummary
-from reviews.judge.error_analysis import ErrorAnalysis
-from reviews.judge.flag_choice import FlagChoice
-from reviews.judge.flag_precision import FlagPrecision
-from reviews.judge.funnel import Funnel
-from reviews.judge.leaderboard import Leaderboard
+from reviews.judge.data_summary import DataSummary, summarize_data
+from reviews.judge.error_analysis import ErrorAnalysis, analyse_errors
+from reviews.judge.flag_choice import FlagChoice, choose_flags
+from reviews.judge.flag_precision import FlagPrecision, measure_flag_precision
+from reviews.judge.funnel import Funnel, follow_records
+from reviews.judge.leaderboard import Leaderboard, rank_models
 from reviews.judge.loading import shares_loads
-from reviews.judge.missed_errors import MissedErrors
+from reviews.judge.missed_errors import MissedErrors, estimate_missed_errors
+from reviews.judge.reviewer_agreement import ReviewerAgreement, measure_reviewer_agreement
 from reviews.judge.scope import JudgeScope
-from reviews.judge.target import TargetCheck
-from reviews.queue import progress as queue_progress
-from reviews.queue.progress import Progress
+from reviews.judge.target import TargetCheck, check_target
+from reviews.queue.progress import Progress, run_progress
 
 # The version of the JSON. It changes if a name is removed or changes its meaning, not if one is added.
 VERSION = 1
@@ -53,8 +41,8 @@ class JudgeReport:
     target: TargetCheck | None
     judge_vs_human: JudgeVsHuman
     funnel: Funnel
-    reviewers: tuple[reviewer_agreement.ReviewerAgreement, ...]
-    alt_test: tuple[alt_test.JudgeAltTest, ...]
+    reviewers: tuple[ReviewerAgreement, ...]
+    alt_test: tuple[JudgeAltTest, ...]
     position_bias: tuple[PositionBias, ...]
     flag_precision: FlagPrecision
     flag_choice: FlagChoice
@@ -72,21 +60,21 @@ class JudgeReport:
 @shares_loads
 def build_report(scope: JudgeScope) -> JudgeReport:
     """Build the report of a scope. Each part documents which filters it applies."""
-    compared = accuracy.compare_with_humans(scope)
+    compared = compare_with_humans(scope)
     return JudgeReport(
         scope=scope,
         at=timezone.now().replace(microsecond=0),
-        progress=queue_progress.run_progress(scope.run),
-        data=data_summary.summarize_data(scope.run),
-        target=target.check_target(compared),
+        progress=run_progress(scope.run),
+        data=summarize_data(scope.run),
+        target=check_target(compared),
         judge_vs_human=compared,
-        funnel=funnel.follow_records(scope, compared),
-        reviewers=reviewer_agreement.measure_reviewer_agreement(scope),
-        alt_test=alt_test.run_alt_tests(scope),
+        funnel=follow_records(scope, compared),
+        reviewers=measure_reviewer_agreement(scope),
+        alt_test=run_alt_tests(scope),
         position_bias=measure_position_bias(scope),
-        flag_precision=flag_precision.measure_flag_precision(scope),
-        flag_choice=flag_choice.choose_flags(scope),
-        missed_errors=missed_errors.estimate_missed_errors(scope),
-        leaderboard=leaderboard.rank_models(scope),
-        error_analysis=error_analysis.analyse_errors(scope),
+        flag_precision=measure_flag_precision(scope),
+        flag_choice=choose_flags(scope),
+        missed_errors=estimate_missed_errors(scope),
+        leaderboard=rank_models(scope),
+        error_analysis=analyse_errors(scope),
     )

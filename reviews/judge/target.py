@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from cognireview.types.estimates import Estimate
 from reviews.judge.accuracy import JudgeVsHuman
-from reviews.judge.data_summary import percent
 from reviews.judge.outcomes import GateOutcome, compare_with_limit
 from reviews.judge.sampling_settings import percentage
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import figure_sequence
+from reviews.records.wording import percent
 from reviews.statistics.intervals import undefined
 
 DEFINITION = (

@@ -13,7 +13,6 @@ from reviews.judge.comparison.drift import Drift
 from reviews.judge.comparison.history import History
 from reviews.judge.comparison.paired import PairedComparison
 from reviews.judge.comparison.position_bias import PositionBias
-from reviews.judge.data_summary import percent
 from reviews.judge.error_analysis import ErrorAnalysis
 from reviews.judge.flag_choice import FlagChoice
 from reviews.judge.flag_precision import FlagPrecision
@@ -23,6 +22,7 @@ from reviews.judge.leaderboard import Leaderboard, RankedModel
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.report import JudgeReport
 from reviews.judge.reviewer_agreement import ReviewerAgreement
+from reviews.records.wording import percent
 
 NOTHING = "-"
 _PARTS: dict[Part, str] = {"run": "whole run", "flagged": "flagged", "unflagged": "unflagged"}

@@ -21,10 +21,10 @@ from reviews.judge.cells import FEWEST, CellRecords, load_cells
 from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shifts
 from reviews.judge.comparison.anchors import MOST_PAIRS, NO_ANCHORS, Anchors, hidden_pairs, load_anchors
 from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_scope_judges
-from reviews.judge.data_summary import counted, quoted
 from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
+from reviews.records.wording import counted, quoted
 from reviews.search import indexing
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.statistics.clusters import difference, ratio

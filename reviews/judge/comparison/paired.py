@@ -28,9 +28,9 @@ from reviews.judge.comparison.judges import (
     load_scope_judges,
 )
 from reviews.judge.comparison.matches import Matches, RatedRecords
-from reviews.judge.data_summary import counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
+from reviews.records.wording import counted
 from reviews.search import indexing
 from reviews.statistics import paired
 from reviews.statistics.intervals import undefined

@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from reviews.accounts.permissions import check
 from reviews.audit import events
-from reviews.judge.data_summary import counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import GoldSet, User
 from reviews.records.status import QUEUE_STATUSES
+from reviews.records.wording import counted
 from reviews.rubric.run_rubric import run_rubric
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search import indexing

@@ -24,7 +24,6 @@ from cognireview.types.judge import GoldBasis
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell, unpack_clusters
-from reviews.judge.data_summary import counted
 from reviews.judge.drilldown import is_said
 from reviews.judge.rated_run import totals_of_ratings
 from reviews.judge.ratings import (
@@ -43,6 +42,7 @@ from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import rubric_from_json
 from reviews.records.scores import criterion_title
 from reviews.records.status import QUEUE_STATUSES
+from reviews.records.wording import counted
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER

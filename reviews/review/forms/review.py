@@ -13,6 +13,7 @@ from reviews.models import BlindScores, Draft, Evaluation, IndependentReview
 from reviews.records.rubric import Circumstance
 from reviews.records.scores import is_score
 from reviews.records.verification import read_verification
+from reviews.records.wording import counted
 from reviews.review.entries import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
 from reviews.review.forms.criterion import CriterionForm
 from reviews.review.forms.fields import has_too_many_rows, row_names
@@ -206,8 +207,8 @@ class ReviewForm(forms.Form):
         if not both:
             return "The judge scored none of these."
         if not differ:
-            return f"The judge scored the same on {_counted(len(both), 'criterion', 'criteria')}."
-        return f"The judge scored {differ} of {_counted(len(both), 'criterion', 'criteria')} differently."
+            return f"The judge scored the same on {counted(len(both), 'criterion', 'criteria')}."
+        return f"The judge scored {differ} of {counted(len(both), 'criterion', 'criteria')} differently."
 
     @property
     def has_judged_scores(self) -> bool:
@@ -254,10 +255,10 @@ class ReviewForm(forms.Form):
     @property
     def submit_label(self) -> str:
         if self.missing:
-            return f"{_counted(self.missing, 'score', 'scores')} missing"
+            return f"{counted(self.missing, 'score')} missing"
         if not self.has_judged_scores:
             return "Submit & next"
-        return f"Submit {_counted(self.changes, 'change', 'changes')}" if self.changes else self.agree_label
+        return f"Submit {counted(self.changes, 'change')}" if self.changes else self.agree_label
 
     @property
     def agree_label(self) -> str:
@@ -332,7 +333,3 @@ def _attach_errors(rows: Sequence[CriterionForm], errors: Sequence[EntryError]) 
 def _posted_name(name: str) -> str:
     """Return a criterion's name as a one-line field posts it."""
     return name.replace("\r", "").replace("\n", "").strip()
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -36,6 +36,7 @@ from reviews.accounts.permissions import Denied
 from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
+from reviews.records.wording import counted
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
 
@@ -147,7 +148,7 @@ def end_session(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def end_other_sessions(request: Request) -> HttpResponse:
     ended = sessions.end_others(user=request.user, current_key=request.session.session_key)
-    messages.success(request, f"{ended} other session{'' if ended == 1 else 's'} ended.")
+    messages.success(request, f"{counted(ended, 'other session')} ended.")
     return redirect("account")
 
 

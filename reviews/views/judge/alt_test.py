@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from cognireview.types.report_parts import Epsilon
 from reviews.judge import alt_test
 from reviews.judge.alt_test import DEFINITIONS, EPSILONS, JudgeAltTest
-from reviews.judge.data_summary import counted
+from reviews.records.wording import counted
 from reviews.statistics.alt_test import FEWEST_RECORDS
 from reviews.views.dots import Dot, DotPlot, difference_plot
 from reviews.views.judge.filters import JudgeFilters

@@ -11,9 +11,9 @@ from reviews.http.request import Request
 from reviews.judge.comparison import paired
 from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, PairedComparison, Side
 from reviews.judge.comparison.predecessor import find_predecessor
-from reviews.judge.data_summary import counted, quoted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
+from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import load_run, replica_page
 from reviews.views.dots import Dot, DotPlot

@@ -9,9 +9,9 @@ from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.comparison.anchors import Anchors
 from reviews.judge.comparison.drift import DEFINITIONS, Drift, measure_drift
-from reviews.judge.data_summary import counted, quoted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
+from reviews.records.wording import counted, quoted
 from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import load_run, replica_page

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from reviews.judge import flag_choice, flag_precision, missed_errors
-from reviews.judge.data_summary import counted
 from reviews.judge.drilldown import ANY_SCORE, OTHER_SCORE
 from reviews.judge.flag_choice import FlagChoice
 from reviews.judge.flag_precision import FlagPrecision, FlagReason
 from reviews.judge.missed_errors import MissedErrors
+from reviews.records.wording import counted
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, record_list
 from reviews.views.judge.sections import Link, Section, linked

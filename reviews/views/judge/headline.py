@@ -6,12 +6,12 @@ from django.urls import reverse
 
 from reviews.judge import target
 from reviews.judge.accuracy import DEFINITIONS, JudgeVsHuman
-from reviews.judge.data_summary import counted
 from reviews.judge.funnel import Funnel
 from reviews.judge.outcomes import GateOutcome
 from reviews.judge.review_plan import why_not_blind
 from reviews.judge.scope import JudgeScope
 from reviews.judge.target import TargetCheck
+from reviews.records.wording import counted
 from reviews.views.judge import tables
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Link, Tone

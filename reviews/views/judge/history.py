@@ -18,8 +18,8 @@ from reviews.judge.comparison.history import (
     accuracy_over_runs,
     read_relation,
 )
-from reviews.judge.data_summary import counted, quoted
 from reviews.models import Run
+from reviews.records.wording import counted, quoted
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load

@@ -12,10 +12,10 @@ from reviews.judge.comparison.judges import Change
 from reviews.judge.comparison.paired import Limits, PairedComparison
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.comparison.shared_filters import read_shared_filters
-from reviews.judge.data_summary import counted, quoted
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.planning import JudgePlan
 from reviews.queue.progress import run_progress, waiting_for_others
+from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.statistics.intervals import complement
 from reviews.views.judge import confusion, tables

@@ -14,8 +14,8 @@ from reviews.judge.comparison.position_bias import (
     PositionBias,
     measure_position_bias,
 )
-from reviews.judge.data_summary import counted
 from reviews.models import User
+from reviews.records.wording import counted
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from reviews.models import Run, User
 from reviews.queue.claim_length import MAX_MINUTES, claim_length, configure_claim_length
+from reviews.records.wording import counted
 from reviews.views.form_fields import WholeNumberField
 from reviews.views.runs.settings_page import SettingsForm
 
@@ -29,8 +30,7 @@ class ClaimLengthForm(SettingsForm):
 
     @classmethod
     def summary(cls, run: Run) -> str:
-        minutes = round(claim_length(run).total_seconds() / 60)
-        return f"A claim lasts {minutes} minute{'' if minutes == 1 else 's'}."
+        return f"A claim lasts {counted(round(claim_length(run).total_seconds() / 60), 'minute')}."
 
     def stored_values(self, run: Run) -> dict[str, Any]:
         return {"minutes": run.claim_minutes}
