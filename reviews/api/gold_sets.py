@@ -17,7 +17,7 @@ from reviews.api.scopes import ScopeQuery
 from reviews.http.streaming import download
 from reviews.judge.gold import gold_file, gold_sets
 from reviews.judge.gold.measurement import described, measure
-from reviews.judge.scope import FILTERS, read_scope
+from reviews.judge.scope import SCOPE_FILTERS, read_scope
 from reviews.models import GoldSet, User
 from reviews.storage.chunks import read_blocks
 
@@ -89,7 +89,7 @@ def delete_gold_set(request: ApiRequest, name: str) -> Status[None]:
 @operation(router, operations.FREEZE_GOLD_SET, scope="configure")
 def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, Any]:
     """Freeze the blind ratings and adjudicated decisions of a run under a name."""
-    read = read_scope(get_run(run, request.user), {name: getattr(sent, name) for name in FILTERS})
+    read = read_scope(get_run(run, request.user), {name: getattr(sent, name) for name in SCOPE_FILTERS})
     if read.problems:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(read.problems))
     frozen = gold_sets.freeze(scope=read.scope, name=sent.name, actor=request.user)

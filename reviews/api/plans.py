@@ -62,7 +62,7 @@ def serve_plan(request: ApiRequest, run: str, sent: PlanIn) -> dict[str, Any]:
         actor=request.user,
         target=sent.target,
         aim=sent.aim,
-        filters={name: getattr(sent, name) for name in planning.FILTERS},
+        filters={name: getattr(sent, name) for name in planning.PLAN_FILTERS},
     )
     found.refresh_from_db()
     return served.as_json() | {"served": planning.served_plan(found)}

@@ -6,7 +6,7 @@ from ninja import Field, Schema
 
 from reviews.api.problems import Problem
 from reviews.judge.comparison.shared_filters import read_shared_filters
-from reviews.judge.scope import FILTERS, JudgeScope, read_record_scope, read_scope
+from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, read_record_scope, read_scope
 from reviews.models import Run
 
 
@@ -41,7 +41,7 @@ class ScopeQuery(Schema):
 
     @property
     def _values(self) -> dict[str, str]:
-        return {name: getattr(self, name) for name in FILTERS}
+        return {name: getattr(self, name) for name in SCOPE_FILTERS}
 
 
 def _refuse(problems: tuple[str, ...]) -> None:

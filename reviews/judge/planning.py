@@ -35,7 +35,7 @@ DEFINITION = (
 )
 #: The filters of a plan: those by which the queue serves records. A plan counts the ratings of all people and
 #: days, and one task has no interval.
-FILTERS = ("judge", "template", "model")
+PLAN_FILTERS = ("judge", "template", "model")
 AIMS: dict[Aim, str] = {
     "run": "the accuracy over all these records",
     "parts": "the accuracy on flagged and on unflagged records, each by itself",
@@ -92,7 +92,7 @@ class PlannedCell:
 class JudgePlan:
     """The blind reviews that a target needs."""
 
-    #: The records whose accuracy is to be known, by `FILTERS`.
+    #: The records whose accuracy is to be known, by `PLAN_FILTERS`.
     scope: JudgeScope
     target: float
     aim: Aim
@@ -113,8 +113,8 @@ class JudgePlan:
 
     @property
     def filters(self) -> dict[str, str]:
-        """The values of `FILTERS`, as query parameters."""
-        given = {name: getattr(self.scope, name) for name in FILTERS}
+        """The values of `PLAN_FILTERS`, as query parameters."""
+        given = {name: getattr(self.scope, name) for name in PLAN_FILTERS}
         return {name: value or NO_MODEL for name, value in given.items() if value is not None}
 
     @property
@@ -152,7 +152,7 @@ def served_plan(run: Run) -> dict[str, Any] | None:
 def plan_reviews(scope: JudgeScope, target: float = USUAL_TARGET, aim: Aim = "run") -> JudgePlan:
     """Plan the blind reviews of a scope. `target` is half the width of the interval, from 0 to 1.
 
-    Only `FILTERS` apply.
+    Only `PLAN_FILTERS` apply.
     """
     scope = JudgeScope(scope.run, scope.judge, scope.template, scope.model)
     if unknown := why_not_counted(scope.run):

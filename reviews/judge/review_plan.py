@@ -19,8 +19,8 @@ from reviews.audit import events
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.planning import (
     AIMS,
-    FILTERS,
     NARROWEST,
+    PLAN_FILTERS,
     WIDEST,
     JudgePlan,
     plan_reviews,
@@ -81,7 +81,7 @@ def check_request(target: float, aim: str) -> Aim:
 
 def read_filters(run: Run, values: Mapping[str, str]) -> JudgeScope:
     """Return the records of a plan. Raises `InvalidSettings` for a value that no record has."""
-    given = {name: value for name in FILTERS if (value := values.get(name))}
+    given = {name: value for name in PLAN_FILTERS if (value := values.get(name))}
     read = read_record_scope(run, given)
     if read.problems:
         unknown = (name for name in given if name not in read.chosen)
@@ -101,7 +101,7 @@ def serve_plan(
 ) -> JudgePlan:
     """Plan the blind reviews of a run, and serve them first. Returns the plan with the reviews served.
 
-    `filters` are values of `planning.FILTERS`: the plan is about these records, and others come later.
+    `filters` are values of `planning.PLAN_FILTERS`: the plan is about these records, and others come later.
     Without enough blind reviews to know the error rates, only about `FIRST_PART` reviews are served.
     The order of the queue and the sample change at once, or by a job for a large run. `actor=None` is the
     program itself. Raises `InvalidSettings` if there is nothing to plan.

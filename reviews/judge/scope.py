@@ -18,7 +18,7 @@ from reviews.models.evaluations import EvaluationQuerySet
 from reviews.search.facets import facet_key
 
 #: The filters and their titles. Their names are those of query parameters and command-line options.
-FILTERS = {
+SCOPE_FILTERS = {
     "judge": "Judge",
     "template": "Prompt",
     "model": "Model",
@@ -189,7 +189,7 @@ def read_scope(
     *,
     missing: str = "No rating has",
 ) -> ReadScope:
-    """Build the scope of a run from the values of `FILTERS`.
+    """Build the scope of a run from the values of `SCOPE_FILTERS`.
 
     A reviewer is given by username, a date as year-month-day. `choices` are the possible values, by default
     those of the run's ratings. The sentence about another value begins with `missing`.
@@ -202,7 +202,7 @@ def read_scope(
         "model": {name or NO_MODEL for name in choices.models},
         "reviewer": {*reviewers},
     }
-    given = {name: value for name in FILTERS if (value := values.get(name))}
+    given = {name: value for name in SCOPE_FILTERS if (value := values.get(name))}
     found = {name: _problem(run, name, value, known, missing) for name, value in given.items()}
     problems = [problem for problem in found.values() if problem]
     chosen = {name: value for name, value in given.items() if not found[name]}
@@ -232,7 +232,7 @@ def read_record_scope(run: Run, values: Mapping[str, str]) -> ReadScope:
 
 def _problem(run: Run, name: str, value: str, known: Mapping[str, Collection[str]], missing: str) -> str:
     """Return why the value of a filter is invalid, as a sentence, or an empty string."""
-    title = FILTERS[name]
+    title = SCOPE_FILTERS[name]
     if name in DATES:
         try:
             read_day(value)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from reviews.judge.scope import (
-    FILTERS,
+    SCOPE_FILTERS,
     JudgeScope,
     ReadScope,
     ScopeChoices,
@@ -41,7 +41,7 @@ class SharedFilters(NamedTuple):
 def read_shared_filters(first: Run | None, second: Run, values: Mapping[str, str]) -> SharedFilters:
     """Read the filters of a comparison of two runs, or (None) of the judges within the second one.
 
-    `values` are those of `scope.FILTERS`.
+    `values` are those of `scope.SCOPE_FILTERS`.
     """
     runs = [run for run in (first, second) if run]
     strata = [*Stratum.objects.filter(run__in=runs)]
@@ -56,7 +56,7 @@ def read_shared_filters(first: Run | None, second: Run, values: Mapping[str, str
     models = _shared(sides, "model_id")
     reasons = {}
     for name, shared in (("judge", judges), ("template", templates)) if len(sides) > 1 else ():
-        value, title = read.chosen.get(name), FILTERS[name].lower()
+        value, title = read.chosen.get(name), SCOPE_FILTERS[name].lower()
         if not shared:
             reasons[name] = f"The {title} is compared, so there is no filter by {title}."
         elif value and value not in shared:

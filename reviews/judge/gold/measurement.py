@@ -49,7 +49,7 @@ from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.search.hidden_records import hidden_from
 
 #: The filters of the judge's pages that are about records.
-FILTERS = ("judge", "template", "model", "task")
+GOLD_FILTERS = ("judge", "template", "model", "task")
 BASES: dict[GoldBasis, str] = {
     "blind": "Blind ratings: people scored the responses before they saw any judge's scores. Each is "
     "weighted to the records that it represented in the run it comes from.",
@@ -201,7 +201,7 @@ def described(gold_set: GoldSet) -> dict[str, Any]:
 
 @read_from_replica
 def measure(gold_set: GoldSet, scope: JudgeScope, *, criteria: bool = True) -> GoldMeasurement:
-    """Compare the judge of a scope with a gold set, by verdict and by criterion. Only `FILTERS` apply.
+    """Compare the judge of a scope with a gold set, by verdict and by criterion. Only `GOLD_FILTERS` apply.
 
     Records that somebody may still score blind count if no count of them could reveal the judge's score of
     one.
@@ -248,7 +248,7 @@ def _values(gold_set: GoldSet, scope: JudgeScope) -> dict[str, Any]:
         "run": scope.run.pk,
         "hidden": _hidden(gold_set, scope),
         "verdicts": [word for word in VERDICT_ORDER if word != NO_VERDICT],
-        **{name: getattr(scope, name) for name in FILTERS},
+        **{name: getattr(scope, name) for name in GOLD_FILTERS},
     }
 
 

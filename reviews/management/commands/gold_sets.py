@@ -8,9 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 
 from reviews.judge.gold import gold_file, gold_sets
-from reviews.judge.gold.measurement import FILTERS as MEASURED
-from reviews.judge.gold.measurement import described, measure
-from reviews.judge.scope import FILTERS, read_record_scope, read_scope
+from reviews.judge.gold.measurement import GOLD_FILTERS, described, measure
+from reviews.judge.scope import SCOPE_FILTERS, read_record_scope, read_scope
 from reviews.management.arguments import add_output, clean_name, find_run, not_found, open_input
 from reviews.management.errors import command_errors
 from reviews.management.output_files import write_with_retry
@@ -33,15 +32,15 @@ class Command(BaseCommand):
         freeze = actions.add_parser("freeze", help="freeze the decisions of a run")
         freeze.add_argument("name", metavar="NAME", help="name of the new gold set")
         freeze.add_argument("run", metavar="RUN", help="name of the run")
-        for name, title in FILTERS.items():
+        for name, title in SCOPE_FILTERS.items():
             freeze.add_argument(
                 f"--{name}", metavar=name.upper(), default="", help=f"freeze only ratings by {title.lower()}"
             )
         against = actions.add_parser("measure", help="measure the judge of a run against a gold set")
         against.add_argument("name", metavar="NAME", help="name of the gold set")
         against.add_argument("run", metavar="RUN", help="name of the run")
-        for name in MEASURED:
-            title = FILTERS[name].lower()
+        for name in GOLD_FILTERS:
+            title = SCOPE_FILTERS[name].lower()
             against.add_argument(
                 f"--{name}", metavar=name.upper(), default="", help=f"measure only records of this {title}"
             )
@@ -71,14 +70,14 @@ class Command(BaseCommand):
             self.stdout.write(f"{one['name']}: run {one['run']}, frozen {one['frozen_at']}")
 
     def _freeze(self, options: dict[str, Any]) -> None:
-        read = read_scope(find_run(options["run"]), {name: options[name] for name in FILTERS})
+        read = read_scope(find_run(options["run"]), {name: options[name] for name in SCOPE_FILTERS})
         if read.problems:
             raise CommandError(" ".join(read.problems), returncode=2)
         frozen = gold_sets.freeze(scope=read.scope, name=options["name"], actor=None)
         self.stdout.write("\n".join(frozen.sentences))
 
     def _measure(self, options: dict[str, Any]) -> None:
-        read = read_record_scope(find_run(options["run"]), {name: options[name] for name in MEASURED})
+        read = read_record_scope(find_run(options["run"]), {name: options[name] for name in GOLD_FILTERS})
         if read.problems:
             raise CommandError(" ".join(read.problems), returncode=2)
         found = measure(_find(options["name"]), read.scope)

@@ -16,7 +16,7 @@ from reviews.judge.comparison.history import History, accuracy_over_runs
 from reviews.judge.comparison.paired import compare_runs
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.report_csv import report_csv
-from reviews.judge.scope import DATES, FILTERS, JudgeScope, read_scope
+from reviews.judge.scope import DATES, SCOPE_FILTERS, JudgeScope, read_scope
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, tables
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             help="instead of the tables, print whether a metric is shown to meet a limit: 'accuracy >= 0.8', "
             "'flagged kappa of Clarity >= 0.6', 'miss_rate <= 0.05'; repeatable",
         )
-        for name, title in FILTERS.items():
+        for name, title in SCOPE_FILTERS.items():
             what = (
                 f"count only ratings {title.lower()} this day (UTC), such as 2026-01-31"
                 if name in DATES
@@ -76,7 +76,7 @@ class Command(BaseCommand):
         if chosen := next((name for name in _INSTEAD if options[name]), ""):
             self._print_instead(chosen, run, options)
             return
-        read = read_scope(run, {name: options[name] for name in FILTERS})
+        read = read_scope(run, {name: options[name] for name in SCOPE_FILTERS})
         if read.problems:
             raise CommandError(" ".join(read.problems), returncode=2)
         try:
@@ -106,7 +106,7 @@ class Command(BaseCommand):
         others = [] if options[name] is True else [find_run(options[name])]
         if run in others:
             raise CommandError(f"--{name}: name a run other than the compared one.", returncode=2)
-        values = {each: options[each] for each in FILTERS}
+        values = {each: options[each] for each in SCOPE_FILTERS}
         read = read_shared_filters(others[0], run, values) if others else read_scope(run, values)
         if read.problems:
             raise CommandError(" ".join(read.problems), returncode=2)

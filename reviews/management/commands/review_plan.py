@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from reviews.judge import planning, review_plan
-from reviews.judge.planning import AIMS, FILTERS, USUAL_TARGET, JudgePlan, points
-from reviews.judge.scope import FILTERS as TITLES
+from reviews.judge.planning import AIMS, PLAN_FILTERS, USUAL_TARGET, JudgePlan, points
+from reviews.judge.scope import SCOPE_FILTERS
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
 from reviews.rubric.run_settings import InvalidSettings
@@ -38,8 +38,8 @@ class Command(BaseCommand):
             metavar="|".join(AIMS),
             help="run: the accuracy over all records (default); parts: on flagged and on unflagged records",
         )
-        for name in FILTERS:
-            title = TITLES[name].lower()
+        for name in PLAN_FILTERS:
+            title = SCOPE_FILTERS[name].lower()
             parser.add_argument(
                 f"--{name}", metavar=name.upper(), default="", help=f"plan only records of this {title}"
             )
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         target, aim = options["target"] / 100, options["aim"]
         with command_errors(InvalidSettings):
             wanted = review_plan.check_request(target, aim)
-            values = {name: options[name] for name in FILTERS}
+            values = {name: options[name] for name in PLAN_FILTERS}
             scope = review_plan.read_filters(run, values)
             if options["serve"]:
                 found = review_plan.serve_plan(

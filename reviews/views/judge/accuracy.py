@@ -10,7 +10,7 @@ from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.after_reveal import AfterReveal
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.reviewer_agreement import ReviewerAgreement
-from reviews.judge.scope import FILTERS, NO_MODEL
+from reviews.judge.scope import NO_MODEL, SCOPE_FILTERS
 from reviews.statistics.intervals import complement
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge import confusion, tables
@@ -210,7 +210,7 @@ def _single_groups(filters: JudgeFilters, criterion: str | None) -> Iterator[Dot
                     field: name or NO_MODEL,
                 }
                 url = filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
-                title = f"{FILTERS[field]}: {name.rpartition('/')[2] or 'no model'}"
+                title = f"{SCOPE_FILTERS[field]}: {name.rpartition('/')[2] or 'no model'}"
                 yield Dot(title, share(complement(estimate), url), has_line=part == "run")
 
 

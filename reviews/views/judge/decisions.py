@@ -9,7 +9,7 @@ from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
 from reviews.http.request import Request
 from reviews.judge.drilldown import ANY_SCORE, NO_SCORE, OTHER_SCORE, RatedRecord, RatingFilter, list_ratings
-from reviews.judge.scope import FILTERS
+from reviews.judge.scope import SCOPE_FILTERS
 from reviews.records.scores import criterion_title, decode_score, format_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views.access import replica_page
@@ -128,7 +128,7 @@ def _describe(wanted: RatingFilter, filters: JudgeFilters) -> str:
     what = "decisions" if wanted.cause else "ratings"
     basis = f"{wanted.basis} {what}".strip().capitalize()
     about = f", about {criterion_title(wanted.criterion)}" if wanted.cause and wanted.criterion else ""
-    only = "".join(f", {FILTERS[name].lower()} {value}" for name, value in filters.chosen.items())
+    only = "".join(f", {SCOPE_FILTERS[name].lower()} {value}" for name, value in filters.chosen.items())
     left_out = "" if wanted.cause else " Ratings of records in the queue are counted, but not listed."
     reason = f" with the flag reason “{wanted.reason}”" if wanted.reason else ""
     return f"{basis} of {part}{reason}{about}{only}.{left_out}"

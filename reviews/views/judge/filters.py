@@ -15,7 +15,7 @@ from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.flag_choice import USUAL_LIMIT
 from reviews.judge.funnel import Funnel
 from reviews.judge.reviewer_agreement import ReviewerAgreement, measure_reviewer_agreement
-from reviews.judge.scope import DATES, FILTERS, NO_MODEL, JudgeScope, ReadScope, ScopeChoices
+from reviews.judge.scope import DATES, NO_MODEL, SCOPE_FILTERS, JudgeScope, ReadScope, ScopeChoices
 from reviews.models import Run, User
 from reviews.models.runs import RunQuerySet
 from reviews.views.access import load_run
@@ -115,7 +115,7 @@ def read_filters(run: Run, query: QueryDict) -> JudgeFilters:
 def _filters(read: ReadScope, query: QueryDict) -> JudgeFilters:
     return JudgeFilters(
         read.scope,
-        tuple(_field(name, read) for name in FILTERS),
+        tuple(_field(name, read) for name in SCOPE_FILTERS),
         read.chosen,
         _ignored(read),
         query.get("of") or None,
@@ -145,7 +145,7 @@ def load_shared(request: Request, run: Run, other: Run | None) -> JudgeFilters:
     shared = read_shared_filters(other, run, request.GET)
     return JudgeFilters(
         shared.scope,
-        tuple(_field(name, shared.read) for name in FILTERS if name not in shared.reasons),
+        tuple(_field(name, shared.read) for name in SCOPE_FILTERS if name not in shared.reasons),
         shared.read.chosen,
         _ignored(shared.read),
         reasons=tuple(shared.reasons.values()),
@@ -157,7 +157,7 @@ def load_planned(request: Request, run_pk: int) -> JudgeFilters:
     """Return the filters of a plan: those of the URL, or by default those of the plan being served."""
     run = load_run(request, run_pk, "lead_review")
     values, served = request.GET.dict(), planning.served_plan(run)
-    if served and values.keys().isdisjoint({"target", "aim", *planning.FILTERS}):
+    if served and values.keys().isdisjoint({"target", "aim", *planning.PLAN_FILTERS}):
         values |= served["filters"]
     return replace(read_planned_filters(run, values), reader=request.user)
 
@@ -165,8 +165,8 @@ def load_planned(request: Request, run_pk: int) -> JudgeFilters:
 def read_planned_filters(run: Run, values: Mapping[str, str]) -> JudgeFilters:
     """Read the filters of a plan. The others are kept in links, and do not apply."""
     read = scope.read_record_scope(run, values)
-    fields = tuple(_field(name, read) for name in planning.FILTERS)
-    reasons = () if read.chosen.keys() <= {*planning.FILTERS} else (_NOT_PLANNED,)
+    fields = tuple(_field(name, read) for name in planning.PLAN_FILTERS)
+    reasons = () if read.chosen.keys() <= {*planning.PLAN_FILTERS} else (_NOT_PLANNED,)
     return JudgeFilters(read.scope, fields, read.chosen, _ignored(read), reasons=reasons)
 
 
@@ -178,7 +178,7 @@ def _field(name: str, read: ReadScope) -> FilterField:
     options, value = _options(read.choices).get(name), read.chosen.get(name, "")
     is_possible = len(options) > 1 if options is not None else bool(read.choices.reviewers)
     kind = "date" if name in DATES else "text"
-    return FilterField(name, FILTERS[name], options, value, bool(value) or is_possible, kind)
+    return FilterField(name, SCOPE_FILTERS[name], options, value, bool(value) or is_possible, kind)
 
 
 def _limit(text: str) -> float:

@@ -15,7 +15,7 @@ from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.imports import uploads
 from reviews.judge.gold import gold_file, gold_sets
-from reviews.judge.scope import FILTERS
+from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import GoldSet
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.chunks import BLOCK_SIZE
@@ -100,7 +100,7 @@ def show_gold_set(request: Request, pk: int) -> HttpResponse:
         "blind": counts.get("blind", 0),
         "adjudicated": counts.get("adjudicated", 0),
         "responses": gold_set.ratings.values("response").distinct().count(),
-        "filters": [(FILTERS.get(name, name), value) for name, value in gold_set.filters.items()],
+        "filters": [(SCOPE_FILTERS.get(name, name), value) for name, value in gold_set.filters.items()],
     }
     is_invalid = request.method == "POST"
     status = HTTPStatus.UNPROCESSABLE_ENTITY if is_invalid else HTTPStatus.OK

@@ -15,7 +15,7 @@ from reviews.inbox.place import place_of
 from reviews.judge import planning, review_plan
 from reviews.judge.accuracy import DEFINITIONS
 from reviews.judge.planning import AIMS, NARROWEST, USUAL_TARGET, WIDEST, JudgePlan, PlannedPart, points
-from reviews.judge.scope import FILTERS as TITLES
+from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import Run
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import settled
@@ -88,7 +88,7 @@ def serve(request: Request, run_pk: int) -> HttpResponse:
     form = PlanForm(request.POST)
     if form.is_valid():
         target, aim = form.cleaned_data["target"], form.cleaned_data["aim"]
-        values = {name: request.POST.get(name, "") for name in planning.FILTERS}
+        values = {name: request.POST.get(name, "") for name in planning.PLAN_FILTERS}
         try:
             served = review_plan.serve_plan(
                 run_id=run.pk, actor=request.user, target=target / 100, aim=aim, filters=values
@@ -169,7 +169,7 @@ def _served(run: Run) -> dict[str, Any] | None:
     known = planning.served_plan(run)
     if known is None:
         return None
-    chosen = ", ".join(f"{TITLES[name].lower()} {value}" for name, value in known["filters"].items())
+    chosen = ", ".join(f"{SCOPE_FILTERS[name].lower()} {value}" for name, value in known["filters"].items())
     return {"points": points(known["target"]), "is_finished": known["is_finished"], "chosen": chosen}
 
 
