@@ -36,6 +36,7 @@ def pages(program: Program, path: str) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_lists_are_followed_page_by_page(of_max: Program, max: User) -> None:
     run = RunFactory.create(name="one")
     for _ in range(3):

@@ -72,6 +72,7 @@ def test_key_adds_five_statements_and_a_repeated_request_sends_four(ana: User) -
 
 def test_use_of_a_token_is_written_once_a_minute(ana: User) -> None:
     program = program_of(ana)
+    ApiToken.objects.update(last_used_at=None)
     with sent_statements() as first:
         assert program.get("runs").status_code == 200
     with sent_statements() as second:

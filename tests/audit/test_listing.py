@@ -108,6 +108,7 @@ class TestPages:
                 assert "Index Scan Backward" in plan, plan
                 assert "Sort" not in plan, plan
 
+    @pytest.mark.slow
     def test_rare_pair_of_frequent_filters_reads_no_other_event(
         self, ana: User, bo: User, lea: User, max: User
     ) -> None:

@@ -1,8 +1,11 @@
 """The paginated timeline of a record: imports, claims, decisions and escalations in one order."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews.audit import events
 from reviews.dashboard import bulk_changes
@@ -17,6 +20,7 @@ from reviews.review.undo import undo
 from reviews.search.filters import Filters
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.shared_world import shared_world
 from tests.support.work import SCORES, decide, end_claim, restore_version
 
 pytestmark = pytest.mark.django_db
@@ -24,10 +28,17 @@ pytestmark = pytest.mark.django_db
 OTHER_SCORES = SCORES | {"Clarity": {"score": "No", "justification": "Each step is missing."}}
 
 
+@pytest.fixture(scope="class")
+def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Import the record for the tests of a class, which undo what they change."""
+    with shared_world(django_db_blocker):
+        import_data(file_of(line("eval_1")))
+        yield
+
+
 @pytest.fixture
-def record() -> Evaluation:
+def record(_imported: None) -> Evaluation:
     """From a kept file."""
-    import_data(file_of(line("eval_1")))
     return Evaluation.objects.get()
 
 
@@ -217,14 +228,15 @@ class TestDecisions:
         assert latest.version.review == third
         assert latest.version.before == second
 
-    def test_reopening_shows_the_version_of_a_decision_in_a_file(self, lea: User) -> None:
-        theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
-        import_data(file_of(line("eval_1", **theirs, human_corrected_scores=SCORES)))
-        record = Evaluation.objects.get()
-        reopen(evaluation_id=record.pk, actor=lea, reason="Check it")
-        reopened = entries(record)[0]
-        assert reopened.version
-        assert reopened.version.review.origins == dict.fromkeys(SCORES, "file")
+
+def test_reopening_shows_the_version_of_a_decision_in_a_file(lea: User) -> None:
+    theirs = {"human_review_status": "Reviewed", "human_reviewer_id": "carla"}
+    import_data(file_of(line("eval_1", **theirs, human_corrected_scores=SCORES)))
+    record = Evaluation.objects.get()
+    reopen(evaluation_id=record.pk, actor=lea, reason="Check it")
+    reopened = entries(record)[0]
+    assert reopened.version
+    assert reopened.version.review.origins == dict.fromkeys(SCORES, "file")
 
 
 class TestFiles:

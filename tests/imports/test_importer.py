@@ -128,8 +128,8 @@ class TestImport:
             import_data(chunks.BOM)
 
     def test_import_of_invalid_lines_lists_them_all(self) -> None:
-        done = import_data(file_of(A) + b"no record\n" * 9_000)
-        assert (done.lines, done.rejected, done.exceptions.count()) == (9_001, 9_000, 9_000)
+        done = import_data(file_of(A) + b"no record\n" * 3_000)
+        assert (done.lines, done.rejected, done.exceptions.count()) == (3_001, 3_000, 3_000)
 
     def test_overlong_line_is_rejected_by_its_number(self, settings: Settings) -> None:
         settings.LIMITS = Limits(line_bytes=2000)

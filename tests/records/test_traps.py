@@ -285,6 +285,7 @@ def test_rejected_lines_are_listed_and_other_lines_can_be_reviewed(ana: User) ->
     assert found == ([], 1, 1, len(traps))
 
 
+@pytest.mark.slow
 def test_accepted_line_is_exported_unchanged_until_reviewed_and_reimported_without_a_change(
     ana: User,
 ) -> None:

@@ -1,11 +1,12 @@
 """Rename, archive and unarchive a run: on its page, by command and over the API."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
+from pytest_django.plugin import DjangoDbBlocker
 
 from reviews import metrics
 from reviews.accounts.permissions import Denied
@@ -31,6 +32,7 @@ from tests.support.commands import manage
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.lines import export_data, file_of, import_data, line
 from tests.support.pages import text
+from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -38,10 +40,18 @@ pytestmark = pytest.mark.django_db
 Capture = pytest.CaptureFixture[bytes]
 
 
+@pytest.fixture(scope="module")
+def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create the run. Tests undo what they change."""
+    with shared_world(django_db_blocker):
+        import_data(file_of(line("e-1")), run="algebra")
+        yield
+
+
 @pytest.fixture
-def run() -> Run:
+def run(_imported: None) -> Run:
     """A run with one waiting record."""
-    return import_data(file_of(line("e-1")), run="algebra").target_run
+    return Run.objects.get(name="algebra")
 
 
 @pytest.fixture

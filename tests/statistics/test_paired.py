@@ -33,6 +33,7 @@ def ratings(answered: Responses, *rated: tuple[int, int], side: int = 0) -> Pair
     return PairedRatings(place, np.full(len(place), 2 * side + 1), ones, ones.astype(np.int64), right)
 
 
+@pytest.mark.slow
 def test_response_that_both_runs_can_rate_does_not_count_twice() -> None:
     """Flagged records are rated in both runs. A judge is wrong most often on responses that both flagged."""
     runs = TwoRuns(
