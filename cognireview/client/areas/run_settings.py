@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
@@ -20,6 +20,15 @@ from cognireview.types.runs import (
     SamplingSettings,
     View,
 )
+
+
+class PlannedRecords(TypedDict, total=False):
+    """The records whose accuracy a plan is about. The whole run without them."""
+
+    judge: str
+    #: The prompt.
+    template: str
+    model: str
 
 
 class Settings(RunArea[B]):
@@ -108,34 +117,17 @@ class Settings(RunArea[B]):
 
     @call
     async def plan(
-        self,
-        *,
-        target: float = 0.05,
-        aim: Aim = "run",
-        judge: str = "",
-        template: str = "",
-        model: str = "",
+        self, *, target: float = 0.05, aim: Aim = "run", **records: Unpack[PlannedRecords]
     ) -> ReviewPlan:
-        """Return how many more blind reviews an interval of plus and minus `target` needs.
-
-        `judge`, `template` (the prompt) and `model` choose the records.
-        """
-        query = {"target": target, "aim": aim, "judge": judge, "template": template, "model": model}
-        return await self._send(operations.PLAN, query=query)
+        """Return how many more blind reviews an interval of plus and minus `target` needs."""
+        return await self._send(operations.PLAN, query={"target": target, "aim": aim, **records})
 
     @call
     async def serve_plan(
-        self,
-        *,
-        target: float = 0.05,
-        aim: Aim = "run",
-        judge: str = "",
-        template: str = "",
-        model: str = "",
+        self, *, target: float = 0.05, aim: Aim = "run", **records: Unpack[PlannedRecords]
     ) -> ReviewPlan:
         """Let the queue serve the records of a plan first."""
-        body = {"target": target, "aim": aim, "judge": judge, "template": template, "model": model}
-        return await self._send(operations.SERVE_PLAN, body=body)
+        return await self._send(operations.SERVE_PLAN, body={"target": target, "aim": aim, **records})
 
     @call
     async def stop_plan(self) -> ReviewPlan:
