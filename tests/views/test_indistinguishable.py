@@ -337,7 +337,7 @@ def _taken_back() -> Iterator[None]:
 
 _OWN = re.compile(
     r"[A-Za-z0-9]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}|(?<=nonce=\")[^\"]+|(?<=nonce-)[^']+"
-    r"|\d{4}-\d\d-\d\d[T ][\d:.]+|\d\d:\d\d(:\d\d)?|every \d+s"
+    r"|\d{4}-\d\d-\d\d[T ][\d:.]+|\d\d:\d\d(:\d\d)?|every [\d.]+s"
     # The key of a new export.
     r"|(?<={\"id\":)\d+(?=,\"run\":)"
     # The key of an audit event, for Undo.
