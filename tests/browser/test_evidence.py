@@ -47,7 +47,9 @@ def pane(page: Page, name: str) -> None:
     expect(page.get_by_role("region", name=name)).to_be_visible()
 
 
-def test_panes_open_one_at_a_time_by_click_and_key_and_typeset_their_formulas(screen: Page) -> None:
+def test_panes_open_one_at_a_time_by_click_and_key_and_differences_and_layout_change_on_request(
+    screen: Page,
+) -> None:
     model = screen.get_by_role("region", name="Model response", include_hidden=True)
     pane(screen, "Compare")
     expect(screen.locator(".comparison .always .katex").first).to_be_visible()
@@ -71,7 +73,9 @@ def test_panes_open_one_at_a_time_by_click_and_key_and_typeset_their_formulas(sc
     press(screen, "r")
     press(screen, "r")
     pane(screen, "Compare")
+    # Formulas of a pane are typeset once it opens.
     expect(model.locator(".katex").first).to_be_attached()
+    differences_and_layout_change_on_request(screen)
 
 
 def test_question_stays_at_the_top_and_is_opened_by_key(
@@ -106,7 +110,7 @@ def test_question_stays_at_the_top_and_is_opened_by_key(
     expect(whole).not_to_be_checked()
 
 
-def test_differences_and_layout_change_on_request(screen: Page) -> None:
+def differences_and_layout_change_on_request(screen: Page) -> None:
     steps = screen.get_by_role("region", name="Steps")
     marks = screen.get_by_label("Highlight differences")
     expect(screen.get_by_role("region", name="Final answer").locator("del")).to_be_visible()

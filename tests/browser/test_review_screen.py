@@ -9,8 +9,16 @@ from tests.browser.screen import SCORES, heading, is_at, label, press, saved, sc
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_next_record_updates_title_address_and_focus_and_has_no_inline_style(screen: Page) -> None:
+def test_screen_fits_and_next_record_updates_title_address_and_focus_and_has_no_inline_style(
+    screen: Page,
+) -> None:
     heading(screen, "a-model")
+    expect(screen.get_by_role("group", name="depth").locator(".katex math")).to_have_count(1)
+    expect(screen.locator(".math-error")).to_have_text(r"\undefined{x}")
+    for width in (320, 768, 1024, 1280, 1920):
+        screen.set_viewport_size({"width": width, "height": 800})
+        assert screen.evaluate("document.documentElement.scrollWidth") == width
+        expect(screen.locator("#submit")).to_be_in_viewport()
     label(screen, "Accept scores as read")
     screen.evaluate("document.querySelector('#comments').style.height = '9rem'")  # as if resized
     press(screen, "a")
@@ -80,6 +88,9 @@ def test_submit_records_time_and_keys_and_added_criterion_shows_its_error(screen
     assert 50 <= review.active_ms < 60_000  # at least the pause of the guard
     settle(screen)
     screen.get_by_role("button", name="Add criterion").click()
+    screen.set_viewport_size({"width": 320, "height": 800})
+    assert screen.evaluate("document.documentElement.scrollWidth") == 320
+    screen.set_viewport_size({"width": 1280, "height": 800})
     screen.keyboard.type("clarity")
     screen.keyboard.press("Enter")
     label(screen, "1 score missing")
@@ -93,13 +104,3 @@ def test_submit_records_time_and_keys_and_added_criterion_shows_its_error(screen
     press(screen, "Control+Enter")
     review = saved(screen, "b-model")
     assert scores_of(review)["brevity"] == {"score": "Partial", "justification": ""}
-
-
-def test_formulas_are_typeset_and_the_screen_does_not_scroll_sideways(screen: Page) -> None:
-    expect(screen.get_by_role("group", name="depth").locator(".katex math")).to_have_count(1)
-    expect(screen.locator(".math-error")).to_have_text(r"\undefined{x}")
-    screen.get_by_role("button", name="Add criterion").click()
-    for width in (320, 768, 1024, 1280, 1920):
-        screen.set_viewport_size({"width": width, "height": 800})
-        assert screen.evaluate("document.documentElement.scrollWidth") == width
-        expect(screen.locator("#submit")).to_be_in_viewport()
