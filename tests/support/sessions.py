@@ -1,10 +1,16 @@
-"""Log users in, with two statements instead of the dozen of `Client.force_login`."""
+"""Sessions of tests: logins with two statements instead of a dozen, and none that a GET extends."""
 
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.test import Client
 
+from reviews.accounts import session_store
 from reviews.accounts.session_store import SessionStore
 from reviews.models import User
 
@@ -22,3 +28,11 @@ def log_in(client: Client, user: User) -> None:
     session.save(force_insert=True)
     UserSession.objects.create(user=user, ip="127.0.0.1", session_key=session.session_key)
     client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+
+
+@contextmanager
+def unextended_sessions() -> Iterator[None]:
+    """Keep a GET from extending the session: on a slow machine, all pages take over a minute."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session_store, "_EXTENDED_EVERY", dt.timedelta(days=1))
+        yield

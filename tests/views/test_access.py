@@ -34,6 +34,7 @@ from reviews.urls import pages
 from tests.support.factories import EvaluationFactory, ExportFactory
 from tests.support.https import Browser, assert_safe, https
 from tests.support.pages import HTMX
+from tests.support.sessions import unextended_sessions
 from tests.support.work import decide
 from tests.views.access import ACCESS, METHODS, NO_METHOD, PEOPLE, WAYS_IN
 
@@ -105,7 +106,7 @@ def record(max: User) -> Evaluation:
 
 @pytest.fixture
 def _https() -> Iterator[None]:
-    with https():
+    with https(), unextended_sessions():
         yield
 
 

@@ -1,6 +1,5 @@
 """Hostile requests to pages and API are rejected or have no effect."""
 
-import datetime as dt
 import json
 import logging
 import re
@@ -27,10 +26,11 @@ from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.operations.logs import TextFormatter
-from reviews.accounts import api_tokens, session_store
+from reviews.accounts import api_tokens
 from reviews.models import AuditEvent, Evaluation, User
 from tests.support.factories import PASSWORD, EvaluationFactory, UserFactory
 from tests.support.pages import text
+from tests.support.sessions import unextended_sessions
 from tests.support.shared_world import shared_world
 from tests.views.access import ACCESS
 from tests.views.test_access import address, ask, one_of_everything
@@ -73,14 +73,6 @@ def noted_parameters() -> Iterator[set[str]]:
         for method in ("get", "getlist", "__getitem__", "__contains__"):
             patch.setattr(QueryDict, method, noting(getattr(QueryDict, method)), raising=False)
         yield names
-
-
-@contextmanager
-def unextended_sessions() -> Iterator[None]:
-    """Keep a GET from extending the session: on a slow machine, all pages take over a minute."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session_store, "_EXTENDED_EVERY", dt.timedelta(days=1))
-        yield
 
 
 class Visited(NamedTuple):
