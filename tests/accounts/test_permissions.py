@@ -75,22 +75,26 @@ class TestRolesAfterMigrate:
     def test_migrate_writes_roles_of_the_table(self) -> None:
         assert roles_in_database() == ROLES_SORTED
 
+    @pytest.mark.slow
     def test_second_migrate_changes_no_roles(self, ana: User) -> None:
         call_command("migrate", verbosity=0)
         assert roles_in_database() == ROLES_SORTED
         assert role_of(ana) == "reviewer"
 
+    @pytest.mark.slow
     def test_migrate_removes_extra_permissions(self) -> None:
         Group.objects.get(name="reviewer").permissions.add(Permission.objects.get(codename="import_file"))
         call_command("migrate", verbosity=0)
         assert roles_in_database() == ROLES_SORTED
 
+    @pytest.mark.slow
     def test_migrate_restores_removed_roles(self) -> None:
         Group.objects.get(name="lead").delete()
         Group.objects.get(name="admin").permissions.clear()
         call_command("migrate", verbosity=0)
         assert roles_in_database() == ROLES_SORTED
 
+    @pytest.mark.slow
     def test_migrate_keeps_other_groups(self) -> None:
         group = Group.objects.create(name="guests")
         group.permissions.add(Permission.objects.get(codename="read_audit"))
