@@ -133,6 +133,7 @@ class TestWorker:
     def test_worker_continues_after_an_outage(self, error: BaseException | None) -> None:
         job_worker._raise_unexpected(self.ended_with(error))
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     def test_job_that_fails_enqueues_no_other_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         @transaction.atomic

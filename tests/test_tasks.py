@@ -81,6 +81,7 @@ def test_queued_imports_occupy_no_worker(max: User) -> None:
     assert nothing is None
 
 
+@pytest.mark.slow
 def test_upload_is_imported_by_the_next_worker(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.QUEUED, 0)
@@ -89,6 +90,7 @@ def test_upload_is_imported_by_the_next_worker(max: User) -> None:
     assert (waiting.state, waiting.new, Evaluation.objects.count()) == (Import.State.DONE, 1, 1)
 
 
+@pytest.mark.slow
 def test_internal_error_is_reported_and_leaves_nothing(max: User, monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = upload(max, [line("eval_1")])
 
@@ -139,6 +141,7 @@ def lose_database(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, ti
     monkeypatch.setattr(module, name, lose)
 
 
+@pytest.mark.slow
 def test_job_of_a_dead_worker_is_retried(max: User) -> None:
     waiting = upload(max, [line("eval_1")])
     give_jobs_to_a_dead_worker()
@@ -147,6 +150,7 @@ def test_job_of_a_dead_worker_is_retried(max: User) -> None:
     assert (waiting.state, Evaluation.objects.count()) == (Import.State.DONE, 1)
 
 
+@pytest.mark.slow
 def test_periodic_job_of_a_dead_worker_that_is_queued_again_does_not_hold_up_others(max: User) -> None:
     periodic = app.configure_task(
         tasks.remove_expired_rows.name, queueing_lock=tasks.remove_expired_rows.queueing_lock
@@ -174,6 +178,7 @@ def give_jobs_to_a_dead_worker() -> None:
 
 
 class TestCancelling:
+    @pytest.mark.slow
     def test_cancelled_queued_import_leaves_the_worker_nothing_to_do(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
         imports_job.cancel_import(import_id=waiting.pk, actor=max)
@@ -200,6 +205,7 @@ class TestCancelling:
         events = AuditEvent.objects.order_by("pk").values_list("action", "actor_name")
         assert list(events) == [("upload", "max"), ("cancel import", "lea"), ("import cancelled", "lea")]
 
+    @pytest.mark.slow
     def test_cancelling_a_finished_import_changes_nothing(self, max: User) -> None:
         done = upload(max, [line("eval_1")])
         work()
@@ -230,6 +236,7 @@ class TestProgress:
         assert sizes == tuple(sorted(sizes))
         assert (sizes[-1], counts[-1]) == (sum(map(len, blocks(2_000))), 2_000)
 
+    @pytest.mark.slow
     def test_progress_starts_again_with_each_attempt(self, max: User) -> None:
         waiting = upload(max, [line("eval_1")])
         ImportProgress.objects.update(bytes_done=5, started_at=timezone.now(), reported_at=timezone.now())

@@ -118,6 +118,7 @@ def test_blind_record_shows_file_decision_after_lock_in(record: Evaluation, of_a
     assert review(of_ana, "Yes").json()["decision"]["comments"] == "Checked twice."
 
 
+@pytest.mark.slow
 def test_comments_of_reopened_decision_remain(record: Evaluation, of_ana: Program) -> None:
     claim(of_ana)
     review(of_ana, comments="Mine.")

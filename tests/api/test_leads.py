@@ -151,6 +151,7 @@ class TestKnownAnswers:
         evaluations(made, tasks=["1", "2"])
         return made
 
+    @pytest.mark.slow
     def test_check_is_started_read_and_ended(
         self, run: Run, ana: User, lea: User, of_lea: Program, of_max: Program
     ) -> None:
@@ -284,6 +285,7 @@ class TestSettings:
 
 
 class TestConflicts:
+    @pytest.mark.slow
     def test_conflict_is_listed_and_resolved(self, ana: User, of_lea: Program) -> None:
         import_data(file_of(line("one", parsed_rubric_scores=SCORES)), run="nightly")
         decide(Evaluation.objects.get(), ana)

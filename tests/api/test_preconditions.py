@@ -22,6 +22,7 @@ def put(program: Program, record: Evaluation, ending: str, tag: str, key: str = 
     return program.ask("PUT", path, DECISION, Idempotency_Key=key, If_Match=tag)
 
 
+@pytest.mark.slow
 def test_decision_on_another_version_is_refused(record: Evaluation, of_ana: Program) -> None:
     tag = claim(of_ana, record.run)["ETag"]
     refused = put(of_ana, record, "review", '"77"')

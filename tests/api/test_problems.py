@@ -47,6 +47,7 @@ def test_every_problem_of_an_operation_has_a_type_of_its_status() -> None:
     assert set(named_slugs()) - {""} == set(TYPES) - {type_of(status).slug for status in STATUSES}
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_every_type_of_problem_has_a_page(client: Client, ana: User) -> None:
     client.force_login(ana)

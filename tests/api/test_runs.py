@@ -41,6 +41,7 @@ class TestMapping:
     def send(self, program: Program, toml: bytes, kind: str = "application/toml") -> Any:
         return program.ask("PUT", "runs/bench/mapping", toml, kind=kind)
 
+    @pytest.mark.slow
     def test_mapped_import_is_exported_unchanged(self, of_max: Program) -> None:
         answer = self.send(of_max, MAPPING.read_bytes())
         assert answer.status_code == 200
@@ -101,6 +102,7 @@ class TestMapping:
         assert answer.json()["detail"].startswith("With this mapping, 1 accepted line would be rejected.")
         assert answer.json()["errors"][0]["field"] == "bench.jsonl line 1"
 
+    @pytest.mark.slow
     def test_undecided_run_is_read_again_with_another_mapping(self, of_max: Program) -> None:
         toml = MAPPING.read_bytes()
         assert self.send(of_max, toml).json()["reread"] is None
@@ -147,6 +149,7 @@ class TestImport:
         jobs.import_upload(import_id=answer.json()["id"])
         return int(answer.json()["id"])
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("data", [TWO, gzip.compress(TWO, mtime=0)])
     def test_imported_file_is_exported_unchanged(self, data: bytes, of_max: Program) -> None:
         key = self.bring(of_max, data)
@@ -328,6 +331,7 @@ class TestExport:
 
 
 class TestReport:
+    @pytest.mark.slow
     def test_report_equals_output_of_command(
         self, of_lea: Program, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
@@ -385,6 +389,7 @@ class TestAudit:
         assert runs == {"other"}
         assert any("digest" in each for each in entries)
 
+    @pytest.mark.slow
     def test_events_are_filtered_and_paged(self, of_lea: Program, ana: User) -> None:
         records = [EvaluationFactory.create() for _ in range(51)]
         for record in records:

@@ -32,6 +32,7 @@ def claim_and_decide(program: Program) -> tuple[Statements, Statements]:
     return claim, decision
 
 
+@pytest.mark.slow
 def test_claim_and_decision_send_few_statements_and_do_not_read_the_file(ana: User) -> None:
     scores = {name: {"score": "Yes"} for name in ("the longest name", "b", "a")}
     lines = (line(f"e-{n}", parsed_rubric_scores=scores, review_reasons=[]) for n in range(3))
@@ -45,6 +46,7 @@ def test_claim_and_decision_send_few_statements_and_do_not_read_the_file(ana: Us
     assert not [one for one in claim.sent + decision.sent if table in one]
 
 
+@pytest.mark.slow
 def test_repeated_claim_and_decision_are_prepared_statements(ana: User) -> None:
     import_data(file_of(*(line(f"e-{n}", review_reasons=[]) for n in range(4))))
     program = program_of(ana)

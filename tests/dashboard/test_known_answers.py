@@ -41,6 +41,7 @@ def figures(check: KnownAnswerCheck) -> dict[str, ReviewerAccuracy]:
     return {one.reviewer.username: one for one in accuracies(compare(check))}
 
 
+@pytest.mark.slow
 def test_figures_equal_those_counted_by_hand(run: Run, ana: User, bo: User, lea: User) -> None:
     made = evaluations(run, tasks=map(str, range(7)))
     check = start(run, lea)
@@ -107,6 +108,7 @@ def test_undone_answers_do_not_count(run: Run, ana: User, bo: User, lea: User) -
     assert figures(check) == {}
 
 
+@pytest.mark.slow
 def test_answers_to_another_line_do_not_count(ana: User, lea: User) -> None:
     import_data(file_of(line("a")), run="algebra")
     Run.objects.update(overlap_share=1, overlap=2)

@@ -148,6 +148,7 @@ class TestExport:
         assert {key: value for key, value in changed.items() if key not in HUMAN_FIELDS} == sample("b")
         assert found == {name: content for name, content in files.items() if "b_epoch" not in name}
 
+    @pytest.mark.slow
     def test_rejected_and_large_files_stay(self) -> None:
         files = files_of(sample("a"), sample("b"), sample("big", text="x" * 3_000_000))
         files["samples/b_epoch_1.json"] = b'{"id": NaN}\n'
@@ -155,6 +156,7 @@ class TestExport:
         assert (done.new, done.rejected, done.chunks.count()) == (2, 1, 4)
         assert unpacked(exported()) == files
 
+    @pytest.mark.slow
     def test_export_again_is_unchanged(self, ana: User) -> None:
         bring(packed(files_of(sample("a"), sample("b"))))
         decide(Evaluation.objects.get(evaluation_id="r1/a/1"), ana)
@@ -184,6 +186,7 @@ class TestExport:
         assert (done.new, done.is_archive) == (1, False)
         assert Evaluation.objects.get().evaluation_id == "r1/a/1"
 
+    @pytest.mark.slow
     def test_archive_is_verified_and_repaired(self) -> None:
         data = packed(files_of(sample("a")))
         done = bring(data)
@@ -314,6 +317,7 @@ class TestRecognition:
             (f"e1/{number}/1", "mockllm/model", "3") for number in range(3)
         ]
 
+    @pytest.mark.slow
     def test_shipped_mapping_reads_the_log_and_exports_it(self) -> None:
         data = self.log()
         done = bring(data, BY_NAME["inspect-ai"].read())

@@ -123,6 +123,7 @@ class TestExport:
         assert (done.new, done.rejected) == (1, 1)
         assert exported() == data
 
+    @pytest.mark.slow
     def test_member_that_is_nested_too_deep_is_rejected_and_exported_as_it_came(self) -> None:
         deep = b"[" * 100_000 + b"]" * 100_000
         data = document("a", "b").replace(b'"A, [b]"', deep, 1)
@@ -205,6 +206,7 @@ class TestExport:
 
 
 class TestSeveralFiles:
+    @pytest.mark.slow
     def test_grown_document_is_exported_as_it_is_now(self, ana: User) -> None:
         bring(document("a", "b"))
         decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)
@@ -300,6 +302,7 @@ class TestUpload:
 
 
 class TestIntegrity:
+    @pytest.mark.slow
     def test_document_is_verified_and_repaired(self) -> None:
         data = document("a", "b")
         done = bring(data)
@@ -393,6 +396,7 @@ class TestVerification:
         assert (done.status, done.out.startswith(b"2 identical, 1 changed")) == (0, True)
 
 
+@pytest.mark.slow
 def test_finished_export_is_named_like_a_document(ana: User) -> None:
     bring(document("a"))
     options = ExportOptions(run(), format=documents.imported_format(run(), None))

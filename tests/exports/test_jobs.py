@@ -99,11 +99,13 @@ class TestFileOfOneImport:
     def test_export_of_one_import_is_verbatim(self, data: bytes) -> None:
         assert self.file_of_import(import_data(data)) == data
 
+    @pytest.mark.slow
     def test_export_of_one_import_has_its_own_lines_only(self) -> None:
         files = [file_of(A, B), file_of(A, B, C), file_of(line("eval_b", x=1), C)[:-1], file_of(A)]
         imports = [import_data(data) for data in files]
         assert [self.file_of_import(source) for source in imports] == files
 
+    @pytest.mark.slow
     def test_decision_is_exported_in_every_import_with_the_record(self, ana: User) -> None:
         respelled = line("eval_a", x=1)
         imports = [import_data(file_of(A, B)), import_data(file_of(B, respelled))]
@@ -142,6 +144,7 @@ class TestBuilding:
             output.ExportOutput(ExportOptions(run, **order))
         )
 
+    @pytest.mark.slow
     def test_any_range_of_a_built_export_can_be_read(
         self, run: Run, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -271,6 +274,7 @@ class TestConcurrency:
         jobs.build(export_id=export.pk)
         assert seen == [(1000, 0)]
 
+    @pytest.mark.slow
     def test_concurrent_workers_build_one_file(self, lea: User) -> None:
         export = jobs.enqueue(options=ExportOptions(import_data(FILE).target_run), actor=lea)
         together(*[lambda: jobs.build(export_id=export.pk)] * 2, expecting=Exception)
@@ -278,6 +282,7 @@ class TestConcurrency:
         assert content(export) == file_of(A, B)
         assert AuditEvent.objects.filter(action="export").count() == 1
 
+    @pytest.mark.slow
     def test_export_is_a_snapshot_of_its_start(self, ana: User, lea: User) -> None:
         run = import_data(file_of(A)).target_run
         import_data(file_of(B))

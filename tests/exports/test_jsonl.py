@@ -184,6 +184,7 @@ class TestRejected:
         import_data(file_of(A) + B[:100])
         assert export_data() == file_of(A)
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("small_blocks")
     @pytest.mark.parametrize("end", [b"\n", b""])
     def test_line_of_many_chunks_is_one_line(self, end: bytes, ana: User) -> None:
@@ -220,6 +221,7 @@ class TestSeveralImports:
         assert (export_data(run="first"), export_data(run="second")) == (file_of(A), file_of(B))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_streamed_export_is_a_snapshot_of_its_start() -> None:
     ana = UserFactory.create(username="ana", role="reviewer")

@@ -106,6 +106,7 @@ class TestReceipt:
             lines = sum(source["lines"] for source in receipt["inputs"])
             assert receipt["output"]["lines"] + receipt["lines_left_out"] == lines == 8
 
+    @pytest.mark.slow
     def test_receipt_names_the_source_of_a_moved_line(self) -> None:
         import_data(file_of(A, B))
         later = import_data(file_of(A, line("eval_b", aggregated_score="Fail")))
@@ -146,6 +147,7 @@ def keys_of(value: Any) -> set[str]:
     return set()
 
 
+@pytest.mark.slow
 def test_receipt_keys_are_documented(ana: User) -> None:
     import_data(file_of(b"no record", A))
     import_data(file_of(line("eval_a", aggregated_score="Fail")))
@@ -265,6 +267,7 @@ class TestCheck:
         files.write(grown)
         assert files.check() == []
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("only", ["all", "reviewed"])
     @pytest.mark.parametrize("end", [b"\n", b""])
     def test_all_files_of_a_run_are_verified(self, end: bytes, only: str, ana: User, tmp_path: Path) -> None:

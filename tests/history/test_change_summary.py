@@ -62,6 +62,7 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.slow
 def test_summary_names_the_changes_for_a_reviewer(bo: User) -> None:
     names = [f"eval_{number}" for number in range(len(CHANGES))]
     import_data(file_of(*(line(name, **before) for name, (before, _, _) in zip(names, CHANGES, strict=True))))

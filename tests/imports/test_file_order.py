@@ -63,6 +63,7 @@ def test_clock_that_is_set_in_the_table_leaves_the_order_of_an_export(run: Run) 
     assert export_data() == FIRST + SECOND
 
 
+@pytest.mark.slow
 def test_export_of_files_with_clocks_in_reverse_is_verified(run: Run, ana: User) -> None:
     [record] = run.evaluations.filter(evaluation_id="eval_c")
     decide(record, ana)
@@ -71,6 +72,7 @@ def test_export_of_files_with_clocks_in_reverse_is_verified(run: Run, ana: User)
     assert found.problems == []
 
 
+@pytest.mark.slow
 def test_file_that_grew_repeats_the_file_it_began_with(run: Run, set_clock: Callable[[int], None]) -> None:
     set_clock(-7200)
     assert import_data(GROWN).repeated_lines == 2
@@ -126,6 +128,7 @@ def test_two_imports_cannot_have_one_place(run: Run) -> None:
         Import.objects.filter(run=run).update(sequence=1)
 
 
+@pytest.mark.slow
 def test_history_of_a_record_keeps_the_order_of_its_files(
     run: Run, set_clock: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,7 @@ class TestImport:
         with pytest.raises(NothingImported, match="only blank lines"):
             import_data(chunks.BOM)
 
+    @pytest.mark.slow
     def test_import_of_invalid_lines_lists_them_all(self) -> None:
         done = import_data(file_of(A) + b"no record\n" * 3_000)
         assert (done.lines, done.rejected, done.exceptions.count()) == (3_001, 3_000, 3_000)

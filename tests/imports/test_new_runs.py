@@ -189,6 +189,7 @@ class TestCommand:
 
 
 class TestMappingOfANewRun:
+    @pytest.mark.slow
     def test_mapping_creates_the_run_before_its_first_file(self, as_ana: Client, max: User) -> None:
         run = get_or_create_run(name="algebra", mapping=parse_mapping(MAPPING), actor=max)
         assert "algebra" in text(as_ana.get(reverse("runs")))

@@ -119,6 +119,7 @@ class TestAsARunOfItsOwn:
         import_data(FIRST)
         return brought(gzip.compress(SECOND), max, name="second.jsonl.gz")
 
+    @pytest.mark.slow
     def test_page_imports_the_stored_file_into_a_new_run(self, refused: Import, as_max: Client) -> None:
         page = text(as_max.get(reverse("import", args=[refused.pk])))
         assert "Another judge's file" in page.replace("&#x27;", "'")
@@ -145,6 +146,7 @@ class TestAsARunOfItsOwn:
         settings.RESTRICT_NEW_RUNS = True
         assert sentence not in text(as_max.get(address))
 
+    @pytest.mark.slow
     def test_new_run_is_read_with_the_same_mapping(self, max: User) -> None:
         how = mapping_from_json(MAPPING)
         one, other = (b'{"key": "a", "judge": "%b", "score": %d}\n' % each for each in ((b"x", 1), (b"y", 2)))
@@ -169,6 +171,7 @@ class TestAsARunOfItsOwn:
         assert not Run.objects.filter(name="other").exists()
 
 
+@pytest.mark.slow
 def test_two_judges_are_reviewed_exported_and_verified_as_two_runs(
     ana: User, bo: User, tmp_path: Path, capsysbinary: Capture
 ) -> None:

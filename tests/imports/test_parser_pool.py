@@ -126,6 +126,7 @@ def _has_ended(process: psutil.Process) -> bool:
 
 
 class TestProcess:
+    @pytest.mark.slow
     def test_killed_parser_process_is_replaced(self, process: parser_pool._Process) -> None:
         [(_, lines)] = chunks(1)
         assert process.parse(lines) == parse(lines)
@@ -133,6 +134,7 @@ class TestProcess:
         for _ in range(3):
             assert process.parse(lines) == parse(lines)
 
+    @pytest.mark.slow
     def test_forked_processes_outlive_the_first_one_and_are_replaced(self) -> None:
         [(_, lines)] = chunks(1)
         processes = parser_pool.start_processes(3)

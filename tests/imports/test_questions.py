@@ -57,6 +57,7 @@ def test_record_with_mapped_responses_has_an_answer(values: dict[str, Any], is_a
     assert record.has_answer == blind_scoring.has_answer(record) == is_answered
 
 
+@pytest.mark.slow
 def test_changed_question_outdates_the_decision(ana: User) -> None:
     record = import_question(prompt="Why?", responses=PAIR)
     decide(record, ana)

@@ -155,6 +155,7 @@ class TestNewerEvidenceAfterReview:
         assert [getattr(evaluation(), name) for name in kept] == [getattr(reviewed, name) for name in kept]
         assert claims.claim_next(run=reviewed.run, reviewer=UserFactory.create(role="reviewer")) == reviewed
 
+    @pytest.mark.slow
     def test_new_evidence_is_exported_with_the_outdated_review(self, reviewed: Evaluation) -> None:
         """A record with unreviewed evidence never counts as done."""
         before = json.loads(export_data())
@@ -165,6 +166,7 @@ class TestNewerEvidenceAfterReview:
         }  # fmt: skip
         assert export_data(only="reviewed") == b""
 
+    @pytest.mark.slow
     def test_outdated_review_counts_again_after_a_new_decision(self, reviewed: Evaluation, bo: User) -> None:
         import_data(file_of(self.NEWER))
         review = decide(evaluation(), bo)
@@ -172,6 +174,7 @@ class TestNewerEvidenceAfterReview:
         assert json.loads(export_data())["human_reviewer_id"] == "bo"
         assert import_data(file_of(self.NEWER)).unchanged == 1
 
+    @pytest.mark.slow
     def test_new_evidence_may_be_imported_repeatedly(self, reviewed: Evaluation) -> None:
         for number in range(3):
             assert import_data(file_of(line(task_id=f"again {number}"))).updated == 1
@@ -182,6 +185,7 @@ class TestNewerEvidenceAfterReview:
         again = import_data(file_of(self.NEWER.replace(b'"4712"', rb'"\u0034712"')))
         assert (again.updated, evaluation().is_outdated) == (1, True)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("when", ["before", "after"])
     def test_our_own_export_is_no_conflict(self, reviewed: Evaluation, when: str) -> None:
         before = export_data()
@@ -204,6 +208,7 @@ class TestNewerEvidenceAfterReview:
 
 
 class TestImportedHumanValues:
+    @pytest.mark.slow
     def test_human_values_of_a_file_are_accepted_without_a_review_here(self) -> None:
         import_data(file_of(line()))
         decided = line(
@@ -217,6 +222,7 @@ class TestImportedHumanValues:
         assert (evaluation().human_review_status, evaluation().human_reviewer_id) == ("Reviewed", "carla")
         assert export_data() == file_of(decided)
 
+    @pytest.mark.slow
     def test_different_human_values_are_a_conflict(self, ana: User) -> None:
         import_data(file_of(line()))
         decide(evaluation(), ana)
@@ -225,6 +231,7 @@ class TestImportedHumanValues:
         assert outcomes(again) == [(1, "conflict", "human_review_comments", sentence)]
         assert (again.conflicts, evaluation().human_review_comments) == (1, None)
 
+    @pytest.mark.slow
     def test_exported_human_values_are_the_current_decision(self, ana: User) -> None:
         import_data(file_of(THREE[0], b"", THREE[1], b"no record", THREE[2], b"", b""))
         decide(
@@ -291,6 +298,7 @@ def crlf(*lines: bytes) -> bytes:
 
 
 class TestGrownFile:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("before", "after"),
         [
@@ -355,6 +363,7 @@ class TestGrownFile:
         assert import_data(file_of(*lines)).new == 1
         assert sorted(export_data().splitlines()) == sorted(lines)
 
+    @pytest.mark.slow
     def test_grown_file_is_recognized_after_another_file(self) -> None:
         first, second = file_of(THREE[0], b""), file_of(THREE[1], b"")
         for data in (first, second, first, second):
@@ -368,6 +377,7 @@ class TestGrownFile:
         assert export_data(with_rejected=True) == before + file_of(THREE[2], b"none either")
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_review_is_not_overwritten_by_an_import() -> None:
     ana = UserFactory.create(username="ana", role="reviewer")
@@ -389,6 +399,7 @@ def test_concurrent_imports_of_one_file_run_one_after_the_other() -> None:
     assert Run.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_known_records_are_found_by_an_index_in_a_table_that_has_grown() -> None:
     # Not analysed, as in the transaction of an import.
     done = import_data(file_of(*(line(f"eval_{number}") for number in range(1_500))))

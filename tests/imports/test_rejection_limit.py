@@ -182,6 +182,7 @@ class TestOtherFormats:
 
 
 class TestRecordsAmongBadLines:
+    @pytest.mark.slow
     def test_invalid_lines_among_records_are_all_accounted_for(self, settings: Any) -> None:
         settings.MAX_REJECTED_LINES = 100
         good = [line(f"eval_{number}") for number in range(60)]

@@ -94,6 +94,7 @@ ALL = [
 ]
 
 
+@pytest.mark.slow
 def test_admin_sees_items_of_every_kind(everything: Run, max: User) -> None:
     inbox = Inbox(max)
     assert kinds(inbox) == ALL
@@ -210,6 +211,7 @@ def test_place_is_read_as_written(text: str) -> None:
     assert str(Place.parse(text)) == text
 
 
+@pytest.mark.slow
 def test_count_reads_few_rows_among_thousands_of_runs_and_jobs(everything: Run, lea: User, max: User) -> None:
     totals = [Inbox(person).total for person in (lea, max)]
     runs = Run.objects.bulk_create(

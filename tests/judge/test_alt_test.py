@@ -40,6 +40,7 @@ def outcomes(found: JudgeAltTest) -> list[str]:
     return [answer.outcome for answer in found.answers]
 
 
+@pytest.mark.slow
 def test_judge_like_the_reviewers_passes(run: Run, people: list[User]) -> None:
     rate_together(run, people, [*[ALIKE] * 36, *[ANA_DIFFERS] * 4])
     found = answered(run)
@@ -57,6 +58,7 @@ def test_judge_behind_all_reviewers_is_shown_worse(run: Run, people: list[User])
     assert {answer.missing for answer in answered(run).answers} == {""}
 
 
+@pytest.mark.slow
 def test_outcome_depends_on_epsilon(run: Run, people: list[User]) -> None:
     rate_together(run, people, [*[ALIKE] * 90, *[JUDGE_DIFFERS] * 10])
     found = answered(run)
@@ -83,6 +85,7 @@ def test_comparisons_with_fewer_than_10_records_are_withheld(run: Run, people: l
     assert [one.reviewer for one in answered(run).reviewers] == ["ana", "bo"]
 
 
+@pytest.mark.slow
 def test_records_of_one_task_are_no_answer(run: Run, people: list[User]) -> None:
     rate_together(run, people, [ALIKE] * 40, cluster_of=40)
     found = answered(run)
@@ -128,6 +131,7 @@ def test_alt_test_takes_three_queries(
         alt_test.run_alt_tests(JudgeScope(run))
 
 
+@pytest.mark.slow
 def test_report_command_prints_the_alt_test(
     run: Run, people: list[User], capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -54,6 +54,7 @@ def examples() -> list[dict[str, Any]]:
 
 
 class TestErrorAnalysis:
+    @pytest.mark.slow
     def test_causes_are_ranked_by_template(self, ana: User) -> None:
         decided("a", ana, {"Clarity": "too lenient", "Rigor": "too strict"})
         decided("b", ana, {"Rigor": "too strict"})
@@ -79,6 +80,7 @@ class TestErrorAnalysis:
         assert [cause.word for cause in template.causes] == ["arithmetic"]
         assert found(judge="nobody").templates == ()
 
+    @pytest.mark.slow
     def test_error_analysis_takes_the_same_queries_at_any_size(
         self, ana: User, django_assert_max_num_queries: DjangoAssertNumQueries
     ) -> None:
@@ -118,6 +120,7 @@ class TestExample:
         assert (example.judge_score, example.judge_justification) == ("No", "")
         assert examples() == []
 
+    @pytest.mark.slow
     def test_examples_are_the_newest_of_several_criteria(self, ana: User) -> None:
         for name in "abc":
             decided(name, ana, {"Rigor": "arithmetic"})
@@ -194,6 +197,7 @@ class TestFewShotExamples:
         decided("a", ana, {"Rigor": "too strict", "Clarity": "too lenient"})
         assert [example["criterion"] for example in examples()] == ["Clarity", "Rigor"]
 
+    @pytest.mark.slow
     def test_few_shot_examples_are_read_in_batches(
         self,
         ana: User,

@@ -188,6 +188,7 @@ class TestFlagChoice:
     def chosen(self, run: Run, limit: float) -> FlagChoice:
         return flag_choice.choose_flags(JudgeScope(run), limit)
 
+    @pytest.mark.slow
     def test_reasons_are_dropped_while_the_limit_is_kept(self, rated_run: Run) -> None:
         found = self.chosen(rated_run, 0.06)
         assert [(step.dropped, step.kept, step.is_shown) for step in found.steps] == [
@@ -209,6 +210,7 @@ class TestFlagChoice:
         assert found.best
         assert found.sentence.startswith("Keep all reasons")
 
+    @pytest.mark.slow
     def test_limit_that_is_not_shown_with_all_reasons_drops_none(self, rated_run: Run) -> None:
         found = self.chosen(rated_run, 0.01)
         assert (found.best, len(found.steps)) == (None, 1)
@@ -216,6 +218,7 @@ class TestFlagChoice:
             "It is not shown that fewer than 1% of the verdicts on unflagged records are wrong."
         )
 
+    @pytest.mark.slow
     def test_records_flagged_without_a_reason_stay_flagged(self, rated_run: Run, ana: User) -> None:
         counted = Stratum.objects.get(run=rated_run, is_flagged=True)
         Rating.objects.filter(pk=rated(counted, ana, "Pass", "Fail", 1)[0].pk).update(families=[])

@@ -62,6 +62,7 @@ def submitted(record: Evaluation, reviewer: User, score: str) -> None:
     decide(record, reviewer, scores=scores, origins={CLARITY: "human"}, judged={CLARITY: "Yes"})
 
 
+@pytest.mark.slow
 def test_funnel_follows_records_from_assignment_to_the_end(run: Run, ana: User, bo: User, lea: User) -> None:
     same, other, escalated, closed, waiting, _ = records(run, 6)
     for record in (same, other, escalated, closed, waiting):

@@ -102,6 +102,7 @@ def test_kept_records_equal_fresh_ones_after_any_history(seed: int, ana: User) -
                 assert columns(scopes, most) == known
 
 
+@pytest.mark.slow
 def test_decisions_load_no_records_again(ana: User) -> None:
     runs = tuple(bring_records(name, "Pass", "Fail", "Pass", None) for name in RUNS)
     scopes = tuple(map(JudgeScope, runs))

@@ -341,6 +341,7 @@ def figures(scope: JudgeScope) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_funnel_keeps_no_earlier_figures_alive(run: Run) -> None:
     first = compare(run)
     reference = weakref.ref(first)

@@ -37,6 +37,7 @@ def repeated(queries: CaptureQueriesContext) -> list[str]:
     return [statement for statement, times in counts.items() if times > 1]
 
 
+@pytest.mark.slow
 def test_page_and_report_load_no_ratings_twice(as_lea: Client, run: Run) -> None:
     for path in (url("judge", run), url("judge-flags", run), url("judge-report", run), url("run", run)):
         with CaptureQueriesContext(connection) as queries:
@@ -79,6 +80,7 @@ def test_ratings_of_a_criterion_come_from_those_of_all(run: Run) -> None:
     action()
 
 
+@pytest.mark.slow
 def test_report_page_loads_assisted_ratings_of_the_verdict_alone(as_lea: Client, run: Run) -> None:
     with CaptureQueriesContext(connection) as queries:
         as_lea.get(url("judge-report", run))

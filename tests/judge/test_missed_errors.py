@@ -67,6 +67,7 @@ class TestMissRate:
         rated(others, ana, "Pass", "Pass", 10, probability=0.01)
         assert missed(run).miss_rate.value == pytest.approx(200 / 1200)
 
+    @pytest.mark.slow
     def test_error_rates_and_plan_have_the_intervals_of_the_accuracy(self, run: Run, ana: User) -> None:
         for is_flagged in (True, False):
             records = stratum(run, {"Pass": 60, "Partial": 20, "Fail": 20}, is_flagged=is_flagged)

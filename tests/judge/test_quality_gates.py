@@ -231,6 +231,7 @@ class TestReportFigures:
         assert found.outcome == "not shown yet"
         assert "There is no rating of that kind" in found.sentence
 
+    @pytest.mark.slow
     def test_every_accepted_figure_is_in_the_report(self, run: Run) -> None:
         every = [parse_requirement(f"{figure} >= 0") for figure in chain(JUDGED, AMONG_REVIEWERS, FLAGS)]
         found = quality_gates.check_requirements(report.build_report(JudgeScope(run)), every)

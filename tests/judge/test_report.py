@@ -34,6 +34,7 @@ def reviewed(reviewer: User) -> Run:
 
 
 class TestReport:
+    @pytest.mark.slow
     def test_report_has_every_part_as_plain_json(self, ana: User) -> None:
         found = json.loads(
             json.dumps(report.build_report(JudgeScope(reviewed(ana))).as_json(), allow_nan=False)
@@ -42,6 +43,7 @@ class TestReport:
         assert found["progress"]["done"] == 1
         assert found["error_analysis"]["templates"][0]["causes"][0]["cause"] == "too lenient"
 
+    @pytest.mark.slow
     def test_report_command_counts_chosen_ratings_and_refuses_invalid_filters(
         self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
@@ -51,6 +53,7 @@ class TestReport:
         wrong = manage(capfdbinary, "judge_report", name, "--since", "May")
         assert (wrong.status, wrong.err) == (2, "From: “May” is not a date. Write it as 2026-11-21.")
 
+    @pytest.mark.slow
     def test_report_compares_the_accuracy_with_the_target_of_the_run(
         self, ana: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:

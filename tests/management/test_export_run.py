@@ -107,6 +107,7 @@ class TestExport:
     ) -> None:
         assert manage(capsysbinary, "export_run", "evaluations", "--with-rejected").out == FILE
 
+    @pytest.mark.slow
     def test_export_of_one_import_is_exactly_its_file(
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:
@@ -250,6 +251,7 @@ class TestVerify:
         target.write_bytes(target.read_bytes()[:-9])
         assert manage(capsysbinary, "verify_export", str(original), str(target)).status in {1, 2}
 
+    @pytest.mark.slow
     def test_verify_export_accepts_several_originals_in_any_format(
         self, original: Path, ana: User, capsysbinary: Capture
     ) -> None:

@@ -291,6 +291,7 @@ class TestEventsOfWebhooks:
         assert self.messages()[0] == ("import.finished", data)
         assert source.counts["rejected"] == 1
 
+    @pytest.mark.slow
     def test_ready_export_is_reported_and_a_streamed_one_is_not(self, run: Run, lea: User) -> None:
         import_data(file_of(line("a")), run=run.name)
         list(export_jobs.stream_export(options=ExportOptions(run), actor=lea))

@@ -64,6 +64,7 @@ def without_values(line: bytes, keys: set[str]) -> list[bytes]:
 
 
 class TestMembers:
+    @pytest.mark.slow
     @given(objects(json_texts))
     def test_members_match_a_json_parser(self, text: str) -> None:
         line = text.encode()

@@ -278,6 +278,7 @@ class TestMappedRun:
         assert self.bring(capsysbinary, original).status == 1
         assert export_data(with_rejected=True) == original.read_bytes()
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)  # events are sealed at commit
     def test_decisions_are_appended_to_the_mapped_line(
         self, original: Path, capsysbinary: Capture, ana: User, tmp_path: Path

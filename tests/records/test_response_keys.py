@@ -28,6 +28,7 @@ def in_sql(expression: str, *parameters: Any) -> int | None:
     return key
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @given(st.none() | texts, st.none() | st.dictionaries(texts, values, max_size=3), contexts)
 def test_keys_equal_those_of_postgresql(

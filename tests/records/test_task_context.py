@@ -135,6 +135,7 @@ class TestTranslation:
         assert record.task_context is None
         assert record.extra == {"prompt": "Why?", "task_context": {"prompt": "Why?"}}
 
+    @pytest.mark.slow
     @given(st.sampled_from(CONTEXT_FIELDS), json_texts)
     def test_any_value_is_task_context_or_refused(self, name: str, text: str) -> None:
         source = b'{"id": "a", "at": 0, "x": %b}' % text.encode()

@@ -268,6 +268,7 @@ def outcome(done: Import) -> dict[str, int]:
     return {name: count for name, count in done.counts.items() if count}
 
 
+@pytest.mark.slow
 def test_rejected_lines_are_listed_and_other_lines_can_be_reviewed(ana: User) -> None:
     traps = [*chain.from_iterable(REJECTED.values())]
     data = file_of(BEFORE, *(trap.text for trap in traps), AFTER)

@@ -28,6 +28,7 @@ def answer(raised: Escalation, lead: User, outcome: str = "returned") -> None:
     escalations.resolve(escalation_id=raised.pk, actor=lead, outcome=outcome, answer="It is.")
 
 
+@pytest.mark.slow
 def test_answer_is_shown_on_every_page_until_it_is_read(
     as_ana: Client, ana: User, lea: User, asked: Escalation
 ) -> None:

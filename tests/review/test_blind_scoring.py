@@ -61,6 +61,7 @@ def lock_in(record: Evaluation, reviewer: User, **other: Any) -> BlindScores:
 
 
 class TestHidden:
+    @pytest.mark.slow
     def test_judge_output_is_hidden_for_the_blind_share(self, run: Run, ana: User) -> None:
         records = [EvaluationFactory.create(run=run, structured_model_response=ANSWER) for _ in range(40)]
         assert all(blind_scoring.is_hidden(record, ana) for record in records)

@@ -225,6 +225,7 @@ class TestImportAndDecision:
         import_data(line())
         return Evaluation.objects.get()
 
+    @pytest.mark.slow
     def test_decision_before_an_import_stays_current(self, evaluation: Evaluation, ana: User) -> None:
         with transaction.atomic():
             decide(evaluation, ana)

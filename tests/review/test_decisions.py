@@ -265,6 +265,7 @@ class TestReimport:
         assert evaluation.human_corrected_scores == SCORES
         assert evaluation.human_reviewer_id == "ana"
 
+    @pytest.mark.slow
     def test_undone_record_is_reimported_as_undecided(self, ana: User) -> None:
         opened = self.imported(line())
         decide(opened, ana)

@@ -41,6 +41,7 @@ def test_disagreement_names_people_scores_and_verdicts(run: Run, ana: User, bo: 
     assert {voice.counts for point in found.points for voice in point.voices} == {"no", "yes", ""}
 
 
+@pytest.mark.slow
 def test_disagreements_of_a_list_take_one_query(
     run: Run, ana: User, bo: User, lea: User, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
@@ -78,6 +79,7 @@ def test_lead_cannot_review_a_returned_disagreement_independently(
     assert claims.claim_next(run=run, reviewer=cy) == record
 
 
+@pytest.mark.slow
 def test_disagreement_on_a_record_that_a_file_no_longer_flags_can_be_ended(
     ana: User, bo: User, lea: User
 ) -> None:

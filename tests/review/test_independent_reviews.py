@@ -591,6 +591,7 @@ def readable_reviewers(evaluation: Evaluation, reader: User) -> list[str]:
 
 
 class TestVisibility:
+    @pytest.mark.slow
     def test_open_reviews_of_others_are_hidden(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -607,6 +608,7 @@ class TestVisibility:
             [],
         ]
 
+    @pytest.mark.slow
     def test_history_of_a_waiting_record_hides_who_reviews_it(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -636,6 +638,7 @@ class TestVisibility:
         assert export_data() == file
         assert export_data(only="reviewed") == b""
 
+    @pytest.mark.slow
     def test_all_reviews_are_visible_after_the_decision(
         self, evaluation: Evaluation, ana: User, bo: User, lea: User
     ) -> None:
@@ -667,6 +670,7 @@ class TestNewEvidence:
         decide(record, ana)
         return record
 
+    @pytest.mark.slow
     def test_new_evidence_requires_new_reviews(self, record: Evaluation, ana: User, bo: User) -> None:
         import_data(line("eval_a", aggregated_score="Fail"))
         assert independent_reviews.open_reviews(record) == []
@@ -675,6 +679,7 @@ class TestNewEvidence:
         decide(fresh(record), ana)
         assert fresh(record).human_reviewer_id == "ana"
 
+    @pytest.mark.slow
     def test_new_evidence_keeps_an_adjudicated_disagreement(self, record: Evaluation, bo: User) -> None:
         decide(record, bo, scores=OTHER)
         import_data(line("eval_a", aggregated_score="Fail"))

@@ -111,6 +111,7 @@ class TestStart:
 
 
 class TestQueue:
+    @pytest.mark.slow
     def test_everybody_reviews_each_record_once(
         self, evaluation: Evaluation, ana: User, bo: User, cy: User, lea: User
     ) -> None:
@@ -135,6 +136,7 @@ class TestQueue:
         assert not Escalation.objects.exists()
         assert run_progress(run).waiting == 1
 
+    @pytest.mark.slow
     def test_order_of_the_queue_stays(self, run: Run, ana: User, lea: User) -> None:
         made = evaluations(run, tasks=map(str, range(8)))
         start(run, lea, 3)
@@ -211,6 +213,7 @@ class TestEnd:
         assert fresh(evaluation).review is None
         assert evaluation.independent_reviews.filter(is_open=True).count() == 2
 
+    @pytest.mark.slow
     def test_records_without_a_known_answer_are_settled_by_their_reviews(
         self, run: Run, ana: User, bo: User, cy: User, lea: User
     ) -> None:
@@ -250,6 +253,7 @@ class TestEnd:
         assert known_answers.end(check_id=started.pk, actor=lea) == (0, 1)
 
 
+@pytest.mark.slow
 def test_export_is_unchanged_until_the_check_ends(ana: User, bo: User, lea: User) -> None:
     data = file_of(line("a"), line("b"))
     import_data(data, run="algebra")

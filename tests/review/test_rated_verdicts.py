@@ -71,6 +71,7 @@ def verdicts(run: Run) -> dict[str, list[str | None]]:
     return {name: given for name, *given in rows}
 
 
+@pytest.mark.slow
 def test_change_of_the_rule_changes_the_verdicts_of_earlier_ratings(
     run: Run, ana: User, bo: User, lea: User
 ) -> None:
@@ -115,6 +116,7 @@ def test_change_of_the_rule_changes_the_verdicts_of_earlier_ratings(
 class TestConcurrentReviews:
     pytestmark = pytest.mark.django_db(transaction=True)
 
+    @pytest.mark.slow
     def test_change_of_the_rubric_reaches_reviews_that_are_being_saved(
         self, run: Run, ana: User, bo: User, lea: User
     ) -> None:
@@ -125,6 +127,7 @@ class TestConcurrentReviews:
         change.result()
         assert verdicts(run) == {"same": ["Pass", "Pass", None], "assisted": ["Pass", "Pass", None]}
 
+    @pytest.mark.slow
     def test_reviews_wait_for_a_change_of_the_rubric_and_follow_it(
         self, run: Run, ana: User, bo: User, lea: User
     ) -> None:

@@ -225,6 +225,7 @@ class TestObstacles:
 class TestOrder:
     """Undo walks back through the actions one by one."""
 
+    @pytest.mark.slow
     def test_each_undo_undoes_the_action_before(self, run: Run, ana: User) -> None:
         for task, (act, _, _) in enumerate(KINDS.values()):
             record = record_in(run, str(task))
@@ -344,6 +345,7 @@ def acted_twice(run: Run, kind: str) -> tuple[User, list[Evaluation]]:
 
 @pytest.mark.django_db(transaction=True)
 class TestConcurrency:
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ONE_KIND)
     def test_two_undos_at_once_undo_two_actions(self, run: Run, kind: str) -> None:
         ana, records = acted_twice(run, kind)
@@ -351,6 +353,7 @@ class TestConcurrency:
         assert {one.evaluation for one in undone} == {*records}
         assert {fresh(record).claimed_by for record in records} == {ana}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("kind", ONE_KIND)
     def test_double_click_on_a_toast_undoes_one_action(self, run: Run, kind: str) -> None:
         ana, records = acted_twice(run, kind)

@@ -205,6 +205,7 @@ class TestEverythingGoes:
         sql = (BASE_DIR / "reviews/database/sql/run_deletion.sql").read_text()
         assert set(re.findall(r"DELETE FROM (\w+)", sql)) == set(rows_of(TREE))
 
+    @pytest.mark.slow
     def test_audit_log_stays_valid_and_readable(self, full: Run, max: User, capfdbinary: Capture) -> None:
         delete(full, max)
         events = AuditEvent.objects.filter(run=full.pk)
@@ -314,6 +315,7 @@ class TestDoor:
         with refused, transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SELECT {function}", [run.pk])
 
+    @pytest.mark.slow
     def test_rows_of_other_runs_stay(self, full: Run, run_of_others: Run, max: User) -> None:
         request_deletion(run_id=run_of_others.pk, actor=max, confirmation=run_of_others.name)
         for table in ("review", "withdrawal", "blind_scores", "reveal", "overturn"):
@@ -332,6 +334,7 @@ class TestDoor:
             with refused, transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute(f"DELETE FROM {table}")
 
+    @pytest.mark.slow
     def test_removed_decision_without_a_request_is_reported(self, full: Run) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -341,6 +344,7 @@ class TestDoor:
 
 
 class TestClaimsInHand:
+    @pytest.mark.slow
     def test_open_page_says_that_the_run_was_deleted(
         self, run: Run, ana: User, as_ana: Client, max: User
     ) -> None:
@@ -409,6 +413,7 @@ class TestWays:
         assert not Run.objects.exists()
 
 
+@pytest.mark.slow
 def test_export_of_a_deleted_run_is_verified_with_a_newer_log(
     run: Run, ana: User, tmp_path: Path, capfdbinary: Capture, settings: Settings
 ) -> None:

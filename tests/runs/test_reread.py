@@ -145,6 +145,7 @@ def test_rejected_line_may_become_a_record() -> None:
     assert faults(run) == []
 
 
+@pytest.mark.slow
 def test_mapping_that_merges_records_of_two_files_is_refused() -> None:
     bring(source("a") + b"\n", "first.jsonl", how())
     bring(source("b", second="No") + b"\n", "second.jsonl")
@@ -154,6 +155,7 @@ def test_mapping_that_merges_records_of_two_files_is_refused() -> None:
 
 
 class TestRecords:
+    @pytest.mark.slow
     def test_reread_gives_the_records_of_a_first_reading(self, run: Run) -> None:
         keys = {one.evaluation_id: one.pk for one in run.evaluations.all()}
         wanted = how(score="second", evaluation_id="alt", task_id="key")
@@ -192,6 +194,7 @@ class TestRecords:
         run.refresh_from_db()
         assert [run_rubric(run).scale.fit(score) for score in ("Yes", 1)] == ["Yes", None]
 
+    @pytest.mark.slow
     def test_rubric_of_the_mapping_follows_it(self, run: Run, lea: User) -> None:
         declared = Rubric((Criterion("Style"),))
         with_rubric = mapping_from_json(how().as_json() | {"rubric": declared.as_json()})
@@ -207,6 +210,7 @@ class TestRecords:
         run.refresh_from_db()
         assert (run.is_rubric_declared, run_rubric(run)) == (True, declared)
 
+    @pytest.mark.slow
     def test_next_import_is_read_with_the_new_mapping(self, run: Run) -> None:
         reread(run, how(evaluation_id="alt"))
         done = bring(SECOND + source("e") + b"\n", "third.jsonl")
@@ -222,6 +226,7 @@ class TestRecords:
             "d",
         }
 
+    @pytest.mark.slow
     def test_trial_changes_nothing(self, run: Run) -> None:
         before = stored()
         assert reread(run, how(evaluation_id="alt"), is_trial=True).new_ids == 4
@@ -239,6 +244,7 @@ class TestRecords:
 class TestWork:
     """Claims, drafts, skips and assignments stay with their lines."""
 
+    @pytest.mark.slow
     def test_claim_and_draft_stay_with_the_line(self, run: Run, ana: User, bo: User) -> None:
         one, other = record("a"), record("b")
         claims.claim(evaluation_id=one.pk, reviewer=ana)
@@ -268,6 +274,7 @@ class TestWork:
 
 
 class TestRefused:
+    @pytest.mark.slow
     def test_mapping_that_rejects_accepted_lines_is_refused(self, run: Run) -> None:
         refusal = refused(run, how(evaluation_id="nothing"))
         assert str(refusal) == ("With this mapping, 6 accepted lines would be rejected. Nothing was changed.")
@@ -275,10 +282,12 @@ class TestRefused:
         assert first.startswith("first.jsonl, line 1: evaluation_id is missing (by the mapping: nothing)")
         assert last.startswith("second.jsonl, line 3: evaluation_id")
 
+    @pytest.mark.slow
     def test_mapping_that_merges_lines_of_one_file_is_refused(self, run: Run) -> None:
         refusal = refused(run, how(evaluation_id="key == 'd' && 'a' || key"))
         assert str(refusal).startswith("With this mapping, 1 accepted line would be rejected.")
 
+    @pytest.mark.slow
     def test_decided_run_is_refused(self, run: Run, ana: User) -> None:
         one = record("a")
         decisions.submit(
@@ -294,12 +303,14 @@ class TestRefused:
         undo.undo(run=run, actor=ana)
         assert "This run has decisions." in str(refused(run, how(evaluation_id="alt")))
 
+    @pytest.mark.slow
     def test_run_with_an_escalation_is_refused(self, run: Run, ana: User) -> None:
         escalations.escalate(
             evaluation_id=record("a").pk, reviewer=ana, kind="question", reason="question", note="Why?"
         )
         assert "This run has escalations." in str(refused(run, how(evaluation_id="alt")))
 
+    @pytest.mark.slow
     def test_run_with_a_running_import_is_refused(self, run: Run, max: User) -> None:
         jobs.enqueue_import(run_name="tool", file_name="a.jsonl", blocks=[SECOND], strict=False, actor=max)
         assert "A file is being imported" in str(refused(run, how(evaluation_id="alt")))
@@ -310,6 +321,7 @@ class TestRefused:
             reread(run, how(evaluation_id="alt"))
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_claim_that_waits_for_a_reread_finds_the_new_record(ana: User) -> None:
     bring(FIRST, "first.jsonl", how())
@@ -343,6 +355,7 @@ class TestCommand:
         created_at = "'2025-04-12T03:55:23Z'"
     """
 
+    @pytest.mark.slow
     def test_command_rereads_and_reports(self, run: Run, tmp_path: Any, capsysbinary: Capture) -> None:
         (tmp_path / "new.toml").write_text(self.TOML)
         arguments = ("reread_run", "tool", "--map", str(tmp_path / "new.toml"))

@@ -362,6 +362,7 @@ class TestProbabilities:
 class TestConcurrentDraws:
     pytestmark = pytest.mark.django_db(transaction=True)
 
+    @pytest.mark.slow
     def test_record_that_is_claimed_during_a_draw_stays_in_the_queue(self, ana: User) -> None:
         run, _ = run_of(1, count=3)
         claimed = one_drawn()
@@ -373,6 +374,7 @@ class TestConcurrentDraws:
         assert again(claimed).is_sampled
         assert again(claimed).claimed_by == ana
 
+    @pytest.mark.slow
     def test_draw_during_an_import_waits_in_a_job(self) -> None:
         run, _ = run_of(0)
 
@@ -515,6 +517,7 @@ class TestDecisionsOnSampledRecords:
 
 
 class TestExports:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "spelled",
         [
@@ -556,6 +559,7 @@ class TestExports:
         assert json.loads(after[changed])["human_corrected_scores"] == CORRECTED
         assert export_data(only="reviewed") == after[changed] + b"\n"
 
+    @pytest.mark.slow
     def test_export_equals_the_file_after_undo_revision_or_reopening(self, ana: User, lea: User) -> None:
         run, data = run_of(1, count=3)
         undone, revised, reopened = run.evaluations.filter(is_sampled=True)
@@ -567,6 +571,7 @@ class TestExports:
         undo.undo(run=run, actor=ana)
         assert export_data() == data
 
+    @pytest.mark.slow
     def test_export_of_a_reopened_and_confirmed_record_equals_the_file(self, ana: User, lea: User) -> None:
         _, data = run_of(0.1)
         evaluation = one_drawn()
@@ -576,6 +581,7 @@ class TestExports:
         agree(again(evaluation), ana)
         assert export_data() == data
 
+    @pytest.mark.slow
     def test_export_agrees_with_the_audit_log(self, ana: User, lea: User, tmp_path: Path) -> None:
         run, data = run_of(1, count=5)
         confirmed, corrected, revised, reopened, undone = run.evaluations.filter(is_sampled=True)

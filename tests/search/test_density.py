@@ -86,6 +86,7 @@ def test_list_that_is_dense_at_the_beginning_only_is_counted_exactly(
     assert load(run, "status=waiting&parse-error=no").total == 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_large")
 def test_pages_of_many_records_have_no_gaps_or_repeats(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "PAGE_SIZE", 7)

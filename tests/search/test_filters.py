@@ -75,6 +75,7 @@ class TestQueryString:
         assert filters.problems == (sentence,)
         assert not filters
 
+    @pytest.mark.slow
     @pytest.mark.django_db
     @given(st.lists(st.tuples(st.sampled_from([*FILTERS, "other"]), st.text())))
     def test_any_query_string_can_be_parsed(self, pairs: list[tuple[str, str]]) -> None:
@@ -143,6 +144,7 @@ class TestCondition:
         import_data(file_of(line("b", task_id="another"), line("c")))
         assert since(before) == {"a", "b"}
 
+    @pytest.mark.slow
     def test_updated_since_reads_the_changed_records_only(self) -> None:
         run = RunFactory.create()
         made = evaluations(run, tasks=[str(number) for number in range(200)])

@@ -190,6 +190,7 @@ class TestAfterImport:
         assert found(reason="sampled") == found(q="cut") == {"a"}
         assert found(reason="final-answer-does-not-match") == {"b"}
 
+    @pytest.mark.slow
     def test_changed_record_is_indexed_again_by_job(self, by_the_job: None) -> None:
         for reason in ("First", "Second"):
             imported(*(line(name, review_reasons=[reason]) for name in "abc"))

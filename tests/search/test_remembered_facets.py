@@ -75,6 +75,7 @@ RECORDS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

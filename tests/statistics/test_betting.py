@@ -51,6 +51,7 @@ def test_sequence_is_wider_than_an_interval_and_contains_the_value() -> None:
         assert high - low > limits(once)[1] - limits(once)[0]
 
 
+@pytest.mark.slow
 def test_sequence_of_many_ratings_is_narrow() -> None:
     low, high = limits(of_counts(80_000, 100_000))
     assert 0.79 < low < 0.8 < high < 0.81

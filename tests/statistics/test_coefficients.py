@@ -157,6 +157,7 @@ class TestInterval:
 
 
 class TestSymmetry:
+    @pytest.mark.slow
     @given(tables(), st.sampled_from(CHANCE_CORRECTED))
     def test_swapping_raters_keeps_agreement(
         self, confusion: Confusion, coefficient: Callable[[Confusion], Estimate]
@@ -171,6 +172,7 @@ class TestSymmetry:
         assert value(there) == pytest.approx(-value(back))
         assert limits(there) == pytest.approx([-limit for limit in reversed(limits(back))])
 
+    @pytest.mark.slow
     @given(tables(), st.randoms())
     def test_order_of_scores_changes_no_nominal_coefficient(self, confusion: Confusion, random: Any) -> None:
         places = [*range(len(confusion.categories))]

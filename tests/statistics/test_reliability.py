@@ -72,6 +72,7 @@ class TestPublishedExamples:
 
 
 class TestInterval:
+    @pytest.mark.slow
     @given(independent_reviews())
     def test_reliability_interval_contains_the_value(self, given_scores: Units) -> None:
         for found in (alpha(given_scores), alpha(given_scores, "abc"), fleiss_kappa(given_scores)):
@@ -92,6 +93,7 @@ class TestInterval:
 
 
 class TestSymmetry:
+    @pytest.mark.slow
     @given(independent_reviews())
     def test_ordinal_alpha_is_the_same_in_reverse_order(self, given_scores: Units) -> None:
         assert alpha(given_scores, "abc").value == pytest.approx(alpha(given_scores, "cba").value)

@@ -562,6 +562,7 @@ class TestFinishedExport:
         "the size is much smaller": "UPDATE export SET size = 10",
     }
 
+    @pytest.mark.slow
     def test_damaged_export_is_not_sent(self, export: Export, as_lea: Client) -> None:
         for name, harm in self.HARM.items():
             with undone():
@@ -571,12 +572,14 @@ class TestFinishedExport:
                 assert f"export {export.pk}" in answer.content.decode(), name
                 assert [*verify_run.verify_run(export.run, VerificationCounts())], name
 
+    @pytest.mark.slow
     def test_export_with_a_wrong_hash_is_cut_off(self, export: Export, as_lea: Client) -> None:
         Export.objects.update(sha256="0" * 64)
         answer: Any = as_lea.get(reverse("export-file", args=[export.pk]))
         with pytest.raises(CorruptData, match="does not match its SHA-256"):
             list(answer.streaming_content)
 
+    @pytest.mark.slow
     def test_range_of_intact_parts_is_sent(self, export: Export, as_lea: Client) -> None:
         execute("UPDATE export_part SET digest = NULL WHERE kind = 'file' AND number = 1")
         place = reverse("export-file", args=[export.pk])

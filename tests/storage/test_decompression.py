@@ -171,6 +171,7 @@ def test_run_name_is_the_file_name_without_endings(file_name: str, stem: str) ->
 
 @pytest.mark.django_db
 class TestImport:
+    @pytest.mark.slow
     @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress, bytes])
     def test_array_of_any_compression_is_exported_as_array_or_as_lines(
         self, pack: Callable[[bytes], bytes]

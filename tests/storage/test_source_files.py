@@ -105,6 +105,7 @@ class TestCut:
 
 @pytest.mark.django_db
 class TestKeptFile:
+    @pytest.mark.slow
     @examples(max_examples=12)
     @given(data=files, size=st.integers(1, 20))
     def test_stored_file_is_read_back_verbatim(self, data: bytes, size: int) -> None:

@@ -35,6 +35,7 @@ class TestRanges:
         assert rows_of(again) == [(1, 40, "unchanged")]
         assert listed(again) == [(n, "unchanged", "the same bytes as before") for n in range(1, 41)]
 
+    @pytest.mark.slow
     def test_range_continues_in_the_next_chunk(self) -> None:
         data = file_of(*lines(12, verification_message=LONG))
         first = import_data(data)
@@ -57,6 +58,7 @@ class TestRanges:
         counts = {"new": 1, "unchanged": 5, "updated": 1, "rejected": 1, "blank": 1}
         assert {name: count for name, count in again.counts.items() if count and name != "lines"} == counts
 
+    @pytest.mark.slow
     def test_reordered_file_keeps_every_line(self) -> None:
         before = lines(30)
         import_data(file_of(*before))
@@ -76,6 +78,7 @@ class TestRanges:
         assert rows_of(again) == [(1, 9, "unchanged"), (10, 1, "rejected")]
         assert again.exceptions.get(line=10).reason == "is already in line 4"
 
+    @pytest.mark.slow
     def test_records_of_several_files_have_separate_ranges(self) -> None:
         one, two = lines(4), [line("other_1"), line("other_2")]
         import_data(file_of(*one))
@@ -112,6 +115,7 @@ class TestRecordInRange:
         reviewed = export_data(only_import=again, only="reviewed")
         assert reviewed == exported[3] + b"\n"
 
+    @pytest.mark.slow
     def test_record_in_a_range_is_exported_once(self, ana: User, again: Import) -> None:
         agree(Evaluation.objects.get(evaluation_id="eval_3"), ana)
         assert export_data().count(b'"evaluation_id": "eval_3"') == 1

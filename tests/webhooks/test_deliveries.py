@@ -167,6 +167,7 @@ class TestRunNotification:
         assert set(Evaluation.objects.values_list("human_review_status", flat=True)) == {"Not Required"}
         assert notified_runs() == ["nightly"]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("again", ["reopen", "undo"])
     def test_webhook_is_notified_again_after_an_undone_decision(
         self, again: str, run: Run, ana: User
@@ -183,6 +184,7 @@ class TestRunNotification:
         assert notified_runs() == ["nightly"]
         assert notified_runs() == []
 
+    @pytest.mark.slow
     def test_webhook_is_notified_again_after_the_run_has_grown(self, ana: User) -> None:
         import_data(file_of(line("eval_1")), run="nightly")
         decide(Evaluation.objects.get(), ana)
@@ -217,6 +219,7 @@ class TestRunNotification:
 
 @pytest.mark.django_db(transaction=True)
 class TestConcurrency:
+    @pytest.mark.slow
     def test_two_workers_notify_of_a_run_once(self, made: deliveries.NewWebhook, ana: User) -> None:
         for _ in range(3):
             decide(EvaluationFactory.create(), ana)
@@ -421,6 +424,7 @@ class TestDelivery:
         assert {received.headers["webhook-id"] for received in there.received} == {sent.message_id}
         assert all(verify()(each.headers, each.body, made.secret) for each in there.received)
 
+    @pytest.mark.slow
     def test_delivery_is_given_up_after_about_a_day(self, sent: WebhookDelivery, there: Receiver) -> None:
         there.statuses = [503]
         pauses = []

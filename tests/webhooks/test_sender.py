@@ -140,6 +140,7 @@ def saying(*parts: bytes, pause: float = 0) -> Iterator[int]:
         thread.join()
 
 
+@pytest.mark.slow
 def test_endless_response_is_abandoned(settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sender, "MOST_SECONDS", 0.3)
     with saying(b"HTTP/1.1 200 OK\r\nX: ", *[b"y"] * 1_200, pause=0.05) as port:

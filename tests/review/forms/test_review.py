@@ -248,6 +248,7 @@ def test_text_of_megabytes_is_refused_with_its_length(record: Evaluation) -> Non
     assert "comments" in form.errors
 
 
+@pytest.mark.slow
 def test_judge_text_of_megabytes_can_be_agreed_with() -> None:
     text = "A long proof.\r\n" * 100_000
     record = made(parsed_rubric_scores={"Proof": {"score": "Yes", "justification": text}})
