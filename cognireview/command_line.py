@@ -3,6 +3,7 @@
 import ast
 import gc
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -11,7 +12,6 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from importlib import resources
 from importlib.metadata import version
-from itertools import chain
 from types import FrameType
 from typing import Any, NoReturn, cast
 
@@ -36,6 +36,8 @@ NO_DATABASE = frozenset(
 NEEDS_SESSION = frozenset({"backup", "migrate", "restore"})
 # `restore` brings its own tables.
 NO_MIGRATION = frozenset({"restore"})
+# The text in the class of a command, on one line or in parentheses.
+_HELP = re.compile(r"^    help = (\(.*?^    \)|.*?)$", re.MULTILINE | re.DOTALL)
 # A command that runs without Django (`__main__.py`).
 _MCP = "Serve runs and records to an assistant (docs/assistants.md)"
 
@@ -107,12 +109,10 @@ def _help_lines(program: str, ours: set[str], others: set[str]) -> Iterator[str]
 def _help_of(command: str) -> str:
     """Return the help of one of our commands from its source. Importing all commands takes twice the time."""
     source = resources.files("reviews.management.commands").joinpath(f"{command}.py").read_text("utf-8")
-    members = chain.from_iterable(one.body for one in ast.parse(source).body if isinstance(one, ast.ClassDef))
-    for member in members:
-        match member:
-            case ast.Assign(targets=[ast.Name(id="help")], value=ast.Constant(value=str(sentences))):
-                return sentences
-    raise AssertionError(f"{command} has no help")
+    sentences = _HELP.search(source)
+    assert sentences, f"{command} has no help"
+    text: Any = ast.parse(sentences[1], mode="eval").body
+    return cast("str", text.value)
 
 
 def main() -> None:
