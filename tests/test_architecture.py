@@ -305,6 +305,7 @@ class TestModules:
         unnamed = [place(node, path) for path in suspects for node in nodes(path) if is_named_of(node)]
         assert unnamed == []
 
+    @pytest.mark.slow
     def test_public_writes_take_keyword_arguments_only(self) -> None:
         positional = {
             f"{module}.{function.name}"

@@ -10,6 +10,7 @@ from reviews.models import AuditEvent
 from tests.support.factories import PASSWORD
 
 
+@pytest.mark.slow
 def test_undefined_template_variable_fails() -> None:
     with pytest.raises(pytest.fail.Exception, match="nothing"):
         Template("{{ nothing }}").render(Context())

@@ -147,6 +147,7 @@ class TestCode:
         }
         assert found == set(NAME_COLUMNS)
 
+    @pytest.mark.slow
     def test_repository_contains_no_secret(self) -> None:
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=BASE_DIR, check=True, capture_output=True)
         files = [BASE_DIR / name.decode() for name in listed.stdout.split(b"\0") if name]
@@ -225,6 +226,7 @@ IMPORT_PATHS: dict[str, Callable[[bytes, User], object]] = {
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", IMPORT_PATHS)
+@pytest.mark.slow
 def test_every_import_path_rejects_the_same_lines(path: str, max: User) -> None:
     """COPY bypasses the validation of models, so the parser has to reject invalid lines on every path."""
     bad = [

@@ -31,6 +31,7 @@ def listed(program: Program, query: str) -> Any:
 
 
 class TestList:
+    @pytest.mark.slow
     def test_list_pages_contain_every_record_once(self, run: Run, of_ana: Program) -> None:
         made = evaluations(run, tasks=[str(n) for n in range(2 * PAGE_SIZE + 1)])
         EvaluationFactory.create()

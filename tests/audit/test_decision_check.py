@@ -54,6 +54,7 @@ def decided(ana: User) -> Evaluation:
 class TestUntouchedHistories:
     """Every kind of write leaves the database and the log in agreement."""
 
+    @pytest.mark.slow
     def test_decisions_match_the_log(self, decided: Evaluation, ana: User, lea: User) -> None:
         assert found() == []
         decide(decided, lea, by=decisions.revise, scores=OTHER)

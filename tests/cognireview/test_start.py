@@ -34,7 +34,7 @@ BUDGETS = {
     ),
     "a list": (
         f"{SETUP}; {LOAD.format('list_runs')}",
-        890,
+        900,
         (
             "requests",
             "urllib3",

@@ -97,6 +97,7 @@ def test_figures_stay_after_the_end(run: Run, ana: User, bo: User, lea: User) ->
     assert {name: one.verdict for name, one in figures(check).items()} == {"ana": AnswerAgreement(0, 1)}
 
 
+@pytest.mark.slow
 def test_undone_answers_do_not_count(run: Run, ana: User, bo: User, lea: User) -> None:
     [record] = evaluations(run, tasks=["1"])
     check = start(run, lea)

@@ -43,6 +43,7 @@ def abandoned(elsewhere: ThreadPoolExecutor) -> Iterator[bytes]:
 
 @pytest.mark.django_db(transaction=True)
 class TestAbandonedGenerator:
+    @pytest.mark.slow
     def test_closed_generator_keeps_the_transaction_of_another_thread(
         self, abandoned: Iterator[bytes]
     ) -> None:
@@ -73,6 +74,7 @@ class TestAbandonedGenerator:
         assert (upload.state, upload.new) == (Import.State.DONE, 12)
         assert Evaluation.objects.filter(first_import=upload).count() == 12
 
+    @pytest.mark.slow
     def test_closed_generator_ends_its_transaction(
         self, abandoned: Iterator[bytes], elsewhere: ThreadPoolExecutor
     ) -> None:
@@ -82,6 +84,7 @@ class TestAbandonedGenerator:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_export_of_a_stopped_job_ends_its_transaction(max: User) -> None:
     import_data(DATA)
     export = jobs.enqueue(options=ExportOptions(Run.objects.get()), actor=max)

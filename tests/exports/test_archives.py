@@ -198,6 +198,7 @@ class TestExport:
 
 
 class TestVerification:
+    @pytest.mark.slow
     def test_export_and_its_receipt_are_verified(self, tmp_path: Path, ana: User) -> None:
         original, target = tmp_path / "a.eval", tmp_path / "reviewed.eval"
         original.write_bytes(packed(files_of(sample("a"), sample("b")), method=ZSTD))

@@ -225,6 +225,7 @@ class TestSeveralFiles:
         assert bring(given).unchanged == 2
         assert exported() == given
 
+    @pytest.mark.slow
     def test_export_in_a_new_run_keeps_its_decisions(self, ana: User) -> None:
         bring(document("a", "b"))
         decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)

@@ -319,6 +319,7 @@ class TestCancelling:
         assert export.state == Export.State.DONE
 
     @pytest.mark.django_db(transaction=True)
+    @pytest.mark.slow
     def test_running_export_stops_when_it_is_cancelled(
         self, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:

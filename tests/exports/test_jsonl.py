@@ -200,6 +200,7 @@ class TestRejected:
 
 
 class TestSeveralImports:
+    @pytest.mark.slow
     def test_several_imports_are_exported_in_order(self) -> None:
         for data in (file_of(A), BOM + file_of(B)[:-1], file_of(C)):
             import_data(data)

@@ -136,6 +136,7 @@ class TestImportedDecisionKept(OneConflict):
 
 
 class TestOtherDecisions:
+    @pytest.mark.slow
     def test_export_older_than_a_decision_opens_a_conflict(self, ana: User, bo: User) -> None:
         import_data(file_of(line()))
         decide(evaluation(), ana)
@@ -145,6 +146,7 @@ class TestOtherDecisions:
         assert import_data(exported).conflicts == 1
         assert evaluation().human_reviewer_id == "bo"
 
+    @pytest.mark.slow
     def test_outdated_imported_decision_without_reviewer_is_readable(
         self, ana: User, lea: User, client: Client
     ) -> None:
@@ -160,6 +162,7 @@ class TestOtherDecisions:
         page = text(client.get(reverse("evaluation", args=[evaluation().pk])))
         assert "Changed since the decision<" in page
 
+    @pytest.mark.slow
     def test_file_that_undoes_its_kept_decision_returns_the_record_to_the_queue(
         self, ana: User, lea: User
     ) -> None:
@@ -230,6 +233,7 @@ class TestResolution(OneConflict):
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_import_that_waits_for_a_lead_sees_the_resolution(ana: User, lea: User) -> None:
     run = disputed(ana, "eval_1")
     with transaction.atomic():
@@ -314,6 +318,7 @@ class TestSeveralConflicts:
         assert response.status_code == 200
         assert "<img src=x" not in text(response)
 
+    @pytest.mark.slow
     def test_one_conflict_can_be_resolved(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2")
         page = post_resolution(as_lea, run, one=f"theirs-{key('eval_2')}")
@@ -322,6 +327,7 @@ class TestSeveralConflicts:
         assert evaluation("eval_2").human_reviewer_id == "carla"
         assert evaluation("eval_1").human_reviewer_id == "ana"
 
+    @pytest.mark.slow
     def test_selected_conflicts_can_be_resolved(self, as_lea: Client, ana: User) -> None:
         run = disputed(ana, "eval_1", "eval_2", "eval_3")
         page = post_resolution(as_lea, run, keep="ours", which=[key("eval_1"), key("eval_3")])
@@ -329,6 +335,7 @@ class TestSeveralConflicts:
         assert open_conflict("eval_2")
         assert file_conflicts.count_open(run) == 1
 
+    @pytest.mark.slow
     def test_all_conflicts_of_a_run_can_be_resolved(
         self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -338,6 +345,7 @@ class TestSeveralConflicts:
         assert "3 resolved" in page
         assert "No open conflicts." in page
 
+    @pytest.mark.slow
     def test_request_resolves_a_limited_number_of_conflicts(
         self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -347,6 +355,7 @@ class TestSeveralConflicts:
         assert "2 resolved" in post_resolution(as_lea, run, keep="theirs", all="on")
         assert file_conflicts.count_open(run) == 1
 
+    @pytest.mark.slow
     def test_pages_list_each_conflict_once(
         self, as_lea: Client, ana: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:

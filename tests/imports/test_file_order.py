@@ -52,6 +52,7 @@ def run(set_clock: Callable[[int], None]) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_clock_that_steps_back_leaves_the_order_of_an_export(run: Run) -> None:
     assert [kept.sequence for kept in run.files] == [1, 2]
     assert export_data() == FIRST + SECOND
@@ -79,6 +80,7 @@ def test_file_that_grew_repeats_the_file_it_began_with(run: Run, set_clock: Call
     assert export_data() == FIRST + SECOND + file_of(line("eval_d"))
 
 
+@pytest.mark.slow
 def test_receipt_names_the_files_in_the_order_of_the_export(run: Run, tmp_path: Path) -> None:
     data, receipt = exported()
     assert [each["import_id"] for each in receipt["inputs"]] == [*run.files.values_list("pk", flat=True)]

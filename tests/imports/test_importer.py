@@ -297,6 +297,7 @@ class TestUpload:
         assert not Import.objects.exists()
         assert not ProcrastinateJob.objects.exists()
 
+    @pytest.mark.slow
     def test_upload_is_imported_like_any_file(self, max: User) -> None:
         kept = upload(MIXED, max)
         import_upload(import_id=kept.pk)
@@ -328,6 +329,7 @@ class TestUpload:
         assert not Evaluation.objects.exists()
         assert AuditEvent.objects.filter(action="import failed", actor=max).count() == 1
 
+    @pytest.mark.slow
     def test_failed_job_leaves_nothing_and_can_be_repeated(
         self,
         max: User,

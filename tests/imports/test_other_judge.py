@@ -57,6 +57,7 @@ def brought(data: bytes, actor: User, *, run: str = "evaluations", name: str = "
 
 
 class TestInTheSameRun:
+    @pytest.mark.slow
     def test_file_of_another_judge_changes_nothing(self, ana: User, max: User) -> None:
         import_data(FIRST)
         decide(Evaluation.objects.get(evaluation_id="a"), ana)

@@ -113,6 +113,7 @@ class TestNewerEvidence:
         )
         assert (again.updated, evaluation().structured_ideal_response) == (1, "2")
 
+    @pytest.mark.slow
     def test_new_evidence_needs_no_query_per_line(self) -> None:
         queries = []
         for count in (3, 30):
@@ -390,6 +391,7 @@ def test_concurrent_review_is_not_overwritten_by_an_import() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_concurrent_imports_of_one_file_run_one_after_the_other() -> None:
     with transaction.atomic():
         import_data(file_of(*THREE, b""))

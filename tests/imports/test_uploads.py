@@ -60,6 +60,7 @@ class TestUpload:
         upload.refresh_from_db()
         assert (upload.offset, UploadPart.objects.count()) == (100, 1)
 
+    @pytest.mark.slow
     def test_stored_parts_are_compressed(self, max: User) -> None:
         data = file_of(*(line(f"e-{number}") for number in range(3_000)))
         half = len(data) // 2

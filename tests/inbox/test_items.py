@@ -148,6 +148,7 @@ def test_items_are_filtered_by_run(everything: Run, max: User) -> None:
     assert "mail" not in kinds(Inbox(max, everything))
 
 
+@pytest.mark.slow
 def test_next_items_go_through_the_inbox_and_begin_again(everything: Run, max: User) -> None:
     inbox, place, seen = Inbox(max), None, []
     for _ in ALL:

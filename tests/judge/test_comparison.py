@@ -393,6 +393,7 @@ class TestSample:
 class TestParts:
     """Runs with several judges or prompts in common are compared for each of them, too."""
 
+    @pytest.mark.slow
     def test_runs_with_two_judges_are_compared_by_judge(self, first: Run, second: Run, ana: User) -> None:
         for judge, verdicts in (("judge-1", ["Fail", "Pass"]), ("judge-2", ["Fail", "Fail"])):
             for run, verdict in zip((first, second), verdicts, strict=True):

@@ -112,6 +112,7 @@ class TestExample:
         [example] = found().templates[0].causes[0].examples
         assert example.human_justification == ""
 
+    @pytest.mark.slow
     def test_changed_record_is_not_quoted(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
         judged = {"Clarity": JUDGED["Clarity"], "Rigor": {"score": "No", "justification": "Another reason."}}

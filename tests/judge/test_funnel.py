@@ -89,6 +89,7 @@ def listed(run: Run, state: ListedState) -> list[int]:
     return [one.evaluation.pk for one in funnel.list_records(JudgeScope(run), state).rows]
 
 
+@pytest.mark.slow
 def test_listed_records_are_those_counted(run: Run, ana: User, lea: User) -> None:
     open_, closed, _ = records(run, 3)
     unassigned = records(run, 1, needs_human_review=False, human_review_status="Not Required")

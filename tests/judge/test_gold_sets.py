@@ -330,6 +330,7 @@ def test_unindexed_run_is_neither_frozen_nor_measured(run: Run, gold: GoldSet) -
 
 
 class TestProgramsAndGates:
+    @pytest.mark.slow
     def test_api_and_command_give_the_same_measurement(
         self, other: Run, gold: GoldSet, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
@@ -353,6 +354,7 @@ class TestProgramsAndGates:
         assert "58%" in shown
         assert "of the gold set's 12" in shown
 
+    @pytest.mark.slow
     def test_api_freezes_renames_exports_imports_and_deletes(
         self, run: Run, gold: GoldSet, lea: User
     ) -> None:
@@ -370,6 +372,7 @@ class TestProgramsAndGates:
         assert program.ask("DELETE", "gold-sets/two").status_code == 204
         assert program.get("gold-sets/two").status_code == 404
 
+    @pytest.mark.slow
     def test_command_freezes_renames_exports_imports_and_deletes(
         self, rated: list[Evaluation], tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
@@ -388,6 +391,7 @@ class TestProgramsAndGates:
         assert listed.startswith("algebra: run monday, frozen ")
         assert manage(capfdbinary, "gold_sets", "import", str(tmp_path / "none")).status == 2
 
+    @pytest.mark.slow
     def test_gate_compares_a_figure_of_a_gold_set_with_its_limit(
         self, other: Run, gold: GoldSet, lea: User, max: User
     ) -> None:

@@ -120,6 +120,7 @@ class TestRankingDisagreements:
         ):
             rated(counted, reviewer, judge, human, reviews)
 
+    @pytest.mark.slow
     def test_ranking_disagreement_beyond_chance_is_significant(self, run: Run, ana: User) -> None:
         self.judged(run, ana, "o1", judged=160, passed=60, records=200)
         self.judged(run, ana, "o3", judged=120, passed=140, records=200)

@@ -78,6 +78,7 @@ class TestPlan:
         # Filters of ratings do not apply: a plan counts all of them.
         assert plan_reviews(JudgeScope(run, model="o3", reviewer=ana, task="t"), 0.05) == found
 
+    @pytest.mark.slow
     def test_part_with_a_narrow_interval_has_enough_reviews(self, run: Run, ana: User) -> None:
         rate(stratum(run, {"Pass": 2_000}), ana, right=380, wrong=420)
         rate(stratum(run, {"Pass": 3_000}, is_flagged=False), ana, right=36, wrong=14, probability=0.1)
@@ -415,6 +416,7 @@ class TestSimulatedRun:
 
 
 class TestCommand:
+    @pytest.mark.slow
     def test_command_prints_and_serves_and_stops_a_plan(
         self, imported: Run, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:

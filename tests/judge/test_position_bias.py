@@ -68,6 +68,7 @@ class TestOrders:
         assert (found.balanced_share.value, found.outcome) == (None, "not shown")
         assert found.changed.why == "No pair of responses was judged in both orders."
 
+    @pytest.mark.slow
     def test_records_in_both_orders_show_a_preference_for_the_first(self) -> None:
         run = pairwise_run(WINNER)
         judged(run, choices_of("A" * 12 + "ABt"))
@@ -81,6 +82,7 @@ class TestOrders:
         assert found.balanced_share.value == pytest.approx(26 / 28)
         assert found.outcome == "first"
 
+    @pytest.mark.slow
     def test_judge_that_follows_the_response_has_no_bias(self) -> None:
         run = pairwise_run(WINNER)
         judged(run, choices_of("A" * 15))
@@ -133,6 +135,7 @@ class TestOrders:
 
 
 class TestReviewers:
+    @pytest.mark.slow
     def test_accuracy_is_split_by_the_position_of_the_reviewers_choice(self, ana: User) -> None:
         run = pairwise_run(WINNER)
         records = judged(run, choices_of("A" * 16 + "B" * 4))

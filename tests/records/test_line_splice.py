@@ -72,6 +72,7 @@ class TestMembers:
         assert read == pairs(line)
 
     @given(objects(json_texts))
+    @pytest.mark.slow
     def test_member_keys_are_at_their_spans(self, text: str) -> None:
         line = text.encode()
         assert all(json.loads(line[one.key_start : one.key_end]) == one.key for one in members(line))
@@ -86,6 +87,7 @@ class TestMembers:
 
 class TestSplice:
     @given(objects(json_texts, keys=human_keys | strings), decisions)
+    @pytest.mark.slow
     def test_spliced_values_are_read_by_every_parser(self, text: str, values: dict[str, Any]) -> None:
         before, after = pairs(text.encode()), pairs(splice(text.encode(), values))
         written = {key: pairs(json.dumps(value).encode()) for key, value in values.items()}

@@ -191,6 +191,7 @@ class TestFields:
         assert caught.value.field == "parsed_rubric_scores"
 
     @given(json_texts)
+    @pytest.mark.slow
     def test_any_mapped_line_is_a_record_or_refused(self, text: str) -> None:
         any_line = text.encode()
         how = mapped(

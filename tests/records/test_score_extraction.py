@@ -448,6 +448,7 @@ JUDGED = st.fixed_dictionaries(
 
 
 @given(st.dictionaries(NAMES, JUDGED, min_size=1, max_size=6), st.booleans(), st.sampled_from([None, 2]))
+@pytest.mark.slow
 def test_encoded_json_is_read_back(
     written: dict[str, dict[str, Any]], is_ascii: bool, indent: int | None
 ) -> None:

@@ -205,6 +205,7 @@ def import_data(text: bytes) -> Import:
         return importer.import_stream(blocks=[text], run_name="run", file_name="run.jsonl", actor=None)
 
 
+@pytest.mark.slow
 def test_import_and_index_job_of_the_same_records_take_turns() -> None:
     first = import_data(line("eval_1"))
     EvaluationFacets.objects.all().delete()
@@ -234,6 +235,7 @@ class TestImportAndDecision:
         evaluation.refresh_from_db()
         assert (evaluation.human_reviewer_id, evaluation.is_outdated) == ("ana", True)
 
+    @pytest.mark.slow
     def test_import_before_a_decision_makes_it_a_conflict(self, evaluation: Evaluation, ana: User) -> None:
         with transaction.atomic():
             import_data(line(aggregated_score="Fail"))

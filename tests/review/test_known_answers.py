@@ -269,6 +269,7 @@ def test_export_is_unchanged_until_the_check_ends(ana: User, bo: User, lea: User
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_reviews_and_the_end_take_turns(
     run: Run, evaluation: Evaluation, ana: User, bo: User, lea: User
 ) -> None:

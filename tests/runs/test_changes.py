@@ -172,12 +172,14 @@ class TestArchive:
         assert program.get("runs").json() == []
         assert [run["name"] for run in program.get("runs?archived=true").json()] == [archived.name]
 
+    @pytest.mark.slow
     def test_archived_run_is_in_no_other_list(self, archived: Run, as_max: Client) -> None:
         for page in ("task-context", "webhooks", "mappings", "dashboard"):
             table = text(as_max.get(reverse(page))).partition('<select name="run"')[0]
             assert f">{archived.name}<" not in table, page
         assert not [sample for metric in metrics._of_runs() for sample in metric.samples]
 
+    @pytest.mark.slow
     def test_archived_run_can_be_read_and_exported(self, archived: Run, as_lea: Client) -> None:
         page = text(as_lea.get(reverse("run", args=[archived.pk])))
         assert "Records can be read and exported, but not changed." in page

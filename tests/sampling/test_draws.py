@@ -763,6 +763,7 @@ class TestReimports:
         assert again(one_drawn()).is_confirmed
         assert other in export_data()
 
+    @pytest.mark.slow
     def test_new_comment_in_a_file_leaves_a_record_confirmed(self, run: Run, ana: User) -> None:
         agree(one_drawn(), ana)
         kept = self.bring(human_review_comments="From the pipeline.")
@@ -796,6 +797,7 @@ class TestReimports:
         assert (decided.is_sampled, decided.review) == (False, None)
         assert not FileConflict.objects.exists()
 
+    @pytest.mark.slow
     def test_file_that_contradicts_an_override_opens_a_conflict(self, run: Run, ana: User, lea: User) -> None:
         decide(one_drawn(), ana, scores=CORRECTED)
         disputed = self.bring(human_review_comments="No.")

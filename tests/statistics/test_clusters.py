@@ -227,6 +227,7 @@ class TestPopulation:
         assert 0.1 < (found.high or 0) - (found.low or 0) < 0.4
 
     @given(st.data())
+    @pytest.mark.slow
     def test_estimates_of_any_small_population_have_a_width(self, data: st.DataObject) -> None:
         cells = st.tuples(st.sampled_from("01"), st.sampled_from(["Pass", "Fail", ""]), st.sampled_from("ab"))
         paths = data.draw(st.lists(cells, min_size=1, max_size=6, unique=True))

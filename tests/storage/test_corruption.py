@@ -462,6 +462,7 @@ class TestVerifyRuns:
         assert len(said) == 20 + 1 + 4
         assert "more lines are wrong" in said[20]
 
+    @pytest.mark.slow
     def test_verify_runs_counts_failed_and_running_imports(self, max: User, capsysbinary: Capture) -> None:
         names: dict[str, Any] = {"file_name": "a.jsonl", "run_name": "queued", "actor": max}
         for strict in (True, False):

@@ -179,6 +179,7 @@ def test_any_bytes_are_accepted(start: bytes) -> None:
 
 
 @given(json_texts)
+@pytest.mark.slow
 def test_outline_of_a_list_counts_its_objects(element: str) -> None:
     found = outline(b'{"a": [{"b": %b}, {}], "c": %b}' % (element.encode(), element.encode()))
     assert found

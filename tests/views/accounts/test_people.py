@@ -136,6 +136,7 @@ class TestPersonPage:
         signed_in = Client().post(reverse("login"), {"login": "ana", "password": PASSWORD})
         assert signed_in["Location"] == reverse("runs")
 
+    @pytest.mark.slow
     def test_deactivated_person_can_sign_in_again_after_reactivation(
         self, as_max_proven: Client, as_bo: Client, bo: User
     ) -> None:
@@ -208,6 +209,7 @@ class TestInvitation:
         assert posted.status_code == 422
         assert not OneTimeLink.objects.exists()
 
+    @pytest.mark.slow
     def test_invitations_are_sent_by_mail_server(self, as_max_proven: Client, settings: LazySettings) -> None:
         settings.SENDS_MAIL = True
         assert "by e-mail" in text(as_max_proven.get(reverse("people")))

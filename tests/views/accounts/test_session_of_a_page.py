@@ -65,6 +65,7 @@ def test_login_for_a_review_page_ends_on_a_page_that_says_so(as_ana: Client, cla
     assert "Return to your review." in page
 
 
+@pytest.mark.slow
 def test_login_with_second_factor_for_a_review_page_ends_on_the_same_page(
     as_ana: Client, claimed: Evaluation, ana: User
 ) -> None:

@@ -162,6 +162,7 @@ class TestDashboard:
         assert "Nobody has 20 decisions in the last 7 days" in page
         assert "No decisions in the last 7 days." in page
 
+    @pytest.mark.slow
     def test_dashboard_compares_with_the_period_before(self, as_lea: Client, ana: User, algebra: Run) -> None:
         for days in (0, 8):
             with days_ago(days):
@@ -487,6 +488,7 @@ class TestReviewerActivity:
         assert len(as_lea.get(place).context["table"].lines) == 1
         assert "Spot check" in text(response)
 
+    @pytest.mark.slow
     def test_own_reviewer_page_offers_no_spot_checks(self, as_lea: Client, lea: User, algebra: Run) -> None:
         done(algebra, lea)
         assert "How many" not in text(as_lea.get(url("reviewer-activity", lea)))

@@ -228,6 +228,7 @@ class TestJudgeVsHuman:
         ] == []
         assert "Gwet 2008" in text(response)
 
+    @pytest.mark.slow
     def test_judge_page_breaks_a_criterion_down_by_group(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:

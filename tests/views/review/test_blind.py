@@ -395,6 +395,7 @@ class TestAfterLockIn:
         assert review.corrected_scores["depth"] == SCORES["depth"]
         assert review.blind_scores == {"clarity": "Yes", "depth": "Yes", "rigour": "No", "style": "No"}
 
+    @pytest.mark.slow
     def test_line_and_history_are_available_after_lock_in(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
@@ -421,6 +422,7 @@ class TestAfterLockIn:
         as_ana.post(url("submit", claimed), filled_in(lock_in("Yes", "Yes", "No", "No")))
         assert "You locked in your scores at" in text(as_ana.get(url("revise", claimed)))
 
+    @pytest.mark.slow
     def test_decided_blind_record_is_readable_by_others(
         self, lock_in: Callable[..., Any], as_bo: Client, claimed: Evaluation, ana: User
     ) -> None:

@@ -177,6 +177,7 @@ def test_question_with_conversation_passages_and_metadata_is_shown(as_ana: Clien
     assert 'Model response <span class="small muted">o1</span>' in page
 
 
+@pytest.mark.slow
 def test_blind_question_has_neither_own_metadata_nor_judge(as_ana: Client, ana: User) -> None:
     values: dict[str, Any] = {"prompt": "Why?", "responses": PAIR, "metadata": {"verdict": "secret-1"}}
     import_questions(source_line(why="secret-2", **values), blind_share=1)

@@ -96,6 +96,7 @@ class TestSubmit:
         assert "Undone. Task 7 · o1 is open again with your scores." in text(response)
         assert SECRET in text(response)
 
+    @pytest.mark.slow
     def test_independent_review_can_be_undone_while_another_has_the_record(
         self, as_ana: Client, run: Run, record: Evaluation, first: Review, bo: User
     ) -> None:
@@ -215,6 +216,7 @@ class TestAdjudication:
         page = text(as_lea.post(url("claim", record), headers=HTMX))
         assert "One of the reviews is yours: ask another lead to decide." in page
 
+    @pytest.mark.slow
     def test_adjudication_is_possible_with_missing_reviews(
         self, as_lea: Client, record: Evaluation, first: Review
     ) -> None:

@@ -124,6 +124,7 @@ class TestSplit:
         assert (bo_row.given, bo_row.then, bo_row.days) == (2, 2, None)
         assert not by_name["lea"].is_chosen
 
+    @pytest.mark.slow
     def test_split_is_applied_to_the_list_and_states_the_remainder(
         self, as_lea: Client, run: Run, ana: User, bo: User
     ) -> None:

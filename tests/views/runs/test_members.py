@@ -34,6 +34,7 @@ def test_page_offers_reviewers_and_leads(as_lea: Client, run: Run, ana: User, ma
     assert 'value="eve"' not in shown
 
 
+@pytest.mark.slow
 def test_page_is_linked_from_settings(as_lea: Client, run: Run) -> None:
     settings = reverse("run-settings", args=[run.pk])
     assert page_of(run) in text(as_lea.get(settings))
@@ -77,6 +78,7 @@ def test_invalid_members_keep_entries(
     assert members_of(run) is None
 
 
+@pytest.mark.slow
 def test_concurrent_change_of_members_is_reported(
     as_lea: Client, run: Run, ana: User, bo: User, lea: User
 ) -> None:

@@ -373,6 +373,7 @@ class TestToml:
         shown = as_lea.get(page_of(run)).context["toml_form"]["toml"].value()
         assert shown == format_rubric(DEPTH)
 
+    @pytest.mark.slow
     def test_toml_shows_the_entries(self, as_lea: Client, run: Run) -> None:
         response = as_lea.post(page_of(run), filled_in(as_lea, run, action="remove criteria 0"))
         shown = response.context["toml_form"]["toml"].value()
