@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
-from django.apps import apps
+from django.apps import AppConfig, apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
@@ -67,8 +67,15 @@ def _names_of_migrations() -> frozenset[tuple[str, str]]:
     return frozenset(
         (app.label, module.name)
         for app in apps.get_app_configs()
-        for module in pkgutil.iter_modules([str(Path(app.path) / "migrations")])
+        for module in pkgutil.iter_modules(_folders_of_migrations(app))
     )
+
+
+def _folders_of_migrations(app: AppConfig) -> list[str]:
+    """Return the folders of an app's migrations, without importing them. Most apps have one or none."""
+    package = settings.MIGRATION_MODULES.get(app.label, f"{app.name}.migrations")
+    spec = find_spec(package) if package else None
+    return list(spec.submodule_search_locations or ()) if spec else []
 
 
 @contextmanager

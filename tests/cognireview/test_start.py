@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.conf import LazySettings
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
@@ -84,6 +85,12 @@ def test_name_of_the_data_folder_in_its_error_is_the_setting() -> None:
     assert variable_name("data_dir") in embedded.unwritable(PermissionError(13, "Permission denied", "var"))
 
 
-@pytest.mark.django_db
-def test_names_of_migration_files_are_those_of_the_migrations() -> None:
-    assert migrations._names_of_migrations() == set(MigrationLoader(connection).disk_migrations)
+@pytest.mark.parametrize("modules", [{}, {"reviews": "django.contrib.auth.migrations", "auth": None}])
+def test_names_of_migration_files_are_those_of_the_migrations(
+    modules: dict[str, str | None], settings: LazySettings
+) -> None:
+    settings.MIGRATION_MODULES = modules
+    loader = MigrationLoader(connection, load=False)
+    loader.load_disk()
+    # Not the names that are kept: those are of the usual modules.
+    assert migrations._names_of_migrations.__wrapped__() == set(loader.disk_migrations)
