@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings, settings
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
@@ -248,5 +248,6 @@ def test_page_is_accessible(
     if looks[-len(EVERYDAY) :] == EVERYDAY:
         # Polling, for instance of an import's progress, would replace numbered controls.
         page.route("**/*", lambda route: route.fulfill(status=204))
+        expect(page.locator("[hx-trigger^=every].htmx-request")).to_have_count(0)
         assert out_of_reach(page) == []
     assert errors == []
