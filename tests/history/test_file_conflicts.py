@@ -57,7 +57,7 @@ def disputed(ana: User, *names: str) -> Run:
 
 @pytest.fixture(scope="class")
 def _disputed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create a run with one conflict for the tests of a class, which undo what they change."""
+    """Create a run with one conflict for the tests of a class, which undo their changes."""
     with shared_world(django_db_blocker):
         disputed(UserFactory.create(username="ana", role="reviewer"), "eval_1")
         yield

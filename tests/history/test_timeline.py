@@ -30,7 +30,7 @@ OTHER_SCORES = SCORES | {"Clarity": {"score": "No", "justification": "Each step 
 
 @pytest.fixture(scope="class")
 def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Import the record for the tests of a class, which undo what they change."""
+    """Import the record for the tests of a class, which undo their changes."""
     with shared_world(django_db_blocker):
         import_data(file_of(line("eval_1")))
         yield

@@ -72,7 +72,7 @@ def rated(first: Run, second: Run, ana: User) -> list[Evaluation]:
 
 @pytest.fixture(scope="class")
 def _rated_once(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the rated runs for the tests of a class, which undo what they change."""
+    """Create the rated runs for the tests of a class, which undo their changes."""
     with shared_world(django_db_blocker):
         ana = UserFactory.create(username="ana", role="reviewer")
         rate_first(run_of("monday"), run_of("tuesday"), ana)

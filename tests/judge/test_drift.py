@@ -42,7 +42,7 @@ def score(run: Run, model: str, passed: int, **values: Any) -> list[Evaluation]:
 
 @pytest.fixture(scope="module")
 def _scored(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the two runs. Tests undo what they change."""
+    """Create the two runs. Tests undo their changes."""
     with shared_world(django_db_blocker):
         monday, tuesday = run_of("monday"), run_of("tuesday")
         score(monday, "old", 20)

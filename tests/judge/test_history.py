@@ -38,7 +38,7 @@ def run_of(name: str, reviewer: User, right: int, *, criterion: str = CLARITY, *
 
 @pytest.fixture(scope="class")
 def _rated(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the runs for the tests of a class, which undo what they change."""
+    """Create the runs for the tests of a class, which undo their changes."""
     with shared_world(django_db_blocker):
         ana = UserFactory.create(username="ana", role="reviewer")
         run_of("monday", ana, 5, judge_llm_model="gpt-4o-2024-05-13")

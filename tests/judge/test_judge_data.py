@@ -32,7 +32,7 @@ NO = {"Clarity": {"score": "No", "justification": "It skips a step."}}
 
 @pytest.fixture(scope="module")
 def _rated(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the run. Tests undo what they change."""
+    """Create the run. Tests undo their changes."""
     with shared_world(django_db_blocker):
         rated_run(*(UserFactory.create(username=name, role="reviewer") for name in ("ana", "bo")))
         yield

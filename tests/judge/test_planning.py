@@ -159,7 +159,7 @@ SIZES = {"flagged": 60, "unflagged": 140}
 
 @pytest.fixture(scope="class")
 def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Import a run for the tests of a class, which undo what they change."""
+    """Import a run for the tests of a class, which undo their changes."""
     flagged = (line(f"f{n}", task_id=f"{n}", **JUDGED_PASS) for n in range(SIZES["flagged"]))
     others = (line(f"u{n}", task_id=f"{n + 100}", **JUDGED_PASS, **CALM) for n in range(SIZES["unflagged"]))
     with shared_world(django_db_blocker):

@@ -199,7 +199,7 @@ def test_filtered_figures_equal_those_of_runs_with_the_matching_records(
 
 @pytest.fixture(scope="class")
 def runs(django_db_setup: None, django_db_blocker: Any) -> Iterator[tuple[Run, Run]]:
-    """Two runs that ana and bo rated. Tests undo what they change."""
+    """Two runs that ana and bo rated. Tests undo their changes."""
     with shared_world(django_db_blocker):
         for name in ("ana", "bo"):
             UserFactory.create(username=name, role="reviewer")

@@ -46,7 +46,7 @@ def review(run: Run, reviewer: User) -> None:
 
 @pytest.fixture(scope="module")
 def _reviewed(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the run. Tests undo what they change."""
+    """Create the run. Tests undo their changes."""
     with shared_world(django_db_blocker):
         run = import_data(lines()).target_run
         review(run, UserFactory.create(username="ana", role="reviewer"))

@@ -42,7 +42,7 @@ Capture = pytest.CaptureFixture[bytes]
 
 @pytest.fixture(scope="module")
 def _imported(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Create the run. Tests undo what they change."""
+    """Create the run. Tests undo their changes."""
     with shared_world(django_db_blocker):
         import_data(file_of(line("e-1")), run="algebra")
         yield
