@@ -45,7 +45,7 @@ class MappingForm(forms.Form):
         help_text="TOML, with a JMESPath expression for each record field.",
         max_length=MOST_BYTES,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 16, "spellcheck": "false", "class": "mono"}),
+        widget=forms.Textarea(attrs={"rows": 20, "spellcheck": "false", "class": "mono"}),
     )
 
     def clean(self) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class TomlForm(forms.Form):
         help_text="Edit it, or paste another rubric. Saving it replaces the fields above.",
         max_length=MAX_BYTES,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 24, "spellcheck": "false", "class": "mono"}),
+        widget=forms.Textarea(attrs={"rows": 20, "spellcheck": "false", "class": "mono"}),
     )
 
     def clean_toml(self) -> Rubric:
