@@ -98,3 +98,7 @@ class Change:
     """Judge, prompt or rubric."""
     first: str
     second: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.kind}: {self.first} → {self.second}."

@@ -9,7 +9,8 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from ninja import Field, P, Query, QueryEx, Router, Status
 from pydantic import model_validator
 
-from cognireview.types import operations
+from cognireview.types import judge, operations
+from cognireview.types.encoding import members
 from cognireview.types.judge import Relation
 from reviews.accounts.permissions import check
 from reviews.api import shapes
@@ -152,7 +153,7 @@ def compare_judges(
     The filters are those of the report, and apply to both runs. A filter by what is compared is refused.
     """
     first, second = _two_runs(request, earlier, run)
-    return paired.compare_runs(first, filters.shared_scope(first, second)).as_json()
+    return members(judge.Comparison, paired.compare_runs(first, filters.shared_scope(first, second)))
 
 
 @operation(router, operations.DRIFT, scope="read", problems=(422,))
@@ -169,7 +170,7 @@ def get_judge_drift(
     ratings are needed.
     """
     first, second = _two_runs(request, earlier, run)
-    return drift.measure_drift(first, filters.shared_scope(first, second)).as_json()
+    return members(judge.Drift, drift.measure_drift(first, filters.shared_scope(first, second)))
 
 
 def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:

@@ -13,10 +13,9 @@ from typing import Any, Literal, TypeVar
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Basis, Estimate, Part
-from cognireview.types.report_parts import JudgeGroup
+from cognireview.types.report_parts import AfterReveal, GroupAccuracy, JudgeGroup
 from reviews.judge import after_reveal
-from reviews.judge.accuracy_figures import AccuracyFigures, Measured, figure_title
-from reviews.judge.after_reveal import AfterReveal
+from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures
 from reviews.judge.cells import Cell, CellRecords, load_cells
 from reviews.judge.computed_once import computes_once
@@ -64,14 +63,6 @@ DEFINITIONS = coefficients.DEFINITIONS | {
 _NO_BLIND = "No blind scores were submitted yet."
 _Group = TypeVar("_Group", str, JudgeGroup)
 GroupField = Literal["judge", "template", "model"]
-
-
-class GroupAccuracy(report_parts.GroupAccuracy):
-    """The accuracy of a judge with one prompt on one model, from blind ratings."""
-
-    @property
-    def title(self) -> str:
-        return figure_title(self.criterion)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from cognireview.types import report_parts
+from cognireview.types.report_parts import AfterReveal
 from reviews.judge.cells import IntArray
 from reviews.judge.ratings import RatingBatch, read_score, read_verdict
-from reviews.records.scores import criterion_title, is_score
+from reviews.records.scores import is_score
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
 from reviews.statistics.extrapolation import Sample, cluster_totals
@@ -20,14 +20,6 @@ DEFINITION = (
     "The share of blind scores that differ from the score that the same reviewer submitted. It describes the "
     "submitted ratings, and no other records."
 )
-
-
-class AfterReveal(report_parts.AfterReveal):
-    """Changes of the blind scores of a criterion, or of the verdict."""
-
-    @property
-    def title(self) -> str:
-        return "Verdict" if self.criterion is None else criterion_title(self.criterion)
 
 
 @dataclass(frozen=True)

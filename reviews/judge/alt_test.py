@@ -5,14 +5,11 @@ test of its own, for the verdict and for each criterion.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
 
-from cognireview.types.estimates import Estimate
-from cognireview.types.report_parts import ComparedReviewer, Epsilon
-from reviews.judge.accuracy_figures import figure_title
+from cognireview.types.report_parts import AltTest, ComparedReviewer, Epsilon
 from reviews.judge.cells import FEWEST
 from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
 from reviews.judge.scope import JudgeScope
@@ -23,7 +20,6 @@ from reviews.statistics.alt_test import (
     ENOUGH_WINS,
     FEWEST_RECORDS,
     FEWEST_REVIEWERS,
-    AltTest,
     EpsilonTest,
     ReviewerComparison,
 )
@@ -61,29 +57,7 @@ DEFINITIONS = {
 _NAMED = 5
 
 
-@dataclass(frozen=True)
-class JudgeAltTest:
-    """The test of one judge model for the verdict or a criterion."""
-
-    judge: str
-    #: None for the verdict.
-    criterion: str | None
-    #: Records with scores by the judge and by two or more reviewers.
-    records: int
-    #: The average probability that the judge is at least as close to the others as a reviewer.
-    advantage: Estimate
-    #: The reviewers with `FEWEST` or more records: a figure from fewer could reveal the judge's scores of
-    #: records that are still scored blind.
-    reviewers: tuple[ComparedReviewer, ...]
-    #: The answers, in the order of `EPSILONS`.
-    answers: tuple[Epsilon, ...]
-
-    @property
-    def title(self) -> str:
-        return figure_title(self.criterion)
-
-
-def run_alt_tests(scope: JudgeScope) -> tuple[JudgeAltTest, ...]:
+def run_alt_tests(scope: JudgeScope) -> list[AltTest]:
     """Test each judge of a scope: the verdict first, then the criteria in the order of the rubric.
 
     Without a record that two reviewers scored blind, the result is empty. The filter by reviewer is ignored.
@@ -92,19 +66,19 @@ def run_alt_tests(scope: JudgeScope) -> tuple[JudgeAltTest, ...]:
     by_criterion = load_joint_ratings(scope)
     people = {key for ratings in by_criterion.values() for key in np.unique(ratings.reviewer).tolist()}
     names = dict(User.objects.filter(pk__in=people).values_list("pk", "username"))
-    return tuple(
+    return [
         found
         for criterion, ratings in by_criterion.items()
         for judge in sorted({kind.cell.judge for kind in ratings.kinds})
         if (found := _test(judge, criterion, _of_judge(ratings, judge), names)).records
-    )
+    ]
 
 
 def _of_judge(ratings: JointRatings, judge: str) -> JointRatings:
     return ratings.only(lambda kind: kind.cell.judge == judge and kind.is_representative)
 
 
-def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[int, str]) -> JudgeAltTest:
+def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[int, str]) -> AltTest:
     human, machine = ratings.human, ratings.judge
     kept = (human >= 0) & (machine >= 0)
     found = statistics.compare_with_reviewers(
@@ -117,12 +91,12 @@ def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[
             weight=ratings.weight[kept],
         )
     )
-    return JudgeAltTest(
+    return AltTest(
         judge,
         criterion,
         found.records,
         found.advantage,
-        tuple(
+        [
             ComparedReviewer(
                 names[one.reviewer],
                 one.judge_closer,
@@ -131,13 +105,14 @@ def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[
                 one.is_testable,
             )
             for one in found.reviewers
+            # A figure from fewer could reveal the judge's scores of records that are still scored blind.
             if one.difference.n >= FEWEST
-        ),
-        tuple(_answer(found, found.test(epsilon), names) for epsilon in EPSILONS),
+        ],
+        [_answer(found, found.test(epsilon), names) for epsilon in EPSILONS],
     )
 
 
-def _answer(found: AltTest, test: EpsilonTest, names: dict[int, str]) -> Epsilon:
+def _answer(found: statistics.AltTest, test: EpsilonTest, names: dict[int, str]) -> Epsilon:
     won = [one for one, wins in zip(found.reviewers, test.wins, strict=True) if wins]
     return Epsilon(
         test.epsilon,
@@ -150,7 +125,7 @@ def _answer(found: AltTest, test: EpsilonTest, names: dict[int, str]) -> Epsilon
     )
 
 
-def _missing(found: AltTest, test: EpsilonTest, names: dict[int, str]) -> Iterator[str]:
+def _missing(found: statistics.AltTest, test: EpsilonTest, names: dict[int, str]) -> Iterator[str]:
     """Yield what an answer needs."""
     if test.winning_rate is None:
         needs = {one: FEWEST_RECORDS - one.difference.n for one in found.reviewers if not one.is_testable}

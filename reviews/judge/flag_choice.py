@@ -9,9 +9,9 @@ shown to keep the limit: so the chance of dropping too much is at most 2.5%, how
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from cognireview.types.report_parts import FlagStep
+from cognireview.types.report_parts import FlagChoice, FlagStep
 from reviews.judge.data_summary import family_titles, largest_families
 from reviews.judge.flag_precision import load_rated_families
 from reviews.judge.kept import keeps_figures
@@ -34,65 +34,48 @@ DEFINITION = (
     "their error rate has to be below the limit. The sequence ends at the first step for which that is not "
     "shown (fixed-sequence testing: Jung, Brahman & Choi 2024, Trust or Escalate, arXiv 2407.18370)."
 )
-
-
-@dataclass(frozen=True)
-class FlagChoice:
-    """The steps up to the first one that is not shown to keep the limit."""
-
-    limit: float
-    steps: tuple[FlagStep, ...]
-    #: The number of flag reasons with fewer records, which are never dropped and not listed.
-    left_out: int = 0
-    #: Why there are no steps, or empty.
-    unknown: str = ""
-
-    @property
-    def best(self) -> FlagStep | None:
-        """The last step that keeps the limit."""
-        return next((step for step in reversed(self.steps) if step.is_shown), None)
-
-    @property
-    def sentence(self) -> str:
-        """The answer for pages."""
-        if self.unknown:
-            return self.unknown
-        limit = f"{self.limit * 100:g}%"
-        if self.best is None:
-            return f"It is not shown that fewer than {limit} of the verdicts on unflagged records are wrong."
-        dropped = [step.dropped for step in self.steps if step.is_shown and step.dropped]
-        if not dropped:
-            return (
-                f"Keep all reasons: it is not shown that without one of them fewer than {limit} of the "
-                f"verdicts on unflagged records are wrong."
-            )
-        saved = self.steps[0].flagged - self.best.flagged
-        return (
-            f"You can drop {_listed(dropped)}: about {saved:,} fewer records to review, and still fewer than "
-            f"{limit} of the verdicts on unflagged records are wrong."
-        )
+_NONE_RATED = "No record has a blind rating yet."
 
 
 @keeps_figures
 def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     """Find the flag reasons that can be dropped. `limit` is a share from 0 to 1."""
     if unknown := why_not_counted(scope.run):
-        return FlagChoice(limit, (), unknown=unknown)
+        return FlagChoice(limit, [], 0, unknown, unknown)
     rated = load_rated_families(scope)
     if not rated.count(lambda kind: kind.is_rated):
-        return FlagChoice(limit, (), unknown="No record has a blind rating yet.")
+        return FlagChoice(limit, [], 0, _NONE_RATED, _NONE_RATED)
     sizes, left_out = largest_families(scope.run)
     titles = family_titles(scope.run, sizes)
     start = _step(rated, (), _named(titles, sorted(sizes, key=lambda key: (-sizes[key], key))), limit)
     if not start.is_shown:
         # Nothing can be dropped, so the order does not matter. To find it takes reading all decisions.
-        return FlagChoice(limit, (start,), left_out)
+        return FlagChoice(limit, [start], left_out, "", _sentence([start], limit))
     order = _in_order(scope, sizes)
     named = _named(titles, order)
     steps = [replace(start, kept=named)]
     while steps[-1].is_shown and len(steps) <= len(order):
         steps.append(_step(rated, order[: len(steps)], named, limit))
-    return FlagChoice(limit, tuple(steps), left_out)
+    return FlagChoice(limit, steps, left_out, "", _sentence(steps, limit))
+
+
+def _sentence(steps: Sequence[FlagStep], limit: float) -> str:
+    """Return the answer for pages. The steps end at the first one that is not shown to keep the limit."""
+    below = f"{limit * 100:g}%"
+    kept = [step for step in steps if step.is_shown]
+    if not kept:
+        return f"It is not shown that fewer than {below} of the verdicts on unflagged records are wrong."
+    dropped = [step.dropped for step in kept if step.dropped]
+    if not dropped:
+        return (
+            f"Keep all reasons: it is not shown that without one of them fewer than {below} of the "
+            f"verdicts on unflagged records are wrong."
+        )
+    saved = steps[0].flagged - kept[-1].flagged
+    return (
+        f"You can drop {_listed(dropped)}: about {saved:,} fewer records to review, and still fewer than "
+        f"{below} of the verdicts on unflagged records are wrong."
+    )
 
 
 def _named(titles: Mapping[str, str], families: Sequence[str]) -> list[str]:

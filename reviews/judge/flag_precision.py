@@ -5,15 +5,13 @@ the miss rate.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import Sum
 
-from cognireview.types import report_parts
-from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
+from cognireview.types.report_parts import FlagAdvice, FlagPrecision, FlagReason
 from reviews.judge.cells import load_cells
 from reviews.judge.data_summary import MOST_REASONS, family_titles, largest_families
 from reviews.judge.kept import keeps_figures
@@ -75,84 +73,6 @@ class ReviewTime(NamedTuple):
     active_minutes: float = 0.0
 
 
-@dataclass(frozen=True)
-class FlagReason:
-    """The figures of one family of flag reasons."""
-
-    key: str
-    title: str
-    #: None while the run's records are being counted.
-    flagged: int | None
-    ratings: int
-    wrong: int
-    precision: Estimate
-    recall: Estimate
-    time: ReviewTime
-
-    @property
-    def minutes_per_error(self) -> float | None:
-        if not (self.time.timed and self.precision.value):
-            return None
-        return self.time.active_minutes / self.time.timed / self.precision.value
-
-    @property
-    def minutes_why(self) -> str:
-        """Why `minutes_per_error` is undefined, or empty."""
-        if not self.time.timed:
-            return "No review of a record with this reason was timed."
-        if self.precision.value is None:
-            return self.precision.why
-        if not self.precision.value:
-            return f"No wrong verdict found in {self.time.active_minutes:,.0f} active minutes."
-        return ""
-
-    @property
-    def advice(self) -> report_parts.FlagAdvice:
-        """Apply `RULE`."""
-        low, high = self.precision.low, self.precision.high
-        if low is None or high is None or self.ratings < FEWEST or low <= WORTH <= high:
-            return "not enough data"
-        return "keep" if low > WORTH else "retire"
-
-    @property
-    def because(self) -> str:
-        """The advice as a sentence."""
-        if self.precision.value is None:
-            return f"Not enough data: {self.precision.why[:1].lower()}{self.precision.why[1:]}"
-        found = f"{self.wrong:,} of {self.ratings:,} blind ratings found a wrong verdict"
-        low, high = self.precision.low or 0, self.precision.high or 0
-        between = f"the share is between {percent(low)} and {percent(high)}"
-        if self.advice == "keep":
-            return f"Keep: {found}; {between}, more than one in {1 / WORTH:.0f}."
-        if self.advice == "retire":
-            return f"Retire: {found}; {between}, less than one in {1 / WORTH:.0f}."
-        return f"Not enough data: {found}; {between}, which includes one in {1 / WORTH:.0f}."
-
-    def as_json(self) -> dict[str, Any]:
-        minutes = round(self.time.active_minutes, 1)
-        return members(report_parts.FlagReason, self, timed=self.time.timed, active_minutes=minutes)
-
-
-@dataclass(frozen=True)
-class FlagPrecision:
-    """The families of a run with most flagged records, in this order."""
-
-    families: tuple[FlagReason, ...]
-    #: The number of other families.
-    left_out: int = 0
-    #: Why figures about all records are unknown, or empty.
-    unknown: str = ""
-
-    @property
-    def rule(self) -> str:
-        return RULE
-
-    @property
-    def sentence(self) -> str:
-        """The number of reasons that are left out, as a sentence; empty without any."""
-        return left_out_sentence(self.left_out)
-
-
 def left_out_sentence(left_out: int) -> str:
     """Return a sentence with the number of flag reasons that are left out; empty without any."""
     if not left_out:
@@ -171,13 +91,11 @@ def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     keys = sorted({*records, *times}, key=lambda key: (-records.get(key, 0), key))[:MOST_REASONS]
     titles = family_titles(run, keys)
     found = _measure(_totals(load_rated_families(scope), keys))
-    return FlagPrecision(
-        tuple(
-            FlagReason(key, titles.get(key, key), records.get(key, 0), *one, times.get(key, ReviewTime()))
-            for key, one in zip(keys, found, strict=True)
-        ),
-        left_out,
-    )
+    reasons = [
+        _reason(key, titles.get(key, key), records.get(key, 0), one, times.get(key, ReviewTime()))
+        for key, one in zip(keys, found, strict=True)
+    ]
+    return FlagPrecision(RULE, reasons, left_out, unknown="")
 
 
 def _without_counts(scope: JudgeScope, unknown: str) -> FlagPrecision:
@@ -186,11 +104,9 @@ def _without_counts(scope: JudgeScope, unknown: str) -> FlagPrecision:
     first = families.order_by("value").values_list("value", "title")[:MOST_REASONS]
     titles = dict(first)
     times = _times(scope, titles)
-    return FlagPrecision(
-        tuple(_unknown(key, title, unknown, times.get(key, ReviewTime())) for key, title in titles.items()),
-        families.count() - len(titles),
-        unknown,
-    )
+    none = _Found(0, 0, undefined(unknown), undefined(unknown))
+    reasons = [_reason(key, title, None, none, times.get(key, ReviewTime())) for key, title in titles.items()]
+    return FlagPrecision(RULE, reasons, families.count() - len(titles), unknown)
 
 
 def load_rated_families(scope: JudgeScope) -> RatedRun:
@@ -241,8 +157,53 @@ def _measure(totals: ClusterTotals) -> Iterator[_Found]:
         )
 
 
-def _unknown(key: str, title: str, why: str, time: ReviewTime) -> FlagReason:
-    return FlagReason(key, title, None, 0, 0, undefined(why), undefined(why), time)
+def _reason(key: str, title: str, flagged: int | None, found: _Found, time: ReviewTime) -> FlagReason:
+    """Add what follows from the figures of a family: the time for each error, and the advice."""
+    precision, advice = found.precision, _advice(found)
+    minutes = None
+    if time.timed and precision.value:
+        minutes = time.active_minutes / time.timed / precision.value
+    return FlagReason(
+        key,
+        title,
+        flagged,
+        *found,
+        minutes_why=_minutes_why(precision, time),
+        advice=advice,
+        because=_because(found, advice),
+        timed=time.timed,
+        active_minutes=round(time.active_minutes, 1),
+        minutes_per_error=minutes,
+    )
+
+
+def _minutes_why(precision: Estimate, time: ReviewTime) -> str:
+    """Return why the minutes for each error are undefined, or an empty text."""
+    if not time.timed:
+        return "No review of a record with this reason was timed."
+    if precision.value is None:
+        return precision.why
+    return "" if precision.value else f"No wrong verdict found in {time.active_minutes:,.0f} active minutes."
+
+
+def _advice(found: _Found) -> FlagAdvice:
+    """Apply `RULE`."""
+    low, high = found.precision.low, found.precision.high
+    if low is None or high is None or found.ratings < FEWEST or low <= WORTH <= high:
+        return "not enough data"
+    return "keep" if low > WORTH else "retire"
+
+
+def _because(found: _Found, advice: FlagAdvice) -> str:
+    """Return the advice as a sentence."""
+    why = found.precision.why
+    if found.precision.value is None:
+        return f"Not enough data: {why[:1].lower()}{why[1:]}"
+    wrong = f"{found.wrong:,} of {found.ratings:,} blind ratings found a wrong verdict"
+    low, high = found.precision.low or 0, found.precision.high or 0
+    between = f"the share is between {percent(low)} and {percent(high)}"
+    compared = {"keep": "more than", "retire": "less than", "not enough data": "which includes"}[advice]
+    return f"{advice.capitalize()}: {wrong}; {between}, {compared} one in {1 / WORTH:.0f}."
 
 
 def _times(scope: JudgeScope, families: Collection[str] | None) -> dict[str, ReviewTime]:

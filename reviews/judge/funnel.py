@@ -1,6 +1,6 @@
 """Follow the records that are to be scored blind: assigned, locked in, changed, escalated, closed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, NamedTuple, Self
@@ -21,6 +21,7 @@ from django.db.models import (
     QuerySet,
 )
 
+from cognireview.types import report_parts
 from cognireview.types.estimates import Part
 from cognireview.types.report_parts import Bounds
 from reviews.database.pagination import Page, page_by_key
@@ -96,20 +97,8 @@ class AssignedRecord(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Funnel:
-    """Numbers of records that are to be scored blind."""
-
-    assigned: int
-    locked_in: int
-    changed: int
-    escalated: int
-    closed: int
-    #: The number of locked-in scores, by any number of people for a record.
-    ratings: int
-    #: Locked-in scores that no longer count.
-    outdated: int
-    #: None without blind ratings of both flagged and unflagged records.
-    bounds: Bounds | None
+class Funnel(report_parts.Funnel):
+    """The numbers of records to score blind. Bounds need ratings of flagged and of unflagged records."""
 
     @property
     def missing(self) -> int:
@@ -121,27 +110,9 @@ class Funnel:
         """The share of assigned records with a blind rating, from 0 to 1; 0 without any."""
         return self.locked_in / self.assigned if self.assigned else 0.0
 
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The funnel in words."""
-        if not self.assigned:
-            return ("No record is to be scored blind.",)
-        assigned, ratings = counted(self.assigned, "record"), counted(self.ratings, "rating")
-        found = [f"{self.locked_in:,} of {assigned} assigned to blind review are locked in, by {ratings}."]
-        if self.missing and self.bounds:
-            found.append(
-                f"The accuracy over the whole run would be {percent(self.bounds.low)} if the judge were "
-                f"wrong on all {self.missing:,} others, and {percent(self.bounds.high)} if it were right on "
-                f"all."
-            )
-        if self.outdated:
-            ratings = counted(self.outdated, "rating no longer counts", "ratings no longer count")
-            found.append(f"{ratings}: a file changed what was rated.")
-        return tuple(found)
-
 
 class _Counted(NamedTuple):
-    """The funnel without bounds, and its records by flag."""
+    """The funnel without bounds and sentences, and its records by flag."""
 
     funnel: Funnel
     locked_in: Mapping[bool, _LockedIn]
@@ -154,7 +125,24 @@ def follow_records(scope: JudgeScope, compared: JudgeVsHuman) -> Funnel:
     The filters by reviewer and date select ratings: without them, records without a rating are counted, too.
     """
     found = _count_records(scope)
-    return replace(found.funnel, bounds=_bounds(compared, found.locked_in, found.missing))
+    funnel = replace(found.funnel, bounds=_bounds(compared, found.locked_in, found.missing))
+    return replace(funnel, sentences=[*_sentences(funnel)])
+
+
+def _sentences(found: Funnel) -> Iterator[str]:
+    if not found.assigned:
+        yield "No record is to be scored blind."
+        return
+    assigned, ratings = counted(found.assigned, "record"), counted(found.ratings, "rating")
+    yield f"{found.locked_in:,} of {assigned} assigned to blind review are locked in, by {ratings}."
+    if found.missing and found.bounds:
+        yield (
+            f"The accuracy over the whole run would be {percent(found.bounds.low)} if the judge were wrong "
+            f"on all {found.missing:,} others, and {percent(found.bounds.high)} if it were right on all."
+        )
+    if found.outdated:
+        ratings = counted(found.outdated, "rating no longer counts", "ratings no longer count")
+        yield f"{ratings}: a file changed what was rated."
 
 
 @keeps_figures
@@ -171,6 +159,7 @@ def _count_records(scope: JudgeScope) -> _Counted:
         closed=_closed(scope).count(),
         ratings=sum(one.ratings for one in locked_in.values()),
         outdated=_outdated(scope, locked_in),
+        sentences=[],
         bounds=None,
     )
     return _Counted(funnel, locked_in, missing)

@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 from cognireview.types import report_parts
-from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
+from cognireview.types.report_parts import RankedModel, RankingDisagreement
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, load_rated_run
@@ -56,56 +55,12 @@ DEFINITIONS = {
 }
 
 
-@dataclass(frozen=True)
-class RankedModel:
-    """A model with its pass rates and ranks, from 1. A model without an estimate has no rank (None)."""
-
-    name: str
-    records: int
-    #: Records with a verdict by the judge.
-    judged: int
-    #: Judged records that pass.
-    passes: int
-    #: Blind ratings with a verdict.
-    ratings: int
-    estimate: Estimate
-    judge_rank: int | None = None
-    #: The first and the last rank that the ratings leave possible.
-    best_rank: int | None = None
-    worst_rank: int | None = None
-
-    @property
-    def title(self) -> str:
-        return self.name or NO_MODEL_TITLE
-
-    @property
-    def judge_rate(self) -> float | None:
-        return self.passes / self.judged if self.judged else None
-
-    def as_json(self) -> dict[str, Any]:
-        return members(report_parts.RankedModel, self, model=self.name)
+def model_title(model: str) -> str:
+    return model or NO_MODEL_TITLE
 
 
 @dataclass(frozen=True)
-class RankingDisagreement:
-    """A pair of models that the judge and reviewers rank in opposite order."""
-
-    #: The model that the judge ranks higher.
-    ahead: str
-    #: The model that reviewers rank higher.
-    behind: str
-    #: The estimated rate of `behind` minus that of `ahead`.
-    difference: Estimate
-    #: Adjusted for all pairs (Holm 1979).
-    p: float
-
-    @property
-    def is_significant(self) -> bool:
-        return self.p < SIGNIFICANT
-
-
-@dataclass(frozen=True)
-class Leaderboard:
+class Leaderboard(report_parts.Leaderboard):
     """The models by estimated pass rate. Models without an estimate come last, by the judge's rate.
 
     With a filter by model, it has that model alone. Ranks and adjusted p-values stay those among all models:
@@ -113,20 +68,12 @@ class Leaderboard:
     """
 
     scope: JudgeScope
-    models: tuple[RankedModel, ...]
-    ranking_disagreements: tuple[RankingDisagreement, ...]
-    #: The number of pairs compared, among all models.
-    pairs: int
     #: The number of all models that have a rank.
     ranked: int = 0
     #: Why there are no models, while the run's records are being counted.
     unknown: str = ""
     #: The records that no figure counts, as a sentence.
     left_out: str = ""
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        return tuple(_sentences(self))
 
 
 @dataclass(frozen=True)
@@ -146,21 +93,27 @@ def rank_models(scope: JudgeScope) -> Leaderboard:
     board = _rank_all(replace(scope, model=None))
     if scope.model is None:
         return board
-    title = scope.model or NO_MODEL_TITLE
-    return replace(
-        board,
-        scope=scope,
-        models=tuple(one for one in board.models if one.name == scope.model),
-        ranking_disagreements=tuple(
-            pair for pair in board.ranking_disagreements if title in {pair.ahead, pair.behind}
-        ),
+    title = model_title(scope.model)
+    return _with_sentences(
+        replace(
+            board,
+            scope=scope,
+            models=[one for one in board.models if one.model == scope.model],
+            ranking_disagreements=[
+                pair for pair in board.ranking_disagreements if title in {pair.ahead, pair.behind}
+            ],
+        )
     )
+
+
+def _with_sentences(board: Leaderboard) -> Leaderboard:
+    return replace(board, sentences=[*_sentences(board)])
 
 
 @keeps_figures
 def _rank_all(scope: JudgeScope) -> Leaderboard:
     if unknown := why_not_counted(scope.run):
-        return Leaderboard(scope, (), (), 0, unknown=unknown)
+        return Leaderboard([], [], 0, [unknown], scope, unknown=unknown)
     rated = load_rated_run(scope)
     names = sorted({cell.model for cell in rated.records.cells})
     place_of = {name: place for place, name in enumerate(names)}
@@ -174,13 +127,16 @@ def _rank_all(scope: JudgeScope) -> Leaderboard:
     swaps = [swap for pair in pairs if (swap := _swap(models[pair.first], models[pair.second], pair))]
     swaps.sort(key=lambda swap: (swap.p, swap.ahead, swap.behind))
     ranked = _ranked(models, pairs)
-    return Leaderboard(
-        scope,
-        tuple(ranked),
-        tuple(swaps),
-        len(pairs),
-        ranked=sum(model.best_rank is not None for model in ranked),
-        left_out=rated.records.sentence,
+    return _with_sentences(
+        Leaderboard(
+            models=ranked,
+            ranking_disagreements=swaps,
+            pairs=len(pairs),
+            sentences=[],
+            scope=scope,
+            ranked=sum(model.best_rank is not None for model in ranked),
+            left_out=rated.records.sentence,
+        )
     )
 
 
@@ -205,13 +161,19 @@ def _estimate(totals: ClusterTotals, model: int) -> Estimate:
 def _model(rated: RatedRun, name: str, estimate: Estimate) -> RankedModel:
     records = rated.records.only(model=name)
     sizes = [(cell.verdict, int(size)) for cell, size in zip(records.cells, records.sizes, strict=True)]
+    judged = sum(size for verdict, size in sizes if verdict)
+    passes = sum(size for verdict, size in sizes if verdict == _PASS)
     return RankedModel(
-        name=name,
+        model=name,
+        judge_rate=passes / judged if judged else None,
         records=sum(size for _, size in sizes),
-        judged=sum(size for verdict, size in sizes if verdict),
-        passes=sum(size for verdict, size in sizes if verdict == _PASS),
+        judged=judged,
+        passes=passes,
         ratings=rated.count(lambda kind: kind.cell.model == name and bool(kind.human)),
+        judge_rank=None,
         estimate=estimate,
+        best_rank=None,
+        worst_rank=None,
     )
 
 
@@ -249,7 +211,7 @@ def _ranked(models: Sequence[RankedModel], pairs: Iterable[_Pair]) -> list[Ranke
 def _best_first(model: RankedModel) -> tuple[bool, float, float, str]:
     # Equal rates may differ by rounding.
     rate = None if model.estimate.value is None else round(model.estimate.value, _DIGITS)
-    return rate is None, -(rate or 0), -(model.judge_rate or 0), model.name
+    return rate is None, -(rate or 0), -(model.judge_rate or 0), model.model
 
 
 def _ranks(rates: Sequence[float | None]) -> list[int | None]:
@@ -265,9 +227,11 @@ def _swap(one: RankedModel, other: RankedModel, pair: _Pair) -> RankingDisagreem
     by_judge = one.judge_rate - other.judge_rate
     if by_judge * value >= 0:
         return None
+    ahead, behind, difference = other, one, pair.difference
     if by_judge > 0:
-        return RankingDisagreement(one.title, other.title, _negated(pair.difference), pair.p)
-    return RankingDisagreement(other.title, one.title, pair.difference, pair.p)
+        ahead, behind, difference = one, other, _negated(difference)
+    titles = model_title(ahead.model), model_title(behind.model)
+    return RankingDisagreement(*titles, difference, pair.p < SIGNIFICANT, pair.p)
 
 
 def _negated(estimate: Estimate) -> Estimate:

@@ -4,10 +4,11 @@ A verdict is wrong if a blind rating has another one.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cognireview.types import report_parts
 from cognireview.types.estimates import Estimate
+from cognireview.types.report_parts import CriterionMissRate
 from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.kept import keeps_figures
@@ -16,7 +17,7 @@ from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
 from reviews.judge.ratings import NO_RATINGS, load_ratings
 from reviews.judge.scope import JudgeScope
 from reviews.judge.sequences import share_of_columns
-from reviews.records.scores import criterion_title, is_score
+from reviews.records.scores import is_score
 from reviews.records.wording import counted
 from reviews.rubric.overrides import is_same_score
 from reviews.statistics import clusters
@@ -50,52 +51,12 @@ _NONE_SAMPLED = "No unflagged record has a blind rating."
 _NONE_FLAGGED = "No flagged record has a blind rating."
 
 
-class CriterionMissRate(report_parts.CriterionMissRate):
-    """How often the judge's score of a criterion is wrong in unflagged records."""
-
-    @property
-    def title(self) -> str:
-        return criterion_title(self.criterion)
-
-
 @dataclass(frozen=True)
-class MissedErrors:
-    """The errors that the flags miss, and those that they catch."""
+class MissedErrors(report_parts.MissedErrors):
+    """The missed errors of a run, with the ratings that their confidence sequences need."""
 
-    scope: JudgeScope
-    #: Unflagged records with a verdict. None while the run's records are being counted.
-    records: int | None
-    #: Blind ratings of sampled records with a verdict by the judge and by the reviewer.
-    ratings: int
-    #: Blind ratings of unflagged records that were not sampled. No figure counts them.
-    unsampled: int
-    miss_rate: Estimate
-    #: The error rate of flagged records.
-    flagged_error_rate: Estimate
-    #: The share of all wrong verdicts that are flagged.
-    flag_recall: Estimate
     #: The weighted ratings by task. None while the records are unknown.
     verdicts: VerdictsByFlag | None = field(repr=False, compare=False)
-    criteria: tuple[CriterionMissRate, ...]
-    #: Why no figure about all records is defined, or empty.
-    unknown: str = ""
-    #: The records that no figure counts, as a sentence.
-    left_out: str = ""
-
-    @property
-    def share(self) -> float:
-        """The share of unflagged records that are sampled for review, from 0 to 1."""
-        return self.scope.run.sample_share
-
-    @property
-    def missed(self) -> Estimate:
-        """The estimated number of unflagged records with a wrong verdict."""
-        return scale(self.miss_rate, self.records or 0)
-
-    @property
-    def sentences(self) -> tuple[str, ...]:
-        """The counted ratings in words, or why figures are undefined."""
-        return tuple(_sentences(self))
 
     def sequence(self, name: str) -> Estimate:
         """Return the miss rate, the flagged error rate or the flag recall with its confidence sequence."""
@@ -118,22 +79,23 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     unflagged = rated.only(lambda cell: bool(cell.verdict)).records.only(is_flagged=False)
     verdicts = rated.verdicts_by_flag
     miss_rate, flagged_error_rate, flag_recall = _flag_figures(verdicts, is_all_flagged=not unflagged.cells)
-    return MissedErrors(
-        scope=scope,
-        records=int(unflagged.sizes.sum()),
+    total = int(unflagged.sizes.sum())
+    found = MissedErrors(
+        share=scope.run.sample_share,
+        records=total,
         ratings=rated.count(lambda kind: not kind.cell.is_flagged and kind.is_rated),
         unsampled=rated.unsampled,
         miss_rate=miss_rate,
         flagged_error_rate=flagged_error_rate,
         flag_recall=flag_recall,
-        verdicts=verdicts,
-        criteria=tuple(
-            _by_criterion(
-                {name: combine(found, records) for name, found in by_criterion.items() if name is not None}
-            )
+        missed=scale(miss_rate, total),
+        criteria=_by_criterion(
+            {name: combine(found, records) for name, found in by_criterion.items() if name is not None}
         ),
-        left_out=records.sentence,
+        sentences=[],
+        verdicts=verdicts,
     )
+    return replace(found, sentences=[*_sentences(found, total), *filter(None, [records.sentence])])
 
 
 def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
@@ -141,17 +103,19 @@ def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
     ratings = load_ratings(scope)
     counts = list(zip(ratings.kinds, map(int, ratings.counts), strict=True))
     unflagged = [(kind, count) for kind, count in counts if not kind.cell.is_flagged and kind.is_rated]
+    none = undefined(why)
     return MissedErrors(
-        scope=scope,
+        share=scope.run.sample_share,
         records=None,
         ratings=sum(count for kind, count in unflagged if kind.is_sampled),
         unsampled=sum(count for kind, count in unflagged if not kind.is_sampled),
-        miss_rate=undefined(why),
-        flagged_error_rate=undefined(why),
-        flag_recall=undefined(why),
+        miss_rate=none,
+        flagged_error_rate=none,
+        flag_recall=none,
+        missed=none,
+        criteria=[],
+        sentences=[why],
         verdicts=None,
-        criteria=(),
-        unknown=why,
     )
 
 
@@ -183,8 +147,8 @@ def _flag_figures(verdicts: VerdictsByFlag, *, is_all_flagged: bool) -> tuple[Es
     return missed, caught, recall
 
 
-def _by_criterion(found: Mapping[str, RatedRun]) -> Iterator[CriterionMissRate]:
-    """Yield the miss rate of each criterion, highest first."""
+def _by_criterion(found: Mapping[str, RatedRun]) -> list[CriterionMissRate]:
+    """Return the miss rate of each criterion, highest first."""
     rates = []
     for criterion, rated in found.items():
         unflagged = rated.only(lambda cell: not cell.is_flagged)
@@ -194,19 +158,10 @@ def _by_criterion(found: Mapping[str, RatedRun]) -> Iterator[CriterionMissRate]:
                 lambda kind: is_score(kind.judge),
             )
             rates.append(CriterionMissRate(criterion, clusters.ratio(totals, 0, 1)))
-    yield from sorted(rates, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
+    return sorted(rates, key=lambda one: (-(one.miss_rate.value or 0), one.criterion))
 
 
-def _sentences(found: MissedErrors) -> Iterator[str]:
-    if found.records is None:
-        yield found.unknown
-    else:
-        yield from _sentences_of(found, found.records)
-    if found.left_out:
-        yield found.left_out
-
-
-def _sentences_of(found: MissedErrors, records: int) -> Iterator[str]:
+def _sentences(found: MissedErrors, records: int) -> Iterator[str]:
     others = counted(records, "unflagged record")
     if not records:
         yield "Every record with a verdict is flagged, so the flags cannot miss any."

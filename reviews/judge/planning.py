@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from cognireview.types.encoding import members
-from cognireview.types.estimates import Estimate
-from cognireview.types.runs import Aim, ReviewPlan
+from cognireview.types.estimates import Estimate, Part
+from cognireview.types.runs import Aim, PlannedPart, ReviewPlan
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
@@ -46,36 +46,6 @@ _NO_REVIEW = "No blind review yet."
 # With fewer ratings, the design effect is assumed.
 _FEWEST = 30
 _ASSUMED_DESIGN_EFFECT, _LARGEST_DESIGN_EFFECT = 1.5, 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPart:
-    """The whole run, its flagged or its unflagged records."""
-
-    #: "run", "flagged" or "unflagged".
-    name: str
-    #: Records with a verdict by the judge.
-    records: int
-    #: Blind ratings of them.
-    ratings: int
-    accuracy: Estimate
-    #: Blind ratings that the plan adds here.
-    more: int
-    #: Blind ratings that this part alone needs to reach the target.
-    more_alone: int
-    #: Half the width of the interval once all records that still can be are reviewed blind. None if unknown.
-    best_half_width: float | None
-    target: float
-
-    @property
-    def is_reachable(self) -> bool:
-        """Whether enough records can still be reviewed blind."""
-        return self.best_half_width is not None and self.best_half_width <= self.target
-
-    @property
-    def half_width(self) -> float | None:
-        """Half the width of the interval now, from 0 to 1."""
-        return half_width(self.accuracy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +152,8 @@ class _Planner:
 
     def plan(self, scope: JudgeScope, aim: Aim) -> JudgePlan:
         is_flagged = np.array([cell.is_flagged for cell in self.found.records.cells])
-        masks = {"run": np.ones_like(is_flagged), "flagged": is_flagged, "unflagged": ~is_flagged}
+        every = np.ones_like(is_flagged)
+        masks: dict[Part, BoolArray] = {"run": every, "flagged": is_flagged, "unflagged": ~is_flagged}
         accuracy = self._accuracy(masks)
         effects = {name: self._design_effect(masks[name], one) for name, one in accuracy.items()}
         alone = {name: self._needed(masks[name], one, effects[name]) for name, one in accuracy.items()}
@@ -198,10 +169,11 @@ class _Planner:
                     records=int(self.cells.sizes[masks[name]].sum()),
                     ratings=one.n,
                     accuracy=one,
+                    half_width=half_width(one),
                     more=int(more[masks[name]].sum()),
                     more_alone=int(alone[name].sum()),
-                    best_half_width=self._best_half_width(masks[name], effects[name], one),
-                    target=self.target,
+                    best_half_width=(best := self._best_half_width(masks[name], effects[name], one)),
+                    is_reachable=best is not None and best <= self.target,
                 )
                 for name, one in accuracy.items()
             ),
@@ -214,13 +186,15 @@ class _Planner:
             left_out=self.found.records.sentence,
         )
 
-    def _accuracy(self, masks: Mapping[str, BoolArray]) -> dict[str, Estimate]:
+    def _accuracy(self, masks: Mapping[Part, BoolArray]) -> dict[Part, Estimate]:
         """Estimate the accuracy of the run and its parts, as far as there are records."""
         verdicts = self.found.verdicts_by_flag
-        pairs = {"flagged": verdicts.flagged, "unflagged": verdicts.unflagged}
+        pairs: dict[Part, Confusion | None] = {"flagged": verdicts.flagged, "unflagged": verdicts.unflagged}
         parts = {name: one for name, one in pairs.items() if one and masks[name].any()}
         rated = {name: int(self.cells.rated[masks[name]].sum()) for name in parts}
-        found = {"run": undefined("Only a part of the records has blind reviews.", sum(rated.values()))}
+        found: dict[Part, Estimate] = {
+            "run": undefined("Only a part of the records has blind reviews.", sum(rated.values()))
+        }
         if not any(rated.values()):
             found["run"] = undefined(_NO_REVIEW)
         elif all(rated.values()):

@@ -6,21 +6,21 @@ from typing import Any
 
 from django.utils import timezone
 
-from cognireview.types import judge
+from cognireview.types import judge, report_parts
 from cognireview.types.encoding import members
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
-from reviews.judge.alt_test import JudgeAltTest, run_alt_tests
+from reviews.judge.alt_test import run_alt_tests
 from reviews.judge.comparison.position_bias import PositionBias, measure_position_bias
 from reviews.judge.data_summary import DataSummary, summarize_data
 from reviews.judge.error_analysis import ErrorAnalysis, analyse_errors
-from reviews.judge.flag_choice import FlagChoice, choose_flags
-from reviews.judge.flag_precision import FlagPrecision, measure_flag_precision
+from reviews.judge.flag_choice import choose_flags
+from reviews.judge.flag_precision import measure_flag_precision
 from reviews.judge.funnel import Funnel, follow_records
 from reviews.judge.leaderboard import Leaderboard, rank_models
 from reviews.judge.loading import shares_loads
 from reviews.judge.missed_errors import MissedErrors, estimate_missed_errors
-from reviews.judge.reviewer_agreement import ReviewerAgreement, measure_reviewer_agreement
+from reviews.judge.reviewer_agreement import measure_reviewer_agreement
 from reviews.judge.scope import JudgeScope
 from reviews.judge.target import TargetCheck, check_target
 from reviews.queue.progress import Progress, run_progress
@@ -41,11 +41,11 @@ class JudgeReport:
     target: TargetCheck | None
     judge_vs_human: JudgeVsHuman
     funnel: Funnel
-    reviewers: tuple[ReviewerAgreement, ...]
-    alt_test: tuple[JudgeAltTest, ...]
+    reviewers: tuple[report_parts.ReviewerAgreement, ...]
+    alt_test: list[report_parts.AltTest]
     position_bias: tuple[PositionBias, ...]
-    flag_precision: FlagPrecision
-    flag_choice: FlagChoice
+    flag_precision: report_parts.FlagPrecision
+    flag_choice: report_parts.FlagChoice
     missed_errors: MissedErrors
     leaderboard: Leaderboard
     error_analysis: ErrorAnalysis

@@ -8,8 +8,7 @@ probability, so that figures are about all records: reviewers disagree more ofte
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from cognireview.types import report_parts
-from reviews.judge.accuracy_figures import figure_title
+from cognireview.types.report_parts import ReviewerAgreement
 from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
 from reviews.judge.kept import keeps_figures
 from reviews.judge.scope import JudgeScope
@@ -17,14 +16,6 @@ from reviews.statistics import reliability as coefficients
 
 FIGURES = ("alpha", "ordinal_alpha", "fleiss_kappa", "unanimous")
 DEFINITIONS = {name: coefficients.DEFINITIONS[name] for name in FIGURES}
-
-
-class ReviewerAgreement(report_parts.ReviewerAgreement):
-    """Agreement on one criterion or on the verdict. The `n` of each estimate counts records."""
-
-    @property
-    def title(self) -> str:
-        return figure_title(self.criterion)
 
 
 @keeps_figures

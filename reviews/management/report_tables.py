@@ -7,21 +7,21 @@ from rich.table import Table
 from rich.text import Text
 
 from cognireview.types.estimates import Estimate, Part
+from cognireview.types.report_parts import AltTest, FlagChoice, FlagPrecision, RankedModel, ReviewerAgreement
 from reviews.judge.accuracy import JudgeVsHuman
-from reviews.judge.alt_test import EPSILONS, JudgeAltTest
+from reviews.judge.accuracy_figures import figure_title
+from reviews.judge.alt_test import EPSILONS
 from reviews.judge.comparison.drift import Drift
 from reviews.judge.comparison.history import History
 from reviews.judge.comparison.paired import PairedComparison
 from reviews.judge.comparison.position_bias import PositionBias
 from reviews.judge.error_analysis import ErrorAnalysis
-from reviews.judge.flag_choice import FlagChoice
-from reviews.judge.flag_precision import FlagPrecision
+from reviews.judge.flag_precision import left_out_sentence
 from reviews.judge.funnel import Funnel
 from reviews.judge.gold.measurement import GoldMeasurement
-from reviews.judge.leaderboard import Leaderboard, RankedModel
+from reviews.judge.leaderboard import Leaderboard, model_title
 from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.report import JudgeReport
-from reviews.judge.reviewer_agreement import ReviewerAgreement
 from reviews.records.wording import percent
 
 NOTHING = "-"
@@ -81,7 +81,7 @@ def drift_lines(found: Drift) -> Iterator[str]:
     yield f"Changed verdicts: {_share(found.changed)}"
     for scores in found.criteria:
         means = f"mean {scores.first_mean:.2f} → {scores.second_mean:.2f}"
-        yield f"{_printable(scores.title)}: {means}, shift {_number(scores.shift)}"
+        yield f"{_printable(figure_title(scores.criterion))}: {means}, shift {_number(scores.shift)}"
     for one in found.models:
         names = f"{one.second_model} ({found.second}) minus {one.first_model} ({found.first})"
         yield f"{_printable(names)}: {_share(one.raw)}, without the shift {_share(one.adjusted)}"
@@ -155,20 +155,20 @@ def _reviewers(reviewers: Iterable[ReviewerAgreement]) -> Iterator[RenderableTyp
     rows = []
     for one in reviewers:
         alphas = (_number(one.alpha), _number(one.ordinal_alpha))
-        rows.append((one.title, _count(one.unanimous.n), _share(one.unanimous), *alphas))
+        rows.append((figure_title(one.criterion), _count(one.unanimous.n), _share(one.unanimous), *alphas))
     yield _table(("Score", "n", "Unanimous", "Alpha", "Ordinal alpha"), rows)
 
 
-def _alt_test(tests: Iterable[JudgeAltTest]) -> Iterator[RenderableType]:
+def _alt_test(tests: Iterable[AltTest]) -> Iterator[RenderableType]:
     yield _title("May the judge replace a reviewer?")
     rows = []
     for one in tests:
-        answers = [answer.outcome for answer in one.answers]
-        rows.append((one.judge, one.title, _count(one.records), _share(one.advantage), *answers))
+        title, answers = figure_title(one.criterion), [answer.outcome for answer in one.answers]
+        rows.append((one.judge, title, _count(one.records), _share(one.advantage), *answers))
     epsilons = [f"epsilon {epsilon:g} ({suits})" for epsilon, suits in EPSILONS.items()]
     yield _table(("Judge", "Score", "Records", "Advantage", *epsilons), rows, texts=2)
     missing = {
-        f"{one.judge}, {one.title}, epsilon {answer.epsilon:g}: {answer.missing}"
+        f"{one.judge}, {figure_title(one.criterion)}, epsilon {answer.epsilon:g}: {answer.missing}"
         for one in tests
         for answer in one.answers[:1]
         if one.criterion is None and answer.missing
@@ -190,7 +190,7 @@ def _position_bias(found: Iterable[PositionBias]) -> Iterator[RenderableType]:
     )
     rows = [
         (
-            one.title,
+            figure_title(one.criterion),
             one.judge,
             one.template,
             *map(_share, (one.first_share, one.balanced_share, one.changed)),
@@ -216,7 +216,7 @@ def _flag_precision(reasons: FlagPrecision) -> Iterator[RenderableType]:
         shares = (_share(one.precision), _share(one.recall))
         rows.append((one.title, flagged, *counts, *shares, minutes, one.advice))
     yield _table((*headings, "Advice"), rows)
-    yield _sentences(filter(None, [reasons.rule, reasons.sentence, reasons.unknown]))
+    yield _sentences(filter(None, [reasons.rule, left_out_sentence(reasons.left_out), reasons.unknown]))
 
 
 def _flag_choice(choice: FlagChoice) -> Iterator[RenderableType]:
@@ -253,9 +253,10 @@ def _leaderboard(board: Leaderboard) -> Iterator[RenderableType]:
     headings = ("Model", "Records", "Judge passes", "Rank", "Reviewers would pass", "Ranks", "Ratings")
     rows = []
     for one in board.models:
-        by_judge = NOTHING if one.judge_rate is None else percent(one.judge_rate)
+        rate = NOTHING if one.judge_rate is None else percent(one.judge_rate)
+        by_judge = (rate, _rank(one.judge_rank))
         by_humans = (_share(one.estimate), _ranks(one), _count(one.ratings))
-        rows.append((one.title, _count(one.records), by_judge, _rank(one.judge_rank), *by_humans))
+        rows.append((model_title(one.model), _count(one.records), *by_judge, *by_humans))
     yield _table(headings, rows)
     disagreements = (
         f"{pair.behind} before {pair.ahead}, p = {pair.p:.3f}"

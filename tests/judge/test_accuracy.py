@@ -298,9 +298,9 @@ class TestAfterReveal:
             review(run, ana, {CLARITY: after}, blind={CLARITY: before})
         review(run, ana, {CLARITY: "No"})
         [verdict, clarity] = compare_with_humans(JudgeScope(run)).after_reveal
-        assert (clarity.title, clarity.changed.value, clarity.changed.n) == ("Clarity", 0.6, 5)
+        assert (clarity.criterion, clarity.changed.value, clarity.changed.n) == (CLARITY, 0.6, 5)
         assert (clarity.towards_judge, clarity.away_from_judge) == (1, 1)
-        assert (verdict.title, verdict.changed.value) == ("Verdict", 0.6)
+        assert (verdict.criterion, verdict.changed.value) == (None, 0.6)
 
     def test_criterion_removed_after_reveal_counts_as_changed(self, run: Run, ana: User) -> None:
         judged = {CLARITY: "Yes", "Depth": "Yes"}

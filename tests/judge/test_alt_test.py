@@ -5,8 +5,8 @@ import json
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from cognireview.types.report_parts import AltTest
 from reviews.judge import alt_test
-from reviews.judge.alt_test import JudgeAltTest
 from reviews.judge.scope import JudgeScope
 from reviews.models import RatingCell, Run, User
 from tests.support.commands import manage
@@ -31,12 +31,12 @@ def people(ana: User, bo: User, lea: User) -> list[User]:
     return [ana, bo, lea]
 
 
-def answered(run: Run) -> JudgeAltTest:
+def answered(run: Run) -> AltTest:
     [found] = alt_test.run_alt_tests(JudgeScope(run))
     return found
 
 
-def outcomes(found: JudgeAltTest) -> list[str]:
+def outcomes(found: AltTest) -> list[str]:
     return [answer.outcome for answer in found.answers]
 
 
@@ -44,7 +44,7 @@ def outcomes(found: JudgeAltTest) -> list[str]:
 def test_judge_like_the_reviewers_passes(run: Run, people: list[User]) -> None:
     rate_together(run, people, [*[ALIKE] * 36, *[ANA_DIFFERS] * 4])
     found = answered(run)
-    assert (found.judge, found.title, found.records) == ("judge-1", "Verdict", 40)
+    assert (found.judge, found.criterion, found.records) == ("judge-1", None, 40)
     assert outcomes(found) == ["passed", "passed", "passed"]
     assert found.answers[0].replaces == ["ana", "bo", "lea"]
     ana = found.reviewers[0]
@@ -98,9 +98,9 @@ def test_each_judge_and_criterion_has_a_test(run: Run, people: list[User]) -> No
     rate_together(run, people, [ALIKE] * 3)
     rate_together(run, people, [("Yes", ["Yes", "No", "Yes"])] * 4, criterion="Rigor")
     found = alt_test.run_alt_tests(JudgeScope(run))
-    assert [(one.judge, one.title, one.records) for one in found] == [
-        ("judge-1", "Verdict", 3),
-        ("judge-2", "Verdict", 2),
+    assert [(one.judge, one.criterion, one.records) for one in found] == [
+        ("judge-1", None, 3),
+        ("judge-2", None, 2),
         ("judge-1", "Rigor", 4),
     ]
     assert len(alt_test.run_alt_tests(JudgeScope(run, judge="judge-2"))) == 1
@@ -113,13 +113,13 @@ def test_records_without_two_scores_or_a_judge_are_left_out(run: Run, people: li
 
 def test_picked_records_are_left_out(run: Run, people: list[User]) -> None:
     rate_together(run, people, [ALIKE] * 3, is_flagged=False)
-    assert alt_test.run_alt_tests(JudgeScope(run)) == ()
+    assert alt_test.run_alt_tests(JudgeScope(run)) == []
 
 
 def test_assisted_ratings_are_left_out(run: Run, people: list[User]) -> None:
     rate_together(run, people, [ALIKE] * 3)
     RatingCell.objects.update(is_blind=False)
-    assert alt_test.run_alt_tests(JudgeScope(run)) == ()
+    assert alt_test.run_alt_tests(JudgeScope(run)) == []
 
 
 def test_alt_test_takes_three_queries(

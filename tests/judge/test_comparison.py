@@ -13,8 +13,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
+from cognireview.types import judge as types
+from cognireview.types.encoding import members
+from cognireview.types.estimates import Change
 from reviews.judge.comparison import judged_records, matches
-from reviews.judge.comparison.judges import Change
 from reviews.judge.comparison.paired import SIDES, Limits, compare_judges, compare_runs
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Rating, Run, User
@@ -112,7 +114,7 @@ class TestRuns(RatedOnce):
         assert (back.counts["first"], back.counts["second"]) == (8, 1)
 
     def test_changes_are_named(self, first: Run, second: Run) -> None:
-        assert compare_runs(first, JudgeScope(second)).changes == (Change("Judge", "judge-1", "judge-2"),)
+        assert compare_runs(first, JudgeScope(second)).changes == [Change("Judge", "judge-1", "judge-2")]
         Run.objects.filter(pk=second.pk).update(rubric=rubric_data(CLARITY, "Depth"))
         second.refresh_from_db()
         assert compare_runs(first, JudgeScope(second)).changes[1] == Change(
@@ -257,7 +259,7 @@ class TestJudges:
         [found] = compare_judges(JudgeScope(first))
         assert (found.first, found.second) == ("prompts/judge.txt", "v2")
         assert found.counts == {"both": 0, "first": 0, "second": 2, "neither": 0}
-        assert found.changes == (Change("Prompt", "prompts/judge.txt", "v2"),)
+        assert found.changes == [Change("Prompt", "prompts/judge.txt", "v2")]
         [card] = comparison_cards(JudgeFilters(JudgeScope(first), (), {}))
         assert [(mark.title, mark.text) for mark in card.marks] == [("Prompt", "judge.txt → v2")]
 
@@ -346,7 +348,7 @@ class TestPages(RatedOnce):
         self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         found = program_of(lea).get("runs/tuesday/comparison?earlier=monday").json()
-        assert found == json.loads(json.dumps(compare_runs(first, JudgeScope(second)).as_json()))
+        assert found == members(types.Comparison, compare_runs(first, JudgeScope(second)))
         printed = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday", "--json").out
         assert json.loads(printed) == found
         lines = manage(capfdbinary, "judge_report", "tuesday", "--compare", "monday").out.decode()
@@ -380,7 +382,7 @@ class TestSample:
             compare_runs(first, JudgeScope(second)),
             compare_runs(first, JudgeScope(second), Limits(records=18)),
         )
-        assert limited.as_json() == whole.as_json()
+        assert members(types.Comparison, limited) == members(types.Comparison, whole)
 
     def test_sample_within_a_run_has_all_judges_of_a_response(self, first: Run, ana: User) -> None:
         rate(judged(first, [case[0] for case in CASES]), ana, [case[2] for case in CASES])
@@ -400,13 +402,12 @@ class TestParts:
                 records = judged(run, [verdict] * 12, judge_llm_model=judge)
                 rate(records, ana, ["Pass"] * 12)
         found = compare_runs(first, JudgeScope(second))
-        assert [(part.kind, part.name, part.found.difference.value) for part in found.parts] == [
+        assert [(part.kind, part.name, part.difference.value) for part in found.parts] == [
             ("Judge", "judge-1", 1),
             ("Judge", "judge-2", 0),
         ]
         assert found.difference.value == pytest.approx(0.5)
-        assert [part["name"] for part in found.as_json()["parts"]] == ["judge-1", "judge-2"]
 
     @pytest.mark.usefixtures("rated")
     def test_runs_with_one_judge_each_have_no_parts(self, first: Run, second: Run) -> None:
-        assert compare_runs(first, JudgeScope(second)).parts == ()
+        assert compare_runs(first, JudgeScope(second)).parts == []

@@ -11,9 +11,12 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
+from cognireview.types.estimates import Change
+from cognireview.types.judge import PairCount
 from reviews.judge.comparison import anchors
 from reviews.judge.comparison.drift import measure_drift
-from reviews.judge.comparison.judges import Change
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
 from reviews.search import strata
@@ -73,7 +76,11 @@ class TestShift:
         assert (found.shift.n, found.shift.clusters) == (TASKS, TASKS)
         assert found.changed.value == pytest.approx(0.2)
         assert found.outcome == "milder"
-        assert found.counts == {("Fail", "Fail"): 12, ("Fail", "Pass"): 8, ("Pass", "Pass"): 20}
+        assert found.counts == [
+            PairCount("Fail", "Fail", 12),
+            PairCount("Fail", "Pass", 8),
+            PairCount("Pass", "Pass", 20),
+        ]
         assert measure_drift(second, JudgeScope(first)).outcome == "stricter"
 
     def test_scores_shift_by_criterion(self, first: Run, second: Run) -> None:
@@ -88,16 +95,16 @@ class TestShift:
         scale = {"kind": "integer", "min": 1, "max": 5, "pass_from": 4}
         second.rubric = {**rubric_data(CLARITY), "scale": scale}
         second.save()
-        assert measure_drift(first, JudgeScope(second)).criteria == ()
+        assert measure_drift(first, JudgeScope(second)).criteria == []
 
     def test_changed_judge_is_named(self, first: Run, second: Run) -> None:
         third = run_of("friday")
         score(third, "anchor", 20, judge_llm_model="judge-2", judge_prompt_template_path="v2")
         found = measure_drift(first, JudgeScope(third))
-        assert found.changes == (
+        assert found.changes == [
             Change("Judge", "judge-1", "judge-2"),
             Change("Prompt", "prompts/judge.txt", "v2"),
-        )
+        ]
         assert (found.shift.value, found.outcome) == (0, "not shown")
         assert found.shift.low is not None
         assert found.shift.low < 0
@@ -114,7 +121,7 @@ class TestShift:
         other = run_of("other")
         score(other, "new", 5)
         found = measure_drift(first, JudgeScope(other))
-        assert (found.shift.value, found.counts, found.models) == (None, {}, ())
+        assert (found.shift.value, found.counts, found.models) == (None, [], [])
         assert found.shift.why == "The two runs have no response in common with a verdict in both."
 
     def test_more_pairs_than_the_limit_are_sampled(
@@ -130,7 +137,7 @@ class TestShift:
         for run, verdicts in zip(runs, (["Pass"], ["Fail"]), strict=True):
             judged(run, verdicts, tasks=["t"], structured_model_response=None, model_id="anchor")
         bring(task(task_id="t", model_responses=[{"model_id": "anchor", "response_text": "Answer"}]))
-        assert measure_drift(runs[0], JudgeScope(runs[1])).counts == {("Pass", "Fail"): 1}
+        assert measure_drift(runs[0], JudgeScope(runs[1])).counts == [PairCount("Pass", "Fail", 1)]
 
 
 class TestModels:
@@ -166,7 +173,7 @@ class TestModels:
 
     def test_models_of_uncounted_runs_are_not_compared(self, first: Run, second: Run) -> None:
         Run.objects.get(pk=second.pk).strata.all().delete()
-        assert measure_drift(first, JudgeScope(second)).models == ()
+        assert measure_drift(first, JudgeScope(second)).models == []
 
 
 class TestHiddenRecords:
@@ -226,7 +233,7 @@ class TestPages:
         self, first: Run, second: Run, lea: User, capfdbinary: pytest.CaptureFixture[bytes]
     ) -> None:
         found = program_of(lea).get("runs/tuesday/drift?earlier=monday").json()
-        assert found == json.loads(json.dumps(measure_drift(first, JudgeScope(second)).as_json()))
+        assert found == members(judge.Drift, measure_drift(first, JudgeScope(second)))
         assert {"first": "Fail", "second": "Pass", "pairs": 8} in found["counts"]
         printed = manage(capfdbinary, "judge_report", "tuesday", "--drift", "monday", "--json").out
         assert json.loads(printed) == found

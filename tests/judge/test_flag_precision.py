@@ -2,11 +2,9 @@
 
 import pytest
 
-from cognireview.types import report_parts
 from cognireview.types.encoding import encode
+from cognireview.types.report_parts import FlagChoice, FlagPrecision, FlagReason
 from reviews.judge import data_summary, flag_choice, flag_precision
-from reviews.judge.flag_choice import FlagChoice
-from reviews.judge.flag_precision import FlagPrecision, FlagReason
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, FacetCount, Rating, ReasonCount, Run, RunFacet, Stratum, User
 from tests.support.lines import file_of, import_data, line
@@ -83,7 +81,7 @@ class TestFlagReason:
         )
         [family] = measured(run).families
         assert (family.flagged, family.ratings, family.precision.value) == (1, 0, None)
-        assert family.time.timed == 1
+        assert family.timed == 1
 
     def test_recall_is_the_share_of_all_errors_on_records_with_the_reason(self, run: Run, ana: User) -> None:
         counted = flagged(run, parsing=100, verifier=100)
@@ -117,7 +115,7 @@ class TestFlagReason:
             ("frequent", 10, 3),
             ("common", 0, 0),
         ]
-        assert found.sentence == "Only the 2 flag reasons with most records are measured. Left out: 1."
+        assert found.left_out == 1
         chosen = flag_choice.choose_flags(JudgeScope(run))
         assert (chosen.left_out, chosen.steps[0].kept) == (1, ["Frequent", "Common"])
 
@@ -166,9 +164,9 @@ class TestAdvice:
 
     def test_advice_has_its_rule(self, run: Run) -> None:
         reasons = measured(run)
-        assert reasons.families == ()
+        assert reasons.families == []
         assert "one in 10" in reasons.rule
-        assert encode(report_parts.FlagPrecision, reasons)["rule"] == reasons.rule
+        assert encode(FlagPrecision, reasons)["rule"] == reasons.rule
 
 
 class TestFlagChoice:
@@ -207,13 +205,13 @@ class TestFlagChoice:
         given(flagged(run, useful=100), ana, "useful", wrong=60, ratings=90)
         rated(stratum(run, {"Pass": 400}, is_flagged=False), ana, "Pass", "Pass", 300)
         found = self.chosen(run, 0.05)
-        assert found.best
+        assert found.steps[0].is_shown
         assert found.sentence.startswith("Keep all reasons")
 
     @pytest.mark.slow
     def test_limit_that_is_not_shown_with_all_reasons_drops_none(self, rated_run: Run) -> None:
         found = self.chosen(rated_run, 0.01)
-        assert (found.best, len(found.steps)) == (None, 1)
+        assert [step.is_shown for step in found.steps] == [False]
         assert found.sentence == (
             "It is not shown that fewer than 1% of the verdicts on unflagged records are wrong."
         )
@@ -229,7 +227,7 @@ class TestFlagChoice:
     def test_nothing_is_dropped_without_ratings_of_unflagged_records(self, run: Run, ana: User) -> None:
         given(flagged(run, parsing=100), ana, "parsing", wrong=1, ratings=50)
         stratum(run, {"Pass": 500}, is_flagged=False)
-        assert self.chosen(run, 0.5).best is None
+        assert not self.chosen(run, 0.5).steps[0].is_shown
 
     def test_run_without_ratings_says_so(self, run: Run) -> None:
         flagged(run, parsing=100)

@@ -170,5 +170,5 @@ def test_run_without_blind_share_has_an_empty_funnel(run: Run) -> None:
     run.blind_share = 0
     run.save()
     records(run, 3)
-    assert found(run).sentences == ("No record is to be scored blind.",)
+    assert found(run).sentences == ["No record is to be scored blind."]
     assert encode(report_parts.Funnel, found(run))["bounds"] is None

@@ -11,10 +11,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
+from cognireview.types.estimates import Change
 from reviews.judge.accuracy import compare_with_humans
 from reviews.judge.comparison import history
 from reviews.judge.comparison.history import accuracy_over_runs, judge_family, prompt_family
-from reviews.judge.comparison.judges import Change
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from tests.api.conftest import program_of

@@ -4,8 +4,9 @@ import pytest
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
+from cognireview.types.report_parts import RankedModel
 from reviews.judge import leaderboard
-from reviews.judge.leaderboard import Leaderboard, RankedModel
+from reviews.judge.leaderboard import Leaderboard
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.views.judge.filters import JudgeFilters
@@ -82,13 +83,13 @@ class TestRankedModel:
         rated(stratum(run, {"Pass": 50}), ana, "Pass", "Pass", 20)
         rated(stratum(run, {"Pass": 50}, model_id="o3"), ana, "Pass", "Pass", leaderboard.FEWEST - 1)
         few = board(run).models[-1]
-        assert (few.name, few.estimate.value, few.best_rank, few.estimate.n) == ("o3", None, None, 9)
+        assert (few.model, few.estimate.value, few.best_rank, few.estimate.n) == ("o3", None, None, 9)
         assert board(run).sentences[0].startswith("1 model has fewer than 10 blind ratings")
 
     def test_estimate_is_undefined_without_ratings(self, run: Run) -> None:
         stratum(run, {"Pass": 10}, model_id="")
         model = only(run)
-        assert (model.title, model.ratings, model.estimate.value) == ("no model", 0, None)
+        assert (model.model, model.ratings, model.estimate.value) == ("", 0, None)
 
 
 class TestOrder:
@@ -99,7 +100,7 @@ class TestOrder:
             rated(counted, ana, "Pass", "Fail", 100 - passes)
         stratum(run, {"Fail": 10}, model_id="gpt-4o")
         found = board(run).models
-        assert [(one.name, one.best_rank, one.worst_rank, one.judge_rank) for one in found] == [
+        assert [(one.model, one.best_rank, one.worst_rank, one.judge_rank) for one in found] == [
             ("o3", 1, 2, 1),
             ("o4", 1, 2, 1),
             ("o1", 3, 3, 1),
@@ -143,7 +144,7 @@ class TestRankingDisagreements:
     def test_same_ranking_is_no_disagreement(self, run: Run, ana: User) -> None:
         self.judged(run, ana, "o1", judged=150, passed=100, records=200)
         self.judged(run, ana, "o3", judged=50, passed=20, records=200)
-        assert (board(run).ranking_disagreements, board(run).pairs) == ((), 1)
+        assert (board(run).ranking_disagreements, board(run).pairs) == ([], 1)
 
     @pytest.mark.slow
     def test_significance_is_adjusted_for_many_models(self, run: Run, ana: User) -> None:
@@ -165,5 +166,5 @@ class TestLeaderboardScope:
 
     def test_leaderboard_is_limited_to_its_run(self, run: Run) -> None:
         stratum(RunFactory.create(), {"Pass": 1})
-        assert board(run).models == ()
+        assert board(run).models == []
         assert encode(report_parts.Leaderboard, board(run))["models"] == []

@@ -125,7 +125,7 @@ class TestCriterionMissRates:
         rated(others, ana, "null", '"No"', 5, criterion="Clarity", verdict="Pass")
         rated(others, ana, "4", "4.0", 2, criterion="Grade", verdict="Pass")
         rated(stratum(run, {"Pass": 10}), ana, '"Yes"', '"No"', 9, criterion="Rigor", verdict="Pass")
-        found = {one.title: (one.miss_rate.value, one.miss_rate.n) for one in missed(run).criteria}
+        found = {one.criterion: (one.miss_rate.value, one.miss_rate.n) for one in missed(run).criteria}
         assert found == {"Clarity": (1, 1), "Rigor": (0.3, 10), "Grade": (0, 2)}
 
 

@@ -13,9 +13,10 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
+from cognireview.types.runs import PlannedPart
 from reviews.accounts.permissions import Denied
 from reviews.inbox.items import Inbox
-from reviews.judge import planning, review_plan
+from reviews.judge import review_plan
 from reviews.judge.planning import JudgePlan, plan_reviews
 from reviews.judge.scope import JudgeScope
 from reviews.models import AuditEvent, Evaluation, Rating, Run, RunCount, User
@@ -36,7 +37,7 @@ from tests.support.work import agree, lock_in_scores
 pytestmark = pytest.mark.django_db
 
 
-def part(plan: JudgePlan, name: str) -> planning.PlannedPart:
+def part(plan: JudgePlan, name: str) -> PlannedPart:
     return next(one for one in plan.parts if one.name == name)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from cognireview.types import report_parts
 from cognireview.types.encoding import encode
 from cognireview.types.estimates import Estimate
+from cognireview.types.report_parts import ReviewerAgreement
 from reviews.judge import reviewer_agreement
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run, User
@@ -26,8 +26,9 @@ def run() -> Run:
     return RunFactory.create(rubric=rubric_data("Rigor", "Clarity"), blind_share=1)
 
 
-def measured(run: Run, **scope: Any) -> Mapping[str, reviewer_agreement.ReviewerAgreement]:
-    return {one.title: one for one in reviewer_agreement.measure_reviewer_agreement(JudgeScope(run, **scope))}
+def measured(run: Run, **scope: Any) -> Mapping[str, ReviewerAgreement]:
+    found = reviewer_agreement.measure_reviewer_agreement(JudgeScope(run, **scope))
+    return {one.criterion or "Verdict": one for one in found}
 
 
 def width(estimate: Estimate) -> float:
@@ -109,7 +110,7 @@ def test_undefined_agreement_has_a_reason(run: Run, ana: User, bo: User) -> None
     rate_together(run, [ana, bo], [("Yes", ["Yes", "Yes"])] * 4, criterion="Rigor")
     rigor = measured(run)["Rigor"]
     assert rigor.alpha.value is None
-    assert encode(report_parts.ReviewerAgreement, rigor)["alpha"]["why"] == rigor.alpha.why != ""
+    assert encode(ReviewerAgreement, rigor)["alpha"]["why"] == rigor.alpha.why != ""
 
 
 def test_reviewer_agreement_takes_two_queries(

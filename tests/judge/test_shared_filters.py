@@ -15,6 +15,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from cognireview.types import judge as types
+from cognireview.types.encoding import members
 from reviews.judge.comparison import matches
 from reviews.judge.comparison.drift import measure_drift
 from reviews.judge.comparison.history import accuracy_over_runs
@@ -152,9 +154,9 @@ def _record(run: Run, one: Judged, **values: Any) -> Evaluation:
 def figures(first: Run, scope: JudgeScope) -> dict[str, Any]:
     """Return every figure with filters as JSON, without the names of the runs."""
     found = {
-        "runs": compare_runs(first, scope).as_json(),
-        "judges": [one.as_json() for one in compare_judges(scope)],
-        "drift": measure_drift(first, scope).as_json(),
+        "runs": members(types.Comparison, compare_runs(first, scope)),
+        "judges": [members(types.Comparison, one) for one in compare_judges(scope)],
+        "drift": members(types.Drift, measure_drift(first, scope)),
         "history": accuracy_over_runs(scope, Run.objects.filter(pk=first.pk), by="criteria").as_json(),
     }
     names = {first.name: "first", scope.run.name: "second"}
@@ -194,7 +196,7 @@ def test_filtered_figures_equal_those_of_runs_with_the_matching_records(
         compared = compare_runs(first, scope)
         assert {side: len(compared.list_pairs(side)) for side in SIDES} == compared.counts, values
         drifted = measure_drift(first, scope)
-        assert len(drifted.listed_with("", "")) == sum(drifted.counts.values()) > 0, values
+        assert len(drifted.listed_with("", "")) == sum(one.pairs for one in drifted.counts) > 0, values
 
 
 @pytest.fixture(scope="class")
@@ -264,13 +266,12 @@ class TestPages:
         program = program_of(lea)
         scope = JudgeScope(second, judge="judge-1", model="o1")
         query = "judge=judge-1&model=o1"
-        line = accuracy_over_runs(scope, Run.objects.all())
-        for path, option, found in (
-            ("comparison?earlier=monday&", ("--compare", "monday"), compare_runs(first, scope)),
-            ("drift?earlier=monday&", ("--drift", "monday"), measure_drift(first, scope)),
-            ("accuracy-over-runs?", ("--history",), line),
+        compared, drifted = compare_runs(first, scope), measure_drift(first, scope)
+        for path, option, wanted in (
+            ("comparison?earlier=monday&", ("--compare", "monday"), members(types.Comparison, compared)),
+            ("drift?earlier=monday&", ("--drift", "monday"), members(types.Drift, drifted)),
+            ("accuracy-over-runs?", ("--history",), accuracy_over_runs(scope, Run.objects.all()).as_json()),
         ):
-            wanted = json.loads(json.dumps(found.as_json()))
             assert program.get(f"runs/tuesday/{path}{query}").json() == wanted
             arguments = (*option, "--judge", "judge-1", "--model", "o1", "--json")
             assert json.loads(manage(capfdbinary, "judge_report", "tuesday", *arguments).out) == wanted

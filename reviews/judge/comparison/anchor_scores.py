@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from django.db import connection
 
-from cognireview.types import judge
+from cognireview.types.judge import ScoreShift
 from reviews.judge.comparison.anchors import Anchors
 from reviews.models import Run, RunFacet
 from reviews.records.scales import PairwiseScale, RangeScale, Scale
-from reviews.records.scores import criterion_title, format_score
+from reviews.records.scores import format_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search.facets import facet_key
 from reviews.statistics.clusters import difference
@@ -27,14 +27,6 @@ _SCORES = """
 """
 
 
-class ScoreShift(judge.ScoreShift):
-    """The shift of a criterion's mean score on the same responses."""
-
-    @property
-    def title(self) -> str:
-        return criterion_title(self.criterion)
-
-
 class _Amounts(NamedTuple):
     """Numbers of the scores of a criterion."""
 
@@ -44,19 +36,19 @@ class _Amounts(NamedTuple):
     highest: float
 
 
-def measure_score_shifts(first: Run, second: Run, anchors: Anchors) -> tuple[ScoreShift, ...]:
+def measure_score_shifts(first: Run, second: Run, anchors: Anchors) -> list[ScoreShift]:
     """Measure the shift of each criterion with the same scale in both runs, in the order of the rubric."""
     chosen = anchors.head(MOST_SCORED)
     if not len(chosen):
-        return ()
+        return []
     amounts = dict(_shared_scales(first, second))
     records = np.unique(np.concatenate([chosen.first, chosen.second])).tolist()
     scores = _load_scores(records, amounts)
-    return tuple(
+    return [
         shift
         for criterion, read in amounts.items()
         if (shift := _measure(criterion, read, scores.get(criterion, {}), chosen))
-    )
+    ]
 
 
 def _shared_scales(first: Run, second: Run) -> Iterator[tuple[str, _Amounts]]:

@@ -1,6 +1,7 @@
 """Compare the scores of two judges for each criterion on the same responses."""
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ _SCORES = """
 
 def compare_criteria(
     scopes: tuple[JudgeScope, JudgeScope], found: Matches, hidden: BoolArray
-) -> tuple[CriterionComparison, ...]:
+) -> list[CriterionComparison]:
     """Compare the scores of each criterion that both judges and a blind rating scored.
 
     `hidden` says which responses have a record that somebody may still score blind. They are left out if a
@@ -69,10 +70,7 @@ def compare_criteria(
         if change.difference.value is not None:
             compared.append(CriterionComparison(name, first, second, change.difference, change.p))
     adjusted = holm([one.p for one in compared])
-    return tuple(
-        CriterionComparison(one.criterion, one.first_accuracy, one.second_accuracy, one.difference, p)
-        for one, p in zip(compared, adjusted, strict=True)
-    )
+    return [replace(one, p=p) for one, p in zip(compared, adjusted, strict=True)]
 
 
 class _Codes(dict[Any, int]):

@@ -7,20 +7,18 @@ anchors, subtracted from it, leaves the difference of the models (difference in 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cognireview.types import judge
-from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
-from cognireview.types.judge import ModelDifference
+from cognireview.types.judge import LeniencyChange, ModelDifference, PairCount
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST, CellRecords, load_cells
-from reviews.judge.comparison.anchor_scores import ScoreShift, measure_score_shifts
+from reviews.judge.comparison.anchor_scores import measure_score_shifts
 from reviews.judge.comparison.anchors import MOST_PAIRS, NO_ANCHORS, Anchors, hidden_pairs, load_anchors
-from reviews.judge.comparison.judges import Change, JudgeAndPrompt, changes_between, load_scope_judges
+from reviews.judge.comparison.judges import JudgeAndPrompt, changes_between, load_scope_judges
 from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
@@ -67,37 +65,11 @@ _NO_ANCHORS = "The two runs have no response in common with a verdict in both."
 
 
 @dataclass(frozen=True, eq=False)
-class Drift:
-    """The shift of the judge between two runs."""
+class Drift(judge.Drift):
+    """The shift of the judge between two runs, with the pairs that may be listed."""
 
-    #: The names of the runs.
-    first: str
-    second: str
-    changes: tuple[Change, ...]
-    #: Pass rates on the anchors.
-    first_rate: Estimate
-    second_rate: Estimate
-    #: The second pass rate minus the first.
-    shift: Estimate
-    #: Of the shift, two-sided.
-    p: float
-    #: The share of anchors whose verdict changed.
-    changed: Estimate
-    #: The number of pairs by both verdicts.
-    counts: dict[tuple[str, str], int]
-    #: The pairs that may be listed: no record of them can still be scored blind.
+    #: No record of these pairs can still be scored blind.
     listed: Anchors
-    criteria: tuple[ScoreShift, ...]
-    models: tuple[ModelDifference, ...]
-    #: Sentences that a reader of the figures must know.
-    notes: tuple[str, ...]
-
-    @property
-    def outcome(self) -> judge.LeniencyChange:
-        low, high = self.shift.low, self.shift.high
-        if low is not None and low > 0:
-            return "milder"
-        return "stricter" if high is not None and high < 0 else "not shown"
 
     def listed_with(self, first: str, second: str) -> Anchors:
         """Return the pairs that may be listed and have these verdicts. An empty text is any verdict."""
@@ -107,13 +79,6 @@ class Drift:
         if second:
             listed = listed.keep(listed.second_verdict == VERDICT_ORDER.index(second))
         return listed
-
-    def as_json(self) -> dict[str, Any]:
-        counts = [
-            {"first": first, "second": second, "pairs": pairs}
-            for (first, second), pairs in self.counts.items()
-        ]
-        return members(judge.Drift, self, counts=counts)
 
 
 @read_from_replica
@@ -138,26 +103,47 @@ def measure_drift(first: Run, scope: JudgeScope) -> Drift:
     shift = difference(totals, (1, 3), (0, 3))
     none = undefined(_NO_ANCHORS)
     return Drift(
-        first.name,
-        second.name,
-        tuple(changes_between(before, after)),
-        ratio(totals, 0, 3) if len(anchors) else none,
-        ratio(totals, 1, 3) if len(anchors) else none,
-        shift.difference if len(anchors) else none,
-        shift.p,
-        ratio(totals, 2, 3) if len(anchors) else none,
-        _counts(anchors),
-        loaded.keep(complete & ~hidden),
-        measure_score_shifts(first, second, loaded.keep(~hidden)),
-        tuple(_compare_models(scopes, anchors, shared)) if len(anchors) else (),
-        (*_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden), *_left_out(scopes)),
+        first=first.name,
+        second=second.name,
+        outcome=_outcome(shift.difference) if len(anchors) else "not shown",
+        changes=[*changes_between(before, after)],
+        first_rate=ratio(totals, 0, 3) if len(anchors) else none,
+        second_rate=ratio(totals, 1, 3) if len(anchors) else none,
+        shift=shift.difference if len(anchors) else none,
+        p=shift.p,
+        changed=ratio(totals, 2, 3) if len(anchors) else none,
+        counts=_counts(anchors),
+        criteria=measure_score_shifts(first, second, loaded.keep(~hidden)),
+        models=[*_compare_models(scopes, anchors, shared)] if len(anchors) else [],
+        notes=[*_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden), *_left_out(scopes)],
+        listed=loaded.keep(complete & ~hidden),
     )
 
 
 def _unknown(first: Run, second: Run, why: str) -> Drift:
     none = undefined(why)
-    empty = NO_ANCHORS
-    return Drift(first.name, second.name, (), none, none, none, 1.0, none, {}, empty, (), (), (why,))
+    return Drift(
+        first=first.name,
+        second=second.name,
+        outcome="not shown",
+        changes=[],
+        first_rate=none,
+        second_rate=none,
+        shift=none,
+        p=1.0,
+        changed=none,
+        counts=[],
+        criteria=[],
+        models=[],
+        notes=[why],
+        listed=NO_ANCHORS,
+    )
+
+
+def _outcome(shift: Estimate) -> LeniencyChange:
+    if shift.low is not None and shift.low > 0:
+        return "milder"
+    return "stricter" if shift.high is not None and shift.high < 0 else "not shown"
 
 
 def _sample(anchors: Anchors) -> Sample:
@@ -171,14 +157,16 @@ def _columns(anchors: Anchors) -> FloatArray:
     return np.column_stack(columns).astype(np.float64)
 
 
-def _counts(anchors: Anchors) -> dict[tuple[str, str], int]:
+def _counts(anchors: Anchors) -> list[PairCount]:
     pairs = Counter(zip(anchors.first_verdict.tolist(), anchors.second_verdict.tolist(), strict=True))
-    return {(VERDICT_ORDER[one], VERDICT_ORDER[other]): pairs[one, other] for one, other in sorted(pairs)}
+    return [
+        PairCount(VERDICT_ORDER[one], VERDICT_ORDER[other], pairs[one, other]) for one, other in sorted(pairs)
+    ]
 
 
 def _would_reveal(hidden: Anchors) -> bool:
     """Return whether counts of few hidden pairs could reveal the judge's verdict on one of them."""
-    return any(pairs < FEWEST for pairs in _counts(hidden).values())
+    return any(one.pairs < FEWEST for one in _counts(hidden))
 
 
 def _compare_models(

@@ -15,11 +15,11 @@ from django.db.models import QuerySet
 
 from cognireview.types import judge
 from cognireview.types.encoding import members
-from cognireview.types.estimates import Estimate
+from cognireview.types.estimates import Change, Estimate
 from cognireview.types.judge import Relation
 from reviews.database.replica import read_from_replica
 from reviews.judge.accuracy import estimate_accuracy
-from reviews.judge.comparison.judges import Change, RunJudges, changes_between, load_run_judges
+from reviews.judge.comparison.judges import RunJudges, changes_between, load_run_judges
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 

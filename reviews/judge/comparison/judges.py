@@ -3,19 +3,11 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from cognireview.types import estimates
+from cognireview.types.estimates import Change
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, Stratum
 from reviews.records.rubric import Rubric
 from reviews.rubric.run_rubric import run_rubric
-
-
-class Change(estimates.Change):
-    """Something that differs between two judges or runs."""
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.kind}: {self.first} → {self.second}."
 
 
 class JudgeAndPrompt(NamedTuple):

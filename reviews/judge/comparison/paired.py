@@ -5,23 +5,21 @@ see `statistics.paired`.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from cognireview.types import judge
-from cognireview.types.encoding import members
-from cognireview.types.estimates import Estimate
-from cognireview.types.judge import CriterionComparison
+from cognireview.types.estimates import Change, Estimate
+from cognireview.types.judge import AccuracyChange, ComparedPart
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST
 from reviews.judge.comparison import matches
 from reviews.judge.comparison.criteria import compare_criteria
 from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, select_records
 from reviews.judge.comparison.judges import (
-    Change,
     JudgeAndPrompt,
     RunJudges,
     changes_between,
@@ -70,45 +68,16 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PairedComparison:
-    """The difference of two judges' accuracies on the same responses."""
+class PairedComparison(judge.Comparison):
+    """The difference of two judges' accuracies on the same responses, with the pairs behind the counts."""
 
-    #: The names of the two sides: runs, or judges with their prompts.
-    first: str
-    second: str
-    changes: tuple[Change, ...]
-    first_accuracy: Estimate
-    second_accuracy: Estimate
-    #: The second accuracy minus the first.
-    difference: Estimate
-    p: float = 1.0  # two-sided
-    #: The responses that the figures describe, and those among them with different verdicts.
-    responses: int = 0
-    different: int = 0
-    #: Pairs of a rated record with a record of the other judge, by the verdicts that are right.
-    counts: dict[Side, int] = field(default_factory=lambda: dict.fromkeys(SIDES, 0))
-    #: Pairs that count, but may not be listed: a record of them can still be scored blind.
-    hidden: int = 0
-    #: The same comparison of scores, in the order of the rubric.
-    criteria: tuple[CriterionComparison, ...] = ()
-    #: The same comparison for each judge, and each prompt, if the runs have several in common.
-    parts: "tuple[PairedPart, ...]" = ()
-    #: Caveats for readers of the figures.
-    notes: tuple[str, ...] = ()
-    #: The pairs behind the counts, for `list_pairs`.
-    listed: "_Listed | None" = None
+    #: For `list_pairs`.
+    listed: "_Listed | None"
 
     @property
     def n(self) -> int:
         """The number of pairs."""
         return sum(self.counts.values())
-
-    @property
-    def outcome(self) -> judge.AccuracyChange:
-        low, high = self.difference.low, self.difference.high
-        if low is not None and low > 0:
-            return "better"
-        return "worse" if high is not None and high < 0 else "not shown"
 
     def list_pairs(self, side: Side) -> list[Pair]:
         """List the pairs behind a count. Pairs with a record that can still be scored blind are left out."""
@@ -117,21 +86,6 @@ class PairedComparison:
     def lists(self, side: Side) -> bool:
         """Return whether `list_pairs` has any."""
         return self.listed is not None and bool(self.listed.chosen(side).any())
-
-    def as_json(self) -> dict[str, Any]:
-        return members(judge.Comparison, self)
-
-
-class PairedPart(NamedTuple):
-    """The comparison of two runs for the records of one judge, or of one prompt."""
-
-    #: Judge or prompt.
-    kind: str
-    name: str
-    found: PairedComparison
-
-    def as_json(self) -> dict[str, Any]:
-        return members(judge.ComparedPart, self.found, kind=self.kind, name=self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +150,7 @@ def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> P
     """Compare the judge of a scope with that of an earlier run. The filters apply to both runs."""
     scopes, runs = (replace(scope, run=first), scope), (first.name, scope.run.name)
     if not all(indexing.is_indexed(one.run) for one in scopes):
-        none = undefined(_NOT_INDEXED)
-        return PairedComparison(*runs, (), none, none, none)
+        return _unknown(runs, _NOT_INDEXED)
     before, after = (load_scope_judges(one) for one in scopes)
     names = before.pairs, after.pairs
     selected = select_records(scopes, tuple(map(_if_several, names)), limits.records)
@@ -206,7 +159,7 @@ def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> P
     judges = _Judges(runs, scopes, tuple(changes_between(before, after)), limits, selected.is_sample)
     return replace(
         _compare(judges, matches.match(one, other, ratings), one.without_verdict + other.without_verdict),
-        parts=tuple(_compare_parts(judges, names, (one, other), ratings)) if limits.parts else (),
+        parts=[*_compare_parts(judges, names, (one, other), ratings)] if limits.parts else [],
     )
 
 
@@ -220,7 +173,7 @@ def _compare_parts(
     names: tuple[tuple[JudgeAndPrompt, ...], tuple[JudgeAndPrompt, ...]],
     sides: tuple[JudgedRecords, JudgedRecords],
     ratings: RatedRecords,
-) -> Iterator[PairedPart]:
+) -> Iterator[ComparedPart]:
     """Compare the records of each judge, and of each prompt, that both runs have, if these are several."""
     without_scores = _Judges(judges.names, judges.scopes, (), Limits(scores=0), judges.is_sample)
     for kind, place in (("Judge", 0), ("Prompt", 1)):
@@ -232,7 +185,17 @@ def _compare_parts(
             )
             found = matches.match(first, second, ratings)
             if len(found.sides[0]):
-                yield PairedPart(kind, name, _compare(without_scores, found, 0))
+                compared = _compare(without_scores, found, 0)
+                yield ComparedPart(
+                    kind,
+                    name,
+                    compared.n,
+                    compared.outcome,
+                    compared.first_accuracy,
+                    compared.second_accuracy,
+                    compared.difference,
+                    compared.responses,
+                )
 
 
 @read_from_replica
@@ -260,10 +223,8 @@ def compare_judges(scope: JudgeScope, limits: Limits = NO_LIMITS) -> tuple[Paire
 
 
 def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedComparison:
-    none = undefined(_NO_RATINGS if len(found.sides[0]) else _NO_MATCHES)
-    blank = PairedComparison(*judges.names, (), none, none, none)
     if not len(found.sides[0]):
-        return blank
+        return _unknown(judges.names, _NO_MATCHES)
     decided = found.ratings.human >= 0
     undecided = int((~decided).sum())
     everything = found.rated_by(found.ratings.only(decided))
@@ -280,21 +241,50 @@ def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedCom
     reads_scores = not unknown and (most_scores is None or len(found.ratings) <= most_scores)
     if not (reads_scores or unknown):
         notes.append(f"Criteria are compared on this page for up to {most_scores:,} ratings.")
+    blank = _unknown(judges.names, _NO_RATINGS)
     return replace(
         blank,
-        changes=judges.changes,
-        first_accuracy=none if unknown else compared.first,
-        second_accuracy=none if unknown else compared.second,
-        difference=none if unknown else compared.difference.difference,
+        outcome="not shown" if unknown else _outcome(compared.difference.difference),
+        changes=[*judges.changes],
+        first_accuracy=blank.first_accuracy if unknown else compared.first,
+        second_accuracy=blank.second_accuracy if unknown else compared.second,
+        difference=blank.difference if unknown else compared.difference.difference,
         p=compared.difference.p,
         responses=compared.responses,
         different=compared.different,
         counts={side: int((listed.side == place).sum()) for place, side in enumerate(SIDES)},
         hidden=int((~listed.shown).sum()),
-        criteria=compare_criteria(judges.scopes, found, hidden[~omitted]) if reads_scores else (),
-        notes=tuple(notes),
+        criteria=compare_criteria(judges.scopes, found, hidden[~omitted]) if reads_scores else [],
+        notes=notes,
         listed=listed,
     )
+
+
+def _unknown(names: tuple[str, str], why: str) -> PairedComparison:
+    none = undefined(why)
+    return PairedComparison(
+        *names,
+        outcome="not shown",
+        changes=[],
+        first_accuracy=none,
+        second_accuracy=none,
+        difference=none,
+        p=1.0,
+        counts=dict.fromkeys(SIDES, 0),
+        hidden=0,
+        responses=0,
+        different=0,
+        criteria=[],
+        parts=[],
+        notes=[],
+        listed=None,
+    )
+
+
+def _outcome(difference: Estimate) -> AccuracyChange:
+    if difference.low is not None and difference.low > 0:
+        return "better"
+    return "worse" if difference.high is not None and difference.high < 0 else "not shown"
 
 
 def _ratings(found: Matches) -> PairedRatings:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cognireview.types import report_parts
 from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import FavouredPosition
 from reviews.judge.comparison.judges import JudgeAndPrompt, load_scope_judges
@@ -22,7 +23,7 @@ from reviews.judge.rated_run import load_rated_run, totals_of_ratings
 from reviews.judge.ratings import RatingKind
 from reviews.judge.scope import JudgeScope
 from reviews.records.scales import PairwiseScale
-from reviews.records.scores import Score, criterion_title
+from reviews.records.scores import Score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
 from reviews.statistics.clusters import difference, ratio
@@ -56,42 +57,15 @@ _NOT_INDEXED = "The records of this run are still being indexed. Try again in a 
 
 
 @dataclass(frozen=True, eq=False)
-class PositionBias:
-    """The position bias of a judge with its prompt, on one criterion."""
+class PositionBias(report_parts.PositionBias):
+    """The position bias of a judge with its prompt on one criterion, with the choices that may be listed."""
 
-    criterion: str
-    judge: str
-    template: str
-    first_share: Estimate
-    balanced_share: Estimate
-    changed: Estimate
-    first_twice: Estimate
-    second_twice: Estimate
-    accuracy_first: Estimate
-    accuracy_second: Estimate
-    accuracy_difference: Estimate
-    #: Records and pairs that are not counted, as sentences.
-    notes: tuple[str, ...]
     #: The scores that choose the first and the second response.
     scores: tuple[Score, Score]
     #: Choices of the first response, without records that can still be scored blind.
     listed_choices: tuple[Choice, ...]
     #: Pairs that were judged in both orders, without records that can still be scored blind.
     listed: tuple[BothOrders, ...]
-
-    @property
-    def title(self) -> str:
-        return criterion_title(self.criterion)
-
-    @property
-    def outcome(self) -> FavouredPosition:
-        """The position that the judge favours, if that is shown: by both orders, or else by reviewers."""
-        found, middle = self.balanced_share, 0.5
-        if found.value is None:
-            found, middle = self.accuracy_difference, 0.0
-        if found.low is not None and found.low > middle:
-            return "first"
-        return "second" if found.high is not None and found.high < middle else "not shown"
 
     def pairs_of(self, figure: str) -> list[BothOrders]:
         """Return the pairs that may be listed and that one of `ORDER_FIGURES` counts."""
@@ -133,20 +107,22 @@ def _measure(
     scale = run_rubric(scope.run).scale_of(criterion)
     assert isinstance(scale, PairwiseScale)
     accuracy_first, accuracy_second, accuracy_difference = _accuracies(scope, criterion)
+    balanced_share = _first_share(
+        ((choice, weight) for one, other, weight in both for choice in (one, other)), _NO_ORDERS
+    )
     return PositionBias(
         criterion,
         *judge,
+        outcome=_favoured(balanced_share, accuracy_difference),
         first_share=_first_share(((one, 1.0) for one in choices), why),
-        balanced_share=_first_share(
-            ((choice, weight) for one, other, weight in both for choice in (one, other)), _NO_ORDERS
-        ),
+        balanced_share=balanced_share,
         changed=changed,
         first_twice=first_twice,
         second_twice=second_twice,
         accuracy_first=accuracy_first,
         accuracy_second=accuracy_second,
         accuracy_difference=accuracy_difference,
-        notes=tuple(notes),
+        notes=[*notes],
         scores=(scale.a, scale.b),
         listed_choices=tuple(
             choice for choice in choices if choice.position == "first" and choice.record not in hidden
@@ -162,6 +138,16 @@ def _first_share(choices: Iterable[tuple[Choice, float]], why: str) -> Estimate:
         return undefined(why)
     totals = _totals([(one.cluster, weight, [one.position == "first", True]) for one, weight in decided])
     return ratio(totals, 0, 1)
+
+
+def _favoured(balanced_share: Estimate, accuracy_difference: Estimate) -> FavouredPosition:
+    """Return the position that the judge favours, if that is shown: by both orders, or else by reviewers."""
+    found, middle = balanced_share, 0.5
+    if found.value is None:
+        found, middle = accuracy_difference, 0.0
+    if found.low is not None and found.low > middle:
+        return "first"
+    return "second" if found.high is not None and found.high < middle else "not shown"
 
 
 def _is_of_order(pair: BothOrders) -> tuple[bool, bool, bool, bool]:

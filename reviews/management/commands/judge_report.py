@@ -10,6 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from rich.console import Console, RenderableType
 
+from cognireview.types import judge
+from cognireview.types.encoding import encode
 from reviews.judge import quality_gates, report
 from reviews.judge.comparison.drift import measure_drift
 from reviews.judge.comparison.history import History, accuracy_over_runs
@@ -110,13 +112,13 @@ class Command(BaseCommand):
         read = read_shared_filters(others[0], run, values) if others else read_scope(run, values)
         if read.problems:
             raise CommandError(" ".join(read.problems), returncode=2)
-        measure, lines = _INSTEAD[name]
+        kind, measure, lines = _INSTEAD[name]
         try:
             found = measure(*others, read.scope)
         except DatabaseError as error:
             raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
         if options["json"]:
-            self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
+            self.stdout.write(json.dumps(encode(kind, found), ensure_ascii=False, allow_nan=False))
         else:
             console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True)
             for line in lines(found):
@@ -127,9 +129,9 @@ def _over_all_runs(scope: JudgeScope) -> History:
     return accuracy_over_runs(scope, Run.objects.filter(deletion_requested_at=None))
 
 
-# Option -> the function that measures, and the one that prints.
-_INSTEAD: dict[str, tuple[Callable[..., Any], Callable[[Any], Iterable[RenderableType]]]] = {
-    "compare": (compare_runs, comparison_lines),
-    "drift": (measure_drift, drift_lines),
-    "history": (_over_all_runs, history_lines),
+# Option -> the type of the document, the function that measures, and the one that prints.
+_INSTEAD: dict[str, tuple[type, Callable[..., Any], Callable[[Any], Iterable[RenderableType]]]] = {
+    "compare": (judge.Comparison, compare_runs, comparison_lines),
+    "drift": (judge.Drift, measure_drift, drift_lines),
+    "history": (judge.History, _over_all_runs, history_lines),
 }

@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from cognireview.types.estimates import Basis, Part
-from cognireview.types.report_parts import JudgeGroup
+from cognireview.types.report_parts import AfterReveal, GroupAccuracy, JudgeGroup, ReviewerAgreement
 from reviews.judge import accuracy, data_summary, reviewer_agreement
-from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, GroupField, JudgeVsHuman
-from reviews.judge.accuracy_figures import AccuracyFigures
-from reviews.judge.after_reveal import AfterReveal
+from reviews.judge.accuracy import DEFINITIONS, GroupField, JudgeVsHuman
+from reviews.judge.accuracy_figures import AccuracyFigures, figure_title
 from reviews.judge.drilldown import OTHER_SCORE
-from reviews.judge.reviewer_agreement import ReviewerAgreement
 from reviews.judge.scope import NO_MODEL, SCOPE_FILTERS
 from reviews.statistics.intervals import complement
 from reviews.views.dots import Dot, DotPlot
@@ -314,7 +312,7 @@ def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
     table = tables.reviewers(found)
     dots = [
         Dot(
-            one.title,
+            figure_title(one.criterion),
             share(
                 one.unanimous,
                 filters.address(
@@ -335,7 +333,7 @@ def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
     compared = filters.compared
     changes = tables.after_reveal(compared, filters)
     changed = [
-        Dot(one.title, share(one.changed, tables.changed_ratings(filters, one.criterion)))
+        Dot(figure_title(one.criterion), share(one.changed, tables.changed_ratings(filters, one.criterion)))
         for one in compared.after_reveal
         if one.changed.value is not None
     ]

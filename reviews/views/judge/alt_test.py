@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from cognireview.types.report_parts import Epsilon
+from cognireview.types.report_parts import AltTest, Epsilon
 from reviews.judge import alt_test
-from reviews.judge.alt_test import DEFINITIONS, EPSILONS, JudgeAltTest
+from reviews.judge.accuracy_figures import figure_title
+from reviews.judge.alt_test import DEFINITIONS, EPSILONS
 from reviews.records.wording import counted
 from reviews.statistics.alt_test import FEWEST_RECORDS
 from reviews.views.dots import Dot, DotPlot, difference_plot
@@ -50,11 +51,11 @@ def alt_test_sections(filters: JudgeFilters) -> Iterator[Section]:
     )
 
 
-def _subject(tested: JudgeAltTest) -> str:
-    return tested.judge if tested.criterion is None else f"{tested.judge}, {tested.title}"
+def _subject(tested: AltTest) -> str:
+    return tested.judge if tested.criterion is None else f"{tested.judge}, {figure_title(tested.criterion)}"
 
 
-def _answer(tested: JudgeAltTest, answer: Epsilon) -> str:
+def _answer(tested: AltTest, answer: Epsilon) -> str:
     judge, whom = _subject(tested), f"{answer.suits} (epsilon {answer.epsilon:g})"
     if answer.winning_rate is None:
         return f"{judge}: not shown yet, because several reviewers scored too few records blind."
@@ -66,13 +67,13 @@ def _answer(tested: JudgeAltTest, answer: Epsilon) -> str:
     return f"Whether {judge} may replace {whom} is not shown yet: {close}."
 
 
-def _scored_together(filters: JudgeFilters, tested: JudgeAltTest, reviewer: str) -> str:
+def _scored_together(filters: JudgeFilters, tested: AltTest, reviewer: str) -> str:
     """Return the URL of a reviewer's ratings of records that others scored blind as well."""
     place = {"criterion": tested.criterion or "", "basis": "blind", "shared": "yes"}
     return filters.address("judge-decisions", **place, judge=tested.judge, reviewer=reviewer)
 
 
-def _plot(verdicts: Sequence[JudgeAltTest], filters: JudgeFilters) -> DotPlot:
+def _plot(verdicts: Sequence[AltTest], filters: JudgeFilters) -> DotPlot:
     epsilon = next(iter(EPSILONS))
     compared = [(tested, one) for tested in verdicts for one in tested.reviewers]
     dots = [
@@ -92,12 +93,12 @@ def _plot(verdicts: Sequence[JudgeAltTest], filters: JudgeFilters) -> DotPlot:
 _SUBJECT = text_columns(judge="Judge", criterion="Criterion")
 
 
-def answers_table(found: Sequence[JudgeAltTest]) -> Table:
+def answers_table(found: Sequence[AltTest]) -> Table:
     """Build the table of the answers for each judge and score."""
     rows = [
         [
             words(tested.judge),
-            words(tested.title),
+            words(figure_title(tested.criterion)),
             count(tested.records),
             share(tested.advantage),
             *(_outcome(answer) for answer in tested.answers),
@@ -131,12 +132,12 @@ def _outcome(answer: Epsilon) -> Cell:
     return Cell(answer.outcome, answer.outcome, note=f"close to {rate}", why=answer.missing)
 
 
-def reviewers_table(found: Sequence[JudgeAltTest]) -> Table:
+def reviewers_table(found: Sequence[AltTest]) -> Table:
     """Build the table of the comparison with each reviewer."""
     rows = [
         [
             words(tested.judge),
-            words(tested.title),
+            words(figure_title(tested.criterion)),
             words(one.reviewer),
             *map(_rate, (one.judge_closer, one.reviewer_closer)),
             share(one.difference, sign="+"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
-from cognireview.types.judge import CriterionComparison
+from cognireview.types.judge import ComparedPart, CriterionComparison
 from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.comparison import paired
@@ -201,7 +201,7 @@ def _section(
 def _parts(found: PairedComparison, name: str) -> Table:
     """Build the table of the comparison by judge and by prompt."""
     columns = [*text_columns(kind="", part="Judge or prompt"), *_accuracy_columns(found)]
-    rows = [[words(part.kind), words(part.name), *_accuracies(part.found)] for part in found.parts]
+    rows = [[words(part.kind), words(part.name), *_accuracies(part)] for part in found.parts]
     return Table(name, "By judge and by prompt", columns, rows, "")
 
 
@@ -213,7 +213,7 @@ def _accuracy_columns(found: PairedComparison) -> list[Column]:
     ]
 
 
-def _accuracies(one: PairedComparison | CriterionComparison) -> list[Cell]:
+def _accuracies(one: PairedComparison | CriterionComparison | ComparedPart) -> list[Cell]:
     return [share(one.first_accuracy), share(one.second_accuracy), share(one.difference, sign="+")]
 
 

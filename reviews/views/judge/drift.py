@@ -11,6 +11,7 @@ from reviews.judge.comparison.anchors import Anchors
 from reviews.judge.comparison.drift import DEFINITIONS, Drift, measure_drift
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
+from reviews.records.scores import criterion_title
 from reviews.records.wording import counted, quoted
 from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
@@ -179,13 +180,13 @@ def _plot(found: Drift, filters: JudgeFilters, query: dict[str, str]) -> DotPlot
 
 def _figures(found: Drift, filters: JudgeFilters, query: dict[str, str]) -> Iterator[tuple[Column, Cell]]:
     yield Column("changed", "Changed verdicts", DEFINITIONS["changed"]), share(found.changed)
-    for (first, second), pairs in found.counts.items():
-        if first != second:
-            url = filters.address("judge-anchors", **query, first=first, second=second)
-            is_listed = len(found.listed_with(first, second))
+    for one in found.counts:
+        if one.first != one.second:
+            url = filters.address("judge-anchors", **query, first=one.first, second=one.second)
+            is_listed = len(found.listed_with(one.first, one.second))
             yield (
-                Column(f"{first}-{second}", f"{first} → {second}", DEFINITIONS["pairs"]),
-                count(pairs, url if is_listed else ""),
+                Column(f"{one.first}-{one.second}", f"{one.first} → {one.second}", DEFINITIONS["pairs"]),
+                count(one.pairs, url if is_listed else ""),
             )
 
 
@@ -204,7 +205,7 @@ def _criteria(found: Drift) -> Table:
     ]
     rows = [
         [
-            words(one.title),
+            words(criterion_title(one.criterion)),
             count(one.pairs),
             _mean(one.first_mean),
             _mean(one.second_mean),

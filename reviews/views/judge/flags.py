@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from cognireview.types.report_parts import FlagChoice, FlagPrecision, FlagReason
 from reviews.judge import flag_choice, flag_precision, missed_errors
+from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.drilldown import ANY_SCORE, OTHER_SCORE
-from reviews.judge.flag_choice import FlagChoice
-from reviews.judge.flag_precision import FlagPrecision, FlagReason
+from reviews.judge.flag_precision import left_out_sentence
 from reviews.judge.missed_errors import MissedErrors
 from reviews.records.wording import counted
 from reviews.views.dots import Dot, DotPlot
@@ -76,7 +77,7 @@ def _minutes(family: FlagReason) -> Cell:
     minutes = family.minutes_per_error
     if minutes is None:
         return Cell(NOTHING.text, why=family.minutes_why)
-    return Cell(f"{minutes:,.1f}", round(minutes, 2), note=f"{family.time.timed:,} timed")
+    return Cell(f"{minutes:,.1f}", round(minutes, 2), note=f"{family.timed:,} timed")
 
 
 def flag_figures(found: MissedErrors, filters: JudgeFilters) -> list[tuple[Column, Cell]]:
@@ -110,7 +111,7 @@ def flag_figures_table(found: MissedErrors, filters: JudgeFilters) -> Table:
 
 
 def criterion_miss_rates(found: MissedErrors) -> Table:
-    rows = [[words(one.title), share(one.miss_rate)] for one in found.criteria]
+    rows = [[words(figure_title(one.criterion)), share(one.miss_rate)] for one in found.criteria]
     column = estimate_column(
         "miss_rate",
         "Wrong score",
@@ -139,7 +140,10 @@ def missed_error_sections(filters: JudgeFilters) -> Iterator[Section]:
         plot=DotPlot(
             "Wrong scores in unflagged records, by criterion",
             [
-                Dot(one.title, share(one.miss_rate, _wrong(filters, "unflagged", one.criterion)))
+                Dot(
+                    figure_title(one.criterion),
+                    share(one.miss_rate, _wrong(filters, "unflagged", one.criterion)),
+                )
                 for one in sorted(found.criteria, key=lambda one: one.miss_rate.n < FEWEST)
             ],
         )
@@ -169,7 +173,7 @@ def reason_sections(filters: JudgeFilters) -> Iterator[Section]:
         plot=DotPlot("Precision: share of wrong verdicts among records with the reason", dots)
         if dots
         else None,
-        notes=[one for one in (found.rule, found.sentence) if one] if table.rows else [],
+        notes=[*filter(None, [found.rule, left_out_sentence(found.left_out)])] if table.rows else [],
         tables=[linked(table, filters)] if table.rows else [],
     )
 
@@ -220,9 +224,9 @@ def choice_sections(filters: JudgeFilters) -> Iterator[Section]:
         "flag-choice",
         "Which flag reasons can be dropped?",
         answer=found.sentence,
-        tone="ok" if found.best else "",
+        tone="ok" if any(step.is_shown for step in found.steps) else "",
         help=flag_choice.DEFINITION,
-        notes=[flag_precision.left_out_sentence(found.left_out)] if found.left_out else [],
+        notes=[left_out_sentence(found.left_out)] if found.left_out else [],
         tables=[linked(choice_table(found), filters)] if found.steps else [],
         template="judge/flag_choice.html",
         data=f"{100 * found.limit:g}",

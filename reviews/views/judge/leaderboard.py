@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from cognireview.types.report_parts import RankedModel, RankingDisagreement
 from reviews.judge import leaderboard
-from reviews.judge.leaderboard import Leaderboard, RankedModel, RankingDisagreement
+from reviews.judge.leaderboard import Leaderboard, model_title
 from reviews.judge.scope import NO_MODEL, JudgeScope
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, list_of_scope
@@ -49,7 +50,7 @@ def models(found: Leaderboard) -> Table:
 
 def _model(model: RankedModel, scope: JudgeScope) -> list[Cell]:
     return [
-        words(model.title, url=list_of_scope(scope, model=model.name) if model.name else ""),
+        words(model_title(model.model), url=list_of_scope(scope, model=model.model) if model.model else ""),
         count(model.records),
         percent(model.passes, model.judged),
         share(model.estimate),
@@ -119,23 +120,25 @@ def _answer(found: Leaderboard) -> str:
     known = [model for model in found.models if model.estimate.value is not None]
     if not known:
         return "No model is ranked yet." if found.scope.model is None else "This model has no rank yet."
-    first = [model for model in known if model.best_rank == 1]
     if found.scope.model is not None:
         [one] = known
-        rate = f"Reviewers pass {share(one.estimate).words} of the responses of {one.title}."
-        return f"{rate} Its rank: {_ranks(one).text} of {found.ranked:,}."
-    best = f"{first[0].title} has the highest pass rate by reviewers: {share(first[0].estimate).words}."
+        rate = share(one.estimate).words
+        answer = f"Reviewers pass {rate} of the responses of {model_title(one.model)}."
+        return f"{answer} Its rank: {_ranks(one).text} of {found.ranked:,}."
+    first = [model for model in known if model.best_rank == 1]
+    names, rate = [model_title(model.model) for model in first], share(first[0].estimate).words
+    best = f"{names[0]} has the highest pass rate by reviewers: {rate}."
     if len(known) == 1:
-        best = f"Reviewers pass {share(first[0].estimate).words} of the responses of {first[0].title}."
+        best = f"Reviewers pass {rate} of the responses of {names[0]}."
     elif len(first) > 1:
-        names = ", ".join(model.title for model in first[:_MOST_NAMES])
         others = f" and {len(first) - _MOST_NAMES} more" if len(first) > _MOST_NAMES else ""
-        best = f"By the scores of reviewers, any of {len(first)} models may be the best: {names}{others}."
+        named = ", ".join(names[:_MOST_NAMES])
+        best = f"By the scores of reviewers, any of {len(first)} models may be the best: {named}{others}."
     return best
 
 
 def _dot(model: RankedModel, filters: JudgeFilters) -> Dot:
-    chosen = {"basis": "blind", "part": "run", "model": model.name or NO_MODEL}
+    chosen = {"basis": "blind", "part": "run", "model": model.model or NO_MODEL}
     url = filters.address("judge-decisions", **chosen)
     judged = 100 * model.passes / model.judged if model.judged else None
-    return Dot(model.title, share(model.estimate, url), other=judged)
+    return Dot(model_title(model.model), share(model.estimate, url), other=judged)

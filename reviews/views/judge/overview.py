@@ -4,11 +4,10 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from cognireview.types.estimates import Estimate
+from cognireview.types.estimates import Change, Estimate
 from reviews.judge import missed_errors, planning
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.comparison import paired
-from reviews.judge.comparison.judges import Change
 from reviews.judge.comparison.paired import Limits, PairedComparison
 from reviews.judge.comparison.predecessor import find_predecessor
 from reviews.judge.comparison.shared_filters import read_shared_filters

@@ -10,11 +10,12 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from cognireview.types.runs import PlannedPart
 from reviews.http.request import Request
 from reviews.inbox.place import place_of
 from reviews.judge import planning, review_plan
 from reviews.judge.accuracy import DEFINITIONS
-from reviews.judge.planning import AIMS, NARROWEST, USUAL_TARGET, WIDEST, JudgePlan, PlannedPart, points
+from reviews.judge.planning import AIMS, NARROWEST, USUAL_TARGET, WIDEST, JudgePlan, points
 from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import Run
 from reviews.rubric.run_settings import InvalidSettings

@@ -15,6 +15,7 @@ from reviews.judge.comparison.position_bias import (
     measure_position_bias,
 )
 from reviews.models import User
+from reviews.records.scores import criterion_title
 from reviews.records.wording import counted
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
@@ -107,7 +108,8 @@ def _answer(bias: PositionBias, found: Sequence[PositionBias]) -> str:
 
 def _subject(bias: PositionBias, found: Sequence[PositionBias]) -> str:
     judges = {(one.judge, one.template) for one in found}
-    return bias.title if len(judges) == 1 else f"{bias.title}, {bias.judge}, {bias.template}"
+    title = criterion_title(bias.criterion)
+    return title if len(judges) == 1 else f"{title}, {bias.judge}, {bias.template}"
 
 
 def orders_table(found: Sequence[PositionBias], filters: JudgeFilters) -> Table:
@@ -133,7 +135,7 @@ def _table(
     ]
     rows = [
         [
-            words(one.title),
+            words(criterion_title(one.criterion)),
             words(one.judge),
             words(one.template),
             *(
@@ -172,7 +174,7 @@ def show_orders(request: Request, run_pk: int) -> HttpResponse:
         request,
         filters,
         table,
-        title=f"{found.title}: {_ORDERS[figure].lower()}",
+        title=f"{criterion_title(found.criterion)}: {_ORDERS[figure].lower()}",
         description=DEFINITIONS[figure],
         count=count,
         csv_place="judge-orders-csv",

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 from heapq import nlargest
 
 from cognireview.types.estimates import Basis, Part
+from cognireview.types.report_parts import GroupAccuracy, ReviewerAgreement
 from reviews.judge import accuracy, reviewer_agreement
-from reviews.judge.accuracy import DEFINITIONS, GroupAccuracy, JudgeVsHuman
-from reviews.judge.accuracy_figures import AccuracyFigures
+from reviews.judge.accuracy import DEFINITIONS, JudgeVsHuman
+from reviews.judge.accuracy_figures import AccuracyFigures, figure_title
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import LIMITS, Cell, Column, Table, count, figure, share, text_columns, words
 
@@ -152,7 +153,7 @@ def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
     The criterion None is the verdict. Of many groups, only those with most ratings are shown.
     """
     found = compared.groups_of(criterion)
-    title = found[0].title if found else "Verdict"
+    title = figure_title(criterion)
     most = {id(one) for one in nlargest(MOST_GROUPS, found, key=lambda one: one.accuracy.n)}
     shown = [one for one in found if id(one) in most]
     rows = [[*_group(one), words(one.part), share(one.accuracy)] for one in shown]
@@ -170,7 +171,10 @@ def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
 
 def all_groups(compared: JudgeVsHuman) -> Table:
     """Build the table of all groups and criteria for a CSV file."""
-    rows = [[*_group(one), words(one.title), words(one.part), share(one.accuracy)] for one in compared.groups]
+    rows = [
+        [*_group(one), words(figure_title(one.criterion)), words(one.part), share(one.accuracy)]
+        for one in compared.groups
+    ]
     return Table("groups", "", [*_GROUP, _CRITERION, _PART, _ACCURACY], rows, _NONE_YET)
 
 
@@ -188,7 +192,7 @@ def after_reveal(compared: JudgeVsHuman, filters: JudgeFilters) -> Table:
     """Build the table of changes after the judge's scores were revealed."""
     rows = [
         [
-            words(one.title),
+            words(figure_title(one.criterion)),
             share(one.changed, changed_ratings(filters, one.criterion)),
             count(one.towards_judge, changed_ratings(filters, one.criterion, "to judge")),
             count(one.away_from_judge, changed_ratings(filters, one.criterion, "from judge")),
@@ -206,11 +210,11 @@ def after_reveal(compared: JudgeVsHuman, filters: JudgeFilters) -> Table:
     )
 
 
-def reviewers(found: Iterable[reviewer_agreement.ReviewerAgreement]) -> Table:
+def reviewers(found: Iterable[ReviewerAgreement]) -> Table:
     """Build the table of agreement between reviewers."""
     rows = [
         [
-            words(one.title),
+            words(figure_title(one.criterion)),
             share(one.unanimous),
             figure(one.fleiss_kappa),
             figure(one.alpha),
