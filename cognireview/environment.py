@@ -123,7 +123,8 @@ class Environment:
     web_workers: int | None = _setting(
         None,
         values.integer(1, 64),
-        "Web server processes. If unset, one per core: at most 4, and one per 512 MiB of memory.",
+        "Web server processes. If unset, one per core, with `up` one per two cores: at most 4, and one per "
+        "512 MiB of memory.",
     )
     web_threads: int = _setting(
         8, values.integer(1, 64), "Number of requests that one web process handles at a time."

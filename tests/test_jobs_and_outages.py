@@ -1,6 +1,8 @@
 """Jobs that lose the database: they are restarted or skipped, and do not fail."""
 
 import asyncio
+import os
+import signal
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -104,7 +106,7 @@ class TestHeartbeat:
     ) -> None:
         file = tmp_path / "heartbeat"
 
-        async def stop_at_second_beat(_finish_seconds: int) -> None:
+        async def stop_at_second_beat(_finish_seconds: int, **_options: object) -> None:
             for _ in range(2):
                 while not file.exists():  # noqa: ASYNC110
                     await asyncio.sleep(0)
@@ -159,3 +161,44 @@ class TestWorker:
     def test_worker_ends_after_any_other_error(self) -> None:
         with pytest.raises(LookupError):
             job_worker._raise_unexpected(self.ended_with(LookupError()))
+
+    def test_work_is_done_a_while_after_the_last_job_that_was_not_periodic(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        jobs, found, clock = job_worker._Jobs(), list[bool](), SimpleNamespace(now=1000.0)
+        monkeypatch.setattr(job_worker, "time", SimpleNamespace(monotonic=lambda: clock.now))
+
+        async def run() -> None:
+            clock.now += job_worker._REST_SECONDS + 1
+            found.append(jobs.are_done())
+
+        def run_job(**given: int) -> bool:
+            context: Any = SimpleNamespace(job=SimpleNamespace(task_kwargs=given))
+            asyncio.run(jobs.note(run, context, None))
+            clock.now += job_worker._REST_SECONDS + 1
+            return jobs.are_done()
+
+        assert [run_job(timestamp=1), run_job(import_id=1), run_job(timestamp=2)] == [False, True, True]
+        # Never while a job runs.
+        assert found == [False, False, False]
+
+    @pytest.mark.parametrize("ends_after_work", [True, False])
+    def test_worker_ends_after_work_only_if_another_replaces_it(
+        self, monkeypatch: pytest.MonkeyPatch, *, ends_after_work: bool
+    ) -> None:
+        stopped = []
+
+        async def work(_finish_seconds: int, jobs: job_worker._Jobs) -> None:
+            monkeypatch.setattr(jobs, "are_done", lambda: True)
+            try:
+                await asyncio.sleep(0)
+                if not ends_after_work:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.Event().wait()
+            finally:
+                stopped.append(jobs)
+
+        monkeypatch.setattr(job_worker, "_run_worker", work)
+        monkeypatch.setattr(job_worker, "_POLL_SECONDS", 0.001)
+        job_worker.work(0, ends_after_work=ends_after_work)
+        assert len(stopped) == 1

@@ -104,10 +104,11 @@ def bin_dir() -> Path | None:
 
 
 @contextmanager
-def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
+def running(data_dir: Path, *, disposable: bool = False, is_started: bool = False) -> Iterator["Server"]:
     """Keep the server of `data_dir` running during the block. Raises `CannotStart`.
 
-    Any number of processes can be in the block at the same time.
+    Any number of processes can be in the block at the same time. If `is_started`, another of them starts the
+    server, and this one only keeps it from being stopped.
     """
     server = Server(data_dir, _account(), disposable=disposable)
     try:
@@ -118,7 +119,8 @@ def running(data_dir: Path, *, disposable: bool = False) -> Iterator["Server"]:
         try:
             with server.gate():
                 fcntl.flock(users, fcntl.LOCK_SH)
-                server.start()
+                if not is_started:
+                    server.start()
             yield server
         finally:
             with server.gate():

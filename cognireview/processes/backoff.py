@@ -44,6 +44,10 @@ class SupervisedProgram(ABC):
     def exit_reason(self) -> str:
         """Return why the program ended, without a full stop."""
 
+    def ended_as_planned(self) -> bool:
+        """Return whether a program that does not run has ended to be started again, which is no failure."""
+        return False
+
     def try_start(self) -> None:
         """Start the program, or record the failure."""
         self._due = None
@@ -64,6 +68,8 @@ class SupervisedProgram(ABC):
         now = time.monotonic()
         if runs:
             self._record_running(now - self._begun)
+        elif self._due is None and now - self._begun > _STABLE_SECONDS and self.ended_as_planned():
+            self.try_start()
         elif self._due is None:
             self._record_failure(self.exit_reason(), seconds_run=now - self._begun)
         elif now >= self._due:

@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -21,9 +22,9 @@ from typing import Any
 
 import django
 from django.conf import settings
-from django.core.management import call_command
 
 from cognireview.command_line import run
+from cognireview.postgres import embedded
 from cognireview.processes.idle_memory import use_one_heap
 
 HOST = "127.0.0.1"
@@ -84,10 +85,20 @@ def _main(name: str, log: Path, parent: int, *arguments: int) -> None:
     _detach(name, log)
     exit_with_parent(parent)
     try:
-        run(partial(_serve, *arguments) if name == "web" else _work, needs_database=True)
+        action = partial(_serve, *arguments) if name == "web" else _work
+        run(partial(_use_database, action), needs_database=False)
     except Exception:  # noqa: BLE001 multiprocessing would report it with its message
         sys.excepthook(*sys.exc_info())
         sys.exit(1)
+
+
+def _use_database(action: Callable[[], None]) -> None:
+    """Run `action`, and keep the embedded PostgreSQL from being stopped. The supervisor starts it."""
+    if settings.ENVIRONMENT.database_url:
+        action()
+        return
+    with embedded.running(settings.DATA_DIR, is_started=True):
+        action()
 
 
 def _detach(name: str, log: Path) -> None:
@@ -126,11 +137,15 @@ def _serve(port: int) -> None:
         # No other process takes over requests. The drain only lets open connections close cleanly.
         drain_seconds=0.5,
         finish_seconds=GRACE_SECONDS,
+        shares_machine=True,
         # Otherwise they would outlive their parent.
         in_each_process=partial(exit_with_parent, os.getpid()),
     )
 
 
 def _work() -> None:
+    from cognireview.processes import job_worker  # noqa: PLC0415 the web server needs no worker
+
     django.setup()
-    call_command("work", f"--finish={GRACE_SECONDS}")
+    # A fresh fork shares more memory than one that has worked.
+    job_worker.work(GRACE_SECONDS, ends_after_work=_forks())

@@ -3,10 +3,14 @@
 import asyncio
 import logging
 import signal
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS
+from procrastinate import JobContext
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.utils import connector_params
@@ -18,6 +22,8 @@ from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
 _POLL_SECONDS = 0.5
 _OPEN_TIMEOUT_SECONDS = 4
 _HEARTBEAT_SECONDS = 5
+# After its last job, for a worker that ends after work.
+_REST_SECONDS = 30
 # A connection takes 5 MB. Statements about jobs are short, so they take turns.
 _POOL_SIZE: dict[str, Any] = {"min_size": 1, "max_size": 1}
 log = logging.getLogger(__name__)
@@ -35,20 +41,45 @@ class WorkerConnector(PsycopgConnector):
         return DjangoConnector(alias=DEFAULT_DB_ALIAS)
 
 
-def work(finish_seconds: int, heartbeat_file: Path | None = None) -> None:
+class _Jobs:
+    """The running jobs, and the time of the last one that was not periodic."""
+
+    def __init__(self) -> None:
+        self._running = 0
+        self._worked_at: float | None = None
+
+    async def note(self, run: Callable[[], Awaitable[Any]], context: JobContext, _worker: object) -> Any:
+        """Run a job, as a middleware of procrastinate."""
+        self._running += 1
+        try:
+            return await run()
+        finally:
+            self._running -= 1
+            if "timestamp" not in context.job.task_kwargs:
+                self._worked_at = time.monotonic()
+
+    def are_done(self) -> bool:
+        """Return whether there was work, and none for a while."""
+        worked_at = self._worked_at
+        return worked_at is not None and not self._running and time.monotonic() - worked_at > _REST_SECONDS
+
+
+def work(finish_seconds: int, heartbeat_file: Path | None = None, *, ends_after_work: bool = False) -> None:
     """Run jobs until SIGTERM or SIGINT. Running jobs are asked to stop after `finish_seconds`.
 
     Touch `heartbeat_file` every few seconds, also during a database outage, until the process hangs or ends.
+    If `ends_after_work`, return half a minute after the last job that was not periodic. Then another process
+    works with less memory.
     """
     use_one_heap()
     trim_when_idle()
-    asyncio.run(_work(finish_seconds, heartbeat_file))
+    asyncio.run(_work(finish_seconds, heartbeat_file, ends_after_work=ends_after_work))
 
 
-async def _work(finish_seconds: int, heartbeat_file: Path | None) -> None:
+async def _work(finish_seconds: int, heartbeat_file: Path | None, *, ends_after_work: bool) -> None:
     heartbeat = asyncio.create_task(_beat(heartbeat_file)) if heartbeat_file else None
     try:
-        await _work_until_stopped(finish_seconds)
+        await _work_until_stopped(finish_seconds, ends_after_work=ends_after_work)
     finally:
         if heartbeat:
             heartbeat.cancel()
@@ -67,13 +98,13 @@ def _touch(file: Path) -> None:
         log.warning("The heartbeat file %s cannot be written: %s.", file, error.strerror)
 
 
-async def _work_until_stopped(finish_seconds: int) -> None:
-    stop_requested = asyncio.Event()
+async def _work_until_stopped(finish_seconds: int, *, ends_after_work: bool) -> None:
+    stop_requested, jobs = asyncio.Event(), _Jobs()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
-    stop = asyncio.create_task(stop_requested.wait())
+    stop = asyncio.create_task(stop_requested.wait() if not ends_after_work else _wait(stop_requested, jobs))
     while not stop.done():
-        worker = asyncio.create_task(_run_worker(finish_seconds))
+        worker = asyncio.create_task(_run_worker(finish_seconds, jobs))
         await asyncio.wait({worker, stop}, return_when=asyncio.FIRST_COMPLETED)
         # Cancelling has the effect of a signal. After an outage, the worker has already ended.
         worker.cancel()
@@ -84,7 +115,14 @@ async def _work_until_stopped(finish_seconds: int) -> None:
             await asyncio.wait({stop}, timeout=_POLL_SECONDS)
 
 
-async def _run_worker(finish_seconds: int) -> None:
+async def _wait(stop_requested: asyncio.Event, jobs: _Jobs) -> None:
+    """Wait for the end of the work."""
+    while not stop_requested.is_set() and not jobs.are_done():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop_requested.wait(), _POLL_SECONDS)
+
+
+async def _run_worker(finish_seconds: int, jobs: _Jobs) -> None:
     # The pool gives up early. By default, it retries with growing pauses.
     connector = WorkerConnector(kwargs=connector_params(), timeout=5, reconnect_timeout=1, **_POOL_SIZE)
     with app.replace_connector(connector) as ours:
@@ -93,7 +131,9 @@ async def _run_worker(finish_seconds: int) -> None:
             async with asyncio.timeout(_OPEN_TIMEOUT_SECONDS):
                 await ours.open_async()
             await ours.run_worker_async(
-                install_signal_handlers=False, shutdown_graceful_timeout=finish_seconds
+                install_signal_handlers=False,
+                shutdown_graceful_timeout=finish_seconds,
+                worker_middleware=[jobs.note],
             )
         finally:
             await ours.close_async()

@@ -171,6 +171,9 @@ class _Child(SupervisedProgram):
         status = (self.process.exitcode if self.process else 0) or 0
         return _signal_description(-status) if status < 0 else f"it ended with status {status}"
 
+    def ended_as_planned(self) -> bool:
+        return self.process is not None and self.process.exitcode == 0
+
     def terminate(self) -> None:
         if self.process:
             self.process.terminate()

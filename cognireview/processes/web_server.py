@@ -20,6 +20,7 @@ from granian.constants import Interfaces
 
 from cognireview.environment import FILES_DIR, Environment
 from cognireview.processes import graceful_shutdown
+from cognireview.processes.idle_connections import replace_after_pauses
 from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
 
 # Folder in which prometheus_client aggregates the metrics of all processes of a web server.
@@ -66,11 +67,13 @@ def serve(
     settings: Environment,
     drain_seconds: float,
     finish_seconds: int,
+    shares_machine: bool = False,
     in_each_process: Callable[[], object] = bool,
 ) -> None:
     """Serve until SIGTERM or SIGINT, drain for `drain_seconds`, then finish open requests.
 
-    Requests that take longer than `finish_seconds` are aborted.
+    Requests that take longer than `finish_seconds` are aborted. `shares_machine` says that PostgreSQL and the
+    worker need cores, too.
     """
     use_one_heap()
     server = _WebServer(
@@ -78,7 +81,7 @@ def serve(
         address=host,
         port=port,
         interface=Interfaces.WSGI,
-        workers=settings.web_workers or default_workers(),
+        workers=settings.web_workers or default_workers(shares_machine=shares_machine),
         blocking_threads=settings.web_threads,
         workers_kill_timeout=finish_seconds,
         respawn_failed_workers=True,
@@ -91,12 +94,16 @@ def serve(
         server.serve(target_loader=partial(_application, server.flag, in_each_process), wrap_loader=False)
 
 
-def default_workers() -> int:
-    """Return the number of web processes: one per core if there is memory for them, at most four."""
+def default_workers(*, shares_machine: bool) -> int:
+    """Return the number of web processes: one per core if there is memory for them, at most four.
+
+    On a shared machine, one per two cores: PostgreSQL takes a third of the CPU time of requests.
+    """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):
         memory = min(memory, int(_MEMORY_LIMIT.read_text()))
-    return max(1, min(_cores(), _MOST_DEFAULT_WORKERS, memory // _MEMORY_OF_A_WORKER))
+    cores = (_cores() + 1) // 2 if shares_machine else _cores()
+    return max(1, min(cores, _MOST_DEFAULT_WORKERS, memory // _MEMORY_OF_A_WORKER))
 
 
 def _cores() -> int:
@@ -137,4 +144,5 @@ def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], obj
     in_each_process()
     from cognireview.wsgi import application  # noqa: PLC0415 importing it sets Django up
 
+    replace_after_pauses()
     return graceful_shutdown.close_connections(application)

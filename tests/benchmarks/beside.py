@@ -20,7 +20,7 @@ TOOLS: dict[str, Callable[[Path], AbstractContextManager[Tool]]] = {"label-studi
 RECORDS = 10_000
 ROUNDS = 3
 STEPS, STEPS_TOGETHER, LISTS = 30, 8, 10  # in a round; those of eight are of each reviewer
-REST_SECONDS = 45
+REST_SECONDS = 120
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,16 @@ class TestEmbeddedServer:
             assert ask(data_dir, "SELECT 2") == 2
         assert not server.is_alive()
 
+    def test_process_that_relies_on_another_keeps_the_server_running_but_starts_none(
+        self, data_dir: Path
+    ) -> None:
+        with running(data_dir, is_started=True) as server:
+            assert not server.is_alive()
+            with running(data_dir):
+                pass
+            assert server.is_alive()
+        assert not server.is_alive()
+
     def test_server_keeps_written_data(self, data_dir: Path) -> None:
         with running(data_dir):
             kept = ask(data_dir, "SELECT lo_from_bytea(0, 'a large object')")

@@ -20,6 +20,7 @@ class Program(SupervisedProgram):
         self.starts = 0
         self.fault = ""
         self.ending = "it ended with status 1"
+        self.is_planned = False
 
     def is_running(self) -> bool:
         return self.alive
@@ -32,6 +33,9 @@ class Program(SupervisedProgram):
 
     def exit_reason(self) -> str:
         return self.ending
+
+    def ended_as_planned(self) -> bool:
+        return self.is_planned
 
 
 @pytest.fixture
@@ -61,6 +65,31 @@ def test_broken_program_is_restarted_ever_more_rarely(tmp_path: Path, clock: Sim
     tend(program, clock, 3600)
     assert 60 <= program.starts <= 80
     tend(program, clock, 600)
+    assert len(program.lines) == 1
+
+
+def test_program_that_ends_as_planned_is_started_again_without_a_report(
+    tmp_path: Path, clock: SimpleNamespace
+) -> None:
+    program = Program(tmp_path / "log")
+    program.is_planned = True
+    program.try_start()
+    for _ in range(3):
+        tend(program, clock, 20)
+        program.alive = False
+        tend(program, clock, 1)
+        assert program.alive
+    assert (program.starts, program.lines) == (4, [])
+
+
+def test_program_that_ends_at_once_as_planned_is_restarted_ever_more_rarely(
+    tmp_path: Path, clock: SimpleNamespace
+) -> None:
+    program = Program(tmp_path / "log", dies_at_once=True)
+    program.is_planned = True
+    program.try_start()
+    tend(program, clock, 600)
+    assert program.starts <= 20
     assert len(program.lines) == 1
 
 

@@ -1,0 +1,43 @@
+"""Connections of a web process are replaced after a pause."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cognireview.processes import idle_connections
+
+PAUSE = idle_connections._PERIODS_OF_A_PAUSE
+
+
+def replacements(requests: list[int]) -> list[int]:
+    """Return the periods after which connections are replaced. `requests` are the numbers of each period."""
+    found, passed, total = list[int](), [0], [0]
+
+    def sleep(_: float) -> None:
+        if passed[0] == len(requests):
+            raise StopIteration
+        total[0] += requests[passed[0]]
+        passed[0] += 1
+
+    # Without any request, the pool has no such number.
+    pool: Any = SimpleNamespace(
+        get_stats=lambda: {"requests_num": total[0]} if total[0] else {},
+        drain=lambda: found.append(passed[0]),
+    )
+    with pytest.raises(StopIteration):
+        idle_connections._watch(lambda: pool, sleep)
+    return found
+
+
+def test_connections_are_replaced_once_in_a_pause() -> None:
+    assert replacements([5] + [0] * 3 * PAUSE) == [1 + PAUSE]
+
+
+def test_connections_are_replaced_again_after_more_requests() -> None:
+    assert replacements(([5] + [0] * 2 * PAUSE) * 2) == [1 + PAUSE, 2 + 3 * PAUSE]
+
+
+def test_connections_that_renew_a_claim_once_a_minute_stay() -> None:
+    minute = 60 // idle_connections._PERIOD_SECONDS
+    assert replacements(([1] + [0] * (minute - 1)) * 10) == []
