@@ -103,8 +103,10 @@ def without_hidden_counts(run: Run, counts: dict[str, dict[str, int]]) -> dict[s
 
 
 def _is_hidden(run: Run, name: str) -> bool:
-    reveals = name not in FILTERS or FILTERS[name].reveals
-    return (run.blind_share > 0 and reveals) or (name == "reason" and run.draws_samples)
+    reveals = FILTERS[name].reveals if name in FILTERS else ("judge output",)
+    return (run.blind_share > 0 and "judge output" in reveals) or (
+        run.draws_samples and "flag reasons" in reveals
+    )
 
 
 @prepared_statements()

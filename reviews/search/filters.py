@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from django.db.models import F, Q
 from django.http import QueryDict
@@ -37,6 +37,12 @@ STATUSES = {
 }
 
 
+#: What may be hidden of a record: the output of the judge and its verifier, and whether it has flag reasons,
+#: which a record of a random sample has not.
+Revealed = Literal["judge output", "flag reasons"]
+_JUDGE: tuple[Revealed, ...] = ("judge output",)
+
+
 class _InvalidValue(Exception):
     """The value is not valid for the filter; the message is a sentence."""
 
@@ -54,8 +60,8 @@ class Filter(NamedTuple):
     parse: Callable[[str], str] = str
     #: Whether `indexing` stores the values of each record as facets.
     is_facet: bool = False
-    #: Whether it finds records by the output of the judge or its verifier.
-    reveals: bool = False
+    #: What somebody who finds a record by it learns about the record.
+    reveals: tuple[Revealed, ...] = ()
     #: The condition for one canonical value, if it depends on the run.
     in_run: Callable[[str, Run], Q] | None = None
 
@@ -188,18 +194,18 @@ FILTERS: dict[str, Filter] = {
         _verdict,
         {**{word: word for word in VERDICTS}, facets.NO_VERDICT: "no verdict"},
         is_facet=True,
-        reveals=True,
+        reveals=_JUDGE,
     ),
-    "score": Filter("Score", is_facet=True, reveals=True),
-    "reason": Filter("Flag reason", is_facet=True, reveals=True),
-    "verified": Filter("Final answer", options=_VERIFIED, is_facet=True, reveals=True),
-    "contradiction": Filter("Contradiction", options=_CONTRADICTIONS, is_facet=True, reveals=True),
+    "score": Filter("Score", is_facet=True, reveals=_JUDGE),
+    "reason": Filter("Flag reason", is_facet=True, reveals=("judge output", "flag reasons")),
+    "verified": Filter("Final answer", options=_VERIFIED, is_facet=True, reveals=_JUDGE),
+    "contradiction": Filter("Contradiction", options=_CONTRADICTIONS, is_facet=True, reveals=_JUDGE),
     "parse-error": Filter(
         "Parse error",
         lambda word: Q(parsing_error__isnull=word == "no"),
         {"yes": "yes", "no": "no"},
         is_facet=True,
-        reveals=True,
+        reveals=_JUDGE,
     ),
     "decided-by": Filter("Decided by", _equals("human_reviewer_id")),
     "assigned-to": Filter("Assigned to", _assigned_to),
@@ -261,24 +267,18 @@ class Filters:
         search, which are then not sought by their index.
         """
         condition = self._matching(run, common_words, is_indexed=is_indexed)
-        if self.reveals_judge:
+        if self.reveals("judge output"):
             condition &= ~hidden_records.hidden_from(reader, run)
-        if self.reveals_reason:
+        if self.reveals("flag reasons"):
             condition &= ~hidden_records.reason_hidden(run)
         if texts := self.values_of("q"):
             names = [Q(words__words__have=terms.tsquery(text, in_names=True)) for text in texts]
             condition &= ~hidden_records.hidden_from(reader, run) | reduce(or_, names)
         return condition
 
-    @property
-    def reveals_judge(self) -> bool:
-        """Whether a filter finds records by the output of the judge or its verifier."""
-        return any(FILTERS[name].reveals for name, _ in self.values)
-
-    @property
-    def reveals_reason(self) -> bool:
-        """Whether a filter finds records by their flag reasons."""
-        return bool(self.values_of("reason"))
+    def reveals(self, what: Revealed) -> bool:
+        """Return whether somebody who finds a record by one of the filters learns this about it."""
+        return any(what in FILTERS[name].reveals for name, _ in self.values)
 
     def _matching(self, run: Run, common_words: frozenset[str], *, is_indexed: bool) -> Q:
         condition, all_of = Q(), []

@@ -306,13 +306,13 @@ def _walk_of_everything(
 def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT) -> list[str]:
     """Return sentences about records that a list excludes. They do not depend on any record."""
     found = []
-    if run.blind_share and (filters.reveals_judge or SORTS[sort].reveals):
+    if run.blind_share and (filters.reveals("judge output") or SORTS[sort].reveals):
         found.append(
             "Records that you may still review blind are not listed, to keep the judge's verdict hidden."
         )
     elif run.blind_share and filters.values_of("q"):
         found.append("Records that you may still review blind are found only by ids and model.")
-    if filters.reveals_reason and run.draws_samples:
+    if filters.reveals("flag reasons") and run.draws_samples:
         found.append("Records in the queue are not listed, to hide which ones are random samples.")
     if sort == "due":
         found.append("Only records in the queue with a due date of their own are listed.")

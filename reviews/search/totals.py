@@ -25,7 +25,7 @@ def known_total(run: Run, filters: Filters, progress: Progress) -> int | None:
         statuses = filters.values_of("status") or [""]
         return status_sizes(progress).get(statuses[0]) if len(statuses) == 1 else None
     # The number of records that a reader may still review blind depends on the reader.
-    if not names <= strata.FILTERS.keys() or (filters.reveals_judge and run.blind_share):
+    if not names <= strata.FILTERS.keys() or (run.blind_share and filters.reveals("judge output")):
         return None
     if strata.why_not_counted(run):
         return None
