@@ -77,18 +77,16 @@ def decision_arguments(
         for name, entry in sent.corrected_scores.items()
     }
     unknown = [name for name in sent.causes if sent.corrected_scores.get(name) is None]
-    errors = [(f"causes.{name}", "There is no score for this criterion.") for name in unknown]
-    decision = _build(sheet, entries, "corrected_scores", errors, _comments(sheet, sent, errors))
+    errors = [EntryError(None, name, "cause", "There is no score for this criterion.") for name in unknown]
+    comments = sheet.comments
+    if sent.has_comments:
+        try:
+            comments = sheet.clean_comments(sent.comments or "")
+        except ValueError as error:
+            errors.append(EntryError(None, "", "comments", str(error)))
+    decision = _build(sheet, entries, "corrected_scores", errors, comments)
     version = record.version if sent.version is None else sent.version
     return {**decision, "version": version, "submission": submission}
-
-
-def _comments(sheet: ReviewSheet, sent: DecisionIn, errors: list[tuple[str, str]]) -> str:
-    try:
-        return sheet.clean_comments((sent.comments or "") if sent.has_comments else sheet.comments)
-    except ValueError as error:
-        errors.append(("comments", str(error)))
-        return ""
 
 
 def lock_in_arguments(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
@@ -117,7 +115,7 @@ def _build(
     sheet: ReviewSheet,
     entries: Mapping[str, CriterionEntry],
     field: str,
-    errors: list[tuple[str, str]],
+    errors: list[EntryError],
     comments: str = "",
 ) -> Decision:
     """Build the decision, and raise `Problem` for these errors and those of the entries."""
@@ -125,7 +123,7 @@ def _build(
     proposed = {proposal.criterion for proposal in sheet.proposals}
     # A program that does not know the file's decision must not drop criteria of it.
     errors += [
-        (f"{field}.{name}", "Missing: give a score, or null to exclude the criterion.")
+        EntryError(None, name, "", "Missing: give a score, or null to exclude the criterion.")
         for name in in_file
         if name not in entries and name not in proposed
     ]
@@ -133,14 +131,17 @@ def _build(
     try:
         decision = sheet.build_decision([*entries.values()], comments)
     except InvalidDecision as invalid:
-        errors = [(_place(field, error), error.reason) for error in invalid.errors] + errors
+        errors = [*invalid.errors, *errors]
     if errors:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "Nothing was saved: the decision has errors.", errors)
+        found = [(_place(field, error), error.reason) for error in errors]
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "Nothing was saved: the decision has errors.", found)
     return decision
 
 
 def _place(field: str, error: EntryError) -> str:
     """Return the name of a field in the body, such as `corrected_scores.Clarity.score`."""
+    if error.field == "comments":
+        return "comments"
     if error.field == "cause":
         return f"causes.{error.criterion}"
     is_whole = error.position is None or (field == "scores" and error.field == "score")

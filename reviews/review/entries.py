@@ -83,7 +83,7 @@ class EntryError(NamedTuple):
     position: int | None
     #: Empty where the error is about all entries.
     criterion: str
-    #: name, score, justification or cause; empty where the error is about all entries.
+    #: name, score, justification, cause or comments; empty where the error is about all entries.
     field: str
     reason: str
 
