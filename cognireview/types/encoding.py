@@ -8,8 +8,8 @@ from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 _Encoder = Callable[[Any], Any]
-# Types whose values are JSON already.
-_UNCHANGED = {str, int, bool}
+# Types whose values are JSON already. A text may be the name of an object, its `as_json`.
+_UNCHANGED = {int, bool}
 
 
 def members(kind: type, source: object, /, **given: Any) -> dict[str, Any]:

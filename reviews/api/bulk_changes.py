@@ -139,10 +139,4 @@ def _person(people: dict[str, User], name: str, field: str) -> User:
 
 
 def _shape(change: BulkChange) -> dict[str, Any]:
-    return members(
-        leading.AppliedBulkChange,
-        change,
-        run=change.run.name,
-        by=change.actor.username,
-        assigned_to=change.assigned_to.username if change.assigned_to else None,
-    )
+    return members(leading.AppliedBulkChange, change, by=change.actor.username)

@@ -7,7 +7,7 @@ from ninja import Field, P, QueryEx, Router, Status
 from pydantic import StringConstraints
 
 from cognireview.types import leading, operations
-from cognireview.types.encoding import members
+from cognireview.types.encoding import encode, members
 from reviews.accounts.permissions import Denied, check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
@@ -18,7 +18,7 @@ from reviews.inbox.items import Inbox
 from reviews.inbox.kinds import BY_NAME
 from reviews.models import Escalation
 from reviews.review import answers, escalations
-from reviews.review.disagreements import Disagreement, find_disagreements
+from reviews.review.disagreements import find_disagreements
 
 router = Router(tags=["escalations"])
 Answer = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
@@ -97,26 +97,10 @@ def mark_answer_read(request: ApiRequest, escalation_id: int) -> Status[None]:
     return Status(204, None)
 
 
-def _shape(raised: Escalation, points: Disagreement | None = None) -> dict[str, Any]:
+def _shape(raised: Escalation, disagreement: leading.Disagreement | None = None) -> dict[str, Any]:
     return members(
         leading.Escalation,
         raised,
-        run=raised.run.name,
         evaluation_id=raised.evaluation.evaluation_id,
-        raised_by=raised.raised_by.username,
-        resolved_by=raised.resolved_by.username if raised.resolved_by else None,
-        disagreement=_disagreement(points) if points else None,
+        disagreement=encode(leading.Disagreement, disagreement),
     )
-
-
-def _disagreement(points: Disagreement) -> dict[str, Any]:
-    return {
-        "verdicts": [{"reviewer": one.reviewer, "value": one.said} for one in points.verdicts],
-        "criteria": [
-            {
-                "criterion": point.title,
-                "scores": [{"reviewer": one.reviewer, "value": one.said} for one in point.voices],
-            }
-            for point in points.points
-        ],
-    }

@@ -183,9 +183,7 @@ def _shape(export: Export) -> dict[str, Any]:
     return members(
         files.ExportDetails,
         export,
-        run=export.run.name,
         import_id=export.only_import_id,
-        created_by=export.created_by.username,
         is_being_cancelled=bool(is_unfinished and progress and progress.cancelled_by_id),
         bytes_read=progress.bytes_read if progress else None,
         bytes_to_read=progress.bytes_to_read if progress else None,

@@ -12,12 +12,10 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSONL, Body, receive_file
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
-from reviews.api.problems import Problem
 from reviews.api.scopes import ScopeQuery
 from reviews.http.streaming import download
 from reviews.judge.gold import gold_file, gold_sets
 from reviews.judge.gold.measurement import described, measure
-from reviews.judge.scope import SCOPE_FILTERS, read_scope
 from reviews.models import GoldSet, User
 from reviews.storage.chunks import read_blocks
 
@@ -25,17 +23,10 @@ router = Router(tags=["gold sets"])
 _IMPORT_PROBLEMS = (400, 411, 413, 415)
 
 
-class FreezeIn(Body):
+class FreezeIn(ScopeQuery, Body):
     """A gold set to freeze. Filters are those of the report."""
 
     name: str
-    judge: str = ""
-    template: str = ""
-    model: str = ""
-    reviewer: str = ""
-    task: str = ""
-    since: str = ""
-    until: str = ""
 
 
 class NameIn(Body):
@@ -89,10 +80,8 @@ def delete_gold_set(request: ApiRequest, name: str) -> Status[None]:
 @operation(router, operations.FREEZE_GOLD_SET, scope="configure")
 def freeze_gold_set(request: ApiRequest, run: str, sent: FreezeIn) -> dict[str, Any]:
     """Freeze the blind ratings and adjudicated decisions of a run under a name."""
-    read = read_scope(get_run(run, request.user), {name: getattr(sent, name) for name in SCOPE_FILTERS})
-    if read.problems:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(read.problems))
-    frozen = gold_sets.freeze(scope=read.scope, name=sent.name, actor=request.user)
+    scope = sent.scope_of(get_run(run, request.user))
+    frozen = gold_sets.freeze(scope=scope, name=sent.name, actor=request.user)
     return described(frozen.gold_set) | {
         "blind": frozen.blind,
         "adjudicated": frozen.adjudicated,

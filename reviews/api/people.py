@@ -188,8 +188,7 @@ def _shapes(found: list[Any]) -> list[dict[str, Any]]:
 
 
 def _invitation(link: OneTimeLink) -> dict[str, Any]:
-    person = link.person.username if link.person else None
-    return members(Invitation, link, person=person, created_by=link.created_by.username)
+    return members(Invitation, link)
 
 
 def _new_invitation(new: one_time_links.NewLink) -> dict[str, Any]:

@@ -127,4 +127,4 @@ def _shape(run: Run) -> dict[str, Any]:
 
 
 def _view(view: SavedView) -> dict[str, Any]:
-    return members(runs.View, view, owner=view.owner.username)
+    return members(runs.View, view)

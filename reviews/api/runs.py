@@ -208,7 +208,7 @@ def get_accuracy_over_runs(
     check(request.user, "lead_review")
     visible = Run.objects.visible_to(request.user)
     scope = filters.scope_of(get_run(run, request.user))
-    return history.accuracy_over_runs(scope, visible, by=by).as_json()
+    return members(judge.History, history.accuracy_over_runs(scope, visible, by=by))
 
 
 def _required(texts: list[str]) -> list[quality_gates.Requirement]:

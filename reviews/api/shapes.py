@@ -110,8 +110,7 @@ def record_out(record: Evaluation, reader: User) -> dict[str, Any]:
 
 
 def decision_out(review: Review) -> dict[str, Any]:
-    scores = review.corrected_scores
-    return members(records.Decision, review, reviewer=review.reviewer.username, corrected_scores=scores)
+    return members(records.Decision, review, corrected_scores=review.corrected_scores)
 
 
 def _file_decision(record: Evaluation, sheet: ReviewSheet) -> dict[str, Any] | None:

@@ -171,5 +171,4 @@ def _shape(found: SpotCheck) -> dict[str, Any]:
         run=found.review.evaluation.run.name,
         evaluation_id=found.review.evaluation.evaluation_id,
         decision=shapes.decision_out(found.review),
-        resolved_by=found.resolved_by.username if found.resolved_by else None,
     )

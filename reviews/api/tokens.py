@@ -94,4 +94,4 @@ def _manages(request: ApiRequest) -> bool:
 
 
 def _shape(token: ApiToken) -> dict[str, Any]:
-    return members(people.Token, token, person=token.person.username)
+    return members(people.Token, token)

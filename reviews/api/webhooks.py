@@ -121,15 +121,13 @@ def _find(request: ApiRequest, webhook_id: int) -> Webhook:
 
 
 def _shape(webhook: Webhook) -> dict[str, Any]:
-    run = webhook.run.name if webhook.run else None
-    return members(site.Webhook, webhook, run=run, created_by=webhook.created_by.username)
+    return members(site.Webhook, webhook)
 
 
 def _secret(secret: WebhookSecret) -> dict[str, Any]:
-    return members(site.WebhookSecret, secret, created_by=secret.created_by.username)
+    return members(site.WebhookSecret, secret)
 
 
 def _delivery(delivery: WebhookDelivery) -> dict[str, Any]:
     attempts = sorted(delivery.attempts.all(), key=lambda attempt: attempt.number)
-    run = delivery.run.name if delivery.run else None
-    return members(site.Delivery, delivery, run=run, attempts=attempts)
+    return members(site.Delivery, delivery, attempts=attempts)

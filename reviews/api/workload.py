@@ -10,7 +10,7 @@ from cognireview.types.encoding import members
 from reviews.accounts.permissions import check, people_with_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
-from reviews.dashboard.workload import Workload, workloads
+from reviews.dashboard.workload import workloads
 
 router = Router(tags=["people"])
 
@@ -25,9 +25,4 @@ def list_workloads(
     """
     check(request.user, "lead_review")
     people = list_by_key(request, response, people_with_role(), after=after, limit=limit, newest_first=False)
-    return [_shape(work) for work in workloads(people, reader=request.user)]
-
-
-def _shape(work: Workload) -> dict[str, Any]:
-    runs = [members(leading.RunWork, one, run=one.run.name) for one in work.runs]
-    return members(leading.Workload, work, person=work.person.username, runs=runs)
+    return [members(leading.Workload, work) for work in workloads(people, reader=request.user)]

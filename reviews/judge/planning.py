@@ -107,7 +107,7 @@ class JudgePlan:
 
     def as_json(self) -> dict[str, Any]:
         served = served_plan(self.run)
-        return members(ReviewPlan, self, run=self.run.name, served=served, why=self.unknown)
+        return members(ReviewPlan, self, served=served, why=self.unknown)
 
 
 def served_plan(run: Run) -> dict[str, Any] | None:

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from cognireview.types.encoding import members
-from cognireview.types.estimates import Scope
 from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Evaluation, Rating, RatingCell, Reveal, Review, Run, Stratum, User
 from reviews.models.evaluations import EvaluationQuerySet
@@ -118,10 +116,6 @@ class JudgeScope:
             "model_id": self.model,
         }
         return {"run": self.run} | {name: value for name, value in columns.items() if value is not None}
-
-    def as_json(self) -> dict[str, Any]:
-        reviewer = self.reviewer.username if self.reviewer else None
-        return members(Scope, self, run=self.run.name, reviewer=reviewer)
 
 
 class ScopeChoices(NamedTuple):

@@ -58,6 +58,9 @@ class User(QuicklyLoaded, AbstractUser):
     def name(self) -> str:
         return self.get_full_name() or self.username
 
+    def as_json(self) -> str:
+        return self.username
+
     def has_perm(self, perm: str, obj: Any = None) -> bool:
         """Return whether the role of the person has a permission, such as `reviews.import_file`.
 

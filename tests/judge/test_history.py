@@ -11,6 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django.plugin import DjangoDbBlocker
 
+from cognireview.types import judge
+from cognireview.types.encoding import members
 from cognireview.types.estimates import Change
 from reviews.judge.accuracy import compare_with_humans
 from reviews.judge.comparison import history
@@ -182,7 +184,7 @@ class TestPages:
     ) -> None:
         found = program_of(lea).get("runs/friday/accuracy-over-runs").json()
         assert found == json.loads(
-            json.dumps(accuracy_over_runs(JudgeScope(runs[2]), Run.objects.all()).as_json())
+            json.dumps(members(judge.History, accuracy_over_runs(JudgeScope(runs[2]), Run.objects.all())))
         )
         printed = manage(capfdbinary, "judge_report", "friday", "--history", "--json").out
         assert json.loads(printed) == found

@@ -153,11 +153,12 @@ def _record(run: Run, one: Judged, **values: Any) -> Evaluation:
 
 def figures(first: Run, scope: JudgeScope) -> dict[str, Any]:
     """Return every figure with filters as JSON, without the names of the runs."""
+    history = accuracy_over_runs(scope, Run.objects.filter(pk=first.pk), by="criteria")
     found = {
         "runs": members(types.Comparison, compare_runs(first, scope)),
         "judges": [members(types.Comparison, one) for one in compare_judges(scope)],
         "drift": members(types.Drift, measure_drift(first, scope)),
-        "history": accuracy_over_runs(scope, Run.objects.filter(pk=first.pk), by="criteria").as_json(),
+        "history": members(types.History, history),
     }
     names = {first.name: "first", scope.run.name: "second"}
     words = json.dumps(found)
@@ -267,10 +268,11 @@ class TestPages:
         scope = JudgeScope(second, judge="judge-1", model="o1")
         query = "judge=judge-1&model=o1"
         compared, drifted = compare_runs(first, scope), measure_drift(first, scope)
+        history = accuracy_over_runs(scope, Run.objects.all())
         for path, option, wanted in (
             ("comparison?earlier=monday&", ("--compare", "monday"), members(types.Comparison, compared)),
             ("drift?earlier=monday&", ("--drift", "monday"), members(types.Drift, drifted)),
-            ("accuracy-over-runs?", ("--history",), accuracy_over_runs(scope, Run.objects.all()).as_json()),
+            ("accuracy-over-runs?", ("--history",), members(types.History, history)),
         ):
             assert program.get(f"runs/tuesday/{path}{query}").json() == wanted
             arguments = (*option, "--judge", "judge-1", "--model", "o1", "--json")

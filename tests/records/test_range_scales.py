@@ -9,18 +9,14 @@ from hypothesis import strategies as st
 from reviews.records.scales import (
     MAX_BUTTONS,
     Level,
-    PairwiseScale,
     RangeScale,
-    ValueScale,
 )
 from reviews.records.scores import Score
 from tests.support.rubric_strategies import RANGE_SCALES
 
-GRADES = ValueScale(("Good", 1, True, "Fair", "Poor", "1", 0), True, "Fair", ("N/A",))
 ONE_TO_TEN = RangeScale(1, 10, pass_from=7, partial_from=4)
 TENTHS = RangeScale(0, 1, is_integer=False, step=0.1)
 ERRORS = RangeScale(0, 20, pass_from=2, partial_from=5, lower_is_better=True)
-BETTER = PairwiseScale("model_a", "model_b", "tie", "tie (both bad)")
 
 
 class TestRangeScale:

@@ -10,7 +10,6 @@ from reviews.records.scales import (
     YES_PARTIAL_NO,
     Level,
     PairwiseScale,
-    RangeScale,
     Scale,
     ValueScale,
 )
@@ -18,9 +17,6 @@ from reviews.records.scores import Score, is_score
 from tests.support.rubric_strategies import JSON, SCALES
 
 GRADES = ValueScale(("Good", 1, True, "Fair", "Poor", "1", 0), True, "Fair", ("N/A",))
-ONE_TO_TEN = RangeScale(1, 10, pass_from=7, partial_from=4)
-TENTHS = RangeScale(0, 1, is_integer=False, step=0.1)
-ERRORS = RangeScale(0, 20, pass_from=2, partial_from=5, lower_is_better=True)
 BETTER = PairwiseScale("model_a", "model_b", "tie", "tie (both bad)")
 
 

@@ -3,11 +3,12 @@
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from cognireview.types.leading import Voice
 from reviews.models import Escalation, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations, independent_reviews
-from reviews.review.disagreements import Voice, find_disagreements
+from reviews.review.disagreements import describe, find_disagreements
 from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import SCORES, decide
@@ -32,13 +33,11 @@ def disputed(run: Run, ana: User, bo: User) -> Evaluation:
 def test_disagreement_names_people_scores_and_verdicts(run: Run, ana: User, bo: User, lea: User) -> None:
     record = disputed(run, ana, bo)
     found = find_disagreements([record.pk], lea)[record.pk]
-    assert found.reviewers == ("ana", "bo")
-    assert found.verdicts == (Voice("ana", "Fail"), Voice("bo", "Fail"))
-    assert {point.sentence for point in found.points} == {
+    assert found.verdicts == [Voice("ana", "Fail"), Voice("bo", "Fail")]
+    assert {*describe(found).split("; ")} == {
         "ana No, bo Yes on Conclusion Accuracy",
         "ana excluded, bo No on Rigor",
     }
-    assert {voice.counts for point in found.points for voice in point.voices} == {"no", "yes", ""}
 
 
 @pytest.mark.slow
@@ -63,7 +62,8 @@ def test_late_review_disagrees_with_the_decision(run: Run, ana: User, bo: User, 
     record = EvaluationFactory.create(run=run)
     decide(record, ana)
     decide(Evaluation.objects.get(), bo, by=independent_reviews.add, scores=OTHER)
-    assert find_disagreements([record.pk], lea)[record.pk].reviewers == ("ana", "bo")
+    verdicts = find_disagreements([record.pk], lea)[record.pk].verdicts
+    assert [one.reviewer for one in verdicts] == ["ana", "bo"]
     escalations.resolve(escalation_id=record.escalations.get().pk, actor=lea, outcome="upheld", answer="")
     assert find_disagreements([record.pk], lea) == {}
 

@@ -9,12 +9,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 
 from django.db.models import QuerySet
 
-from cognireview.types import judge
-from cognireview.types.encoding import members
 from cognireview.types.estimates import Change, Estimate
 from cognireview.types.judge import Relation
 from reviews.database.replica import read_from_replica
@@ -65,9 +63,6 @@ class HistoryPoint(NamedTuple):
         """When the run was created."""
         return self.run.created_at
 
-    def as_json(self) -> dict[str, Any]:
-        return members(judge.HistoryPoint, self, run=self.run.name)
-
 
 class RelatedRun(NamedTuple):
     """A run that can be on the line."""
@@ -89,9 +84,6 @@ class History:
     related: tuple[RelatedRun, ...]
     #: Chosen runs that are left out: see `MOST_POINTS`.
     omitted: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        return members(judge.History, self, run=self.run.name)
 
 
 @read_from_replica

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from cognireview.types.encoding import members
+from cognireview.types.estimates import Scope
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.judge.scope import JudgeScope
@@ -123,11 +125,12 @@ def freeze(*, scope: JudgeScope, name: str, actor: User | None) -> Frozen:
         check(actor, "configure_run")
     if not indexing.is_indexed(scope.run):
         raise InvalidSettings({"run": [_NOT_INDEXED]})
+    filters = members(Scope, scope)
     gold_set = create(
         name=name,
         run=scope.run,
         run_name=scope.run.name,
-        filters={key: value for key, value in scope.as_json().items() if key != "run" and value is not None},
+        filters={name: value for name, value in filters.items() if name != "run" and value is not None},
         rubric=run_rubric(scope.run).as_json(),
         frozen_by=actor.username if actor else "",
         frozen_at=timezone.now(),
