@@ -286,7 +286,7 @@ class Asker:
         for sort in SORTS:
             for after in ("", "[0, 0]", "[1, 0]", "[2, 0]"):
                 query = urlencode([("sort", sort), *([("after", after)] if after else [])])
-                yield f"page sort {query}", self._get(f"{place}?{query}")
+                yield f"page sort {query}", self._get(f"{place}?{query}&menu=open")
                 listed = f"runs/{quote(run.name)}/evaluations?{query}"
                 yield f"API sort {query}", self._by_program("GET", listed)
         for number, pairs in enumerate(self.world.queries()):
@@ -312,7 +312,7 @@ class Asker:
         if query.startswith("q="):
             return
         place = reverse("run", args=[run.pk])
-        yield f"page {query}", self._get(f"{place}?{query}")
+        yield f"page {query}", self._get(f"{place}?{query}&menu=open")
         yield f"claim {query}", self._post(reverse("claim-next", args=[run.pk]), queue=query)
         yield f"spare {query}", self._post(reverse("prefetch", args=[run.pk]), queue=query)
         yield f"standing {query}", self._get(reverse("review", args=[run.pk], query={"queue": query}))

@@ -1,4 +1,7 @@
-"""The search field of a list, the chips of its active filters, and the menu that adds one."""
+"""The search field of a list, the chips of its active filters, and the menu that adds one.
+
+The page has the menu only after it was opened, because most requests do not use it.
+"""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -22,6 +25,11 @@ from reviews.search.listing import RecordList
 _EVERYBODY = CompiledQuery(lambda: people_with_role().only("username", "first_name", "last_name"))
 # The parameter with the text of the search field.
 FIND = "find"
+# The parameter that shows the menu.
+MENU = "menu"
+_OPEN = f"{MENU}=open"
+# The filters that can be named in the search field.
+NAMES = tuple(name for name in FILTERS if name != "q")
 MAX_SHOWN = 30
 # Filters with an input of this type; the others offer the values that occur.
 _TYPED = {
@@ -73,7 +81,8 @@ class Finder(NamedTuple):
     #: Sentences about text that was not understood.
     problems: list[str]
     chips: list[Chip]
-    menu: list[MenuFilter]
+    #: The query string of the list with its menu.
+    menu_query: str
     #: The active filters as hidden fields of a form, without the words of the search field.
     kept: list[tuple[str, str]]
 
@@ -98,6 +107,7 @@ class EnteredFilters(NamedTuple):
 def read(run: Run, reader: User, sent: QueryDict) -> EnteredFilters:
     """Read a query string, with the filters in the text of the search field."""
     query = sent.copy()
+    query.pop(MENU, None)
     text = " ".join(query.pop(FIND, []))
     offered = {}
     if ":" in text:
@@ -113,20 +123,32 @@ def read(run: Run, reader: User, sent: QueryDict) -> EnteredFilters:
     return EnteredFilters(view, text, [*found.problems, *view.problems])
 
 
-def finder(run: Run, progress: Progress, entered: EnteredFilters) -> Finder:
+def finder(run: Run, entered: EnteredFilters) -> Finder:
     """Describe the filters of a list."""
-    view, values = entered.view, _values_in(run)
-    offered = _offered(run, values)
+    view = entered.view
     words = view.filters.values_of("q")
     in_field = words if len(words) == 1 else []
     others = [pair for pair in view.filters.values if pair[1] not in in_field or pair[0] != "q"]
     return Finder(
         text=entered.text if entered.problems else query_text.format_words(in_field),
         problems=entered.problems,
-        chips=_chips(view, others, offered),
-        menu=_menu(view, offered, _counts(run, values, progress)),
+        chips=_chips(run, view, others),
+        menu_query="&".join(filter(None, [view.query(), _OPEN])),
         kept=others,
     )
+
+
+def menu(run: Run, progress: Progress, view: RecordList) -> list[MenuFilter]:
+    """Return the menu of a list."""
+    values = _values_in(run)
+    offered, counts = _offered(run, values), _counts(run, values, progress)
+    return [
+        _menu_filter(
+            name, view.filters, view.sort, *_left(view.filters.values_of(name), options, counts.get(name, {}))
+        )
+        for name in NAMES
+        if (options := offered.get(name, [])) or name in _TYPED
+    ]
 
 
 def _fixed() -> dict[str, list[FilterOption]]:
@@ -184,30 +206,17 @@ def _people(run: Run) -> Iterable[User]:
         return _EVERYBODY.rows()
 
 
-def _chips(
-    view: RecordList, pairs: list[tuple[str, str]], offered: dict[str, list[FilterOption]]
-) -> list[Chip]:
+def _chips(run: Run, view: RecordList, pairs: list[tuple[str, str]]) -> list[Chip]:
     """Return the chips of filters. A status is a tab already."""
-    if not pairs:
-        return []
-    titles = {(name, one.value): one.title for name, options in offered.items() for one in options}
     is_tab = len(view.filters.values_of("status")) == 1
+    shown = [pair for pair in pairs if pair[0] != "status" or not is_tab]
+    if not shown:
+        return []
+    offered = _offered(run, _values_in(run))
+    titles = {(name, one.value): one.title for name, options in offered.items() for one in options}
     return [
         Chip(FILTERS[pair[0]].title, titles.get(pair, pair[1]), view.query(view.filters.without(pair)))
-        for pair in pairs
-        if pair[0] != "status" or not is_tab
-    ]
-
-
-def _menu(
-    view: RecordList, offered: dict[str, list[FilterOption]], counts: dict[str, dict[str, int]]
-) -> list[MenuFilter]:
-    return [
-        _menu_filter(
-            name, view.filters, view.sort, *_left(view.filters.values_of(name), options, counts.get(name, {}))
-        )
-        for name in FILTERS
-        if name != "q" and ((options := offered.get(name, [])) or name in _TYPED)
+        for pair in shown
     ]
 
 

@@ -63,13 +63,21 @@ def run_page(request: Request, pk: int) -> HttpResponse:
         # The address has each filter by its name, and no empty fields of the form.
         return HttpResponseRedirect(_address(run, view.query()))
     progress = queue_progress.run_progress(run)
-    context = {"run": run, "progress": progress, **_list(request, run, view, progress)}
-    context["finder"] = filter_menu.finder(run, progress, entered)
+    menu = filter_menu.menu(run, progress, view) if filter_menu.MENU in request.GET else None
+    context = {"run": run, "progress": progress, "view": view, "menu": menu}
+    if menu is not None and part_only:
+        return _varying(render(request, "runs/filter_menu.html", context))
+    context |= _list(request, run, view, progress)
+    context["finder"] = filter_menu.finder(run, entered)
     if part_only:
         response = render(request, "runs/run_page.html#evaluations", context)
         response.headers["HX-Push-Url"] = _address(run, view.query(after=context["after"]))
     else:
         response = render(request, "runs/run_page.html", context | _around(request, run))
+    return _varying(response)
+
+
+def _varying(response: HttpResponse) -> HttpResponse:
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -92,7 +100,6 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
     is_lead = can(request.user, "lead_review")
     selects = is_lead and not run.archived_at
     return {
-        "view": view,
         "notes": listing.hidden_record_notes(run, view.filters, sort=view.sort),
         "query": view.query(),
         "filtered": view.filters.query_string,
@@ -102,6 +109,7 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "after": after,
         "tabs": _tabs(view, progress),
         "sorts": listing.SORTS,
+        "filter_names": filter_menu.NAMES,
         "uncovered": uncovered,
         "covered": progress.total - uncovered,
         "change_query": urlencode({"list": view.filters.query_string}),

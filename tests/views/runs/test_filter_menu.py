@@ -34,7 +34,7 @@ def shown_menu() -> list[MenuFilter]:
     """Return the menu of the only run with a filter by model."""
     run, reader = Run.objects.get(), User.objects.get(username="ana")
     entered = filter_menu.read(run, reader, QueryDict("model=o1"))
-    return filter_menu.finder(run, run_progress(run), entered).menu
+    return filter_menu.menu(run, run_progress(run), entered.view)
 
 
 def bring(name: str, **values: Any) -> Run:

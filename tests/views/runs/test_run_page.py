@@ -36,7 +36,7 @@ def chips(response: Any) -> list[tuple[str, str]]:
 
 def menu(response: Any) -> dict[str, list[tuple[str, int | None, str]]]:
     """The options of each filter of the menu: title, count and query string."""
-    return {one.name: [tuple(option) for option in one.options] for one in response.context["finder"].menu}
+    return {one.name: [tuple(option) for option in one.options] for one in response.context["menu"]}
 
 
 def test_records_are_listed_in_file_order(as_ana: Client, run: Run) -> None:
@@ -177,7 +177,7 @@ class TestFilters:
     def test_menu_offers_the_values_of_the_run_with_their_counts(self, as_ana: Client) -> None:
         models = {"a": "o1", "b": "o1", "c": "gpt-4o"}
         import_data(file_of(*(line(name, model_id=model) for name, model in models.items())))
-        offered = menu(as_ana.get(address(Run.objects.get(), model="gpt-4o")))
+        offered = menu(as_ana.get(address(Run.objects.get(), model="gpt-4o", menu="open")))
         assert offered["model"] == [("o1", 2, "model=gpt-4o&model=o1")]
         assert offered["verdict"][0] == ("Pass", 3, "model=gpt-4o&verdict=Pass")
         assert offered["score"] == [("Clarity: Yes", None, "model=gpt-4o&score=Clarity%3DYes")]
@@ -187,7 +187,7 @@ class TestFilters:
     def test_menu_of_a_run_with_blind_reviews_counts_no_output_of_the_judge(self, as_ana: Client) -> None:
         import_data(file_of(line("a", model_id="o1")))
         Run.objects.update(blind_share=0.1)
-        offered = menu(as_ana.get(address(Run.objects.get())))
+        offered = menu(as_ana.get(address(Run.objects.get(), menu="open")))
         assert offered["model"] == [("o1", 1, "model=o1")]
         counts = [count for name in ("verdict", "reason", "verified") for _, count, _ in offered[name]]
         assert set(counts) == {None}
@@ -276,6 +276,18 @@ class TestHtmx:
         assert text(response).startswith('<section class="stack" id="evaluations"')
         assert response["HX-Push-Url"] == address(run, model="o1")
         assert "HX-Request" in response["Vary"]
+
+    def test_menu_is_loaded_alone_and_by_a_link_with_the_page(self, as_ana: Client, run: Run) -> None:
+        closed, place = as_ana.get(address(run, model="o1")), address(run, model="o1", menu="open")
+        link = place.replace("&", "&amp;")
+        assert f'hx-get="{link}"' in text(closed)
+        assert f'<a href="{link}">Show filters</a>' in text(closed)
+        alone = as_ana.get(place, headers={"HX-Request": "true"})
+        assert "HX-Request" in alone["Vary"]
+        assert "HX-Push-Url" not in alone
+        assert text(alone).strip() in text(as_ana.get(place))
+        assert "<summary>Task</summary>" in text(alone)
+        assert "<summary>Task</summary>" not in text(closed)
 
 
 def test_run_without_records_explains_imports(as_ana: Client, run: Run) -> None:
