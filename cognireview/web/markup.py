@@ -7,6 +7,7 @@ program has none of, and replaces five characters also in texts that have none o
 import html
 import re
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from django.utils.safestring import SafeString
 
@@ -15,9 +16,11 @@ _find_special = re.compile("[&<>\"']").search
 
 def escape(value: object) -> str:
     """Return a value as text that is safe in HTML, as `conditional_escape` does."""
-    if type(value) is SafeString:
-        return value
-    if hasattr(value, "__html__"):
+    kind = type(value)
+    if kind is SafeString:
+        return cast("str", value)
+    # A text is the most frequent value, and it takes as long to ask it for `__html__`.
+    if kind is not str and hasattr(value, "__html__"):
         return str(value.__html__())
     text = str(value)
     return html.escape(text) if _find_special(text) else text
@@ -25,6 +28,8 @@ def escape(value: object) -> str:
 
 def format_html(template: str, *values: object, **named: object) -> SafeString:
     """Fill the fields of `str.format` in a template with escaped values."""
+    if not named:
+        return SafeString(template.format(*map(escape, values)))
     return SafeString(
         template.format(*map(escape, values), **{name: escape(value) for name, value in named.items()})
     )

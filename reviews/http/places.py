@@ -1,7 +1,6 @@
 """The pages of the site as a tree, for the navigation and the breadcrumb, by the names of their URLs."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from django.urls import reverse
 
@@ -17,6 +16,13 @@ class Place(NamedTuple):
     parent: str = ""
     #: The context variable with the row that the page is about, whose key its URL takes.
     subject: str = ""
+
+
+class Variables(Protocol):
+    """The variables of a template: a dict or a context."""
+
+    def get(self, name: str, /) -> Any:
+        """Return a variable; None if there is none with this name."""
 
 
 class Crumb(NamedTuple):
@@ -168,7 +174,7 @@ def is_below(name: str, above: str) -> bool:
     return False
 
 
-def run_in(context: Mapping[str, Any]) -> Run | None:
+def run_in(context: Variables) -> Run | None:
     """Return the run that a page is about, from its context variables."""
     for name in _SUBJECTS:
         subject = context.get(name)
@@ -178,7 +184,7 @@ def run_in(context: Mapping[str, Any]) -> Run | None:
     return None
 
 
-def breadcrumb(name: str, context: Mapping[str, Any], *, above: str = "", link: str = "") -> list[Crumb]:
+def breadcrumb(name: str, context: Variables, *, above: str = "", link: str = "") -> list[Crumb]:
     """Return the pages from the top to the page with a name; empty if nothing is above it.
 
     Pages whose subject is missing are left out. `above` replaces the page above, and `link` its URL.
@@ -197,7 +203,7 @@ def breadcrumb(name: str, context: Mapping[str, Any], *, above: str = "", link: 
     return crumbs if len(crumbs) > 1 else []
 
 
-def _subject(place: Place, context: Mapping[str, Any]) -> Any:
+def _subject(place: Place, context: Variables) -> Any:
     return run_in(context) if place.subject == "run" else context.get(place.subject)
 
 

@@ -16,6 +16,7 @@ from reviews.inbox.place import Place
 from reviews.models import FileConflict, Notification, Run, User
 from reviews.models.runs import sees_every_run
 from reviews.review import disagreements
+from reviews.review.answers import unread_keys
 from reviews.review.escalations import REASONS
 from reviews.webhooks.deliveries import failed_deliveries
 
@@ -62,7 +63,7 @@ class Inbox:
     @cached_property
     def counts(self) -> dict[str, int]:
         """The number of items of each kind."""
-        return _count(self.person, self.run)
+        return _count(self.person, self.run).of_kinds
 
     @property
     def total(self) -> int:
@@ -99,7 +100,7 @@ class Inbox:
             if found := self._load(kinds[first], later):
                 return found[0]
             kinds = [*kinds[first + 1 :], *kinds[: first + 1]]
-        waiting = _count(self.person, self.run, most=1)
+        waiting = _count(self.person, self.run, most=1).of_kinds
         for kind in kinds:
             if waiting[kind.name] and (found := self._load(kind, self._rows(kind)[:1])):
                 return found[0]
@@ -118,19 +119,36 @@ class Inbox:
         ]
 
 
-def count_up_to(most: int, person: User) -> int:
+class Waiting(NamedTuple):
+    """The number of items that wait for a person."""
+
+    #: The number of items in the inbox.
+    number: int = 0
+    #: Whether the person may have unread answers to escalations, which are not in the inbox.
+    may_have_answers: bool = True
+
+
+def count_up_to(most: int, person: User) -> Waiting:
     """Count what waits for a person, at most `most` items of each kind: further items cost nothing."""
-    return sum(_count(person, None, most).values())
+    counts = _count(person, None, most)
+    return Waiting(sum(counts.of_kinds.values()), counts.has_answers)
 
 
 # They stand for the person and the run in a compiled statement.
 _PERSON, _RUN = -1, -2
 
 
+class _Counts(NamedTuple):
+    #: The number of items by kind.
+    of_kinds: dict[str, int]
+    #: Whether the person has unread answers.
+    has_answers: bool
+
+
 @prepared_statements()
-def _count(person: User, run: Run | None, most: int | None = None) -> dict[str, int]:
+def _count(person: User, run: Run | None, most: int | None = None) -> _Counts:
     """Count the items of each kind, all or at most `most` of them, in one query."""
-    counts = dict.fromkeys(BY_NAME, 0)
+    counts, has_answers = dict.fromkeys(BY_NAME, 0), False
     kinds = tuple(kind for kind in KINDS if kind.has_rows_for(person, run))
     if kinds:
         statement, values = _counting_statement(
@@ -139,15 +157,16 @@ def _count(person: User, run: Run | None, most: int | None = None) -> dict[str, 
         keys = {_PERSON: person.pk, _RUN: run.pk if run else None}
         with connection.cursor() as cursor:
             cursor.execute(statement, [keys[one] for one in values])
-            counts |= zip((kind.name for kind in kinds), cursor.fetchone(), strict=True)
-    return counts
+            *found, has_answers = cursor.fetchone()
+        counts |= zip((kind.name for kind in kinds), found, strict=True)
+    return _Counts(counts, has_answers)
 
 
 @cache
 def _counting_statement(
     kinds: tuple[Kind, ...], most: int | None, *, sees_all: bool, of_run: bool
 ) -> tuple[str, list[Any]]:
-    """Return the statement that counts items of these kinds, and its parameters: `_PERSON` and `_RUN`.
+    """Return the statement that counts items of these kinds and looks for answers, and its parameters.
 
     Every page of a lead shows the number, and compiling the statement takes longer than all other work on it.
     """
@@ -162,7 +181,10 @@ def _counting_statement(
         limit = "ALL" if most is None else int(most)
         counts.append(f"(SELECT COUNT(*) FROM ({statement} LIMIT {limit}) AS waiting)")  # noqa: S608 (Django's SQL)
         values += of_kind
-    return with_constants(f"SELECT {', '.join(counts)}", values, parameters=(_PERSON, _RUN))
+    statement, of_answers = unread_keys(person).order_by().query.sql_with_params()
+    values += of_answers
+    selected = f"SELECT {', '.join(counts)}, EXISTS ({statement})"
+    return with_constants(selected, values, parameters=(_PERSON, _RUN))
 
 
 # The content of items by kind. A function takes the rows of a page and returns the values of their items.

@@ -48,9 +48,14 @@ def _unread_statement(*, sees_all: bool) -> tuple[str, list[Any]]:
     """
     # An inactive person has no permissions, a superuser has all of them: neither takes a query.
     person = User(pk=_PERSON, is_active=sees_all, is_superuser=sees_all)
-    unread = _own(person).filter(outcome__in=_OUTCOMES, answer_read_at=None)
-    statement, values = unread.order_by("pk").values("pk")[:_SHOWN].query.sql_with_params()
+    statement, values = unread_keys(person)[:_SHOWN].query.sql_with_params()
     return with_constants(statement, values, parameters=[_PERSON])
+
+
+def unread_keys(person: User) -> QuerySet[Escalation, int]:
+    """Return the keys of the answers that a person has not read, in runs that they may see, oldest first."""
+    unread = _own(person).filter(outcome__in=_OUTCOMES, answer_read_at=None)
+    return unread.order_by("pk").values_list("pk", flat=True)
 
 
 def latest_questions(person: User) -> list[Escalation]:

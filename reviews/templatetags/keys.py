@@ -1,6 +1,10 @@
 """Show the reader's shortcut keys on buttons."""
 
+from functools import lru_cache
+
 from django import template
+from django.utils.html import json_script
+from django.utils.safestring import SafeString
 
 from cognireview.web.markup import format_html
 from reviews.accounts import preferences
@@ -24,9 +28,20 @@ def shortcut(user: User, command: str) -> str:
 
 
 @register.simple_tag
-def key_map(user: User) -> dict[str, str]:
+def active_key(user: User, command: str) -> str:
+    """Return the key of a command as text; empty if shortcuts are off."""
+    return preferences.active_key(user, command)
+
+
+@register.simple_tag
+def key_map(user: User) -> SafeString:
     """Return command -> key, for the script."""
-    return preferences.active_keys(user)
+    return _key_map(tuple(preferences.active_keys(user).items()))
+
+
+@lru_cache(maxsize=512)
+def _key_map(keys: tuple[tuple[str, str], ...]) -> SafeString:
+    return json_script(dict(keys), "key-map")
 
 
 @register.simple_tag

@@ -10,7 +10,7 @@ from django.urls import resolve, reverse
 from cognireview.web.markup import format_html
 from reviews.accounts import permissions
 from reviews.http import places
-from reviews.inbox.items import Inbox, count_up_to
+from reviews.inbox.items import Inbox, Waiting, count_up_to
 from reviews.inbox.place import place_of
 from reviews.models import User
 from reviews.review import answers
@@ -48,6 +48,8 @@ class Navigation(NamedTuple):
     is_own: bool
     #: Whether the current page is the search.
     is_search: bool
+    #: Whether the person may have unread answers, perhaps in a run that they may no longer see.
+    may_have_answers: bool
 
 
 @register.simple_tag(takes_context=True)
@@ -57,14 +59,14 @@ def navigation(context: RequestContext) -> Navigation:
     user: User = request.user
     here = _page_name(request)
     area = places.area_of(here)
-    run = places.run_in(_variables(context))
+    run = places.run_in(context)
 
     def entry(name: str, key: str = "", waiting: str = "", url: str = "", title: str = "") -> Entry:
         is_part = area == name or (area == places.ADMIN and places.is_below(here, name))
         current = "page" if here == name else "true" if is_part else ""
         return Entry(title or places.PLACES[name].title, url or _address(name), key, current, waiting)
 
-    areas, own, admin = [], [], []
+    areas, own, admin, waiting = [], [], [], Waiting()
     if permissions.can(user, "review_evaluation"):
         queue = reverse("review", args=[run.pk]) if run else ""
         areas += [entry("start", "q", url=queue), entry("runs", "r")]
@@ -73,12 +75,21 @@ def navigation(context: RequestContext) -> Navigation:
         )
         own.append(entry("my-activity"))
     if permissions.can(user, "lead_review"):
-        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=_waiting(context, user))]
+        waiting = _waiting(context, user)
+        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=_shown(waiting.number))]
     if permissions.can(user, "manage_people"):
         admin = [entry(name) for name in places.ADMIN_PAGES]
     own += [entry("preferences"), entry("account")]
     is_own = any(entry.current for entry in own) and not any(entry.current for entry in areas)
-    return Navigation(tuple(areas), tuple(admin), tuple(own), area == places.ADMIN, is_own, here == "palette")
+    return Navigation(
+        tuple(areas),
+        tuple(admin),
+        tuple(own),
+        is_admin=area == places.ADMIN,
+        is_own=is_own,
+        is_search=here == "palette",
+        may_have_answers=waiting.may_have_answers,
+    )
 
 
 @cache
@@ -86,13 +97,15 @@ def _address(name: str) -> str:
     return reverse(name)
 
 
-def _waiting(context: RequestContext, user: User) -> str:
-    """Return the number of items in the inbox, which the page of the inbox has counted already."""
+def _waiting(context: RequestContext, user: User) -> Waiting:
+    """Count the items in the inbox, which the page of the inbox has done already."""
     shown = context.get("inbox")
     if isinstance(shown, Inbox) and shown.run is None:
-        number = shown.total
-    else:
-        number = count_up_to(_MOST_SHOWN + 1, user)
+        return Waiting(shown.total)
+    return count_up_to(_MOST_SHOWN + 1, user)
+
+
+def _shown(number: int) -> str:
     return f"{_MOST_SHOWN}+" if number > _MOST_SHOWN else str(number or "")
 
 
@@ -113,10 +126,10 @@ def inbox_strip(context: RequestContext) -> dict[str, Any]:
 def unread_answers(context: RequestContext) -> dict[str, Any]:
     """Show the answers of leads that the reader has not read yet (one query, or two).
 
-    No query on a review screen that has found none (`basis`).
+    No query on a review screen (`basis`) or with a navigation (`shell`) that has found none.
     """
-    basis = context.get("basis")
-    has_none = basis is not None and not basis.may_have_answers
+    known = (context.get(name) for name in ("basis", "shell"))
+    has_none = any(one is not None and not one.may_have_answers for one in known)
     found = [] if has_none else answers.unread_answers(context["request"].user)
     return {"answers": found, "csrf_token": context["csrf_token"]}
 
@@ -141,9 +154,7 @@ def breadcrumb(
 
     With `heading`, the current page is the `h1`; the element with the id `described_by` describes it.
     """
-    crumbs = places.breadcrumb(
-        name or _page_name(context["request"]), _variables(context), above=above, link=link
-    )
+    crumbs = places.breadcrumb(name or _page_name(context["request"]), context, above=above, link=link)
     return {
         "crumbs": crumbs[:-1],
         "here": crumbs[-1].title if crumbs else "",
@@ -161,7 +172,3 @@ def _page_name(request: Any) -> str:
     if match and (match.url_name or "").startswith("reauthenticate"):
         match = resolve(request.path_info)
     return match.url_name or "" if match else ""
-
-
-def _variables(context: RequestContext) -> dict[str, Any]:
-    return {str(name): value for name, value in context.flatten().items()}

@@ -12,6 +12,8 @@ from reviews.days import midnight, today
 
 register = template.Library()
 
+# The parts of a moment in ISO 8601 that are shown.
+_MOMENT, _CLOCK = slice(16), slice(11, 16)
 # As `queue.claims.format_time` writes them: without the date if it is today.
 _IN_SENTENCE = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?([01]\d|2[0-3]):([0-5]\d) UTC", re.ASCII)
 
@@ -19,13 +21,13 @@ _IN_SENTENCE = re.compile(r"(?:(\d{4}-\d\d-\d\d) )?([01]\d|2[0-3]):([0-5]\d) UTC
 @register.filter
 def moment(at: dt.datetime | None) -> SafeString | str:
     """Show date and time: "2026-03-01 14:05 UTC"."""
-    return _time(at, "%Y-%m-%d %H:%M", "") if at else ""
+    return _time(at, _MOMENT, "") if at else ""
 
 
 @register.filter
 def clock(at: dt.datetime | None) -> SafeString | str:
     """Show the time of day: "14:05 UTC"."""
-    return _time(at, "%H:%M", " data-clock") if at else ""
+    return _time(at, _CLOCK, " data-clock") if at else ""
 
 
 @register.filter
@@ -65,8 +67,6 @@ def _marked(found: re.Match[str]) -> str | SafeString:
     return moment(at) if date else clock(at)
 
 
-def _time(at: dt.datetime, pattern: str, attribute: str) -> SafeString:
-    utc = at.astimezone(dt.UTC)
-    return format_html(
-        '<time datetime="{}"{}>{} UTC</time>', f"{utc:%Y-%m-%dT%H:%M:%SZ}", attribute, f"{utc:{pattern}}"
-    )
+def _time(at: dt.datetime, shown: slice, attribute: str) -> SafeString:
+    utc = at.astimezone(dt.UTC).isoformat(" ")
+    return format_html('<time datetime="{}T{}Z"{}>{} UTC</time>', utc[:10], utc[11:19], attribute, utc[shown])

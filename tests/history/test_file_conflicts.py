@@ -379,7 +379,7 @@ class TestSeveralConflicts:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         run = disputed(ana, *(f"eval_{n}" for n in range(count)))
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(5):
             as_lea.get(reverse("conflicts", args=[run.pk]))
 
 

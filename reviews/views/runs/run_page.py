@@ -10,13 +10,9 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from reviews.accounts.permissions import can
-from reviews.database.compiled_queries import CompiledQuery, parameter
-from reviews.database.prepared_statements import prepared_statements
-from reviews.history import file_conflicts
 from reviews.http.request import Request
 from reviews.judge.loading import shares_loads
-from reviews.models import Import, Run
-from reviews.queue import progress as queue_progress
+from reviews.models import Run
 from reviews.queue.progress import Progress
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, listing, saved_views, totals
@@ -26,15 +22,10 @@ from reviews.views.access import load_run
 from reviews.views.runs import filter_menu
 from reviews.views.runs.bulk_changes import ACTIONS
 from reviews.views.runs.judge_card import judge_card
+from reviews.views.runs.page_basis import PageBasis, load_page_basis
 from reviews.views.runs.rows import rows_of
 
-_IMPORTS = CompiledQuery(
-    lambda: (
-        Import.objects.filter(run=parameter("run"))
-        .only("file_name", "created_at", "state", "lines", "rejected")
-        .order_by("-pk")
-    )
-)
+_SORTS = tuple((name, order.title) for name, order in listing.SORTS.items())
 
 
 class StatusTab(NamedTuple):
@@ -62,18 +53,19 @@ def run_page(request: Request, pk: int) -> HttpResponse:
     if is_form and not part_only and not entered.problems:
         # The address has each filter by its name, and no empty fields of the form.
         return HttpResponseRedirect(_address(run, view.query()))
-    progress = queue_progress.run_progress(run)
+    basis = load_page_basis(run, request.user)
+    progress = basis.progress
     menu = filter_menu.menu(run, progress, view) if filter_menu.MENU in request.GET else None
-    context = {"run": run, "progress": progress, "view": view, "menu": menu}
+    context: dict[str, Any] = {"run": run, "progress": progress, "view": view, "menu": menu}
     if menu is not None and part_only:
         return _varying(render(request, "runs/filter_menu.html", context))
-    context |= _list(request, run, view, progress)
+    context |= _list(request, run, view, basis)
     context["finder"] = filter_menu.finder(run, entered)
     if part_only:
         response = render(request, "runs/run_page.html#evaluations", context)
         response.headers["HX-Push-Url"] = _address(run, view.query(after=context["after"]))
     else:
-        response = render(request, "runs/run_page.html", context | _around(request, run))
+        response = render(request, "runs/run_page.html", context | _around(request, run, basis))
     return _varying(response)
 
 
@@ -86,9 +78,9 @@ def _address(run: Run, query: str) -> str:
     return reverse("run", args=[run.pk]) + (f"?{query}" if query else "")
 
 
-def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> dict[str, Any]:
+def _list(request: Request, run: Run, view: RecordList, basis: PageBasis) -> dict[str, Any]:
     """Return the context of the list: a page of records, its filters and its links."""
-    after = request.GET.get("after", "")
+    after, progress = request.GET.get("after", ""), basis.progress
     known = totals.known_total(run, view.filters, progress)
     try:
         page = listing.load_page(
@@ -104,36 +96,31 @@ def _list(request: Request, run: Run, view: RecordList, progress: Progress) -> d
         "query": view.query(),
         "filtered": view.filters.query_string,
         "page": page,
-        "rows": rows_of(page, run_rubric(run), request.user, selects=selects) if page else [],
+        "rows": rows_of(page, run_rubric(run), request.user, selects=selects) if page else "",
         "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
         "tabs": _tabs(view, progress),
-        "sorts": listing.SORTS,
+        "sorts": _SORTS,
         "filter_names": filter_menu.NAMES,
         "uncovered": uncovered,
         "covered": progress.total - uncovered,
         "change_query": urlencode({"list": view.filters.query_string}),
-        "views": saved_views.load_visible(run, request.user),
+        "views": saved_views.load_visible(run, request.user) if basis.has_views else [],
         "is_lead": is_lead,
         "selects": selects,
-        "actions": ACTIONS,
+        "actions": tuple(ACTIONS.items()),
     }
 
 
-def _around(request: Request, run: Run) -> dict[str, Any]:
+def _around(request: Request, run: Run, basis: PageBasis) -> dict[str, Any]:
     """Return the context of the page around the list."""
     return {
-        "imports": _imports(run),
+        "imports": basis.imports,
         "may_import": can(request.user, "import_file"),
         "may_export": can(request.user, "export_run"),
-        "conflicts": file_conflicts.count_open(run) if can(request.user, "resolve_conflict") else 0,
+        "conflicts": basis.conflicts if can(request.user, "resolve_conflict") else 0,
         "card": judge_card(run) if can(request.user, "lead_review") else None,
     }
-
-
-@prepared_statements()
-def _imports(run: Run) -> list[Import]:
-    return _IMPORTS.rows(run=run.pk)
 
 
 def _tabs(view: RecordList, progress: Progress) -> tuple[StatusTab, ...]:

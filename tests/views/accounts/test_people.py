@@ -77,7 +77,7 @@ class TestPeoplePage:
     def test_people_page_query_count_is_constant(
         self, as_max: Client, max: User, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
-        queries = 7
+        queries = 6
         with django_assert_num_queries(queries):
             as_max.get(reverse("people"))
         for _ in range(3):

@@ -192,7 +192,7 @@ class TestFinishedImport:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         source = imported(max, *[b"no record"] * count)
-        with django_assert_num_queries(5):
+        with django_assert_num_queries(4):
             as_max.get(address(source))
 
 

@@ -50,5 +50,5 @@ def test_context_page_has_a_constant_number_of_queries(
 ) -> None:
     for _ in range(count):
         bring(task(), b"{}")
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         as_max.get(reverse("task-context"))

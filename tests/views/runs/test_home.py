@@ -72,7 +72,7 @@ class TestRunList:
         django_assert_num_queries: Callable[[int], AbstractContextManager[Any]],
     ) -> None:
         EvaluationFactory.create_batch(count)
-        with django_assert_num_queries(18):
+        with django_assert_num_queries(17):
             as_max.get(RUNS)
 
     @pytest.mark.slow

@@ -82,5 +82,5 @@ def test_mappings_page_query_count_is_constant(
     for number in range(count):
         send(as_max, run=f"run {number}")
     as_max.get(reverse("mappings"))
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(3):
         as_max.get(reverse("mappings"))

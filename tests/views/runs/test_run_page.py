@@ -27,7 +27,7 @@ def address(run: Run, **query: str) -> str:
 
 
 def listed(response: Any) -> list[Evaluation]:
-    return [row.evaluation for row in response.context["rows"]]
+    return list(response.context["page"].rows)
 
 
 def chips(response: Any) -> list[tuple[str, str]]:

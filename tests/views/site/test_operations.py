@@ -44,11 +44,11 @@ def test_jobs_page_query_count_is_constant(
 ) -> None:
     ImportFactory.create()
     as_max.get(reverse("jobs"))
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         as_max.get(reverse("jobs"))
     for _ in range(3):
         ImportFactory.create()
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         as_max.get(reverse("jobs"))
 
 

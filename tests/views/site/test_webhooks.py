@@ -56,7 +56,7 @@ class TestWebhooksPage:
     ) -> None:
         deliveries.send_test(webhook=webhook, actor=max)
         as_max.get(reverse("webhooks"))
-        queries = 6
+        queries = 5
         with django_assert_num_queries(queries):
             as_max.get(reverse("webhooks"))
         for _ in range(3):
@@ -187,5 +187,5 @@ class TestWebhookPage:
             sent = deliveries.send_test(webhook=webhook, actor=max)
             sent.attempts.create(number=1, reason="No response in time.")
             signing_secrets.add(webhook=webhook, actor=max)
-            with django_assert_num_queries(7):
+            with django_assert_num_queries(6):
                 as_max.get(page)
