@@ -11,11 +11,12 @@ import pytest
 from django.conf import LazySettings, settings
 from django.test import Client
 from django.urls import reverse
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Run, User
 from tests.browser.screen import SCORES
+from tests.support import sessions
 from tests.support.factories import PASSWORD, EvaluationFactory, RunFactory
 from tests.support.waiting import PATIENCE
 
@@ -34,10 +35,17 @@ SWITCHES = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # One renderer for all pages: it keeps the compiled scripts, and a new process would start for each test.
+    # One renderer for all pages: it keeps the compiled scripts, and a new process would start for each one.
     "--renderer-process-limit=1",
     "--disable-site-isolation-trials",
 ]
+VIEWPORT: ViewportSize = {"width": 1280, "height": 720}
+_HURRY = """(() => {
+    for (const name of ["setTimeout", "setInterval"]) {
+        const set = window[name];
+        window[name] = (action, delay, ...given) => set(action, delay / 10, ...given);
+    }
+})()"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -87,37 +95,44 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 
 @pytest.fixture(scope="session")
-def shared_context(browser: Browser) -> Iterator[BrowserContext]:
-    """One context for all tests: a new one would load every script and style again."""
+def shared_page(browser: Browser) -> Iterator[Page]:
+    """One page for all tests: a new one would load every script and style again."""
     context = browser.new_context()
-    context.new_page()  # stays open to keep the renderer of all pages running
-    yield context
+    yield context.new_page()
     context.close()
 
 
 @pytest.fixture
-def context(shared_context: BrowserContext, live_server: LiveServer) -> Iterator[BrowserContext]:
-    """The shared context. Afterwards it is signed out and has no stored data and no pages."""
-    yield shared_context
-    shared_context.set_offline(False)
-    shared_context.clear_cookies()
-    for page in shared_context.pages[1:]:
-        session = shared_context.new_cdp_session(page)
-        session.send(
-            "Storage.clearDataForOrigin", {"origin": live_server.url, "storageTypes": "local_storage"}
+def page(shared_page: Page, live_server: LiveServer) -> Iterator[Page]:
+    """A page that fails the test for an error in a script and for a breach of the content security policy.
+
+    Afterwards, it is signed out, has no stored data and is as a new one, and other pages are closed.
+    """
+    try:
+        # Scripts that leave a page may store data, so they have ended before it is removed.
+        with checked(shared_page, leaves_for=f"{live_server.url}/healthz"):
+            yield shared_page
+            _close_others(shared_page)
+    finally:
+        shared_page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        shared_page.context.clear_cookies()
+        shared_page.set_viewport_size(VIEWPORT)
+        shared_page.emulate_media(
+            color_scheme="null", forced_colors="null", media="null", reduced_motion="null"
         )
-        page.close()
 
 
-@pytest.fixture
-def page(page: Page) -> Iterator[Page]:
-    """A page that fails the test for an error in a script and for a breach of the content security policy."""
-    with checked(page):
-        yield page
+def _close_others(page: Page) -> None:
+    """Close the other pages of the context. Answers come from the server again."""
+    page.context.set_offline(offline=False)
+    page.unroute_all()
+    for other in page.context.pages[1:]:
+        other.close()
+        page.bring_to_front()
 
 
 @contextmanager
-def checked(page: Page) -> Iterator[None]:
+def checked(page: Page, *, leaves_for: str = "about:blank") -> Iterator[None]:
     """Fail on script errors and breaches of the content security policy. Leaves the page at the end."""
     complaints: list[str] = []
 
@@ -132,7 +147,7 @@ def checked(page: Page) -> Iterator[None]:
     page.on("pageerror", on_error)
     page.set_default_timeout(PATIENCE * 1_000)
     yield
-    page.goto("about:blank")
+    page.goto(leaves_for)
     page.remove_listener("console", on_console)
     page.remove_listener("pageerror", on_error)
     assert complaints == []
@@ -141,7 +156,7 @@ def checked(page: Page) -> Iterator[None]:
 def start_session(page: Page, url: str, person: User) -> Client:
     """Log a person in without the login page. Return a client in the same session."""
     client = Client()
-    client.force_login(person)
+    sessions.log_in(client, person)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": url}])
     return client
@@ -190,3 +205,11 @@ def screen(page: Page, live_server: LiveServer, ana: User, algebra: Run) -> Page
     page.goto(live_server.url + client.post(reverse("claim-next", args=[algebra.pk]))["Location"])
     page.locator("h1:focus").wait_for()
     return page
+
+
+@pytest.fixture
+def _hurried(screen: Page) -> Iterator[None]:
+    """Run timers that this page and the next ones set from now on after a tenth of their time."""
+    screen.evaluate(_HURRY)
+    with screen.add_init_script(_HURRY):
+        yield

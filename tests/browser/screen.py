@@ -49,18 +49,6 @@ def settle(page: Page) -> None:
     page.locator("#screen[data-fresh]").wait_for(state="detached")
 
 
-def hurry(page: Page) -> None:
-    """Run timers that the page sets from now on, and those of the next pages, after a tenth of their time."""
-    script = """(() => {
-        for (const name of ["setTimeout", "setInterval"]) {
-            const set = window[name];
-            window[name] = (action, delay, ...given) => set(action, delay / 10, ...given);
-        }
-    })()"""
-    page.evaluate(script)
-    page.add_init_script(script)
-
-
 def press(page: Page, *keys: str) -> int:
     """Press keys one after the other once the screen accepts them. Return their number."""
     settle(page)

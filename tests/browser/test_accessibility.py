@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings, settings
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+from playwright.sync_api import ConsoleMessage, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import User
 from reviews.urls import pages
-from tests.browser.conftest import checked, start_session
+from tests.browser.conftest import start_session
 from tests.browser.sights import NO_PAGES, SIGHTS, Sight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -28,7 +28,7 @@ USUAL = {"sign in", "run", "record, waiting", "dashboard", "style guide"}
 # The looks to check each sight in.
 EVERYDAY = ("light", "dark")
 # The narrow one is as high as the longest page: in a lower one, the sticky bar covers some controls.
-WINDOWS = [{"width": 1280, "height": 800}, {"width": 320, "height": 6000}]
+WINDOWS: list[ViewportSize] = [{"width": 1280, "height": 800}, {"width": 320, "height": 6000}]
 # Name -> the chosen theme (`User.Theme`) and the emulated preferences of the system.
 LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
     "light": ("system", {"color_scheme": "light"}),
@@ -97,26 +97,10 @@ _NUMBER_CONTROLS = """() => {
 _REACHED = "() => [...window.reached, Number(document.activeElement.dataset.control)]"
 
 
-@pytest.fixture(scope="module")
-def window(shared_context: BrowserContext) -> Iterator[Page]:
-    """One page for all tests: a new one for each test takes longer than many of the tests."""
-    page = shared_context.new_page()
-    yield page
-    page.close()
-
-
 @pytest.fixture
-def page(window: Page, live_server: LiveServer) -> Iterator[Page]:
-    """The shared page. Afterwards it is signed out and has no stored data."""
-    window.set_viewport_size(WINDOWS[0])  # type: ignore[arg-type]
-    with checked(window):
-        yield window
-    window.unroute_all()
-    window.context.clear_cookies()
-    session = window.context.new_cdp_session(window)
-    stored = {"origin": live_server.url, "storageTypes": "local_storage"}
-    session.send("Storage.clearDataForOrigin", stored)
-    session.detach()
+def page(page: Page) -> Page:
+    page.set_viewport_size(WINDOWS[0])
+    return page
 
 
 @pytest.fixture
@@ -145,12 +129,12 @@ def problems(page: Page, look: str) -> list[str]:
     found = [f"light: {problem}" for problem in found]
     at_320 = violations_and_overflow(page, narrow, LAYOUT)
     at_320 += page.evaluate(_VIOLATIONS, [ALL_RULES, True])
-    page.set_viewport_size(wide)  # type: ignore[arg-type]
+    page.set_viewport_size(wide)
     return found + [f"light, {narrow['width']} px: {problem}" for problem in at_320]
 
 
-def violations_and_overflow(page: Page, size: dict[str, int], rules: dict[str, Any]) -> list[str]:
-    page.set_viewport_size(size)  # type: ignore[arg-type]
+def violations_and_overflow(page: Page, size: ViewportSize, rules: dict[str, Any]) -> list[str]:
+    page.set_viewport_size(size)
     return [*page.evaluate(_VIOLATIONS, [rules, False]), *page.evaluate(_OVERFLOW)]
 
 

@@ -44,13 +44,17 @@ def code_of(secret: str) -> str:
     return f"{number % 1_000_000:06}"
 
 
-def give_authenticator(page: Page) -> None:
+@pytest.fixture
+def _authenticator(page: Page) -> Iterator[None]:
     """Attach a virtual authenticator that confirms everything."""
     session = page.context.new_cdp_session(page)
     session.send("WebAuthn.enable")
     options = {"protocol": "ctap2", "transport": "internal", "automaticPresenceSimulation": True}
     options |= dict.fromkeys(("hasResidentKey", "hasUserVerification", "isUserVerified"), True)
     session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    yield
+    session.send("WebAuthn.disable")
+    session.detach()
 
 
 def press(page: Page, name: str) -> None:
@@ -130,11 +134,11 @@ class TestAuthenticatorApp:
         assert not ana.authenticator_set.exists()
 
 
+@pytest.mark.usefixtures("_authenticator")
 class TestPasskey:
     def test_passkey_logs_in_without_password_and_can_be_removed(
         self, page: Page, url: str, ana: User
     ) -> None:
-        give_authenticator(page)
         start_session(page, url, ana)
         page.goto(f"{url}/account/")
         page.get_by_role("link", name="Add passkey").click()
@@ -158,7 +162,6 @@ class TestPasskey:
     def test_passkey_works_as_second_factor_and_for_reauthentication(
         self, page: Page, url: str, ana: User
     ) -> None:
-        give_authenticator(page)
         start_session(page, url, ana)
         page.goto(f"{url}/account/passkeys/add/")
         prove(page)

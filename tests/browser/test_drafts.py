@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from reviews.models import Draft, Evaluation, Review, User
 from reviews.queue import claims
-from tests.browser.screen import draft_is, heading, hurry, label, press, record, settle, verdict
+from tests.browser.screen import draft_is, heading, label, press, record, settle, verdict
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -86,6 +86,7 @@ def test_unsent_draft_is_restored_after_closing_the_tab(screen: Page) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("_hurried")
 def test_draft_is_retried_after_server_errors(screen: Page) -> None:
     answers: list[int] = []
 
@@ -93,7 +94,6 @@ def test_draft_is_retried_after_server_errors(screen: Page) -> None:
         answers.append(503 if answers else 500)
         route.fulfill(status=answers[-1])
 
-    hurry(screen)
     screen.route("**/draft/", fail)
     press(screen, "y")
     draft_is(screen, "failing")
@@ -128,11 +128,11 @@ def test_draft_survives_claim_by_another_reviewer(screen: Page, ana: User, bo: U
     heading(screen, "b-model")
 
 
+@pytest.mark.usefixtures("_hurried")
 def test_expiring_claim_can_be_renewed_and_an_expired_one_is_renewed_with_a_notice(screen: Page) -> None:
     now = timezone.now()
     soon, over = now + timedelta(seconds=90), now - timedelta(minutes=1)
     Evaluation.objects.filter(model_id="a-model").update(claimed_until=soon)
-    hurry(screen)
     screen.reload()
     warning = screen.get_by_role("alert").filter(has_text="This record will be released at")
     expect(warning).to_be_visible()
@@ -204,9 +204,9 @@ def test_two_tabs_keep_both_versions_of_a_draft(screen: Page) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("_hurried")
 def test_full_storage_of_the_browser_asks_to_keep_the_tab(screen: Page) -> None:
     settle(screen)
-    hurry(screen)
     screen.evaluate("""() => {
         Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
     }""")

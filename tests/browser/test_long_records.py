@@ -1,7 +1,7 @@
 """Records with hundreds of formulas never block the page for long."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -67,7 +67,15 @@ def steps(count: int) -> list[str]:
     return [" ".join(texts[start : start + 4]) for start in range(0, count, 4)]
 
 
+@pytest.fixture
+def _watched(page: Page) -> Iterator[None]:
+    """Note the long tasks of the next pages."""
+    with page.add_init_script(f"({_WATCH})()"):
+        yield
+
+
 @pytest.mark.exhaustive
+@pytest.mark.usefixtures("_watched")
 def test_record_with_199_formulas_never_blocks_the_page(
     page: Page, live_server: LiveServer, ana: User, record_property: Callable[[str, object], None]
 ) -> None:
@@ -83,7 +91,6 @@ def test_record_with_199_formulas_never_blocks_the_page(
     page.set_viewport_size({"width": 1280, "height": 800})
     open_runs(page, live_server.url, ana)
     busy = [page.evaluate(_BUSY)]
-    page.add_init_script(f"({_WATCH})()")
     page.get_by_role("button", name="Start reviewing").first.click()
     page.wait_for_function(_IN_VIEW, arg=True)
     assert 4 < page.evaluate(_TYPESET) < 150

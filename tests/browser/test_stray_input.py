@@ -1,8 +1,10 @@
 """Stray input, meant for the record before or sent twice, decides nothing on the next record."""
 
+from collections.abc import Iterator
+
 import pytest
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import CDPSession, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from reviews.models import Escalation, Review, Skip, User
@@ -85,21 +87,28 @@ def test_double_click_decides_one_record(screen: Page) -> None:
     assert (Review.objects.count(), Skip.objects.count()) == (1, 1)
 
 
+@pytest.fixture
+def touch(screen: Page) -> Iterator[CDPSession]:
+    """The protocol of the page, which takes touches."""
+    session = screen.context.new_cdp_session(screen)
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    yield session
+    session.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
+    session.detach()
+
+
 @pytest.mark.exhaustive
-def test_double_tap_decides_one_record(screen: Page) -> None:
+def test_double_tap_decides_one_record(screen: Page, touch: CDPSession) -> None:
     guard_for(screen, 2000)
     settle(screen)
     place = screen.locator("#submit").bounding_box()
     assert place
-    devtools = screen.context.new_cdp_session(screen)
-    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": True})
     finger = {"x": place["x"] + place["width"] / 2, "y": place["y"] + place["height"] / 2}
     for _ in range(2):
-        devtools.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [finger]})
-        devtools.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [finger]})
+        touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     saved(screen, "a-model")
     is_untouched(screen, "b-model")
-    devtools.send("Emulation.setTouchEmulationEnabled", {"enabled": False})
 
 
 def test_page_without_a_record_does_not_speak_of_a_record(

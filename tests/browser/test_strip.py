@@ -6,7 +6,7 @@ from playwright.sync_api import FloatRect, Page, Route, expect
 
 from reviews.models import Draft, Review, User
 from tests.browser.conftest import log_out
-from tests.browser.screen import draft_is, heading, hurry, press, saved, settle
+from tests.browser.screen import draft_is, heading, press, saved, settle
 from tests.support.factories import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,8 +26,8 @@ def type_comment(screen: Page, text: str) -> FloatRect | None:
     return screen.get_by_label("Comment").bounding_box()
 
 
+@pytest.mark.usefixtures("_hurried")
 def test_draft_and_submit_survive_a_lost_network_and_one_key_submits_again(screen: Page) -> None:
-    hurry(screen)
     press(screen, "y", "Escape")
     place = type_comment(screen, "Typed in a tunnel.")
     draft_is(screen, "saved")
