@@ -138,7 +138,7 @@ _PRAISES = (
 )
 # Each praise contains one of these. Searching for them takes a sixth of the time.
 _SIGNS = (
-    *("correct", "accurate", "valid", "complete", "right", "sound", "flawless", "perfect", "clearly"),
+    *("correct", "accurate", "valid", "complete", "right", "sound", "perfect", "clearly"),
     *("successfully", "thoroughly", "properly", "match", "s are", "error", "mistake", "flaw", "gap", "fault"),
 )
 _FAULTS = (

@@ -15,14 +15,15 @@ def texts_beyond_scores(raw: str, scores: Mapping[str, Any]) -> Iterator[str]:
     """
     start, end = raw.find("{"), raw.rfind("}") + 1
     members = _members(raw[start:end]) if scores and -1 < start < end else {}
-    if not _is_repeated(members, scores):
+    others = [] if members == scores else [name for name in members if members[name] != scores]
+    if len(others) == len(members) or not _are_only_judged(scores):
         yield raw
         return
     yield raw[:start]
-    for name, value in members.items() if members != scores else ():
-        if value != scores:
-            yield name
-            yield value if isinstance(value, str) else orjson.dumps(value).decode()
+    for name in others:
+        value = members[name]
+        yield name
+        yield value if isinstance(value, str) else orjson.dumps(value).decode()
     yield raw[end:]
 
 
@@ -35,7 +36,5 @@ def _members(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _is_repeated(members: Mapping[str, Any], scores: Mapping[str, Any]) -> bool:
-    if not members or not (members == scores or scores in members.values()):
-        return False
+def _are_only_judged(scores: Mapping[str, Any]) -> bool:
     return all(isinstance(entry, dict) and entry.keys() <= _REPEATED for entry in scores.values())

@@ -76,10 +76,10 @@ def pair_titles(names: Sequence[str]) -> list[str]:
 
 def has_answer(response: Any) -> bool:
     """Return whether a response holds an answer. `has_answer` in SQL follows the same rules."""
-    if not isinstance(response, Mapping):
+    if not isinstance(response, dict):
         return bool(response)
     inner = response.get("response", response)
-    if not isinstance(inner, Mapping):
+    if not isinstance(inner, dict):
         return inner not in _NOTHING
     return any(value not in _NOTHING for value in inner.values())
 

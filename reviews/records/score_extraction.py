@@ -144,7 +144,7 @@ def raw_text(raw_judge_output: Mapping[str, Any]) -> str:
 
     An object that contains the criteria itself, or no text, is formatted as JSON.
     """
-    content = raw_judge_output.get("raw_content") if isinstance(raw_judge_output, Mapping) else None
+    content = raw_judge_output.get("raw_content") if isinstance(raw_judge_output, dict) else None
     if isinstance(content, str) and content.strip():
         return content
     strings, has_scores = _strings(raw_judge_output)

@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -24,7 +25,7 @@ from reviews.search.facets import (
     texts_of,
 )
 from reviews.search.remembered_facets import RubricFacets
-from reviews.search.terms import NAME_MARK, distinct_encoded_words
+from reviews.search.terms import NAME_MARK, encoded_words
 
 
 class IndexEntry(NamedTuple):
@@ -33,7 +34,7 @@ class IndexEntry(NamedTuple):
     #: The key of the evaluation.
     key: int
     facets: RecordFacets
-    #: In UTF-8. Words of names begin with `NAME_MARK`.
+    #: In UTF-8, sorted. Words of names begin with `NAME_MARK`.
     words: list[bytes]
 
 
@@ -80,7 +81,7 @@ class _Values(NamedTuple):
     extracted_scores: dict[str, Any] | None
 
 
-_PLACES = [(*Record._fields, "extracted_scores").index(name) for name in _Values._fields]
+_searched = itemgetter(*[(*Record._fields, "extracted_scores").index(name) for name in _Values._fields])
 _JSON = [
     _Values._fields.index(name)
     for name in ("raw_judge_output", "parsed_rubric_scores", "review_reasons", "extracted_scores")
@@ -101,7 +102,7 @@ FACET_COLUMNS = (
 )
 WORD_COLUMNS = ("evaluation_id", "words")
 _OF_RESPONSE = ("task_id", "evaluation_id", "model_id", "structured_model_response", "task_context")
-_RESPONSE_PLACES = [Record._fields.index(name) for name in _OF_RESPONSE]
+_of_response = itemgetter(*[Record._fields.index(name) for name in _OF_RESPONSE])
 _FLAG = Record._fields.index("needs_human_review")
 _words_row, _count = struct.Struct("!hiqi").pack, struct.Struct("!i").pack
 _facets_row, _cluster = struct.Struct("!hiqiqihi?").pack, struct.Struct("!ii").pack
@@ -120,8 +121,8 @@ def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) ->
 
     Raises `NeedsStoredRecord`.
     """
-    fields = [values[place] for place in _PLACES]
-    task, record_id, model, structured, context = [values[place] for place in _RESPONSE_PLACES]
+    fields = [*_searched(values)]
+    task, record_id, model, structured, context = _of_response(values)
     try:
         for place in _JSON:
             fields[place] = None if fields[place] is None else orjson.loads(fields[place])
@@ -147,10 +148,11 @@ def encode_entry(key: int, run: int, values: Sequence[Any], by: RubricFacets) ->
 
 
 def _entry(key: int, record: SearchableRecord, judged: list[JudgedCriterion], by: RubricFacets) -> IndexEntry:
-    names = distinct_encoded_words(names_of(record))
+    names = encoded_words(names_of(record))
     # The texts begin with the names, whose words are indexed once.
-    texts = distinct_encoded_words(texts_of(record, judged))[len(names) :]
-    return IndexEntry(key, by.facets(record, judged), [*(_NAME_MARK + name for name in names), *texts])
+    texts = encoded_words(texts_of(record, judged)) - names
+    words = sorted([*[_NAME_MARK + name for name in names], *texts])
+    return IndexEntry(key, by.facets(record, judged), words)
 
 
 def join_entries(entries: Sequence[EncodedEntry]) -> EncodedEntries:
@@ -182,9 +184,9 @@ def _element(key: int) -> bytes:
 
 
 def _encode_words(entry: IndexEntry) -> bytes:
-    """Encode a row with the key and the words as a tsvector, whose words are sorted by their bytes.
+    """Encode a row with the key and the words as a tsvector.
 
     A word ends with a zero byte, and has no positions.
     """
-    text = b"\0\0\0".join([*sorted(entry.words), b""])
+    text = b"\0\0\0".join([*entry.words, b""])
     return b"".join((_words_row(2, 8, entry.key, 4 + len(text)), _count(len(entry.words)), text))

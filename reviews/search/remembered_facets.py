@@ -79,17 +79,19 @@ class RubricFacets:
         outcome = read_verification(record.final_answer_verified, record.verification_message).outcome
         scores = self._by_scores(judged)
         rule = self._by_rule(record, judged, outcome, scores)
-        parts = [
-            _of_names(record.model_id, record.judge_llm_model, record.judge_prompt_template_path),
-            scores.part,
-            *(_of_reason(reason_family(reason)) for reason in record.review_reasons),
-        ]
+        names = _of_names(record.model_id, record.judge_llm_model, record.judge_prompt_template_path)
         keys = rule.keys.union(
-            _of_checks(outcome, record.parsing_error is None), *(part.keys for part in parts)
+            _of_checks(outcome, record.parsing_error is None), names.keys, scores.part.keys
         )
-        if any(names_no_error(judged[place].justification) for place in scores.rejecting):
-            keys |= _UNJUSTIFIED_KEY
-        options = frozenset[Facet]().union(*(part.options for part in parts))
+        options = names.options | scores.part.options
+        for reason in record.review_reasons:
+            part = _of_reason(reason_family(reason))
+            keys |= part.keys
+            options |= part.options
+        for place in scores.rejecting:
+            if names_no_error(judged[place].justification):
+                keys |= _UNJUSTIFIED_KEY
+                break
         return RecordFacets(sorted(keys), rule.verdict_order, options)
 
     def _by_scores(self, judged: Sequence[JudgedCriterion]) -> _ByScores:

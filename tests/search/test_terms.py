@@ -7,7 +7,14 @@ from django.db import connection
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reviews.search.terms import MAX_WORD_LENGTH, MAX_WORDS, NAME_MARK, distinct_words, tsquery
+from reviews.search.terms import (
+    MAX_WORD_LENGTH,
+    MAX_WORDS,
+    NAME_MARK,
+    distinct_words,
+    encoded_words,
+    tsquery,
+)
 
 
 @pytest.mark.parametrize(
@@ -18,6 +25,8 @@ from reviews.search.terms import MAX_WORD_LENGTH, MAX_WORDS, NAME_MARK, distinct
         ("o1-mini and O1-MINI", ["o1", "mini", "and"]),
         ("Éclair STRASSE straße", ["éclair", "strasse"]),
         ("<b>bold</b>", ["b", "bold"]),
+        ("one—two “THREE”", ["one", "two", "three"]),
+        ("two—Éclairs\N{COMBINING GREEK YPOGEGRAMMENI}", ["two", "éclairs\N{GREEK SMALL LETTER IOTA}"]),
         ("…!?", []),
     ],
 )
@@ -27,8 +36,9 @@ def test_words_are_lower_case_letters_and_digits(text: str, words: list[str]) ->
 
 @given(st.text())
 def test_words_are_those_of_the_expression(text: str) -> None:
-    words = re.findall(r"[^\W_]+", text.casefold())
-    assert distinct_words([text]) == list(dict.fromkeys(word[:MAX_WORD_LENGTH] for word in words))
+    words = [word[:MAX_WORD_LENGTH] for word in re.findall(r"[^\W_]+", text.casefold())]
+    assert distinct_words([text]) == list(dict.fromkeys(words))
+    assert encoded_words([text]) == {word.encode() for word in words}
 
 
 def test_words_of_several_texts_are_distinct() -> None:
@@ -36,8 +46,10 @@ def test_words_of_several_texts_are_distinct() -> None:
 
 
 def test_words_of_long_text_are_limited() -> None:
-    assert len(distinct_words([" ".join(map(str, range(2 * MAX_WORDS)))])) == MAX_WORDS
-    assert distinct_words(["x" * 1000]) == ["x" * MAX_WORD_LENGTH]
+    for text in (" ".join(map(str, range(2 * MAX_WORDS))), "é" * 1000):
+        words = distinct_words([text])
+        assert words == list(map(str, range(MAX_WORDS))) or words == ["é" * MAX_WORD_LENGTH]
+        assert encoded_words([text]) == {word.encode() for word in words}
 
 
 def test_query_matches_prefixes_except_short_ones() -> None:
