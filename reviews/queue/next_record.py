@@ -1,5 +1,6 @@
 """Find, lock and claim the next record for a reviewer. The statement is in `next_record.sql`."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,7 +19,17 @@ _SQL = Path(__file__).with_suffix(".sql").read_text()
 _FILTER = "/* filter */"
 # By name: a prepared `evaluation.*` would fail after a migration has added a column.
 _COLUMNS = ", ".join(f"evaluation.{field.column}" for field in Evaluation._meta.concrete_fields)
-_CLAIM_NEXT = _SQL.replace("/* columns */", _COLUMNS)
+_BOTH = re.compile(r"/\* both \*/(.*?)/\* end \*/", re.DOTALL)
+
+
+def _twice(found: re.Match[str]) -> str:
+    """Return a part of the statement for the reviewer's own records, then for those assigned to nobody."""
+    own = found[1].rstrip()
+    unassigned = own.replace("assigned_to_id = %(reviewer)s", "assigned_to_id IS NULL")
+    return f"{own},\n{unassigned.replace('own_', 'open_')}"
+
+
+_CLAIM_NEXT = _BOTH.sub(_twice, _SQL).replace("/* columns */", _COLUMNS)
 
 
 class Claimed(NamedTuple):

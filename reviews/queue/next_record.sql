@@ -51,9 +51,9 @@ claimed AS MATERIALIZED (
     LIMIT 1 FOR NO KEY UPDATE
 ),
 
--- The highest priority, and its earliest due date, among the records assigned to the reviewer, and among those
--- assigned to nobody. 9999-12-31 stands for records that are due with the run, or never. These rows are not locked:
--- otherwise others would find the last record but one locked, too.
+-- The highest priority, and its earliest due date, among the records of an assignment. 9999-12-31 stands for those due
+-- with the run, or never. These rows are not locked: otherwise others would find the last record but one locked, too.
+/* both */
 own_dated AS MATERIALIZED (
     SELECT priority, coalesce(due_on, '9999-12-31') AS due FROM evaluation
     WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
@@ -75,29 +75,8 @@ own_first AS MATERIALIZED (
         ) END, due
     ) AS due
     FROM own_dated
-),
-open_dated AS MATERIALIZED (
-    SELECT priority, coalesce(due_on, '9999-12-31') AS due FROM evaluation
-    WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-      AND claimed_by_id IS NULL AND assigned_to_id IS NULL AND id NOT IN (TABLE excluded) /* filter */
-    ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-             length(task_id), task_id, model_id, id
-    LIMIT 1
-),
-open_first AS MATERIALIZED (
-    SELECT priority, coalesce(
-        CASE WHEN due > (SELECT due_on FROM run WHERE id = %(run)s) THEN (
-            SELECT date '9999-12-31' FROM evaluation
-            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-              AND claimed_by_id IS NULL AND assigned_to_id IS NULL AND priority = open_dated.priority
-              AND coalesce(due_on, '9999-12-31') = '9999-12-31' AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-                     length(task_id), task_id, model_id, id
-            LIMIT 1
-        ) END, due
-    ) AS due
-    FROM open_dated
-),
+)
+/* end */,
 
 -- Each part is evaluated, and locks a row, only if the parts before it found nothing.
 next AS MATERIALIZED (
@@ -117,7 +96,8 @@ next AS MATERIALIZED (
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         ),
 
-        -- Assigned to the reviewer, first by priority and due date: a record of the task to continue.
+        -- First by priority and due date: a record of the task to continue.
+        /* both */
         (
             SELECT id FROM evaluation
             WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
@@ -172,61 +152,8 @@ next AS MATERIALIZED (
             ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
                      length(task_id), task_id, model_id, id
             LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-        ),
-
-        -- Assigned to nobody: the same four choices.
-        (
-            SELECT id FROM evaluation
-            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
-              AND priority = (SELECT priority FROM open_first)
-              AND coalesce(due_on, '9999-12-31') = (SELECT due FROM open_first)
-              AND length(task_id) = (SELECT length(id) FROM task) AND task_id = (TABLE task)
-              AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-                     length(task_id), task_id, model_id, id
-            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-        ),
-        (
-            SELECT id FROM evaluation
-            WHERE id = ANY(ARRAY(
-                SELECT id FROM evaluation
-                WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-                  AND claimed_by_id IS NULL AND assigned_to_id IS NULL
-                  AND priority = (SELECT priority FROM open_first)
-                  AND coalesce(due_on, '9999-12-31') = (SELECT due FROM open_first)
-                  AND id NOT IN (TABLE excluded) /* filter */
-                ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-                         length(task_id), task_id, model_id, id
-                LIMIT 500
-            ))
-              AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
-              AND task_id NOT IN (TABLE busy)
-            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-                     length(task_id), task_id, model_id, id
-            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-        ),
-        (
-            SELECT id FROM evaluation
-            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
-              AND priority = (SELECT priority FROM open_first)
-              AND coalesce(due_on, '9999-12-31') = (SELECT due FROM open_first)
-              AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-                     length(task_id), task_id, model_id, id
-            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-        ),
-        (
-            SELECT id FROM evaluation
-            WHERE run_id = %(run)s AND human_review_status IN ('Needs Review', 'Pending') AND NOT is_escalated
-              AND claimed_by_id IS NULL AND assigned_to_id IS NULL
-              AND id NOT IN (TABLE excluded) /* filter */
-            ORDER BY assigned_to_id, priority DESC, coalesce(due_on, '9999-12-31'),
-                     length(task_id), task_id, model_id, id
-            LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
         )
+        /* end */
     ) AS id
 )
 
