@@ -14,7 +14,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.evaluations import FilterValues, read_filters, record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
-from reviews.api.lookup import get_run, load_bulk_change
+from reviews.api.lookup import get_run, load
 from reviews.api.problems import invalid_field
 from reviews.api.values import Day
 from reviews.dashboard import bulk_changes
@@ -98,7 +98,7 @@ def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> di
 def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
     """Restore the records of a bulk change, except those that have changed since."""
     check(request.user, "lead_review")
-    change = load_bulk_change(change_id, request.user)
+    change = load(BulkChange, change_id, request.user)
     try:
         return asdict(bulk_changes.undo(change_id=change.pk, actor=request.user))
     except bulk_changes.UndoRefused as refused:

@@ -12,7 +12,7 @@ from reviews.accounts.permissions import Denied, check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.links import PAGE_SIZE, After, Limit, link_next, list_by_key
-from reviews.api.lookup import get_run, load_escalation
+from reviews.api.lookup import get_run, load
 from reviews.api.problems import invalid_field
 from reviews.inbox.items import Inbox
 from reviews.inbox.kinds import BY_NAME
@@ -72,17 +72,17 @@ def list_own_escalations(
 def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn) -> dict[str, Any]:
     """Resolve an escalation as a lead. To decide the record instead, claim and review it."""
     check(request.user, "lead_review")
-    raised = load_escalation(escalation_id, request.user)
+    raised = load(Escalation, escalation_id, request.user)
     if not sent.answer and (raised.kind != Escalation.Kind.DISAGREEMENT or sent.outcome == "closed"):
         raise invalid_field("answer", "Enter an answer.")
     escalations.resolve(escalation_id=raised.pk, actor=request.user, outcome=sent.outcome, answer=sent.answer)
-    return _shape(load_escalation(escalation_id, request.user))
+    return _shape(load(Escalation, escalation_id, request.user))
 
 
 @operation(router, operations.WITHDRAW_ESCALATION, scope="review", problems=(409,))
 def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]:
     """Withdraw your escalation, and claim the record again."""
-    raised = load_escalation(escalation_id, request.user)
+    raised = load(Escalation, escalation_id, request.user)
     escalations.withdraw(escalation_id=raised.pk, actor=request.user)
     return Status(204, None)
 
@@ -90,7 +90,7 @@ def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]
 @operation(router, operations.MARK_ANSWER_READ, scope="review")
 def mark_answer_read(request: ApiRequest, escalation_id: int) -> Status[None]:
     """Mark the answer to your escalation as read."""
-    raised = load_escalation(escalation_id, request.user)
+    raised = load(Escalation, escalation_id, request.user)
     if raised.raised_by_id != request.user.pk:
         raise Denied("Only the person who escalated this record can mark its answer as read.")
     answers.mark_read(escalation_id=raised.pk, actor=request.user)

@@ -12,7 +12,7 @@ from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
-from reviews.api.lookup import get_run, load_export
+from reviews.api.lookup import get_run, load
 from reviews.api.problems import Problem, invalid_field
 from reviews.exports import downloads, formats, independent_reviews, jobs
 from reviews.exports.documents import InvalidExport, imported_format
@@ -108,7 +108,7 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
         made = jobs.enqueue(options=options, actor=request.user)
     except InvalidExport as invalid:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid)) from invalid
-    return Status(202, _shape(load_export(made.pk, request.user)))
+    return Status(202, _shape(load(Export, made.pk, request.user)))
 
 
 @operation(router, operations.EXPORTS, scope="export")
@@ -123,14 +123,14 @@ def list_exports(
 @operation(router, operations.EXPORT, scope="export")
 def get_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Return an export with its progress."""
-    return _shape(load_export(export_id, request.user))
+    return _shape(load(Export, export_id, request.user))
 
 
 @operation(router, operations.CANCEL_EXPORT, scope="export")
 def cancel_export(request: ApiRequest, export_id: int) -> dict[str, Any]:
     """Cancel an export that is not finished. A running job stops soon; a finished export stays."""
-    jobs.cancel(export_id=load_export(export_id, request.user).pk, actor=request.user)
-    return _shape(load_export(export_id, request.user))
+    jobs.cancel(export_id=load(Export, export_id, request.user).pk, actor=request.user)
+    return _shape(load(Export, export_id, request.user))
 
 
 @operation(
@@ -171,7 +171,7 @@ def export_few_shot_examples(request: ApiRequest, run: str) -> StreamingHttpResp
 
 
 def _finished(export_id: int, request: ApiRequest) -> Export:
-    export = load_export(export_id, request.user)
+    export = load(Export, export_id, request.user)
     if export.state != Export.State.DONE:
         raise Http404
     return export

@@ -13,14 +13,14 @@ from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSON, JSONL, TOML, TOMLS, Body, check_type, read_file
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
-from reviews.api.lookup import get_run, load_import
+from reviews.api.lookup import get_run, load
 from reviews.api.problems import PREFIX, Problem
 from reviews.exports import jsonl
 from reviews.http.streaming import download
 from reviews.imports import jobs, runs, uploads
 from reviews.imports.recognition import ToolRecognised
 from reviews.imports.shipped_mappings import BY_NAME
-from reviews.models import ImportLine, Run, User
+from reviews.models import Import, ImportLine, Run, User
 from reviews.records import mapping
 from reviews.records.conflicts import Conflict
 from reviews.runs.reread import RereadRefused, reread_in_request
@@ -153,13 +153,13 @@ def list_imports(
 @operation(router, operations.IMPORT, scope="import")
 def get_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Return the progress of an import and the outcomes of its lines."""
-    return shapes.import_out(load_import(import_id, request.user))
+    return shapes.import_out(load(Import, import_id, request.user))
 
 
 @operation(router, operations.REJECTS, scope="import", files=[JSONL], problems=(503,))
 def download_rejects(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return the rejected lines as JSONL: number, outcome, field and reason of each."""
-    source = load_import(import_id, request.user)
+    source = load(Import, import_id, request.user)
     rejected = jsonl.import_exceptions(source, outcome=ImportLine.Outcome.REJECTED)
     return download(rejected, f"import-{source.pk}-rejects.jsonl")
 
@@ -167,25 +167,25 @@ def download_rejects(request: ApiRequest, import_id: int) -> StreamingHttpRespon
 @operation(router, operations.EXCEPTIONS, scope="import", files=[JSONL], problems=(503,))
 def download_exceptions(request: ApiRequest, import_id: int) -> StreamingHttpResponse:
     """Return every line that did not become a new record, with outcome, field and reason."""
-    source = load_import(import_id, request.user)
+    source = load(Import, import_id, request.user)
     return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")
 
 
 @operation(router, operations.CANCEL_IMPORT, scope="import")
 def cancel_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Cancel an import that is not finished. A running job stops soon; a finished import stays."""
-    jobs.cancel_import(import_id=load_import(import_id, request.user).pk, actor=request.user)
-    return shapes.import_out(load_import(import_id, request.user))
+    jobs.cancel_import(import_id=load(Import, import_id, request.user).pk, actor=request.user)
+    return shapes.import_out(load(Import, import_id, request.user))
 
 
 @operation(router, operations.RETRY_IMPORT, scope="import", problems=(409,))
 def retry_import(request: ApiRequest, import_id: int) -> dict[str, Any]:
     """Import the stored file of a failed import again."""
-    source = load_import(import_id, request.user)
+    source = load(Import, import_id, request.user)
     if not jobs.can_retry(source):
         raise Conflict("This file cannot be imported as it is. Correct it and send it again.")
     jobs.retry_import(import_id=source.pk, actor=request.user)
-    return shapes.import_out(load_import(import_id, request.user))
+    return shapes.import_out(load(Import, import_id, request.user))
 
 
 class NewRunIn(Body):
@@ -197,6 +197,6 @@ class NewRunIn(Body):
 @operation(router, operations.IMPORT_AS_NEW_RUN, scope="import", status=202, problems=(507,))
 def import_as_new_run(request: ApiRequest, import_id: int, sent: NewRunIn) -> Status[Any]:
     """Import another judge's file again, as a run of its own."""
-    source = load_import(import_id, request.user)
+    source = load(Import, import_id, request.user)
     made = jobs.enqueue_as_new_run(source=source, run_name=sent.run, actor=request.user)
-    return Status(202, shapes.import_out(load_import(made.pk, request.user)))
+    return Status(202, shapes.import_out(load(Import, made.pk, request.user)))

@@ -10,8 +10,9 @@ from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
-from reviews.api.lookup import get_run, load_known_answer_check
+from reviews.api.lookup import get_run, load
 from reviews.dashboard.known_answers import as_json, visible_checks
+from reviews.models import KnownAnswerCheck
 from reviews.review import known_answers
 
 router = Router(tags=["known answers"])
@@ -42,13 +43,13 @@ def start_known_answers(request: ApiRequest, run: str, sent: StartCheckIn) -> di
     check(request.user, "lead_review")
     found = get_run(run, request.user)
     started = known_answers.start(run_id=found.pk, actor=request.user, count=sent.count)
-    return as_json(load_known_answer_check(started.pk, request.user))
+    return as_json(load(KnownAnswerCheck, started.pk, request.user))
 
 
 @operation(router, operations.END_KNOWN_ANSWERS, scope="review", problems=(409,))
 def end_known_answers(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """End a check. The known answers become the decisions of its records."""
     check(request.user, "lead_review")
-    found = load_known_answer_check(check_id, request.user)
+    found = load(KnownAnswerCheck, check_id, request.user)
     known_answers.end(check_id=found.pk, actor=request.user)
-    return as_json(load_known_answer_check(check_id, request.user))
+    return as_json(load(KnownAnswerCheck, check_id, request.user))

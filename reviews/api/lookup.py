@@ -1,7 +1,7 @@
 """Look up the row of an API path, such as a run or a record. Raise `Http404` if the person may see none."""
 
 import uuid
-from typing import Any
+from typing import Any, TypeVar
 
 from django.http import Http404
 from django.shortcuts import get_object_or_404
@@ -38,6 +38,15 @@ _RECORD_TO_DECIDE = CompiledQuery(
         has_locked_in=blind_scoring.has_locked_in(parameter("reader")),
     )
 )
+Row = TypeVar("Row", BulkChange, Escalation, Export, Import, KnownAnswerCheck, SpotCheck)
+_NAMED: dict[type[Any], tuple[str, ...]] = {
+    BulkChange: ("run", "actor", "assigned_to"),
+    Escalation: ("run", "evaluation", "raised_by", "resolved_by"),
+    Export: ("run", "created_by", "only_import", "progress"),
+    Import: ("run", "progress"),
+    KnownAnswerCheck: ("run", "started_by"),
+    SpotCheck: ("review__evaluation__run", "review__reviewer", "resolved_by", "correction"),
+}
 
 
 def get_run(name: str, reader: User) -> Run:
@@ -86,36 +95,7 @@ def get_record(
     return record
 
 
-def load_import(import_id: int, reader: User) -> Import:
-    rows = Import.objects.filter(in_visible_runs(reader)).select_related("run", "progress")
-    return get_object_or_404(rows, pk=import_id)
-
-
-def load_export(export_id: int, reader: User) -> Export:
-    rows = Export.objects.filter(in_visible_runs(reader))
-    return get_object_or_404(
-        rows.select_related("run", "created_by", "only_import", "progress"), pk=export_id
-    )
-
-
-def load_escalation(escalation_id: int, reader: User) -> Escalation:
-    rows = Escalation.objects.filter(in_visible_runs(reader))
-    return get_object_or_404(
-        rows.select_related("run", "evaluation", "raised_by", "resolved_by"), pk=escalation_id
-    )
-
-
-def load_bulk_change(change_id: int, reader: User) -> BulkChange:
-    rows = BulkChange.objects.filter(in_visible_runs(reader))
-    return get_object_or_404(rows.select_related("run", "actor", "assigned_to"), pk=change_id)
-
-
-def load_known_answer_check(check_id: int, reader: User) -> KnownAnswerCheck:
-    rows = KnownAnswerCheck.objects.filter(in_visible_runs(reader)).select_related("run", "started_by")
-    return get_object_or_404(rows, pk=check_id)
-
-
-def load_spot_check(check_id: int, reader: User) -> SpotCheck:
-    rows = SpotCheck.objects.filter(in_visible_runs(reader))
-    rows = rows.select_related("review__evaluation__run", "review__reviewer", "resolved_by", "correction")
-    return get_object_or_404(rows, pk=check_id)
+def load(model: type[Row], key: int, reader: User) -> Row:
+    """Return a row of a run with the rows that its response names."""
+    rows = model.objects.filter(in_visible_runs(reader)).select_related(*_NAMED[model])
+    return get_object_or_404(rows, pk=key)

@@ -18,7 +18,7 @@ from reviews.api.bodies import Body
 from reviews.api.entries import DecisionIn
 from reviews.api.evaluations import record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
-from reviews.api.lookup import get_run, load_spot_check
+from reviews.api.lookup import get_run, load
 from reviews.api.problems import Problem, invalid_field
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
@@ -114,25 +114,25 @@ def _reviewer(name: str) -> User:
 def get_spot_check(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """Return a spot check. Leads and admins only."""
     check(request.user, "lead_review")
-    return _shape(load_spot_check(check_id, request.user))
+    return _shape(load(SpotCheck, check_id, request.user))
 
 
 @operation(router, operations.AGREE, scope="review", problems=(409,))
 def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None = None) -> dict[str, Any]:
     """Agree with the decision."""
     check(request.user, "lead_review")
-    found = load_spot_check(check_id, request.user)
+    found = load(SpotCheck, check_id, request.user)
     spot_checks.agree(check_id=found.pk, actor=request.user, note=sent.note if sent else "")
-    return _shape(load_spot_check(check_id, request.user))
+    return _shape(load(SpotCheck, check_id, request.user))
 
 
 @operation(router, operations.REOPEN_CHECKED, scope="review", problems=(409,))
 def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotCheckIn) -> dict[str, Any]:
     """Put the record back into the queue."""
     check(request.user, "lead_review")
-    found = load_spot_check(check_id, request.user)
+    found = load(SpotCheck, check_id, request.user)
     spot_checks.reopen(check_id=found.pk, actor=request.user, reason=sent.reason)
-    return _shape(load_spot_check(check_id, request.user))
+    return _shape(load(SpotCheck, check_id, request.user))
 
 
 @operation(router, operations.CORRECT, scope="review", problems=(409,))
@@ -144,7 +144,7 @@ def correct_by_spot_check(
     If only texts or causes differ, you agree with the scores.
     """
     check(request.user, "lead_review")
-    found = load_spot_check(check_id, request.user)
+    found = load(SpotCheck, check_id, request.user)
     submission = saved.submission_of(request.user, key)
     if _is_corrected_by(submission, found):
         return _shape(found)
@@ -155,9 +155,9 @@ def correct_by_spot_check(
         # The first request with this key may be at work. It has the record locked.
         with transaction.atomic():
             lock_evaluation(found.review.evaluation_id)
-        if not _is_corrected_by(submission, load_spot_check(check_id, request.user)):
+        if not _is_corrected_by(submission, load(SpotCheck, check_id, request.user)):
             raise
-    return _shape(load_spot_check(check_id, request.user))
+    return _shape(load(SpotCheck, check_id, request.user))
 
 
 def _is_corrected_by(submission: UUID, found: SpotCheck) -> bool:

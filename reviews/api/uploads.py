@@ -15,7 +15,6 @@ from reviews.api.problems import PREFIX, Problem
 from reviews.http import tus
 from reviews.imports import uploads
 from reviews.models import Upload
-from reviews.storage import decompression
 from reviews.storage.errors import ImportRefused
 
 router = Router(tags=["imports"])
@@ -55,16 +54,8 @@ def create_upload(request: ApiRequest, response: HttpResponse) -> Status[None]:
     response["Tus-Resumable"] = tus.VERSION
     with _as_problem():
         tus.check_version(request)
-        size = tus.read_number(request, "Upload-Length")
-        sent = tus.read_metadata(request.headers.get("Upload-Metadata", ""))
-    file_name = sent.get("filename", "")
-    upload = uploads.begin(
-        file_name=file_name,
-        run_name=sent.get("run") or decompression.base_name(file_name),
-        strict=sent.get("strict") == "true",
-        size=size,
-        actor=request.user,
-    )
+        announced = tus.read_upload(request)
+    upload = uploads.begin(**announced._asdict(), actor=request.user)
     response["Location"] = f"{PREFIX}uploads/{upload.pk}"
     return Status(201, None)
 

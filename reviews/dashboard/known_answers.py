@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from cognireview.types import leading
+from cognireview.types.encoding import members
 from cognireview.types.estimates import Estimate
 from reviews.models import Evaluation, IndependentReview, KnownAnswerCheck, Review, User
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -130,15 +132,8 @@ def accuracies(comparisons: Iterable[Comparison]) -> list[ReviewerAccuracy]:
 
 def as_json(check: KnownAnswerCheck) -> dict[str, Any]:
     """Return a check with its figures, for the API and the command."""
-    return {
-        "id": check.pk,
-        "run": check.run.name,
-        "started_by": check.started_by.username,
-        "started_at": check.started_at,
-        "ended_at": check.ended_at,
-        "records": check.answers.count(),
-        "reviewers": [_reviewer_as_json(one) for one in accuracies(compare(check))],
-    }
+    reviewers = [_reviewer_as_json(one) for one in accuracies(compare(check))]
+    return members(leading.KnownAnswerCheck, check, records=check.answers.count(), reviewers=reviewers)
 
 
 def _reviewer_as_json(accuracy: ReviewerAccuracy) -> dict[str, Any]:

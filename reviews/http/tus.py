@@ -3,10 +3,12 @@
 import base64
 import binascii
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from django.http import HttpRequest, UnreadablePostError
 
 from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.decompression import base_name
 
 VERSION = "1.0.0"
 CONTENT_TYPE = "application/offset+octet-stream"
@@ -49,7 +51,27 @@ def read_number(request: HttpRequest, name: str) -> int:
     return int(text)
 
 
-def read_metadata(header: str) -> dict[str, str]:
+class NewUpload(NamedTuple):
+    """The file that a request announces."""
+
+    file_name: str
+    #: The run for the file, by default named after it.
+    run_name: str
+    #: Whether nothing is imported if a line is invalid.
+    strict: bool
+    #: In bytes.
+    size: int
+
+
+def read_upload(request: HttpRequest) -> NewUpload:
+    """Return the upload to begin. Raises `TusError`."""
+    size = read_number(request, "Upload-Length")
+    sent = _read_metadata(request.headers.get("Upload-Metadata", ""))
+    name = sent.get("filename", "")
+    return NewUpload(name, sent.get("run") or base_name(name), sent.get("strict") == "true", size)
+
+
+def _read_metadata(header: str) -> dict[str, str]:
     """Decode `key base64,key base64`. Raises `TusError`."""
     try:
         pairs = [pair.split(" ") for pair in header.split(",") if pair]

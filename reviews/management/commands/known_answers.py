@@ -1,6 +1,5 @@
 """`manage.py known_answers RUN [--start COUNT | --end] [--lead NAME] [--json]`."""
 
-import datetime as dt
 import json
 from typing import Any
 
@@ -49,7 +48,7 @@ class Command(BaseCommand):
         checks = KnownAnswerCheck.objects.filter(run=run).select_related("run", "started_by").order_by("-pk")
         found = [as_json(one) for one in checks]
         if options["json"]:
-            self.stdout.write(json.dumps(found, ensure_ascii=False, default=dt.datetime.isoformat))
+            self.stdout.write(json.dumps(found, ensure_ascii=False))
             return
         if not found:
             self.stderr.write("No checks. Start one with --start.")

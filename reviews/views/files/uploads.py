@@ -22,7 +22,6 @@ from reviews.http import tus
 from reviews.http.request import Request
 from reviews.imports import uploads
 from reviews.models import Upload
-from reviews.storage import decompression
 from reviews.storage.errors import ImportRefused
 
 _DISK_FULL = (
@@ -82,16 +81,7 @@ def new_upload(request: Request) -> HttpResponse:
             "Tus-Max-Size": str(settings.MAX_UPLOAD_BYTES),
         }
         return HttpResponse(status=204, headers=can_do)
-    size = tus.read_number(request, "Upload-Length")
-    metadata = tus.read_metadata(request.headers.get("Upload-Metadata", ""))
-    file_name = metadata.get("filename", "")
-    upload = uploads.begin(
-        file_name=file_name,
-        run_name=metadata.get("run") or decompression.base_name(file_name),
-        strict=metadata.get("strict") == "true",
-        size=size,
-        actor=request.user,
-    )
+    upload = uploads.begin(**tus.read_upload(request)._asdict(), actor=request.user)
     return HttpResponse(status=201, headers={"Location": reverse("upload", args=[upload.pk])})
 
 
