@@ -11,7 +11,6 @@ from django.db import connection
 from django.db.models import Count, QuerySet
 
 from cognireview.types import report_parts
-from cognireview.types.encoding import members
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -74,7 +73,7 @@ class CriterionMentions(report_parts.CriterionMentions):
 class NamedCause:
     """A cause with the criteria it was named for, most frequent first."""
 
-    word: str
+    cause: str
     title: str
     criteria: tuple[CriterionMentions, ...]
     examples: tuple[Example, ...]
@@ -83,23 +82,17 @@ class NamedCause:
     def mentions(self) -> int:
         return sum(one.mentions for one in self.criteria)
 
-    def as_json(self) -> dict[str, Any]:
-        return members(report_parts.NamedCause, self, cause=self.word)
-
 
 @dataclass(frozen=True)
 class TemplateErrors:
     """The causes named for a prompt template, most frequent first."""
 
-    path: str
+    template: str
     causes: tuple[NamedCause, ...]
 
     @property
     def mentions(self) -> int:
         return sum(cause.mentions for cause in self.causes)
-
-    def as_json(self) -> dict[str, Any]:
-        return members(report_parts.TemplateErrors, self, template=self.path)
 
 
 @dataclass(frozen=True)
@@ -154,10 +147,10 @@ def analyse_errors(scope: JudgeScope, *, examples: int = 2) -> ErrorAnalysis:
         of_criteria = tuple(CriterionMentions(*pair) for pair in criteria.most_common())
         by_template[path].append(NamedCause(word, _title(rubric, word), of_criteria, quoted[path, word]))
     templates = [
-        TemplateErrors(path, tuple(sorted(causes, key=lambda cause: (-cause.mentions, cause.word))))
+        TemplateErrors(path, tuple(sorted(causes, key=lambda cause: (-cause.mentions, cause.cause))))
         for path, causes in by_template.items()
     ]
-    return ErrorAnalysis(scope, tuple(sorted(templates, key=lambda one: (-one.mentions, one.path))))
+    return ErrorAnalysis(scope, tuple(sorted(templates, key=lambda one: (-one.mentions, one.template))))
 
 
 def _title(rubric: Rubric, word: str) -> str:
@@ -278,7 +271,7 @@ def to_markdown(analysis: ErrorAnalysis, link: Callable[[Example], str]) -> Iter
 
 
 def _template_markdown(template: TemplateErrors, link: Callable[[Example], str]) -> Iterator[str]:
-    yield f"## {_plain(template.path)}\n\n"
+    yield f"## {_plain(template.template)}\n\n"
     yield "| Cause | Named | For |\n|---|---:|---|\n"
     for cause in template.causes:
         criteria = ", ".join(f"{_plain(one.title)} ({one.mentions:,})" for one in cause.criteria)

@@ -269,7 +269,7 @@ def _leaderboard(board: Leaderboard) -> Iterator[RenderableType]:
 def _error_analysis(analysis: ErrorAnalysis) -> Iterator[RenderableType]:
     yield _title("Why the judge was wrong")
     rows = [
-        (template.path, cause.title, _count(cause.mentions), cause.criteria[0].title)
+        (template.template, cause.title, _count(cause.mentions), cause.criteria[0].title)
         for template in analysis.templates
         for cause in template.causes
     ]

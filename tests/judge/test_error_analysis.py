@@ -60,13 +60,13 @@ class TestErrorAnalysis:
         decided("b", ana, {"Rigor": "too strict"})
         decided("c", ana, {"Rigor": "arithmetic"}, judge_prompt_template_path="prompts/other.txt")
         first, second = found().templates
-        assert (first.path, first.mentions) == ("prompts/judge.txt", 3)
+        assert (first.template, first.mentions) == ("prompts/judge.txt", 3)
         assert [(cause.title, cause.mentions) for cause in first.causes] == [
             ("Too strict", 2),
             ("Too lenient", 1),
         ]
         assert [(one.title, one.mentions) for one in first.causes[0].criteria] == [("Rigor", 2)]
-        assert (second.path, second.causes[0].word) == ("prompts/other.txt", "arithmetic")
+        assert (second.template, second.causes[0].cause) == ("prompts/other.txt", "arithmetic")
 
     def test_mentions_count_current_decisions(self, ana: User) -> None:
         decided("a", ana, {"Rigor": "too strict"})
@@ -77,7 +77,7 @@ class TestErrorAnalysis:
         decided("a", ana, {"Rigor": "too strict"})
         decided("b", ana, {"Rigor": "arithmetic"}, model_id="o1")
         [template] = found(model="o1").templates
-        assert [cause.word for cause in template.causes] == ["arithmetic"]
+        assert [cause.cause for cause in template.causes] == ["arithmetic"]
         assert found(judge="nobody").templates == ()
 
     @pytest.mark.slow

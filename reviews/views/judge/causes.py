@@ -22,7 +22,8 @@ def causes(template: TemplateErrors, filters: JudgeFilters, number: int) -> Tabl
         [
             words(cause.title),
             count(
-                cause.mentions, filters.address("judge-decisions", cause=cause.word, template=template.path)
+                cause.mentions,
+                filters.address("judge-decisions", cause=cause.cause, template=template.template),
             ),
             words(", ".join(f"{one.title} ({one.mentions:,})" for one in cause.criteria)),
         ]
@@ -34,7 +35,7 @@ def causes(template: TemplateErrors, filters: JudgeFilters, number: int) -> Tabl
 def all_causes(templates: Iterable[TemplateErrors]) -> Table:
     """Build the table of all templates, causes and criteria for a CSV file."""
     rows = [
-        [words(template.path), words(cause.word), words(one.criterion), count(one.mentions)]
+        [words(template.template), words(cause.cause), words(one.criterion), count(one.mentions)]
         for template in templates
         for cause in template.causes
         for one in cause.criteria
@@ -51,7 +52,7 @@ def cause_sections(filters: JudgeFilters) -> Iterator[Section]:
     for number, template in enumerate(templates, start=1):
         yield Section(
             f"causes-of-{number}",
-            f"Causes: {template.path}",
+            f"Causes: {template.template}",
             help=error_analysis.DEFINITIONS["mentions"],
             links=_downloads(filters) if number == 1 else [],
             template="judge/causes.html",
