@@ -1,10 +1,12 @@
-"""Form fields of days and numbers, whose errors say what to enter."""
+"""Form fields of days, numbers and files, whose errors say what to enter, and errors of settings."""
 
 from typing import Any, ClassVar
 
 from django import forms
 
 from reviews.days import check_year
+from reviews.imports import uploads
+from reviews.rubric.run_settings import InvalidSettings
 
 
 class DayField(forms.DateField):
@@ -33,3 +35,29 @@ class WholeNumberField(forms.IntegerField):
         messages = dict.fromkeys(("invalid", "min_value", "max_value"), sentence)
         messages |= options.pop("error_messages", {})
         super().__init__(min_value=min_value, max_value=max_value, error_messages=messages, **options)
+
+
+class UploadField(forms.FileField):
+    """A file that is not larger than the site takes. Browsers offer those with an ending of `accept`."""
+
+    # Django drops the file of an aborted upload, as if no file had been chosen.
+    default_error_messages: ClassVar = {
+        "required": "Choose a file. If you did, the upload was interrupted: send it again."
+    }
+
+    def __init__(self, *, accept: str, **options: Any) -> None:
+        super().__init__(widget=forms.FileInput(attrs={"accept": accept}), **options)
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        file = super().clean(data, initial)
+        try:
+            uploads.check_size(file.size or 0)
+        except uploads.FileTooLarge as error:
+            raise forms.ValidationError(str(error)) from error
+        return file
+
+
+def add_problems(form: forms.BaseForm, invalid: InvalidSettings) -> None:
+    """Add the problems of settings to their fields, and those of others to the form."""
+    for name, sentences in invalid.problems.items():
+        form.add_error(name if name in form.fields else None, [*sentences])

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
+from reviews.api.examples import EXAMPLES
 from reviews.models import (
     Evaluation,
     FileConflict,
@@ -164,11 +165,11 @@ def _settings(world: World) -> tuple[Any, ...]:
 
 
 def _view(world: World) -> tuple[Any, ...]:
-    return (f"runs/one/views/{world.made('POST', 'runs/one/views', {'name': 'All'})['id']}",)
+    return (f"runs/one/views/{world.made('POST', 'runs/one/views', EXAMPLES['ViewIn'])['id']}",)
 
 
 def _answered(world: World) -> tuple[Any, ...]:
-    world.made("POST", f"escalations/{world.raised.pk}/resolve", {"outcome": "returned", "answer": "Yes."})
+    world.made("POST", f"escalations/{world.raised.pk}/resolve", EXAMPLES["ResolveIn"])
     return (f"escalations/{world.raised.pk}/read",)
 
 
@@ -191,14 +192,14 @@ def _person(world: World) -> tuple[Any, ...]:
 
 def _invited(operation: str) -> Callable[[World], tuple[Any, ...]]:
     def invited(world: World) -> tuple[Any, ...]:
-        [link] = world.made("POST", "invitations", {"people": [{"name": "Eva", "role": "reviewer"}]})
+        [link] = world.made("POST", "invitations", EXAMPLES["InvitationsIn"])
         return (f"invitations/{link['id']}{operation}",)
 
     return invited
 
 
 def _token(world: World) -> tuple[Any, ...]:
-    return (f"tokens/{world.made('POST', 'tokens', {'name': 'x', 'scopes': ['read']})['id']}",)
+    return (f"tokens/{world.made('POST', 'tokens', EXAMPLES['TokenIn'])['id']}",)
 
 
 def _webhook(operation: str) -> Callable[[World], tuple[Any, ...]]:
@@ -224,7 +225,7 @@ def _second_secret(world: World) -> tuple[Any, ...]:
 def _gold(method: str) -> Callable[[World], tuple[Any, ...]]:
     def existing(world: World) -> tuple[Any, ...]:
         GoldSetFactory.create(run=world.run)
-        return "gold-sets/gold", {"name": "silver"} if method == "PATCH" else None
+        return "gold-sets/gold", EXAMPLES["NameIn"] if method == "PATCH" else None
 
     return existing
 
@@ -244,7 +245,7 @@ def _planned(world: World) -> tuple[Any, ...]:
     assert world.max
     stratum(RunFactory.create(name="planned"), {"Pass": 1_000})
     StratumCount.objects.update(answered=1_000)
-    return "runs/planned/plan", {"target": 0.1, "aim": "run"}
+    return "runs/planned/plan", EXAMPLES["PlanIn"]
 
 
 def _uploaded(world: World) -> tuple[Any, ...]:
@@ -275,8 +276,8 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     f"PUT {_RECORD}/skip": _record("skip"),
     f"DELETE {_RECORD}/skip": _skipped,
     "DELETE /runs/{run}/skips": lambda world: ("runs/one/skips",) if _skipped(world) else (),
-    f"POST {_RECORD}/escalation": _record("escalation", {"note": "Is it 2?"}),
-    f"POST {_RECORD}/reopening": _record("reopening", {"reason": "A typo."}, state="decided"),
+    f"POST {_RECORD}/escalation": _record("escalation", EXAMPLES["EscalationIn"]),
+    f"POST {_RECORD}/reopening": _record("reopening", EXAMPLES["ReopenIn"], state="decided"),
     f"POST {_RECORD}/adjudication": _reviewed_once,
     "PUT /runs/{run}/drafts/{evaluation_id}": _draft,
     "DELETE /runs/{run}/drafts/{evaluation_id}": lambda world: (_draft(world)[0],),
@@ -291,15 +292,15 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "POST /known-answers/{check_id}/end": _known_answers,
     "POST /spot-checks": _at("spot-checks", {"reviewer": "ana", "count": 1}),
     "POST /runs/{run}/spot-checks": _select,
-    "POST /spot-checks/{check_id}/agree": _check("agree", {}),
-    "POST /spot-checks/{check_id}/reopen": _check("reopen", {"reason": "A typo."}),
-    "PUT /runs/{run}/settings/queue": _at("runs/one/settings/queue", {"claim_minutes": 5, "due_on": None}),
+    "POST /spot-checks/{check_id}/agree": _check("agree", EXAMPLES["AgreeIn"]),
+    "POST /spot-checks/{check_id}/reopen": _check("reopen", EXAMPLES["ReopenBySpotCheckIn"]),
+    "PUT /runs/{run}/settings/queue": _at("runs/one/settings/queue", EXAMPLES["QueueIn"]),
     "PUT /runs/{run}/settings/sampling": _settings,
-    "POST /runs/{run}/views": _at("runs/one/views", {"name": "All"}),
+    "POST /runs/{run}/views": _at("runs/one/views", EXAMPLES["ViewIn"]),
     "DELETE /runs/{run}/views/{view_id}": _view,
     "POST /escalations/{escalation_id}/resolve": lambda world: (
         f"escalations/{world.raised.pk}/resolve",
-        {"outcome": "returned", "answer": "Yes."},
+        EXAMPLES["ResolveIn"],
     ),
     "DELETE /escalations/{escalation_id}": lambda world: (f"escalations/{world.raised.pk}",),
     "POST /escalations/{escalation_id}/read": _answered,
@@ -308,13 +309,13 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "PUT /runs/{run}/members": _at("runs/one/members", {"members": ["ana"]}),
     "POST /runs/{run}/exports": _at("runs/one/exports", {}),
     "POST /exports/{export_id}/cancel": _export("unfinished", "exports/{}/cancel"),
-    "PUT /people/{username}/role": _at("people/ana/role", {"role": "lead"}),
+    "PUT /people/{username}/role": _at("people/ana/role", EXAMPLES["RoleIn"]),
     "POST /people/{username}/deactivate": _at("people/ana/deactivate"),
     "POST /people/{username}/reactivate": _person,
-    "POST /invitations": _at("invitations", {"people": [{"name": "Eva", "role": "reviewer"}]}),
+    "POST /invitations": _at("invitations", EXAMPLES["InvitationsIn"]),
     "POST /invitations/{link_id}/renew": _invited("/renew"),
     "DELETE /invitations/{link_id}": _invited(""),
-    "POST /tokens": _at("tokens", {"name": "Nightly", "scopes": ["read"]}),
+    "POST /tokens": _at("tokens", EXAMPLES["TokenIn"]),
     "DELETE /tokens/{token_id}": _token,
     "POST /webhooks": _at("webhooks", {"url": "https://hooks.example.org/"}),
     "POST /webhooks/{webhook_id}/test": _webhook("/test"),
@@ -332,7 +333,7 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "DELETE /runs/{run}/plan": _at("runs/one/plan"),
     "PUT /runs/{run}/rubric": _at("runs/one/rubric", b'[[criteria]]\nname = "Clarity"\n', TOML),
     "PUT /runs/{run}/guideline": _at("runs/one/guideline", {"text": "Be fair."}),
-    "PATCH /runs/{run}": _at("runs/one", {"name": "first"}),
+    "PATCH /runs/{run}": _at("runs/one", EXAMPLES["RunChange"]),
     "DELETE /runs/{run}": _at("runs/one?confirmation=one"),
     "POST /runs/{run}/context": _at("runs/one/context", file_of(json.dumps(task()).encode()), JSONL),
     "POST /context": _at("context", file_of(json.dumps(task()).encode()), JSONL),
@@ -343,5 +344,5 @@ REQUESTS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "PUT /runs/{run}/mapping": _at("runs/mapped/mapping", (MAPPINGS / "mt-bench.toml").read_bytes(), TOML),
     "POST /imports/{import_id}/cancel": _import("queued", "cancel"),
     "POST /imports/{import_id}/retry": _import("failed", "retry"),
-    "POST /imports/{import_id}/new-run": _import("failed", "new-run", {"run": "another"}),
+    "POST /imports/{import_id}/new-run": _import("failed", "new-run", EXAMPLES["NewRunIn"]),
 }

@@ -37,6 +37,7 @@ from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
+from reviews.views.parts import render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
 
@@ -278,4 +279,4 @@ def create_account(
             response: HttpResponse = perform_login(request, user)
             messages.success(request, f"Welcome, {user.name}. {greeting}".strip())
             return response
-    return render(request, template, {"form": form, **context}, status=422 if form.is_bound else 200)
+    return render_form(request, template, form, **context)

@@ -29,6 +29,7 @@ from reviews.views.accounts.people import (
     admins_only,
     render_people,
 )
+from reviews.views.parts import render_form
 
 _MAIL = """\
 {link.created_by.name} invites you to CogniReview as {role}. Open this link to choose your name and password:
@@ -145,10 +146,8 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         else:
             messages.info(request, "Password changed. Sign in with the new password.")
             return redirect("login")
-    context = {"form": form, "person": person, "tokens": api_tokens.valid_tokens(person).count()}
-    return render(
-        request, "accounts/account/new_password.html", context, status=422 if form.is_bound else 200
-    )
+    tokens = api_tokens.valid_tokens(person).count()
+    return render_form(request, "accounts/account/new_password.html", form, person=person, tokens=tokens)
 
 
 def _url(name: str, new: one_time_links.NewLink) -> str:

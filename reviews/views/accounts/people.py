@@ -24,6 +24,7 @@ from reviews.http.request import Request
 from reviews.models import User
 from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
 from reviews.views.access import requires
+from reviews.views.parts import render_form
 
 admins_only = requires("manage_people")
 _PAGE_SIZE = 50
@@ -130,10 +131,9 @@ def render_people(request: Request, form: InvitationForm) -> HttpResponse:
         "next_page": page.next_after
         and f"{reverse('people')}?{urlencode({**chosen, 'after': page.next_after})}",
         "links": one_time_links.pending(),
-        "form": form,
         "required_roles": settings.SECOND_FACTOR_ROLES,
     }
-    return render(request, "accounts/people/page.html", context, status=422 if form.is_bound else 200)
+    return render_form(request, "accounts/people/page.html", form, **context)
 
 
 @require_safe

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -16,6 +16,7 @@ from reviews.http.request import Request
 from reviews.models import User
 from reviews.notifications import event_types
 from reviews.notifications.event_types import When
+from reviews.views.parts import render_form
 
 
 class PreferencesForm(forms.Form):
@@ -74,14 +75,12 @@ def preferences_page(request: Request) -> HttpResponse:
     if form.is_valid() and _save(form, request.user):
         messages.success(request, "Preferences saved.")
         return redirect("preferences")
-    status = 422 if form.is_bound else 200
     context = {
-        "form": form,
         "has_events": bool(event_types.offered_to(request.user)),
         "sends_mail": mail.is_set_up(),
         "digest_hour": event_types.DIGEST_HOUR,
     }
-    return render(request, "accounts/preferences/page.html", context, status=status)
+    return render_form(request, "accounts/preferences/page.html", form, **context)
 
 
 @require_POST

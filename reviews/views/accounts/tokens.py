@@ -18,6 +18,7 @@ from reviews.http.request import Request
 from reviews.models import ApiToken, User
 from reviews.views.access import requires
 from reviews.views.form_fields import WholeNumberField
+from reviews.views.parts import render_form
 
 _PAGE_SIZE = 50
 
@@ -109,8 +110,7 @@ def add(request: Request) -> HttpResponse:
             form.add_error("scopes", error.reason)
         else:
             return render(request, "accounts/tokens/created.html", {"made": made, **origin})
-    status = 422 if form.is_bound else 200
-    return render(request, "accounts/tokens/new.html", {"form": form, **origin}, status=status)
+    return render_form(request, "accounts/tokens/new.html", form, **origin)
 
 
 def _origin(request: Request) -> dict[str, Any]:

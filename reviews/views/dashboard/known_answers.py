@@ -1,7 +1,5 @@
 """Known answers: start and end a check of a run's reviewers, and show its figures."""
 
-from http import HTTPStatus
-
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
@@ -22,7 +20,8 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import settled
 from reviews.views.access import load_in_run, load_run
 from reviews.views.dashboard import known_answer_tables
-from reviews.views.form_fields import WholeNumberField
+from reviews.views.form_fields import WholeNumberField, add_problems
+from reviews.views.parts import render_form
 
 _USUAL = 20
 _ANSWERS = BY_NAME["answer"]
@@ -55,21 +54,14 @@ def known_answers(request: Request, run_pk: int) -> HttpResponse:
                 run_id=run.pk, actor=request.user, count=form.cleaned_data["count"]
             )
         except InvalidSettings as invalid:
-            for name, problems in invalid.problems.items():
-                form.add_error(name, list(problems))
+            add_problems(form, invalid)
         except Conflict as conflict:
             messages.error(request, conflict.reason)
             return redirect("known-answers", run.pk)
         else:
             _report_start(request, started)
             return redirect("known-answers", run.pk)
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
-    return render(
-        request,
-        "dashboard/known_answers.html",
-        {"run": run, "form": form, **_state(request, run)},
-        status=status,
-    )
+    return render_form(request, "dashboard/known_answers.html", form, run=run, **_state(request, run))
 
 
 def _report_start(request: Request, started: KnownAnswerCheck) -> None:

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -25,6 +25,7 @@ from reviews.views import settled
 from reviews.views.access import load_in_run
 from reviews.views.dashboard import filters
 from reviews.views.form_fields import WholeNumberField
+from reviews.views.parts import render_form
 from reviews.views.review import screen, toasts
 
 _LONGEST_REASON = 5_000
@@ -47,9 +48,8 @@ def drawn(request: Request) -> HttpResponse:
     if form.is_valid():
         return _draw(request, **form.cleaned_data)
     checks = spot_checks.open_checks(request.user)
-    context = {"checks": checks[:_LISTED], "count": checks.count(), "errors": form.errors}
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
-    return render(request, "dashboard/spot_checks.html", context, status=status)
+    shown, count = checks[:_LISTED], checks.count()
+    return render_form(request, "dashboard/spot_checks.html", form, checks=shown, count=count)
 
 
 def _draw(request: Request, reviewer: User, count: int) -> HttpResponse:

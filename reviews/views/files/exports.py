@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reviews.accounts.permissions import check
@@ -17,7 +17,7 @@ from reviews.http.request import Request
 from reviews.models import Export, Import, IndependentReview, Run
 from reviews.views.access import load_in_run, load_run
 from reviews.views.files.imports import poll_seconds
-from reviews.views.parts import render_part
+from reviews.views.parts import render_form, render_part
 
 SHOWN_EXPORTS = 20
 
@@ -94,12 +94,11 @@ def export(request: Request, run_pk: int) -> HttpResponse:
             form.add_error(None, str(reason))
     context = {
         "run": run,
-        "form": form,
         "has_independent_reviews": IndependentReview.objects.filter(evaluation__run=run).exists(),
         "kept_for": settings.KEEP_EXPORTS // timedelta(hours=1),
         "exports": run.exports.select_related("created_by").order_by("-pk")[:SHOWN_EXPORTS],
     }
-    return render(request, "files/exports/list.html", context, status=422 if form.is_bound else 200)
+    return render_form(request, "files/exports/list.html", form, **context)
 
 
 @require_safe

@@ -3,10 +3,8 @@
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
-from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
@@ -17,6 +15,8 @@ from reviews.models import Import, Run, Upload
 from reviews.storage import decompression
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
+from reviews.views.form_fields import UploadField
+from reviews.views.parts import render_form
 
 SHOWN_IMPORTS = 5
 
@@ -24,15 +24,11 @@ SHOWN_IMPORTS = 5
 class UploadForm(forms.Form):
     """A file and its run."""
 
-    file = forms.FileField(
+    file = UploadField(
         label="File",
         help_text="One evaluation per line, a JSON array, or a file of a known tool; optionally compressed "
         "with gzip or zstd. Valid lines are imported; invalid lines are listed.",
-        # Django drops the file of an aborted upload, as if no file had been chosen.
-        error_messages={
-            "required": "Choose a file. If you already did, the upload was interrupted: try again."
-        },
-        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.json,.gz,.zst,.zip,.eval"}),
+        accept=".jsonl,.ndjson,.json,.gz,.zst,.zip,.eval",
     )
     run_name = forms.CharField(
         label="Run",
@@ -42,14 +38,6 @@ class UploadForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "off"}),
     )
     strict = forms.BooleanField(required=False, label="Import nothing if any line is invalid")
-
-    def clean_file(self) -> "UploadedFile[Any]":
-        file: UploadedFile[Any] = self.cleaned_data["file"]
-        try:
-            uploads.check_size(file.size or 0)
-        except uploads.FileTooLarge as error:
-            raise ValidationError(str(error)) from error
-        return file
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -64,12 +52,9 @@ def import_file(request: Request) -> HttpResponse:
             return redirect("import", done.pk)
         if done:
             return redirect("upload-mapping", done.pk)
-    context = {
-        "form": form,
-        # Running imports into new runs, and those that failed or were cancelled.
-        "imports_without_run": Import.objects.filter(run=None).order_by("-pk")[:SHOWN_IMPORTS],
-    }
-    return render(request, "files/imports/new.html", context, status=422 if form.is_bound else 200)
+    # Running imports into new runs, and those that failed or were cancelled.
+    shown = Import.objects.filter(run=None).order_by("-pk")[:SHOWN_IMPORTS]
+    return render_form(request, "files/imports/new.html", form, imports_without_run=shown)
 
 
 def _receive(form: UploadForm, request: Request) -> Import | Upload | None:

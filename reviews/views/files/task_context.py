@@ -3,16 +3,17 @@
 from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
-from reviews.imports import uploads
 from reviews.imports.task_context import import_context
 from reviews.models import ContextImport, Run
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
+from reviews.views.form_fields import UploadField
+from reviews.views.parts import render_form
 
 SHOWN = 50
 SHOWN_ENTRIES = 100
@@ -21,12 +22,11 @@ SHOWN_ENTRIES = 100
 class ContextForm(forms.Form):
     """A file of task context and its run."""
 
-    file = forms.FileField(
+    file = UploadField(
         label="JSON or JSONL file",
         help_text="Tasks with prompt, reference and model answers, as the pipeline's ingestion writes them; "
         "optionally compressed with gzip or zstd.",
-        error_messages={"required": "Choose a file. If you did, the upload was interrupted: send it again."},
-        widget=forms.FileInput(attrs={"accept": ".json,.jsonl,.ndjson,.gz,.zst"}),
+        accept=".json,.jsonl,.ndjson,.gz,.zst",
     )
     run = forms.ModelChoiceField(
         Run.objects.filter(archived_at=None).order_by("name"),
@@ -49,21 +49,20 @@ def contexts(request: Request) -> HttpResponse:
             messages.success(request, f"Imported {done.tasks:,} tasks with {done.answers:,} answers.")
             return redirect("task-context")
     imports = ContextImport.objects.select_related("run", "created_by").order_by("-pk")[:SHOWN]
-    context = {"form": form, "imports": imports, "shown_entries": SHOWN_ENTRIES}
-    return render(request, "files/task_context/page.html", context, status=422 if form.is_bound else 200)
+    template = "files/task_context/page.html"
+    return render_form(request, template, form, imports=imports, shown_entries=SHOWN_ENTRIES)
 
 
 def _import(form: ContextForm, request: Request) -> ContextImport | None:
     """Import an uploaded file. Return None, with the reason in the form, if it is refused."""
     file, run = form.cleaned_data["file"], form.cleaned_data["run"]
     try:
-        uploads.check_size(file.size or 0)
         return import_context(
             blocks=file.chunks(BLOCK_SIZE),
             file_name=file.name,
             run_name=run.name if run else None,
             actor=request.user,
         )
-    except (ImportRefused, uploads.FileTooLarge) as error:
+    except ImportRefused as error:
         form.add_error("file", str(error))
         return None

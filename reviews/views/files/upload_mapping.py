@@ -5,7 +5,7 @@ from uuid import UUID
 from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
@@ -14,6 +14,7 @@ from reviews.imports import uploads
 from reviews.imports.recognition import ToolRecognised
 from reviews.models import RUN_NAME_LENGTH, Import, Upload
 from reviews.storage.errors import ImportRefused
+from reviews.views.parts import render_form
 
 
 class ConfirmForm(forms.Form):
@@ -47,9 +48,7 @@ def upload_mapping(request: Request, pk: UUID) -> HttpResponse:
         source = _import(form, upload, proposal) if form.is_valid() else None
         if source:
             return redirect("import", source.pk)
-    context = {"form": form, "upload": upload, "proposal": proposal}
-    status = 422 if form.is_bound else 200
-    return render(request, "files/uploads/mapping.html", context, status=status)
+    return render_form(request, "files/uploads/mapping.html", form, upload=upload, proposal=proposal)
 
 
 def _import(form: ConfirmForm, upload: Upload, proposal: ToolRecognised) -> Import | None:

@@ -25,6 +25,7 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import replica_page
 from reviews.views.dots import Dot, DotPlot
+from reviews.views.form_fields import add_problems
 from reviews.views.judge import confusion
 from reviews.views.judge.filters import JudgeFilters, load_of_records
 from reviews.views.judge.pages import render_page
@@ -64,8 +65,7 @@ def gold_page(request: Request, run_pk: int) -> HttpResponse:
         try:
             frozen = gold_sets.freeze(scope=filters.scope, name=form.cleaned_data["name"], actor=request.user)
         except InvalidSettings as invalid:
-            for field, sentences in invalid.problems.items():
-                form.add_error(field if field in form.fields else None, [*sentences])
+            add_problems(form, invalid)
         else:
             messages.success(request, " ".join(frozen.sentences))
             return redirect(filters.address("judge-gold", set=frozen.gold_set.name))

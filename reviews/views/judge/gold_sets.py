@@ -1,35 +1,33 @@
 """List, import, export, rename and delete gold sets."""
 
-from http import HTTPStatus
-
 from django import forms
 from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.http.streaming import download
-from reviews.imports import uploads
 from reviews.judge.gold import gold_file, gold_sets
 from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import GoldSet
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.chunks import BLOCK_SIZE
+from reviews.views.form_fields import UploadField, add_problems
+from reviews.views.parts import render_form
 
 
 class ImportForm(forms.Form):
     """A file with a gold set."""
 
     use_required_attribute = False
-    file = forms.FileField(
+    file = UploadField(
         label="JSONL file",
         help_text="A gold set that was exported here or in another installation.",
-        error_messages={"required": "Choose a file. If you did, the upload was interrupted: send it again."},
-        widget=forms.FileInput(attrs={"accept": ".jsonl,.ndjson,.gz,.zst"}),
+        accept=".jsonl,.ndjson,.gz,.zst",
     )
     name = forms.CharField(
         label="Name",
@@ -59,24 +57,17 @@ def gold_set_list(request: Request) -> HttpResponse:
             messages.success(request, f"Imported {gold_set.name}.")
             return redirect("gold-set", gold_set.pk)
     sets = GoldSet.objects.visible_to(request.user).annotate(size=Count("ratings")).order_by("-pk")
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
-    return render(request, "judge/gold_sets.html", {"form": form, "sets": sets}, status=status)
+    return render_form(request, "judge/gold_sets.html", form, sets=sets)
 
 
 def _import(form: ImportForm, request: Request) -> GoldSet | None:
     """Import an uploaded file. Return None, with the reasons in the form, if it is refused."""
-    file = form.cleaned_data["file"]
+    blocks = form.cleaned_data["file"].chunks(BLOCK_SIZE)
     try:
-        uploads.check_size(file.size or 0)
-        return gold_file.import_gold_set(
-            blocks=file.chunks(BLOCK_SIZE), actor=request.user, name=form.cleaned_data["name"]
-        )
+        return gold_file.import_gold_set(blocks=blocks, actor=request.user, name=form.cleaned_data["name"])
     except InvalidSettings as invalid:
-        for field, sentences in invalid.problems.items():
-            form.add_error(field, [*sentences])
-    except uploads.FileTooLarge as error:
-        form.add_error("file", str(error))
-    return None
+        add_problems(form, invalid)
+        return None
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -84,27 +75,24 @@ def _import(form: ImportForm, request: Request) -> GoldSet | None:
 def show_gold_set(request: Request, pk: int) -> HttpResponse:
     """Show a gold set. POST renames it."""
     gold_set = _load(request, pk)
-    form = NameForm(request.POST or None, initial={"name": gold_set.name})
-    if request.method == "POST" and form.is_valid():
+    form = NameForm(request.POST if request.method == "POST" else None, initial={"name": gold_set.name})
+    if form.is_valid():
         try:
             gold_sets.rename(gold_set_id=pk, name=form.cleaned_data["name"], actor=request.user)
         except InvalidSettings as invalid:
-            form.add_error("name", [*invalid.problems["name"]])
+            add_problems(form, invalid)
         else:
             messages.success(request, "Renamed the gold set.")
             return redirect("gold-set", pk)
     counts = dict(gold_set.ratings.values_list("basis").annotate(Count("pk")))
     context = {
         "gold_set": gold_set,
-        "form": form,
         "blind": counts.get("blind", 0),
         "adjudicated": counts.get("adjudicated", 0),
         "responses": gold_set.ratings.values("response").distinct().count(),
         "filters": [(SCOPE_FILTERS.get(name, name), value) for name, value in gold_set.filters.items()],
     }
-    is_invalid = request.method == "POST"
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if is_invalid else HTTPStatus.OK
-    return render(request, "judge/gold_set.html", context, status=status)
+    return render_form(request, "judge/gold_set.html", form, **context)
 
 
 @require_POST

@@ -1,10 +1,7 @@
 """Download the data behind the judge's figures."""
 
-from http import HTTPStatus
-
 from django import forms
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from reviews.exports import formats, typed_tables
@@ -14,6 +11,7 @@ from reviews.judge import judge_data
 from reviews.judge.judge_data import InvalidJudgeData, JudgeDataOptions
 from reviews.models import Run
 from reviews.views.access import load_run
+from reviews.views.parts import render_form
 
 _FORMAT_NAMES = {"jsonl": "JSONL", "csv": "CSV", "parquet": "Parquet"}
 
@@ -56,5 +54,4 @@ def judge_data_page(request: Request, run_pk: int) -> HttpResponse | StreamingHt
             return download(blocks, options.file_name, content_type=kind)
         except InvalidJudgeData as reason:
             form.add_error(None, str(reason))
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound else HTTPStatus.OK
-    return render(request, "judge/judge_data.html", {"run": run, "form": form}, status=status)
+    return render_form(request, "judge/judge_data.html", form, run=run)

@@ -12,6 +12,7 @@ from reviews.models import Run, Webhook
 from reviews.notifications.event_types import WEBHOOK_EVENTS
 from reviews.records.conflicts import Conflict
 from reviews.views.access import requires
+from reviews.views.parts import render_form
 from reviews.webhooks import allowlist, deliveries, signing_secrets
 
 # The latest messages on the page of a webhook.
@@ -54,11 +55,10 @@ def _show(request: Request, form: WebhookForm) -> HttpResponse:
     last = deliveries.latest_deliveries(listed)
     context = {
         "webhooks": [(webhook, last.get(webhook.pk)) for webhook in listed],
-        "form": form,
         "are_on": allowlist.is_enabled(),
         "setting": allowlist.SETTING,
     }
-    return render(request, "site/webhooks/page.html", context, status=422 if form.is_bound else 200)
+    return render_form(request, "site/webhooks/page.html", form, **context)
 
 
 @require_POST
