@@ -4,7 +4,6 @@ Shares have sequences by betting on the weighted ratings of each cluster. Coeffi
 see `statistics.betting`.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from cognireview.types.estimates import Estimate
@@ -25,8 +24,9 @@ def figure_sequence(name: str, estimate: Estimate, confusion: Confusion | None) 
     """
     if estimate.value is None or confusion is None:
         return estimate
-    sequence = _SHARES.get(name)
-    return sequence(estimate, confusion) if sequence else coefficient_sequence(estimate)
+    if columns := confusion.share_columns.get(name):
+        return share_of_columns(estimate, confusion.totals, *columns)
+    return _leniency(estimate, confusion) if name == "leniency" else coefficient_sequence(estimate)
 
 
 def share_of_columns(
@@ -56,33 +56,6 @@ def _share(estimate: Estimate, hits: FloatArray, cases: FloatArray) -> Estimate:
     return replace(estimate, value=found.value, low=found.low, high=found.high)
 
 
-def _accuracy(estimate: Estimate, counts: Confusion) -> Estimate:
-    return share_of_columns(
-        estimate, counts.totals, counts.where(lambda judge, human: judge is human), counts.columns
-    )
-
-
-def _false_pass(estimate: Estimate, counts: Confusion) -> Estimate:
-    wrong = counts.where(lambda judge, human: judge.level == "yes" and human.level == "no")
-    return share_of_columns(
-        estimate, counts.totals, wrong, counts.where(lambda _, human: human.level == "no")
-    )
-
-
-def _defects_caught(estimate: Estimate, counts: Confusion) -> Estimate:
-    caught = counts.where(lambda judge, human: judge.level == "no" and human.level == "no")
-    return share_of_columns(
-        estimate, counts.totals, caught, counts.where(lambda _, human: human.level == "no")
-    )
-
-
-def _false_fail(estimate: Estimate, counts: Confusion) -> Estimate:
-    wrong = counts.where(lambda judge, human: judge.level == "no" and human.level == "yes")
-    return share_of_columns(
-        estimate, counts.totals, wrong, counts.where(lambda _, human: human.level == "yes")
-    )
-
-
 def _leniency(estimate: Estimate, counts: Confusion) -> Estimate:
     """Return twice a share less one: that of ranked pairs with a milder judge, and half of the equal ones."""
     milder, stricter, equal = (
@@ -98,12 +71,3 @@ def _leniency(estimate: Estimate, counts: Confusion) -> Estimate:
 def _compare(judge: float | None, human: float | None) -> int | None:
     """Return 1 if the judge's rank is higher, -1 if it is lower, 0 if they are equal. None without both."""
     return None if judge is None or human is None else (judge > human) - (judge < human)
-
-
-_SHARES: dict[str, Callable[[Estimate, Confusion], Estimate]] = {
-    "accuracy": _accuracy,
-    "defects_caught": _defects_caught,
-    "false_pass": _false_pass,
-    "false_fail": _false_fail,
-    "leniency": _leniency,
-}

@@ -111,11 +111,17 @@ class Confusion:
         return shares
 
     @cached_property
-    def ratios(self) -> dict[str, Estimate]:
-        """The figures that are shares of pairs in others, computed at once."""
+    def share_columns(self) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+        """The columns of numerator and denominator of each figure that is a share of pairs in others."""
         shares = {"accuracy": (self.where(lambda judge, human: judge is human), self.columns)}
         for name, (human, judge) in _TAKEN_FOR.items():
             shares[name] = self._of_levels(human, judge), self._of_levels(human)
+        return shares
+
+    @cached_property
+    def ratios(self) -> dict[str, Estimate]:
+        """These figures, computed at once."""
+        shares = self.share_columns
         return dict(zip(shares, clusters.ratios(self.totals, [*shares.values()]), strict=True))
 
     def where(self, matches: Callable[[Category, Category], bool]) -> tuple[int, ...]:
