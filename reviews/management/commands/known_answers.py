@@ -85,9 +85,7 @@ _TITLES = ("Lead", "Started", "Ended", "Records", "Reviewer", "Answers", "Same v
 
 
 def _rows(check: dict[str, Any]) -> list[tuple[str, ...]]:
-    started, ended = (
-        f"{at:%Y-%m-%d}" if at else "running" for at in (check["started_at"], check["ended_at"])
-    )
+    started, ended = (at[:10] if at else "running" for at in (check["started_at"], check["ended_at"]))
     begin = (check["started_by"], started, ended, f"{check['records']:,}")
     rows: list[tuple[str, ...]] = [
         (*begin, one["reviewer"], f"{one['answers']:,}", f"{one['same_verdict']:,} of {one['verdicts']:,}")

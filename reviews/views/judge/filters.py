@@ -19,19 +19,13 @@ from reviews.judge.reviewer_agreement import measure_reviewer_agreement
 from reviews.judge.scope import DATES, NO_MODEL, SCOPE_FILTERS, JudgeScope, ReadScope, ScopeChoices
 from reviews.models import Run, User
 from reviews.models.runs import RunQuerySet
+from reviews.search.filter_options import FilterOption
 from reviews.views.access import load_run
 
 _NOT_PLANNED = (
     "Filters by reviewer, task and date do not apply to a plan: it counts all blind reviews, and an interval "
     "needs several tasks."
 )
-
-
-class FilterOption(NamedTuple):
-    """A value of a filter and its label."""
-
-    value: str
-    title: str
 
 
 class FilterField(NamedTuple):
