@@ -12,7 +12,6 @@ import pytest
 from django.conf import settings
 from django.test import Client, override_settings
 from hypothesis import settings as examples
-from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.operations import outage
 from cognireview.postgres import embedded
@@ -23,7 +22,7 @@ from reviews.search import listing
 from tests.support import audit_check as audit_checks
 from tests.support import samples
 from tests.support.audit_check import AuditCheck
-from tests.support.cleanup import kept_rows_digest, quick_cleanup
+from tests.support.cleanup import quick_cleanup
 from tests.support.data_folders import copy_cluster
 from tests.support.factories import RunFactory, UserFactory
 from tests.support.live_requests import counted_requests, requests_of_a_test
@@ -158,11 +157,9 @@ def _parsing_in_this_process() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """Clean up quickly after transactional tests."""
-    with django_db_blocker.unblock():
-        digest = kept_rows_digest()
-    with quick_cleanup(digest):
+    with quick_cleanup():
         yield
 
 
