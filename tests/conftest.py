@@ -164,7 +164,7 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def _counted_requests() -> Iterator[None]:
+def _counted_requests(django_db_setup: None) -> Iterator[None]:
     with counted_requests():
         yield
 

@@ -1,4 +1,4 @@
-"""End the live server's requests with their test.
+"""End the live server's requests with their test, and take their connections from a pool, as `wsgi.py` does.
 
 A request may outlive the answer that a client has received, and a closed page may send one after its test.
 """
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.servers.basehttp import ServerHandler
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from tests.support.waiting import PATIENCE
 
@@ -20,7 +21,10 @@ _is_refusing = threading.Event()
 
 @contextmanager
 def counted_requests() -> Iterator[None]:
-    """Count the requests that the live servers of this process handle, and refuse those between tests."""
+    """Count the requests that the live servers of this process handle, and refuse those between tests.
+
+    Their pool is closed after the block.
+    """
     run = ServerHandler.run
 
     def count_and_run(handler: ServerHandler, application: Any) -> None:
@@ -28,6 +32,7 @@ def counted_requests() -> Iterator[None]:
             if _is_refusing.is_set():
                 application = _refuse
             _running.add(handler)
+        _use_pool()
         try:
             run(handler, application)
         finally:
@@ -38,6 +43,18 @@ def counted_requests() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ServerHandler, "run", count_and_run)
         yield
+    connection: Any = connections[DEFAULT_DB_ALIAS]
+    if pool := connection._connection_pools.pop(DEFAULT_DB_ALIAS, None):
+        pool.close()
+
+
+def _use_pool() -> None:
+    """Let the requests of this thread use connections again: each new one reads the catalog and plans."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    given = connection.settings_dict
+    if "pool" not in given["OPTIONS"]:
+        pool = {"min_size": 1, "max_size": 10, "timeout": PATIENCE}
+        connection.settings_dict = given | {"OPTIONS": given["OPTIONS"] | {"pool": pool}}
 
 
 def _refuse(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
