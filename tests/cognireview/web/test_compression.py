@@ -1,15 +1,18 @@
 """Compressed pages, and the bytes that a browser with an empty cache loads for a record."""
 
+import gzip
 import re
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles import finders
-from django.test import Client
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from whitenoise.compress import Compressor
 
+from cognireview.web.compression import PageCompressionMiddleware
 from reviews.models import Evaluation, User
 from reviews.queue import claims
 from tests.support.factories import EvaluationFactory
@@ -61,6 +64,21 @@ def test_first_load_of_a_record_stays_within_its_bytes(client: Client, ana: User
     total = len(response.content) + sum(len(Compressor.compress_brotli(content(name))) for name in files)
     assert total <= FIRST_LOAD, total
     assert len(files) <= FILES, sorted(files)
+
+
+def test_compressed_page_equals_the_page_and_has_a_random_length() -> None:
+    page = b"<p>Record</p>" * 100
+    middleware, request = PageCompressionMiddleware(lambda _: HttpResponse()), RequestFactory().get("/")
+    request.META["HTTP_ACCEPT_ENCODING"] = GZIP["Accept-Encoding"]
+    lengths = set()
+    for _ in range(30):
+        response = HttpResponse(page)
+        middleware.process_response(request, response)
+        assert gzip.decompress(response.content) == page
+        assert response["Content-Length"] == str(len(response.content))
+        assert response["Vary"] == "Accept-Encoding"
+        lengths.add(len(response.content))
+    assert len(lengths) > 1
 
 
 def test_files_are_not_compressed_while_they_are_sent(as_max: Client) -> None:
