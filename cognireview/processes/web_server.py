@@ -26,6 +26,9 @@ from cognireview.processes.idle_memory import trim_when_idle, use_one_heap
 # Folder in which prometheus_client aggregates the metrics of all processes of a web server.
 METRICS_DIR_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 _DRAINING = 1
+# New objects that start a garbage collection. A page has thousands, which Python's threshold of 700 searches
+# several times before they are freed.
+_GARBAGE = 10_000
 _MOST_DEFAULT_WORKERS = 4
 # The templates of the pages that most requests are for, in `templates/`.
 _HOT_TEMPLATES = ("base.html", "includes/*.html", "review/**/*.html", "runs/home.html", "runs/run_page.html")
@@ -141,6 +144,7 @@ def _application(flag: graceful_shutdown.Flag, in_each_process: Callable[[], obj
     """Load the application in a web process."""
     graceful_shutdown.set_flag(flag)
     trim_when_idle()
+    gc.set_threshold(_GARBAGE)
     in_each_process()
     from cognireview.wsgi import application  # noqa: PLC0415 importing it sets Django up
 
