@@ -35,6 +35,11 @@ def format_html(template: str, *values: object, **named: object) -> SafeString:
     )
 
 
+def join_html(parts: Iterable[SafeString]) -> SafeString:
+    """Join HTML without a separator."""
+    return SafeString("".join(parts))
+
+
 def format_html_join(separator: str, template: str, rows: Iterable[Sequence[object]]) -> SafeString:
     """Fill a template with each row of values, and join the results."""
     return SafeString(escape(separator).join(template.format(*map(escape, values)) for values in rows))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from reviews.judge import accuracy, missed_errors
 from reviews.judge.accuracy import DEFINITIONS
 from reviews.judge.accuracy_figures import AccuracyFigures
+from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import shares_loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
@@ -31,17 +32,22 @@ class JudgeCard(NamedTuple):
 _BIASED = "May overstate the judge's accuracy: the reviewers saw its verdict."
 
 
-@shares_loads
 def judge_card(run: Run) -> JudgeCard:
     """Measure the accuracy of verdicts and missed errors over the whole run."""
-    compared = accuracy.compare_with_humans(JudgeScope(run))
+    return _measure(JudgeScope(run))
+
+
+@keeps_figures
+@shares_loads
+def _measure(scope: JudgeScope) -> JudgeCard:
+    compared = accuracy.compare_with_humans(scope)
     figures = [
         figure
         for basis in accuracy.BASES
         if (found := compared.find(None, basis, "run"))
         for figure in _verdict_figures(found)
     ]
-    missed = missed_errors.estimate_missed_errors(JudgeScope(run))
+    missed = missed_errors.estimate_missed_errors(scope)
     if missed.ratings:
         estimates = {
             "miss_rate": ("Miss rate", missed.miss_rate),

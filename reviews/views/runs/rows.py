@@ -5,7 +5,7 @@ from functools import cache
 from django.template.defaultfilters import capfirst
 from django.utils.safestring import SafeString
 
-from cognireview.web.markup import format_html, format_html_join
+from cognireview.web.markup import format_html, format_html_join, join_html
 from reviews.models import Evaluation, User
 from reviews.records.rubric import Rubric
 from reviews.records.verdict import Verdict
@@ -34,8 +34,9 @@ _NOTE = '<span class="small muted block">{}{}</span>'
 
 def rows_of(page: RecordPage, rubric: Rubric, reader: User, *, selects: bool) -> SafeString:
     """Return the rows of a page for its reader, each with a checkbox if the reader `selects` records."""
-    rows = (_row(one, rubric, reader, is_blind=one.pk in page.hidden, selects=selects) for one in page.rows)
-    return format_html_join("", "{}", ((row,) for row in rows))
+    return join_html(
+        _row(one, rubric, reader, is_blind=one.pk in page.hidden, selects=selects) for one in page.rows
+    )
 
 
 def _row(
