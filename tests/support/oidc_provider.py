@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -25,6 +26,12 @@ from cognireview.setting_values import Secret
 CLIENT, SECRET = "cognireview", "a secret of tests"
 
 
+@cache
+def _key() -> rsa.RSAPrivateKey:
+    """Return the key of all providers: a new one takes 0.1 s."""
+    return rsa.generate_private_key(65537, 2048)
+
+
 @dataclass
 class Provider:
     """The provider's answers. `refuses` is an error code to return instead of an authorization code."""
@@ -32,7 +39,7 @@ class Provider:
     issuer: str = ""
     claims: dict[str, Any] = field(default_factory=lambda: {"sub": "4711", "preferred_username": "ana"})
     refuses: str = ""
-    key: rsa.RSAPrivateKey = field(default_factory=lambda: rsa.generate_private_key(65537, 2048))
+    key: rsa.RSAPrivateKey = field(default_factory=_key)
     signing_key: rsa.RSAPrivateKey | None = None
     challenges: dict[str, str] = field(default_factory=dict)
 
@@ -106,7 +113,7 @@ def running() -> Iterator[Provider]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     provider.issuer = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
         yield provider
     finally:

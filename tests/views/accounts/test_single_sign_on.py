@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import requests
+from cryptography.hazmat.primitives.asymmetric import rsa
 from django.conf import LazySettings
 from django.contrib.auth.models import AnonymousUser
 from django.test import Client, RequestFactory
@@ -125,7 +126,7 @@ class TestSingleSignOn:
 
     def test_foreign_signature_is_rejected(self, provider: Provider) -> None:
         provider.claims["groups"] = ["judges"]
-        provider.signing_key = Provider().key
+        provider.signing_key = rsa.generate_private_key(65537, 2048)
         assert "Login failed</h1>" in come_in()[1]
         assert not User.objects.exists()
 
