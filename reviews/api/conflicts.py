@@ -13,7 +13,7 @@ from reviews.api.bodies import Body
 from reviews.api.links import Limit, link_next
 from reviews.api.lookup import get_run
 from reviews.history import file_conflicts
-from reviews.history.file_conflicts import ConflictComparison, ConflictSide
+from reviews.history.file_conflicts import ConflictComparison
 from reviews.models import FileConflict
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
@@ -80,16 +80,12 @@ def resolve_conflicts(request: ApiRequest, run: str, sent: ResolveConflictsIn) -
 
 
 def _shape(one: ConflictComparison) -> dict[str, Any]:
-    return {
-        "id": one.conflict.pk,
-        "evaluation_id": one.evaluation.evaluation_id,
-        "version": one.evaluation.version,
-        "file_name": one.conflict.source.file_name,
-        "line": one.conflict.line,
-        "ours": _side(one.ours),
-        "theirs": _side(one.theirs),
-    }
-
-
-def _side(side: ConflictSide) -> dict[str, Any]:
-    return members(files.ConflictingDecision, side, corrected_scores=dict(side.scores))
+    return members(
+        files.FileConflict,
+        one,
+        id=one.conflict.pk,
+        evaluation_id=one.evaluation.evaluation_id,
+        version=one.evaluation.version,
+        file_name=one.conflict.source.file_name,
+        line=one.conflict.line,
+    )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from django.db.models import QuerySet
 
+from cognireview.types.files import ConflictingDecision
 from reviews.database.pagination import Page, page_by_key
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, FileConflict, Run
@@ -26,23 +27,12 @@ _SCORES = ("parsed_rubric_scores", "extracted_scores")
 _NOT_SHOWN = [f"evaluation__{name}" for name in LARGE_COLUMNS if name not in _SCORES]
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictSide:
-    """A decision in conflict, made here or imported. Missing values are empty."""
-
-    status: str
-    reviewer: str
-    at: dt.datetime | None
-    scores: Mapping[str, Any]
-    comments: str
-    verdict: str
-
-    @classmethod
-    def from_human(cls, human: Mapping[str, Any], rubric: Rubric) -> "ConflictSide":
-        """Read the five human_* values, with the timestamp as a datetime or in ISO 8601."""
-        status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
-        moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
-        return cls(status, reviewer or "", moment, scores or {}, comments or "", rubric.verdict(scores) or "")
+def _decision(human: Mapping[str, Any], rubric: Rubric) -> ConflictingDecision:
+    """Read the five human_* values, the timestamp as a datetime or in ISO 8601. Missing ones are empty."""
+    status, reviewer, at, scores, comments = (human[name] for name in HUMAN_FIELDS)
+    moment = dt.datetime.fromisoformat(at) if isinstance(at, str) else at
+    verdict = rubric.verdict(scores) or ""
+    return ConflictingDecision(status, reviewer or "", moment, scores or {}, comments or "", verdict)
 
 
 class ConflictCriterion(NamedTuple):
@@ -69,8 +59,8 @@ class ConflictComparison:
 
     conflict: FileConflict
     evaluation: Evaluation
-    ours: ConflictSide
-    theirs: ConflictSide
+    ours: ConflictingDecision
+    theirs: ConflictingDecision
     criteria: list[ConflictCriterion]
     #: As lists and the page of the record show it; empty without one.
     judge_verdict: str
@@ -102,11 +92,11 @@ def _open(run: Run) -> QuerySet[FileConflict]:
 
 def _compare(conflict: FileConflict, rubric: Rubric) -> ConflictComparison:
     evaluation = conflict.evaluation
-    ours = ConflictSide.from_human({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rubric)
-    theirs = ConflictSide.from_human(conflict.human, rubric)
+    ours = _decision({name: getattr(evaluation, name) for name in HUMAN_FIELDS}, rubric)
+    theirs = _decision(conflict.human, rubric)
     judged = {one.criterion: {"score": one.score} for one in judged_criteria(evaluation)}
-    names = {**judged, **ours.scores, **theirs.scores}
-    criteria = [_criterion(name, judged, ours.scores, theirs.scores) for name in names]
+    names = {**judged, **ours.corrected_scores, **theirs.corrected_scores}
+    criteria = [_criterion(name, judged, ours.corrected_scores, theirs.corrected_scores) for name in names]
     verdict = judge_verdict(evaluation, rubric) or ""
     return ConflictComparison(conflict, evaluation, ours, theirs, criteria, verdict)
 
