@@ -79,11 +79,9 @@ class WorkSelection:
         given = {reviewer: self.reviewer, f"{at}__gte": self._start, f"{at}__lt": self._end}
         return _given(given) & self.in_runs(run)
 
-    def of_reviews(self, review: str = "review") -> Q:
+    def of_reviews(self) -> Q:
         """Return the same condition for a query with a foreign key to a review."""
-        return self.condition(
-            run=f"{review}__run", reviewer=f"{review}__reviewer", at=f"{review}__submitted_at"
-        )
+        return self.condition(run="review__run", reviewer="review__reviewer", at="review__submitted_at")
 
     def on_days(self) -> Q:
         """Return the same condition for rows that represent a whole day."""

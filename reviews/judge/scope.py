@@ -96,9 +96,9 @@ class JudgeScope:
         """Return the same filters of ratings for a query of the ORM."""
         return self._work_filters("", "at")
 
-    def decision_filters(self, review: str = "review") -> Q:
+    def decision_filters(self) -> Q:
         """Return the same filters for a query with a foreign key to a review."""
-        return self._work_filters(f"{review}__", "submitted_at")
+        return self._work_filters("review__", "submitted_at")
 
     def _work_filters(self, path: str, at: str) -> Q:
         conditions = {

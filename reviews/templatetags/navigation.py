@@ -61,10 +61,10 @@ def navigation(context: RequestContext) -> Navigation:
     area = places.area_of(here)
     run = places.run_in(context)
 
-    def entry(name: str, key: str = "", waiting: str = "", url: str = "", title: str = "") -> Entry:
+    def entry(name: str, key: str = "", waiting: str = "", url: str = "") -> Entry:
         is_part = area == name or (area == places.ADMIN and places.is_below(here, name))
         current = "page" if here == name else "true" if is_part else ""
-        return Entry(title or places.PLACES[name].title, url or _address(name), key, current, waiting)
+        return Entry(places.PLACES[name].title, url or _address(name), key, current, waiting)
 
     areas, own, admin, waiting = [], [], [], Waiting()
     if permissions.can(user, "review_evaluation"):

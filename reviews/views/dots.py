@@ -140,9 +140,9 @@ class DotPlot(NamedTuple):
         return f"{text}{self.unit}"
 
 
-def difference_plot(title: str, dots: Sequence[Dot], *, line_title: str = "no difference") -> DotPlot:
+def difference_plot(title: str, dots: Sequence[Dot]) -> DotPlot:
     """Return a plot of differences in percentage points, with no difference in its middle."""
     parts = [part for dot in dots for part in (dot.cell.value, *dot.cell.parts[:2])]
     largest = max((abs(part) for part in parts if isinstance(part, int | float)), default=0.0)
     reach = 10 * max(1, ceil(largest / 10))
-    return DotPlot(title, dots, -reach, reach, unit="", line=0, line_title=line_title)
+    return DotPlot(title, dots, -reach, reach, unit="", line=0, line_title="no difference")
