@@ -60,7 +60,7 @@ class Filter(NamedTuple):
     parse: Callable[[str], str] = str
     #: Whether `indexing` stores the values of each record as facets.
     is_facet: bool = False
-    #: What somebody who finds a record by it learns about the record.
+    #: Hidden facts about a record that finding it by the filter reveals.
     reveals: tuple[Revealed, ...] = ()
     #: The condition for one canonical value, if it depends on the run.
     in_run: Callable[[str, Run], Q] | None = None

@@ -58,6 +58,6 @@ class UploadField(forms.FileField):
 
 
 def add_problems(form: forms.BaseForm, invalid: InvalidSettings) -> None:
-    """Add the problems of settings to their fields, and those of others to the form."""
+    """Add the problems of settings to the form, each to its field if there is one."""
     for name, sentences in invalid.problems.items():
         form.add_error(name if name in form.fields else None, [*sentences])
