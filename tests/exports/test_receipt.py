@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 
 import pytest
 import zstandard
 from django.test import override_settings
+from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.environment import BASE_DIR
 from reviews.exports import signing, verify_receipt
@@ -21,7 +23,9 @@ from reviews.records.line_splice import splice
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.storage.chunks import BOM
 from tests.support.commands import Finished, manage
+from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
+from tests.support.shared_world import shared_world
 from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
@@ -199,19 +203,34 @@ class Files:
         ).problems
 
 
+def import_and_review(reviewer: User) -> Import:
+    done = import_data(file_of(A, b"no record", B, C))
+    review("eval_a", reviewer)
+    review("eval_c", reviewer)
+    return done
+
+
+@pytest.fixture(scope="module")
+def written(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A folder with the files of a run that two decisions changed. Its rows are gone."""
+    folder = tmp_path_factory.mktemp("written")
+    with shared_world(django_db_blocker):
+        import_and_review(UserFactory.create(role="reviewer"))
+        Files(folder).write(file_of(A, b"no record", B, C))
+    return folder
+
+
 class TestCheck:
     @pytest.fixture
     def kept(self, ana: User) -> Import:
-        done = import_data(file_of(A, b"no record", B, C))
-        review("eval_a", ana)
-        review("eval_c", ana)
-        return done
+        return import_and_review(ana)
 
     @pytest.fixture
-    def files(self, kept: Import, tmp_path: Path) -> Files:
-        files = Files(tmp_path)
-        files.write(file_of(A, b"no record", B, C))
-        return files
+    def files(self, written: Path, tmp_path: Path) -> Files:
+        """Copies of the files, to be changed."""
+        return Files(copytree(written, tmp_path, dirs_exist_ok=True))
 
     def test_correct_receipt_has_no_problems(self, files: Files) -> None:
         assert files.check() == []
@@ -332,18 +351,30 @@ class TestCheck:
             files.check()
 
 
+@pytest.fixture(scope="module")
+def signed(
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
+    """A folder with an original, its export and its receipt."""
+    folder = tmp_path_factory.mktemp("signed")
+    with shared_world(django_db_blocker):
+        import_data(file_of(A, B))
+        output = ExportOutput(ExportOptions(Run.objects.get()))
+        (folder / "original.jsonl").write_bytes(file_of(A, B))
+        (folder / "out.jsonl").write_bytes(b"".join(output))
+        (folder / "out.jsonl.receipt.json").write_bytes(b"".join(output.receipt("out.jsonl")))
+    return folder
+
+
 class TestSignature:
     """An edited receipt is invalid. A receipt of another site is valid only without that site's key."""
 
     @pytest.fixture
-    def receipt(self, tmp_path: Path) -> Path:
-        import_data(file_of(A, B))
-        output = ExportOutput(ExportOptions(Run.objects.get()))
-        (tmp_path / "original.jsonl").write_bytes(file_of(A, B))
-        (tmp_path / "out.jsonl").write_bytes(b"".join(output))
-        path = tmp_path / "out.jsonl.receipt.json"
-        path.write_bytes(b"".join(output.receipt("out.jsonl")))
-        return path
+    def receipt(self, signed: Path, tmp_path: Path) -> Path:
+        """A copy of the receipt and its files, to be changed."""
+        return Path(copytree(signed, tmp_path, dirs_exist_ok=True)) / "out.jsonl.receipt.json"
 
     def verify(self, receipt: Path, capture: pytest.CaptureFixture[bytes], *more: str) -> Finished:
         files = [str(receipt.with_name(name)) for name in ("original.jsonl", "out.jsonl")]
