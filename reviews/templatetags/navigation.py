@@ -1,10 +1,11 @@
 """The navigation and the breadcrumb of a page."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django import template
 from django.template.context import RequestContext
+from django.template.loader import render_to_string
 from django.urls import resolve, reverse
 
 from cognireview.web.markup import format_html
@@ -57,27 +58,38 @@ def navigation(context: RequestContext) -> Navigation:
     """Return the navigation of the page for its reader (a query for leads)."""
     request: Any = context["request"]
     user: User = request.user
-    here = _page_name(request)
-    area = places.area_of(here)
     run = places.run_in(context)
+    is_lead = permissions.can(user, "lead_review")
+    return _navigation(
+        _page_name(request),
+        run.pk if run else None,
+        _waiting(context, user) if is_lead else Waiting(),
+        is_reviewer=permissions.can(user, "review_evaluation"),
+        is_lead=is_lead,
+        is_admin=permissions.can(user, "manage_people"),
+    )
+
+
+@lru_cache(maxsize=512)
+def _navigation(
+    here: str, run: int | None, waiting: Waiting, *, is_reviewer: bool, is_lead: bool, is_admin: bool
+) -> Navigation:
+    """Return the navigation of the page with a name, for everybody with these permissions."""
+    area = places.area_of(here)
 
     def entry(name: str, key: str = "", waiting: str = "", url: str = "") -> Entry:
         is_part = area == name or (area == places.ADMIN and places.is_below(here, name))
         current = "page" if here == name else "true" if is_part else ""
-        return Entry(places.PLACES[name].title, url or _address(name), key, current, waiting)
+        return Entry(places.PLACES[name].title, url or reverse(name), key, current, waiting)
 
-    areas, own, admin, waiting = [], [], [], Waiting()
-    if permissions.can(user, "review_evaluation"):
-        queue = reverse("review", args=[run.pk]) if run else ""
-        areas += [entry("start", "q", url=queue), entry("runs", "r")]
-        own.append(
-            entry("recent", "h", url=reverse("recent", args=[run.pk]) if run else reverse("my-reviews"))
-        )
+    areas, own, admin = [], [], []
+    if is_reviewer:
+        areas += [entry("start", "q", url=reverse("review", args=[run]) if run else ""), entry("runs", "r")]
+        own.append(entry("recent", "h", url=reverse("recent", args=[run]) if run else reverse("my-reviews")))
         own.append(entry("my-activity"))
-    if permissions.can(user, "lead_review"):
-        waiting = _waiting(context, user)
+    if is_lead:
         areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=_shown(waiting.number))]
-    if permissions.can(user, "manage_people"):
+    if is_admin:
         admin = [entry(name) for name in places.ADMIN_PAGES]
     own += [entry("preferences"), entry("account")]
     is_own = any(entry.current for entry in own) and not any(entry.current for entry in areas)
@@ -90,11 +102,6 @@ def navigation(context: RequestContext) -> Navigation:
         is_search=here == "palette",
         may_have_answers=waiting.may_have_answers,
     )
-
-
-@cache
-def _address(name: str) -> str:
-    return reverse(name)
 
 
 def _waiting(context: RequestContext, user: User) -> Waiting:
@@ -116,10 +123,11 @@ def inbox_place(context: RequestContext) -> str:
     return format_html('<input type="hidden" name="inbox" value="{}">', str(place)) if place else ""
 
 
-@register.inclusion_tag("includes/inbox_strip.html", takes_context=True)
-def inbox_strip(context: RequestContext) -> dict[str, Any]:
+@register.simple_tag(takes_context=True)
+def inbox_strip(context: RequestContext) -> str:
     """Show links to the next item and to the inbox, on pages that were opened from there."""
-    return {"place": place_of(context["request"])}
+    place = place_of(context["request"])
+    return render_to_string("includes/inbox_strip.html", {"place": place}) if place else ""
 
 
 @register.inclusion_tag("includes/answers.html", takes_context=True)
