@@ -53,7 +53,7 @@ def test_unusual_records_can_be_listed_opened_reviewed_and_exported(
     run = import_data(data).target_run
     client.force_login(lea)
     listed = client.get(reverse("run", args=[run.pk]), {"status": STATUSES})
-    assert len(listed.context["rows"]) == 2 + len(odd)
+    assert listed.context["rows"].count("<tr ") == 2 + len(odd)
     records = run.evaluations.order_by("first_line")[1 : 1 + len(odd)]
     for evaluation, written in zip(records, lines, strict=True):
         assert b"".join(client.get(reverse("line", args=[evaluation.pk]))) == written + b"\n"
@@ -168,7 +168,7 @@ def null_in_a_field(client: Client, evaluation: Evaluation) -> Any:
 def senseless_query(client: Client, evaluation: Evaluation) -> Any:
     for after in ("\0", str(10**19), "-1", "\udcff".encode("utf-8", "surrogateescape").decode("latin-1")):
         response = client.get(reverse("run", args=[evaluation.run_id]), {"after": after})
-        assert len(response.context["rows"]) == 1
+        assert response.context["rows"].count("<tr ") == 1
     return response
 
 
