@@ -49,12 +49,16 @@ def counted_requests() -> Iterator[None]:
 
 
 def _use_pool() -> None:
-    """Let the requests of this thread use connections again: each new one reads the catalog and plans."""
+    """Let the requests of this thread use connections again, with the statements prepared there.
+
+    Each new connection reads the catalog and plans.
+    """
     connection = connections[DEFAULT_DB_ALIAS]
     given = connection.settings_dict
     if "pool" not in given["OPTIONS"]:
         pool = {"min_size": 1, "max_size": 10, "timeout": PATIENCE}
-        connection.settings_dict = given | {"OPTIONS": given["OPTIONS"] | {"pool": pool}}
+        options = given["OPTIONS"] | {"pool": pool, "prepare_threshold": 1}
+        connection.settings_dict = given | {"OPTIONS": options}
 
 
 def _refuse(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
