@@ -97,7 +97,6 @@ def touch(screen: Page) -> Iterator[CDPSession]:
     session.detach()
 
 
-@pytest.mark.exhaustive
 def test_double_tap_decides_one_record(screen: Page, touch: CDPSession) -> None:
     guard_for(screen, 2000)
     settle(screen)
