@@ -248,7 +248,12 @@ class RangeScale:
 
     def _is_on_step(self, number: float) -> bool:
         step = 1 if self.is_integer else self.step
-        return step is None or (_exact(number) - _exact(self.minimum)) % _exact(step) == 0
+        if step is None:
+            return True
+        start, exact, width = _exact(self.minimum), _exact(number), _exact(step)
+        nearest = start + round((exact - start) / width) * width
+        # Some steps from a minimum lead to no floating-point number. Then the nearest one is meant.
+        return nearest == exact or float(nearest) == number
 
     @property
     def requirement(self) -> str:

@@ -7,27 +7,29 @@ import { keys } from "../keys.js";
 import { one, screenEvents } from "./form.js";
 
 const SIGN_MS = 2000;
-// Everything that scores, decides or undoes. The style sheet keeps the pointer off it while [data-fresh] is set.
+// Everything that scores, decides or undoes. The style sheet keeps the pointer off it while [data-fresh="yes"].
 const DECIDES = "#screen :is(#scores, #reviews, .actions, form, dialog), #messages form";
 const CONTROL = "button, a, label, input, select, summary";
+let watched = null; // the screen that this is about: htmx swaps a screen in before it is shown
 let visibleSince = Infinity;
 let droppedAt = -Infinity; // the last dropped key
 let clicked = null; // the screen of the first click of a double-click
 let timer = 0;
 
 const pause = () => Number(one("#screen")?.dataset.guard ?? 0);
-const isEarly = (event) => event.timeStamp - visibleSince < pause();
+const isEarly = (event) => one("#screen") !== watched || event.timeStamp - visibleSince < pause();
 const isBusy = () => Boolean(one("#screen[aria-busy='true']"));
 
 /** Start the pause at the first frame that shows the screen. A hidden page has no frames. */
 function watch() {
   const screen = one("#screen");
+  watched = screen;
   visibleSince = Infinity;
-  screen.dataset.fresh = "";
+  screen.dataset.fresh = "yes";
   requestAnimationFrame(() => {
     if (screen !== one("#screen")) return;
     visibleSince = performance.now();
-    setTimeout(() => { delete screen.dataset.fresh; }, pause());
+    setTimeout(() => { screen.dataset.fresh = "no"; }, pause());
   });
 }
 

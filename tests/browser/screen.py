@@ -46,7 +46,8 @@ def settle(page: Page) -> None:
     if page.locator("#show-keys").count():
         # The script reveals this button when it starts with a screen.
         page.locator("#show-keys:not([hidden])").wait_for(state="attached")
-    page.locator("#screen[data-fresh]").wait_for(state="detached")
+    if page.locator("#screen").count():
+        page.locator("#screen[data-fresh='no']").wait_for(state="attached")
 
 
 def press(page: Page, *keys: str) -> int:

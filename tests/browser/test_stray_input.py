@@ -74,6 +74,18 @@ def test_repeating_key_submits_one_record(screen: Page) -> None:
     is_untouched(screen, "b-model")
 
 
+def test_key_between_swap_and_display_of_a_record_is_dropped(screen: Page) -> None:
+    settle(screen)
+    screen.evaluate(
+        f"document.addEventListener('htmx:afterSwap', () => ({_TYPE})(['a', 0]), {{ once: true }})"
+    )
+    press(screen, "s")
+    heading(screen, "b-model")
+    expect(screen.locator("#ignored")).to_contain_text("Ignored")
+    settle(screen)
+    assert not Review.objects.exists()
+
+
 def test_double_click_decides_one_record(screen: Page) -> None:
     for button, after in (("#submit", "b-model"), ("#skip", "c-model")):
         wait_for_prefetch(screen, after)
@@ -116,6 +128,6 @@ def test_page_without_a_record_does_not_speak_of_a_record(
     monkeypatch.setattr("reviews.views.review.screen.GUARD_MS", 60_000)
     start_session(page, live_server.url, ana)
     page.goto(live_server.url + reverse("review", args=[RunFactory.create().pk]))
-    page.locator("#screen[data-fresh]").wait_for()
+    page.locator("#screen[data-fresh='yes']").wait_for()
     page.keyboard.press("f")
     expect(page.locator("#ignored")).to_have_text("Ignored: this page has just opened.")

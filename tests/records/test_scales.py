@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from reviews.records.scales import (
     YES_PARTIAL_NO,
     Level,
     PairwiseScale,
+    RangeScale,
     Scale,
     ValueScale,
 )
@@ -215,6 +216,7 @@ def test_any_value_can_be_scored(scale: Scale, score: Any, like: Any) -> None:
 
 
 @given(SCALES)
+@example(RangeScale(5e-324, 1.0, is_integer=False, step=0.25))
 def test_every_button_fits_and_survives_json(scale: Scale) -> None:
     for score in scale.buttons:
         assert scale.fit(score) == score
