@@ -12,6 +12,7 @@ from django.db import connection
 from reviews.models import Review, Run
 from tests.growth.programs import Browser, Program, scored, undecided
 from tests.support import servers
+from tests.support.cleanup import CLEANUP
 from tests.support.commands import manage_py
 from tests.support.lines import export_data
 from tests.support.servers import PGBOUNCER, Place, Server
@@ -22,7 +23,10 @@ needs_pgbouncer = pytest.mark.skipif(
 # The minimum in docs/growth.md: one for each concurrent job of the worker, and one more.
 POOL = int(str(settings.PROCRASTINATE_WORKER_DEFAULTS["concurrency"])) + 1
 POOLED = {"COGNIREVIEW_TRANSACTION_POOLER": "true", "COGNIREVIEW_BLIND_SHARE": "0"}
-_CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND pid <> pg_backend_pid()"
+_CONNECTIONS = (
+    "SELECT count(*) FROM pg_stat_activity"
+    f" WHERE datname = '{{}}' AND pid <> pg_backend_pid() AND application_name <> '{CLEANUP}'"
+)
 
 
 @pytest.fixture

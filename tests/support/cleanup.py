@@ -13,6 +13,8 @@ import pytest
 from django.db import connection
 from django.test import TransactionTestCase
 
+# The name of the connection that cleans up.
+CLEANUP = "clean-up of tests"
 # Tables with the rows of `migrate`, which no test may change.
 _KEPT_TABLES = (
     "auth_group",
@@ -47,7 +49,10 @@ class _Cleaner:
 
     def _connect(self) -> None:
         # A cursor of psycopg's own keeps plans, unlike Django's.
-        options = connection.get_connection_params() | {"cursor_factory": psycopg.Cursor}
+        options = connection.get_connection_params() | {
+            "cursor_factory": psycopg.Cursor,
+            "application_name": CLEANUP,
+        }
         self._connection: Any = psycopg.connect(**options, autocommit=True)
 
     def _fetch(self, query: str) -> list[tuple[str]]:
