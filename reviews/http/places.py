@@ -22,7 +22,7 @@ class Variables(Protocol):
     """The variables of a template: a dict or a context."""
 
     def get(self, name: str, /) -> Any:
-        """Return a variable; None if there is none with this name."""
+        """Return the variable with this name, or None."""
 
 
 class Crumb(NamedTuple):
