@@ -60,10 +60,12 @@ def navigation(context: RequestContext) -> Navigation:
     user: User = request.user
     run = places.run_in(context)
     is_lead = permissions.can(user, "lead_review")
+    waiting = _waiting(context, user) if is_lead else Waiting()
     return _navigation(
         _page_name(request),
         run.pk if run else None,
-        _waiting(context, user) if is_lead else Waiting(),
+        _shown(waiting.number),
+        may_have_answers=waiting.may_have_answers,
         is_reviewer=permissions.can(user, "review_evaluation"),
         is_lead=is_lead,
         is_admin=permissions.can(user, "manage_people"),
@@ -72,7 +74,14 @@ def navigation(context: RequestContext) -> Navigation:
 
 @lru_cache(maxsize=512)
 def _navigation(
-    here: str, run: int | None, waiting: Waiting, *, is_reviewer: bool, is_lead: bool, is_admin: bool
+    here: str,
+    run: int | None,
+    waiting: str,
+    *,
+    may_have_answers: bool,
+    is_reviewer: bool,
+    is_lead: bool,
+    is_admin: bool,
 ) -> Navigation:
     """Return the navigation of the page with a name, for everybody with these permissions."""
     area = places.area_of(here)
@@ -88,7 +97,7 @@ def _navigation(
         own.append(entry("recent", "h", url=reverse("recent", args=[run]) if run else reverse("my-reviews")))
         own.append(entry("my-activity"))
     if is_lead:
-        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=_shown(waiting.number))]
+        areas += [entry("dashboard", "d"), entry("inbox", "i", waiting=waiting)]
     if is_admin:
         admin = [entry(name) for name in places.ADMIN_PAGES]
     own += [entry("preferences"), entry("account")]
@@ -100,7 +109,7 @@ def _navigation(
         is_admin=area == places.ADMIN,
         is_own=is_own,
         is_search=here == "palette",
-        may_have_answers=waiting.may_have_answers,
+        may_have_answers=may_have_answers,
     )
 
 
