@@ -1,6 +1,7 @@
 """Shared fixtures: a private PostgreSQL server, the known people, and checks that apply to every test."""
 
 import gc
+import logging
 import os
 import sys
 from collections.abc import Iterator
@@ -137,6 +138,18 @@ def _settings_for_tests() -> Iterator[None]:
         BLIND_SHARE=0,  # tests of blind review set a share
     ):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _log_keeps_its_stream() -> Iterator[None]:
+    """Fail if a test has bound the log to its captured stream: each later entry would print a traceback."""
+
+    def streams() -> list[Any]:
+        return [one.stream for one in logging.getLogger().handlers if type(one) is logging.StreamHandler]
+
+    before = streams()
+    yield
+    assert streams() == before
 
 
 @pytest.fixture(scope="session", autouse=True)

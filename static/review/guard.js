@@ -90,3 +90,8 @@ window.addEventListener("keydown", onKey, true);
 window.addEventListener("click", onClick, true);
 window.addEventListener("submit", onSubmit, true);
 screenEvents.addEventListener("shown", watch);
+// Until it is shown, htmx gives a new screen the attributes of the old one.
+document.addEventListener("htmx:afterSwap", () => {
+  const screen = one("#screen");
+  if (screen && screen !== watched) screen.dataset.fresh = "yes";
+});

@@ -70,6 +70,7 @@ def test_repeating_key_submits_one_record(screen: Page) -> None:
     heading(screen, "b-model")
     settle(screen)
     screen.keyboard.down("a")
+    screen.keyboard.up("a")
     saved(screen, "a-model")
     is_untouched(screen, "b-model")
 
@@ -77,10 +78,14 @@ def test_repeating_key_submits_one_record(screen: Page) -> None:
 def test_key_between_swap_and_display_of_a_record_is_dropped(screen: Page) -> None:
     settle(screen)
     screen.evaluate(
-        f"document.addEventListener('htmx:afterSwap', () => ({_TYPE})(['a', 0]), {{ once: true }})"
+        f"""document.addEventListener('htmx:afterSwap', () => {{
+            window.freshAtSwap = document.querySelector('#screen').dataset.fresh;
+            ({_TYPE})(['a', 0]);
+        }}, {{ once: true }})"""
     )
     press(screen, "s")
     heading(screen, "b-model")
+    assert screen.evaluate("window.freshAtSwap") == "yes"
     expect(screen.locator("#ignored")).to_contain_text("Ignored")
     settle(screen)
     assert not Review.objects.exists()

@@ -5,6 +5,7 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
+import django
 import pytest
 from django.core.management.base import BaseCommand
 from django.db import connections
@@ -89,6 +90,8 @@ def run_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.
     # The settings of tests fail a check, and a command closes its connections at the end.
     monkeypatch.setattr(BaseCommand, "check", lambda *_, **__: None)
     monkeypatch.setattr(connections, "close_all", lambda: None)
+    # A second set-up would bind the log to the captured stream, which is closed after this test.
+    monkeypatch.setattr(django, "setup", lambda: None)
     return Run(capsys)
 
 
