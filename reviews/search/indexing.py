@@ -27,10 +27,11 @@ from reviews.search.remembered_facets import facets_by
 JOB = "reviews.tasks.index_records"
 # So many records are indexed in their import's transaction, and so large a run is counted in it.
 MAX_RECORDS_INLINE = 1_000_000
-# Index tables are analysed after imports with more records. The records themselves take longer, so a smaller
-# import leaves them to autovacuum.
+# Tables are analysed after imports with more records. All columns of the records take longer, so a smaller
+# import leaves to autovacuum those by which the queue and the list do not choose.
 MAX_RECORDS_UNANALYSED = 2_000
 MAX_RECORDS_LEFT_TO_AUTOVACUUM = 100_000
+_CHOSEN_BY = "run_id, first_import_id, human_review_status, claimed_by_id, assigned_to_id, review_id"
 # Lines of a file that are indexed at once: by the job, in one transaction.
 CHUNK_LINES = 1_000
 _COLUMNS = (
@@ -168,13 +169,22 @@ def index_next_chunk() -> bool:
 
 
 def _analyse(records: int) -> None:
-    """Let the query planner know the rows of an import with so many new or changed records."""
-    tables = ["evaluation_facets, evaluation_words"] if records > MAX_RECORDS_UNANALYSED else []
-    if records > MAX_RECORDS_LEFT_TO_AUTOVACUUM:
-        tables.append("evaluation")
-    if tables:
-        with connection.cursor() as cursor:
-            cursor.execute(f"ANALYZE {', '.join(tables)}")
+    """Let the query planner know the rows of an import with so many new or changed records.
+
+    Without statistics, it would sort a run for each page of its list, and a connection might keep this plan
+    for as long as it is used: of autovacuum, VACUUM counts the rows, and ANALYZE then changes no kept plan.
+    """
+    if records <= MAX_RECORDS_UNANALYSED:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE evaluation_facets, evaluation_words")
+        if records > MAX_RECORDS_LEFT_TO_AUTOVACUUM:
+            cursor.execute("ANALYZE evaluation")
+        else:
+            # A sample of 3,000 rows, which takes a sixth of the time.
+            cursor.execute("SET LOCAL default_statistics_target = 10")
+            cursor.execute(f"ANALYZE evaluation ({_CHOSEN_BY})")
+            cursor.execute("SET LOCAL default_statistics_target = DEFAULT")
 
 
 def _update_counts(run: Run) -> None:

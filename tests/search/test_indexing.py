@@ -158,20 +158,30 @@ class TestAfterImport:
         assert found(verdict="Pass") == {"0", "1", "2", "3", "4"}
         assert not UnindexedImport.objects.exists()
 
-    @pytest.mark.parametrize("most", [3, 4])
-    def test_query_planner_knows_the_records_of_a_huge_import(
-        self, most: int, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        ("records", "known"),
+        [
+            (3, set()),
+            (4, {("evaluation_facets", "run_id"), ("evaluation", "run_id")}),
+            (5, {("evaluation_facets", "run_id"), ("evaluation", "run_id"), ("evaluation", "model_id")}),
+        ],
+    )
+    def test_query_planner_knows_the_columns_of_an_import_by_its_size(
+        self, records: int, known: set[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(indexing, "MAX_RECORDS_UNANALYSED", 3)
-        monkeypatch.setattr(indexing, "MAX_RECORDS_LEFT_TO_AUTOVACUUM", most)
-        imported(*(line(str(number), model_id="known to the planner") for number in range(4)))
+        monkeypatch.setattr(indexing, "MAX_RECORDS_LEFT_TO_AUTOVACUUM", 4)
+        done = imported(*(line(str(number), model_id="of this test") for number in range(records)))
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT DISTINCT tablename FROM pg_stats WHERE tablename = 'evaluation_words'"
-                " OR tablename = 'evaluation' AND most_common_vals::text LIKE '%known to the planner%'"
+                "SELECT tablename, attname FROM pg_stats WHERE attname IN ('run_id', 'model_id')"
+                " AND most_common_vals::text = ANY(%s)",
+                [[f"{{{done.target_run.pk}}}", '{"of this test"}']],
             )
-            known = {name for (name,) in cursor.fetchall()}
-        assert known == {"evaluation_words", *(["evaluation"] if most == 3 else [])}
+            analysed = {"evaluation", "evaluation_facets"}
+            assert {column for column in cursor.fetchall() if column[0] in analysed} == known
+            cursor.execute("SHOW default_statistics_target")
+            assert cursor.fetchone() == ("100",)
 
     def test_small_import_into_large_run_is_counted_by_job(self, monkeypatch: pytest.MonkeyPatch) -> None:
         imported(line("a"))
