@@ -74,6 +74,19 @@ class Browser(Client):
 
 def assert_safe(path: str, response: Any) -> None:
     """Check headers, cookies and scripts of a response, and the redirect from plain http."""
+    assert_safe_response(path, response)
+    assert_redirect_to_https(path)
+
+
+def assert_redirect_to_https(path: str) -> None:
+    """Check that an address answers over plain http with a redirect."""
+    plain = Client(SERVER_NAME=HOST).get(path)
+    assert plain.status_code == 301, path
+    assert plain["Location"].startswith(f"https://{HOST}/"), path
+
+
+def assert_safe_response(path: str, response: Any) -> None:
+    """Check headers, cookies and scripts of a response."""
     for name, value in {**headers.ALWAYS, **HEADERS}.items():
         assert response.headers[name] == value, (path, name)
     assert response.headers.get("Access-Control-Allow-Credentials") is None
@@ -87,6 +100,3 @@ def assert_safe(path: str, response: Any) -> None:
             assert (cookie["secure"], cookie["httponly"], cookie["samesite"]) == (True, True, "Lax"), path
     for source in re.findall(r'<script[^>]*\bsrc="([^"]*)', response.getvalue().decode("utf-8", "replace")):
         assert re.match(r"/[^/]", source), (path, source)
-    plain = Client(SERVER_NAME=HOST).get(path)
-    assert plain.status_code == 301, path
-    assert plain["Location"].startswith(f"https://{HOST}/"), path

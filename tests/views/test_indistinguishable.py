@@ -92,8 +92,9 @@ MARKERS = (
     "aardvark",
     "ibex",
 )
+_MARKED = re.compile("|".join(MARKERS))
 # Files for leads with the judge's output. A download is recorded, and later reviews are not blind.
-FILES = {"independent-reviews", "GET /runs/{run}/export", "GET /audit"}
+FILES = ("independent-reviews", "GET /runs/{run}/export", "GET /audit")
 
 
 def names(*, is_blind: bool) -> Iterator[str]:
@@ -214,6 +215,7 @@ class Asker:
         self.world, self.client = world, Client()
         self.client.force_login(person)
         self.program: Program = program_of(person)
+        self.scopes = person.api_tokens.latest("pk").scopes
 
     def answers(self, only: Container[str]) -> dict[str, str]:
         """Return the responses to the questions with these names."""
@@ -268,7 +270,9 @@ class Asker:
 
     def _operations(self) -> Iterator[Question]:
         for path, methods in api.get_openapi_schema()["paths"].items():
-            for method in methods:
+            for method, operation in methods.items():
+                if operation["x-scope"] not in self.scopes:
+                    continue  # rejected before anything is read
                 for record in (
                     self.world.asked_about if "evaluation_id" in path else self.world.asked_about[:1]
                 ):
@@ -292,7 +296,7 @@ class Asker:
         for number, pairs in enumerate(self.world.queries()):
             # With the first of each pair alone, a count or a claim shows which of them a filter finds.
             with_firsts = pairs + self.world.firsts
-            for filters in [with_firsts] if pairs[0][0] == "q" else [pairs, with_firsts]:
+            for filters in [with_firsts] if pairs[0][0] == "q" else [with_firsts, pairs]:
                 first, *others = [*self._by_api(filters), *self._on_pages(filters)]
                 yield first
                 # Claims and pages find records by the same condition: values take turns on them.
@@ -323,8 +327,8 @@ class Asker:
             yield f"change {query}", lambda: (self._post(change, **sent)(), self._get(place)())[1]
 
 
-# The record, the model, the filters (except those of lists in the API), and the values of filters.
-_DETAIL = re.compile(r" (verdict|flag|both)-[01]$| of \S+$|(?<!API) [^ ]*=.*|=[^&]*")
+# The record, the model, the filters (except those of lists in the API), the first of each pair, and values.
+_DETAIL = re.compile(r" (verdict|flag|both)-[01]$| of \S+$|(?<!API) [^ ]*=.*|(&task=[^&]*)+$|=[^&]*")
 
 
 @contextmanager
@@ -387,9 +391,9 @@ def test_no_response_depends_on_hidden_values(
         usual -= Asker(request.getfixturevalue("ana"), world).usual()
     answers = asker.answers({name for name, _ in asker.questions()} - usual if is_rest else usual)
     telling = {
-        name: [word for word in MARKERS if word in answer.casefold() and word not in name]
+        name: [word for word in words if word not in name]
         for name, answer in answers.items()
-        if not any(name.startswith(file) for file in FILES)
+        if (words := _MARKED.findall(answer.casefold())) and not name.startswith(FILES)
     }
     assert {name: words for name, words in telling.items() if words} == {}
     found = separated(asker, answers, *world.pairs)
