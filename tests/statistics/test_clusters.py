@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reviews.statistics import extrapolation, sums
-from reviews.statistics.clusters import difference, ratio, ratios
+from reviews.statistics.clusters import difference, ratio, ratios, spread_of
 from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import wilson_limits
 from reviews.statistics.students_t import t_quantile
@@ -21,6 +21,14 @@ def independent(values: list[float], weights: list[float] | None = None) -> Clus
     n = len(values)
     sample = Sample(np.zeros(n, int), np.arange(n), np.array(weights or [1.0] * n))
     return cluster_totals(sample, np.column_stack([values, np.ones(n)]))
+
+
+def clustered(seed: int) -> tuple[FloatArray, Sample]:
+    """Return 300 ratings in 60 clusters of 5, with a share of their own each."""
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(60), 5)
+    values = (rng.random(300) < rng.beta(3, 1, 60)[cluster]).astype(float)
+    return values, Sample(np.zeros(300, int), cluster, np.ones(300))
 
 
 def world(seed: int, n: int = 120) -> tuple[Sample, FloatArray, Population]:
@@ -131,8 +139,27 @@ class TestRatings:
         assert compared.p == 1
         assert (compared.difference.high or 0) > 0 > (compared.difference.low or 0)
 
+    def test_variance_of_a_share_is_cluster_robust(self) -> None:
+        """The sandwich estimator of a regression on a constant, for 60 clusters of 5."""
+        values, sample = clustered(1)
+        totals = cluster_totals(sample, np.column_stack([values, np.ones(300)]))
+        left = (values - values.mean()).reshape(60, 5).sum(axis=1)
+        robust = 60 / 59 * (left**2).sum() / 300**2
+        gradient = np.array([1, -values.mean()]) / 300
+        assert spread_of(totals, gradient, [1]).variance == pytest.approx(robust)
+
 
 class TestDifference:
+    def test_difference_is_close_to_that_of_a_cluster_robust_regression(self) -> None:
+        """Value, error and p-value as computed by OLS of statsmodels: see `test_oracles.py`."""
+        (first, sample), (second, _) = clustered(2), clustered(3)
+        totals = cluster_totals(sample, np.column_stack([first, second, np.ones(300)]))
+        found = difference(totals, (0, 2), (1, 2))
+        reach = t_quantile(59) * 0.05229252935
+        assert found.difference.value == pytest.approx(-0.04)
+        assert found.difference.high == pytest.approx(reach - 0.04, abs=0.05 * reach)
+        assert found.p == pytest.approx(0.447363564, abs=0.02)
+
     def test_difference_of_paired_shares_is_that_of_a_paired_t_test(self) -> None:
         rng = np.random.default_rng(2)
         n = 400

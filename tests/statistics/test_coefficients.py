@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from itertools import product
 from math import sqrt
 from typing import Any
@@ -30,6 +29,7 @@ from reviews.statistics.coefficients import (
 from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.students_t import t_quantile
 from tests.support.estimates import limits, value
+from tests.support.statistics_packages import metrics
 
 YES_NO = (Category("Yes", "yes", 2), Category("No", "no", 0))
 SCALE = (Category("Yes", "yes", 2), Category("Partial", "partial", 1), Category("No", "no", 0))
@@ -97,22 +97,37 @@ class TestPublishedExamples:
         """Cohen 1960: two judges and 200 patients."""
         assert round(value(kappa(table([[88, 14, 18], [10, 40, 10], [2, 6, 12]]))), 2) == 0.49
 
-
-@pytest.fixture(scope="module")
-def cohen_kappa_score() -> Callable[..., float]:
-    """The function of scikit-learn, which takes a second to import, in each process that collects tests."""
-    found: Callable[..., float] = import_module("sklearn.metrics").cohen_kappa_score
-    return found
-
-
-class TestScikitLearn:
-    @pytest.mark.slow
-    @given(confusion=tables())
-    def test_kappa_equals_that_of_scikit_learn(
-        self, confusion: Confusion, cohen_kappa_score: Callable[..., float]
+    @pytest.mark.parametrize(
+        ("coefficient", "known", "error"),
+        [(kappa, 0.6786632391, 0.0178351221), (weighted_kappa, 0.7445643911, 0.0154771595)],
+    )
+    def test_kappa_and_its_error_are_those_of_statsmodels(
+        self, coefficient: Callable[[Confusion], Estimate], known: float, error: float
     ) -> None:
+        """As computed by `cohens_kappa` of statsmodels, with linear weights if weighted."""
+        found = coefficient(table([[300, 40, 10], [50, 200, 60], [20, 70, 450]]))
+        assert value(found) == pytest.approx(known)
+        assert standard_error(found) == pytest.approx(error, rel=0.05)
+
+
+class TestDefinition:
+    @given(tables())
+    def test_kappa_is_one_minus_the_share_of_the_expected_disagreement(self, confusion: Confusion) -> None:
+        counts = np.array(counts_of(confusion))
+        judge, human = counts.sum(axis=1), counts.sum(axis=0)
+        assume((judge > 0).sum() > 1 and (human > 0).sum() > 1)
+        rank = np.arange(confusion.size)
+        apart = abs(rank[:, None] - rank)
+        for figure, weights in ((kappa, apart > 0), (weighted_kappa, apart)):
+            expected = (weights * np.outer(judge, human)).sum() / counts.sum()
+            assert value(figure(confusion)) == pytest.approx(1 - (weights * counts).sum() / expected)
+
+    @pytest.mark.exhaustive
+    @given(confusion=tables())
+    def test_kappa_equals_that_of_scikit_learn(self, confusion: Confusion) -> None:
         judge, human = pairs_of(confusion)
         assume(len({*judge}) > 1 and len({*human}) > 1)
+        cohen_kappa_score = metrics.cohen_kappa_score
         expected = cohen_kappa_score(judge, human)
         assert value(kappa(confusion)) == pytest.approx(expected)
         labels = [*range(len(confusion.categories))]

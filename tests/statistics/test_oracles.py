@@ -1,4 +1,7 @@
-"""Figures equal those of statsmodels and krippendorff."""
+"""Figures equal those of statsmodels and krippendorff, whose import takes seconds.
+
+Everyday tests have published examples, definitions and known results of these libraries.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -16,9 +19,9 @@ from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import holm, wilson
 from reviews.statistics.reliability import alpha, fleiss_kappa
 from reviews.statistics.students_t import t_quantile
-from reviews.statistics.sums import FloatArray
+from tests.statistics.test_clusters import clustered
 
-pytestmark = pytest.mark.slow  # the libraries take seconds to import
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +32,6 @@ def oracle() -> Callable[[str, str], Any]:
         return getattr(import_module(module), name)
 
     return function
-
-
-def clustered(seed: int) -> tuple[FloatArray, Sample]:
-    """Return 300 ratings in 60 clusters of 5, with a weight for each cluster."""
-    rng = np.random.default_rng(seed)
-    cluster = np.repeat(np.arange(60), 5)
-    values = (rng.random(300) < rng.beta(3, 1, 60)[cluster]).astype(float)
-    return values, Sample(np.zeros(300, int), cluster, np.ones(300))
 
 
 class TestClusters:
