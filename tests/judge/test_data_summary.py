@@ -33,30 +33,18 @@ def unparsed(evaluation_id: str, score: str, **changes: object) -> bytes:
     )
 
 
-class TestSampleData:
-    @pytest.fixture
-    def facts(self, sample: bytes) -> DataSummary:
-        return facts_of(*sample.splitlines())
-
-    def test_sample_data_has_two_reason_families(self, facts: DataSummary) -> None:
-        assert len(facts.families) == 2
-        assert "75 of 75 records flagged for review, for 2 flag reasons." in facts.sentences
-
-    def test_sample_data_has_verifications_against_an_empty_reference(self, facts: DataSummary) -> None:
-        assert facts.records_of("verified", "no reference") == 49
-        assert any(sentence.startswith("49 verifications against an empty") for sentence in facts.sentences)
-
-    def test_sample_data_has_no_contradiction_to_a_verifier_without_reference(
-        self, facts: DataSummary
-    ) -> None:
-        assert facts.contradictions == ()
-
-    def test_sample_data_has_verdicts_in_raw_output_only(self, facts: DataSummary) -> None:
-        assert (facts.no_verdict, facts.verdicts_read) == (75, 75)
-
-    def test_sample_data_cannot_be_reviewed_blind(self, facts: DataSummary) -> None:
-        assert not facts.blind.is_possible
-        assert facts.blind.sentence in facts.sentences
+def test_summary_of_sample_data_has_its_known_properties(sample: bytes) -> None:
+    facts = facts_of(*sample.splitlines())
+    assert len(facts.families) == 2
+    assert "75 of 75 records flagged for review, for 2 flag reasons." in facts.sentences
+    assert facts.records_of("verified", "no reference") == 49
+    assert any(sentence.startswith("49 verifications against an empty") for sentence in facts.sentences)
+    # A verifier without a reference answer contradicts nobody.
+    assert facts.contradictions == ()
+    # Verdicts are in the raw output only.
+    assert (facts.no_verdict, facts.verdicts_read) == (75, 75)
+    assert not facts.blind.is_possible
+    assert facts.blind.sentence in facts.sentences
 
 
 class TestDataSummary:

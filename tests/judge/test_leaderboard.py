@@ -148,11 +148,11 @@ class TestRankingDisagreements:
 
     @pytest.mark.slow
     def test_significance_is_adjusted_for_many_models(self, run: Run, ana: User) -> None:
-        """A difference that is significant for two models is not significant among twenty."""
+        """A difference that is significant for two models is not significant among eight."""
         self.judged(run, ana, "o1", judged=60, passed=50, records=100)
         self.judged(run, ana, "o3", judged=55, passed=66, records=100)
         assert [swap.is_significant for swap in board(run).ranking_disagreements] == [True]
-        for number in range(18):
+        for number in range(6):
             self.judged(run, ana, f"model {number}", judged=57, passed=57, records=100)
         assert not any(swap.is_significant for swap in board(run).ranking_disagreements)
 

@@ -78,7 +78,7 @@ def needed_per_planned(seed: int, tasks: int, models: int, spread: float) -> flo
 @pytest.mark.parametrize(
     ("tasks", "models", "spread"),
     [
-        pytest.param(160, 5, 0.0, id="independent"),
+        pytest.param(160, 5, 0.0, id="independent", marks=pytest.mark.exhaustive),
         pytest.param(160, 5, 0.12, id="weak"),
         pytest.param(160, 5, 0.3, id="strong", marks=pytest.mark.exhaustive),
         pytest.param(40, 20, 0.12, id="few tasks", marks=pytest.mark.exhaustive),

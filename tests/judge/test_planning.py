@@ -245,7 +245,7 @@ class TestServe:
     def test_planned_records_are_claimed_before_deferred_ones(
         self, imported: Run, lea: User, ana: User
     ) -> None:
-        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.3, aim="run")
         planned = {
             *imported.evaluations.filter(needs_human_review=True, priority=NORMAL).values_list(
                 "pk", flat=True
@@ -262,20 +262,20 @@ class TestServe:
     def test_plan_whose_records_are_reviewed_waits_for_a_lead(
         self, imported: Run, client: Client, lea: User, ana: User
     ) -> None:
-        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.2, aim="run")
+        review_plan.serve_plan(run_id=imported.pk, actor=lea, target=0.3, aim="run")
         assert (Inbox(lea).counts["plan"], report_finished_plans()) == (0, 0)
         for record in imported.evaluations.filter(priority=NORMAL, human_review_status__in=QUEUE_STATUSES):
             lock_in_scores(record, ana, {"Clarity": "Yes"})
             agree(Evaluation.objects.get(pk=record.pk), ana)
         assert imported.evaluations.filter(priority=DEFERRED, human_review_status="Needs Review").exists()
         [item] = [one for group in Inbox(lea).groups() for one in group.items if one.kind.name == "plan"]
-        assert (item.row, item.point) == (imported, "±20 points")
+        assert (item.row, item.point) == (imported, "±30 points")
         assert [report_finished_plans() for _ in range(2)] == [1, 0]
         assert AuditEvent.objects.filter(action="plan reviewed").count() == 1
         client.force_login(lea)
         page = client.get(item_url(item))
-        assert page.context["form"].data["target"] == "20"
-        assert page.context["served"] == {"points": "20", "is_finished": True, "chosen": ""}
+        assert page.context["form"].data["target"] == "30"
+        assert page.context["served"] == {"points": "30", "is_finished": True, "chosen": ""}
         sent = {"target": 3, "aim": "run", "inbox": str(item.place)}
         next_item = reverse("run-settings", args=[imported.pk], query={"inbox": f"rubric-{imported.pk}"})
         assert client.post(reverse("serve-plan", args=[imported.pk]), sent)["Location"] == next_item

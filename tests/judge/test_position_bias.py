@@ -12,10 +12,10 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, EvaluationFacets, Run, User
 from reviews.search import indexing
 from tests.support.commands import manage
-from tests.support.factories import RunFactory
+from tests.support.factories import EvaluationFactory, ImportFactory, RunFactory
 from tests.support.pages import text
 from tests.support.rubrics import rubric_data
-from tests.support.work import evaluations, lock_in_many
+from tests.support.work import lock_in_many
 
 pytestmark = pytest.mark.django_db
 
@@ -34,18 +34,20 @@ def judged(
     run: Run, choices: list[dict[str, str]], *, reverses: bool = False, **values: Any
 ) -> list[Evaluation]:
     """Import a comparison of two responses to each task, with the judge's choices by criterion."""
+    source = ImportFactory.create(run=run, lines=len(choices))
     records = []
     for task, scores in enumerate(choices):
         responses = [{"name": name, "response": f"{name} {task}"} for name in ("x", "y")]
-        given = {
+        given: dict[str, Any] = {
             "structured_model_response": None,
             "task_context": {"responses": responses[::-1] if reverses else responses},
             "parsed_rubric_scores": {name: {"score": score} for name, score in scores.items()},
             "aggregated_score": None,
         }
-        records += evaluations(run, tasks=[str(task)], first_line=1, **(given | values))
-        records[-1].first_import.lines = 1
-    indexing.index_at_once(run, [record.first_import for record in records])
+        place = {"run": run, "first_import": source, "first_line": task + 1, "task_id": str(task)}
+        records.append(EvaluationFactory.build(**(place | given | values)))
+    Evaluation.objects.bulk_create(records)
+    indexing.index_at_once(run, [source])
     return records
 
 

@@ -1,5 +1,6 @@
 """Quality gates: their syntax, and the confidence sequences that decide them."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain, product
 
@@ -7,16 +8,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_django.plugin import DjangoDbBlocker
 
 from cognireview.types.estimates import Estimate
 from reviews.judge import accuracy_figures, quality_gates, report, reviewer_agreement
 from reviews.judge.quality_gates import GateResult, InvalidRequirement, parse_requirement
 from reviews.judge.scope import JudgeScope
-from reviews.models import Run, User
+from reviews.models import Run
 from reviews.statistics.betting import share_sequence
 from reviews.statistics.intervals import undefined, wilson
-from tests.support.factories import RunFactory
+from tests.support.factories import RunFactory, UserFactory
 from tests.support.population import rated, stratum
+from tests.support.shared_world import shared_world
 
 CLARITY = "Clarity of the proof"
 KINDS = ["", "flagged", "unflagged", "assisted", "assisted flagged", "assisted unflagged"]
@@ -160,12 +163,11 @@ def limits(found: GateResult) -> tuple[float | None, float | None, int]:
     return found.estimate.low, found.estimate.high, found.estimate.n
 
 
-@pytest.mark.django_db
-class TestReportFigures:
-    @pytest.fixture
-    def run(self, ana: User) -> Run:
-        """Create 200 flagged records, 40 of them scored blind, and 100 others: 20 are sampled, 2 wrong."""
-        run = RunFactory.create()
+@pytest.fixture(scope="class")
+def _rated_once(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Create 200 flagged records, 40 of them scored blind, and 100 others: 20 are sampled, 2 wrong."""
+    with shared_world(django_db_blocker):
+        ana, run = UserFactory.create(username="ana", role="reviewer"), RunFactory.create(name="gated")
         flagged = stratum(run, {"Pass": 200})
         others = stratum(run, {"Pass": 100}, is_flagged=False)
         rated(flagged, ana, "Pass", "Pass", 30)
@@ -174,7 +176,14 @@ class TestReportFigures:
         rated(flagged, ana, '"Yes"', '"Yes"', 40, criterion=f" {CLARITY} ", verdict="Pass")
         rated(others, ana, "Pass", "Pass", 18)
         rated(others, ana, "Pass", "Fail", 2)
-        return run
+        yield
+
+
+@pytest.mark.django_db
+class TestReportFigures:
+    @pytest.fixture
+    def run(self, _rated_once: None) -> Run:
+        return Run.objects.get(name="gated")
 
     @pytest.mark.parametrize(
         ("text", "hits", "n"),

@@ -226,13 +226,13 @@ class TestPages:
         assert sections["drift"].plot.dots[0].cell.parts[2] == measure_drift(first, scope).shift.n
         counted = [
             (cell.value, cell.url)
-            for section in sections.values()
+            for section in [*sections.values()][:4]  # between runs, the drift, and two judges of the run
             for column, cell in section.figures
             if column.name != "changed" and cell.url
         ]
         counted += [(dot.cell.parts[2], dot.cell.url) for dot in sections["drift"].plot.dots]
-        assert len(counted) > 2
-        for place, (number, url) in enumerate(counted):
+        assert len({*counted}) > 8
+        for place, (number, url) in enumerate(dict.fromkeys(counted)):
             listed = client.get(url)
             assert len(listed.context["table"].rows) == number, url
             if place % 5 == 0:  # the file has the rows of the same query

@@ -29,12 +29,14 @@ def rate_together(
     tasks = [f"{judge} {place // cluster_of}" for place in range(len(scores))]
     records = evaluations(run, tasks=tasks, judge_llm_model=judge, needs_human_review=is_flagged)
     stratum = strata.get_stratum(records[0])
+    kinds = {(machine, human) for machine, given in scores for human in given}
+    cells = {kind: _cell(stratum, criterion, is_sampled, *kind) for kind in kinds}
     ratings = []
     for place, (record, (machine, given)) in enumerate(zip(records, scores, strict=True)):
         for person, human in zip(people, given, strict=False):
             ratings.append(
                 Rating(
-                    cell=_cell(stratum, criterion, is_sampled, machine, human),
+                    cell=cells[machine, human],
                     evaluation=record,
                     reviewer=person,
                     blind_scores_id=1,

@@ -46,25 +46,18 @@ def explained(context: Any) -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.slow
-def test_help_is_two_plain_sentences_then_the_definition(as_lea: Client, run: Run) -> None:
+def test_help_has_two_plain_sentences_and_each_mark_leads_to_a_list_of_records(
+    as_lea: Client, run: Run
+) -> None:
+    contexts = {page: as_lea.get(url(page, run)).context for page in PAGES}
     found = {text: f"error analysis, {name}" for name, text in error_analysis.DEFINITIONS.items()}
-    for page in PAGES:
-        context = as_lea.get(url(page, run)).context
+    for page, context in contexts.items():
         found |= {text: f"{page}, {title}" for title, text in explained(context) if text}
     assert len(found) > 25
-    wrong = []
-    for text, place in found.items():
-        plain, _, definition = text.partition("\n\n")
-        if len(re.findall(r"[.?](?= |$)", plain)) != 2 or not definition:
-            wrong.append(f"{place}: {text}")
-    assert wrong == []
-
-
-@pytest.mark.slow
-def test_every_mark_leads_to_a_list_of_records(as_lea: Client, run: Run) -> None:
+    assert [f"{place}: {text}" for text, place in found.items() if not is_plain(text)] == []
     urls: dict[tuple[str, str, str], str] = {}
-    for page in PAGES:
-        for section in as_lea.get(url(page, run)).context["sections"]:
+    for page, context in contexts.items():
+        for section in context["sections"]:
             marks = [(dot.title, dot.cell) for dot in (section.plot.dots if section.plot else [])]
             figures = [(column.title, cell) for column, cell in section.figures]
             shown = [(title, cell) for title, cell in marks if cell.value is not None]
@@ -73,3 +66,9 @@ def test_every_mark_leads_to_a_list_of_records(as_lea: Client, run: Run) -> None
     assert {key for key, address in urls.items() if not address} == set()
     assert len(urls) > 10
     assert {as_lea.get(address).status_code for address in {*urls.values()} - {""}} == {200}
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text has two sentences, then a definition."""
+    plain, _, definition = text.partition("\n\n")
+    return len(re.findall(r"[.?](?= |$)", plain)) == 2 and bool(definition)
