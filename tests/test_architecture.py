@@ -176,6 +176,20 @@ def computes_a_day(call: ast.Call, method: ast.Attribute) -> bool:
     return ast.unparse(method.value) != "days"
 
 
+@cache
+def updates_of_evaluation() -> list[tuple[str, str, set[str]]]:
+    """Return the package, the place and the updated columns of each SQL statement that updates evaluation."""
+    statements = [
+        *(
+            (module.partition(".")[0], place(node, path), text)
+            for module, path in MODULES.items()
+            for node, text in texts(path)
+        ),
+        *((path.parent.name, str(path), path.read_text()) for path in SQL_FILES),
+    ]
+    return [(package, where, updated_columns(text)) for package, where, text in statements]
+
+
 def updated_columns(statement: str) -> set[str]:
     """Return the words after SET in updates of evaluation, with {} for expressions in an f-string."""
     updates = re.findall(
@@ -249,11 +263,11 @@ class TestModules:
             for call in calls(path, {"update"})
             if any(keyword.arg in columns for keyword in call.keywords)
         ]
-        statements = [
-            *((place(node, path), text) for path in others for node, text in texts(path)),
-            *((str(path), path.read_text()) for path in SQL_FILES if path.parent.name not in packages),
+        in_sql = [
+            where
+            for package, where, updated in updates_of_evaluation()
+            if package not in packages and updated & columns
         ]
-        in_sql = [where for where, text in statements if updated_columns(text) & columns]
         assert assigned == updated == in_sql == []
 
     @pytest.mark.parametrize(

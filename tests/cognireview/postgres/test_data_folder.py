@@ -52,7 +52,7 @@ def remove(path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "command", "sentence"),
     [
-        ("postgres/PG_VERSION", "verify_audit", "PG_VERSION is missing"),
+        exhaustive("postgres/PG_VERSION", "verify_audit", "PG_VERSION is missing"),
         exhaustive("postgres/PG_VERSION", "up", "PG_VERSION is missing"),
         exhaustive("postgres/pg_wal", "verify_audit", 'required WAL directory "pg_wal" does not exist'),
         ("postgres/base", "verify_audit", "PostgreSQL"),
@@ -70,12 +70,13 @@ def test_incomplete_data_folder_reports_one_sentence(
 @pytest.mark.parametrize(
     ("damage", "sentence"),
     [
+        (lambda cluster: remove(cluster / "PG_VERSION"), "PG_VERSION is missing"),
         (lambda cluster: (cluster / "PG_VERSION").write_bytes(b""), "contains no version"),
         (lambda cluster: (cluster / "PG_VERSION").write_bytes(b"\xff\0"), "contains no version"),
         (lambda cluster: remove(cluster / "global/pg_control"), "pg_control is missing"),
         (lambda cluster: remove(cluster / "global"), "pg_control is missing"),
     ],
-    ids=["empty version", "garbled version", "no pg_control", "no global"],
+    ids=["no version", "empty version", "garbled version", "no pg_control", "no global"],
 )
 def test_damaged_cluster_does_not_start(
     data_dir: Path, damage: Callable[[Path], None], sentence: str
