@@ -21,7 +21,7 @@ from reviews.imports import parser_pool
 from reviews.models import Run, User
 from reviews.search import listing
 from tests.support import audit_check as audit_checks
-from tests.support import samples
+from tests.support import rare_tests, samples
 from tests.support.audit_check import AuditCheck
 from tests.support.cleanup import quick_cleanup
 from tests.support.data_folders import copy_cluster
@@ -63,8 +63,17 @@ gc.disable()
 gc.set_threshold(50_000, 20, 20)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import only files with exhaustive tests if no others are selected: most of the time goes to imports."""
+    is_test_file = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    if config.option.markexpr not in rare_tests.SELECTIONS or not is_test_file:
+        return None
+    return None if rare_tests.may_contain(collection_path) else True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave exhaustive tests out of the fast suite, too."""
+    rare_tests.check_found(items)
     for item in items:
         if item.get_closest_marker("exhaustive"):
             item.add_marker(pytest.mark.slow)

@@ -1,0 +1,27 @@
+"""Tests that the everyday suite leaves out or repeats with the public sample, and the files that contain them."""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+MARKS = ("exhaustive", "public_sample")
+# The selections of pytest that need only those files.
+SELECTIONS = {*MARKS, " or ".join(MARKS)}
+# A file names the mark or, for the public sample, the fixture with its type.
+_NAMED = re.compile(r"\b(?:exhaustive|public_sample|sample: bytes)\b")
+
+
+@cache
+def may_contain(path: Path) -> bool:
+    """Whether a test file may contain such tests."""
+    return bool(_NAMED.search(path.read_text()))
+
+
+def check_found(items: Iterable[pytest.Item]) -> None:
+    """Raise `pytest.UsageError` if such a test is in a file that `may_contain` leaves out."""
+    for item in items:
+        if any(item.get_closest_marker(mark) for mark in MARKS) and not may_contain(item.path):
+            raise pytest.UsageError(f"{item.nodeid} is marked, but its file does not name the mark.")
