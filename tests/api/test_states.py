@@ -33,7 +33,7 @@ CHECKS = [
     found_by.content_type_conformance,
     found_by.response_schema_conformance,
 ]
-SCENARIOS, STEPS = int(os.environ.get("SCENARIOS", "50")), 12
+SCENARIOS, STEPS = int(os.environ.get("SCENARIOS", "30")), 12
 # Parameter -> values that exist, the first one for those that do not.
 KNOWN = {"run": RUNS, "evaluation_id": RECORDS, "username": ("ana",)}
 # Operations on a row that another operation created or listed.

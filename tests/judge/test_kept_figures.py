@@ -281,7 +281,8 @@ def test_all_ratings_are_loaded_after_changes_of_many_records(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("seed", "steps"), [(0, 6), *(pytest.param(seed, 15, marks=pytest.mark.exhaustive) for seed in range(10))]
+    ("seed", "steps"),
+    [(0, 6), *(pytest.param(seed, 15, marks=pytest.mark.exhaustive) for seed in (1, 2, 3, 4))],
 )
 def test_kept_figures_equal_fresh_ones_after_any_history(
     seed: int, steps: int, ana: User, bo: User, lea: User

@@ -1,4 +1,4 @@
-"""Tests that the everyday suite leaves out or repeats with the public sample, and the files that contain them."""
+"""Tests that only the gate runs, exhaustive ones and those with the public sample, and their files."""
 
 import re
 from collections.abc import Iterable

@@ -245,19 +245,6 @@ class TestUp:
         first.process.wait()
         assert up().status("/readyz") == 200
 
-    # The demo takes longer than all other tests here; `tests/demo` checks its content.
-    @pytest.mark.exhaustive
-    def test_up_demo_creates_people_and_run(self, up: Callable[..., Up]) -> None:
-        assert up().end(signal.SIGTERM) == (0, "")
-        first = up("--demo")
-        assert [line.partition(" signs in with ")[0] for line in first.lines[:-1]] == [
-            "ana (reviewer)",
-            "bo (reviewer)",
-            "lea (lead)",
-            "max (admin)",
-        ]
-        assert "/welcome/" not in first.lines[-1]
-
     def test_up_keeps_site_running_if_worker_keeps_failing_and_stops_on_ctrl_c(
         self, up: Callable[..., Up], data_dir: Path
     ) -> None:
@@ -307,13 +294,19 @@ def test_printed_url_uses_localhost_name_for_passkeys_if_it_resolves(
 
 
 @pytest.mark.exhaustive
-def test_up_creates_database_in_a_new_folder(tmp_path: Path) -> None:
-    """Migrations take seconds. The folder of the other tests was created by a command."""
-    first = Up(tmp_path / "new", free_port()).wait_until_ready()
+def test_up_demo_creates_database_people_and_run_in_a_new_folder(tmp_path: Path) -> None:
+    """Migrations and the demo take seconds. `tests/demo` checks the content of the demo."""
+    first = Up(tmp_path / "new", free_port(), "--demo").wait_until_ready()
     with first.process:
-        assert "/welcome/" in first.lines[0]
         first.wait_for_report("Starting the web server and the worker...")
         first.end(signal.SIGTERM)
+    assert [line.partition(" signs in with ")[0] for line in first.lines[:-1]] == [
+        "ana (reviewer)",
+        "bo (reviewer)",
+        "lea (lead)",
+        "max (admin)",
+    ]
+    assert "/welcome/" not in first.lines[-1]
     for step in ("Creating the database", "Applying migrations...", "Collecting static files..."):
         assert step in first.reported
 
