@@ -234,14 +234,20 @@ def create_rows() -> None:
     GoldSetFactory.create(run=Run.objects.get(name="one"))
 
 
-def requests(name: str, operation: Operation, mode: GenerationMode) -> list[st.SearchStrategy[Case]]:
+def requests(
+    name: str, operation: Operation, mode: GenerationMode, *, is_for_each_run: bool
+) -> list[st.SearchStrategy[Case]]:
     """Return how to generate valid (or, if negative, invalid) requests, with ever more existing values."""
     addresses: Known = [{}]
     if "{evaluation_id}" in name:
         addresses = [{"run": "blind" if key == "hidden" else "one", "evaluation_id": key} for key in RECORDS]
     elif "{run}" in name:
         of_set = {"name": "gold"} if "{name}" in name else {}
-        addresses = [{"run": key} | of_set for key in RUNS]
+        first, *others = RUNS
+        # GET describes each of the runs. The others are usually sent to the first and, in turns, to another.
+        in_turn = (first, others[[*ACCESS].index(name) % len(others)])
+        runs = RUNS if is_for_each_run or name.startswith("GET") else in_turn
+        addresses = [{"run": key} | of_set for key in runs]
     elif "{name}" in name:
         addresses = [{"name": "gold"}]
     elif "{username}" in name:
@@ -310,7 +316,7 @@ def test_operation_conforms_to_schema(
         for case in cases:
             ask(case)
 
-    ways = requests(name, operations[name], mode)
+    ways = requests(name, operations[name], mode, is_for_each_run=more > 0)
     # Each way once, so that none depends on chance, then any of them.
     for cases, times in [(st.tuples(*ways[1:]), 1), *([(st.tuples(st.one_of(ways)), more)] if more else [])]:
         examples(

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from django.db import InternalError, connection, transaction
+from django.http import Http404
 from django.test import Client, RequestFactory
 from django.urls import resolve, reverse
 from django.utils import timezone
@@ -253,15 +254,36 @@ def test_form_without_csrf_token_is_rejected(every: int, record: Evaluation, max
     assert record.claimed_by is None
 
 
+def unknown(key: int) -> Iterator[tuple[str, str, str]]:
+    """Yield each URL name with a primary key, a method, and the address with this key."""
+    # A job that cannot be repeated or cancelled is reported on the page of jobs.
+    for name in (name for name in ACCESS if "<int:" in ROUTES[name] and "<slug:kind>" not in ROUTES[name]):
+        place = "/" + re.sub("<int:[a-z_]+>", str(key), ROUTES[name]).replace("<slug:table>", "groups")
+        yield name, "get" if "get" in ACCESS[name] else "post", place
+
+
+def test_views_do_not_find_an_unknown_primary_key(max: User) -> None:
+    for name, method, place in unknown(10**19):
+        view, request = resolve(place), RequestFactory().generic(method.upper(), place)
+        request.user = max
+        try:
+            view.func(request, *view.args, **view.kwargs)
+        except Http404:
+            continue
+        pytest.fail(name)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "key", [10**19, *(pytest.param(key, marks=pytest.mark.exhaustive) for key in (0, 10**18, 10**40))]
+    ("key", "every"),
+    [
+        (10**19, 16),
+        *(pytest.param(key, 1, marks=pytest.mark.exhaustive) for key in (10**19, 0, 10**18, 10**40)),
+    ],
 )
-def test_unknown_primary_key_is_not_found(key: int, as_max: Client) -> None:
-    for name in (name for name in ACCESS if "<int:" in ROUTES[name]):
-        place = "/" + re.sub("<int:[a-z_]+>", str(key), ROUTES[name])
-        method = as_max.get if "get" in ACCESS[name] else as_max.post
-        assert method(place).status_code == 404, name
+def test_unknown_primary_key_is_not_found(key: int, every: int, as_max: Client) -> None:
+    for name, method, place in [*unknown(key)][::every]:
+        assert getattr(as_max, method)(place).status_code == 404, name
 
 
 def test_all_pages_except_logins_require_login() -> None:

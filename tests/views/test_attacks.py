@@ -308,17 +308,25 @@ class TestOpenRedirect:
         assert re.match(r"/(?![/\\\t\r\n])", place), place
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("elsewhere", ELSEWHERE)
+    @pytest.mark.parametrize(
+        "elsewhere",
+        [
+            pytest.param(place, marks=[pytest.mark.exhaustive] if number % 4 else [])
+            for number, place in enumerate(ELSEWHERE)
+        ],
+    )
     def test_login_does_not_redirect_to_other_site(self, elsewhere: str, client: Client, ana: User) -> None:
         posted = {"login": "ana", "password": PASSWORD, "next": elsewhere}
         self.assert_here(client.post(reverse("login"), posted)["Location"])
-        # The same for a person who is already signed in.
-        self.assert_here(client.get(reverse("login"), {"next": elsewhere})["Location"])
         again = client.post(
             f"{reverse('reauthenticate')}?{QueryDict(mutable=True).urlencode()}",
             {"password": PASSWORD, "next": elsewhere},
         )
         self.assert_here(again["Location"])
+
+    def test_signed_in_person_is_not_redirected_to_other_site(self, as_ana: Client) -> None:
+        for elsewhere in self.ELSEWHERE:
+            self.assert_here(as_ana.get(reverse("login"), {"next": elsewhere})["Location"])
 
     def test_login_page_drops_link_to_other_site(self, client: Client) -> None:
         for header, elsewhere in product(("Referer", "HX-Current-URL"), self.ELSEWHERE):

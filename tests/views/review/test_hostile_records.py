@@ -293,16 +293,20 @@ def happened() -> Iterator[list[tuple[str, str]]]:
     is_on[0] = False
 
 
+# Pages that show a record by its state. Others show its texts, and are tried with one of the other records.
+BY_STATE = {"evaluation", "record-history"}
 PAGES = [name for name, methods in ACCESS.items() if methods.get("get", (0,) * 5)[4] in {200, 404}]
 
 
 def places(record: Evaluation) -> Iterator[str]:
     """Return every address for the waiting record, and the record addresses for the others."""
-    for name in PAGES:
+    others = [*Evaluation.objects.exclude(pk=record.pk).order_by("pk")]
+    for number, name in enumerate(PAGES):
         path = address(name, record)
         yield path
         if ROUTES[name].startswith("evaluations/"):
-            for other in Evaluation.objects.exclude(pk=record.pk):
+            turn = others if name in BY_STATE else [others[number % len(others)]]
+            for other in turn:
                 yield address(name, other)
         if ROUTES[name].startswith("imports/"):
             for source in Import.objects.all():
