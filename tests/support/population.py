@@ -5,7 +5,7 @@ from itertools import count
 
 from django.utils import timezone
 
-from reviews.models import Rating, RatingCell, Reveal, Run, RunCount, Stratum, StratumCount, User
+from reviews.models import Evaluation, Rating, RatingCell, Reveal, Run, RunCount, Stratum, StratumCount, User
 from reviews.records.clusters import CLUSTERS
 from reviews.records.status import NOT_REQUIRED
 from tests.support.factories import EvaluationFactory
@@ -67,9 +67,7 @@ def rated(
         judge=judge,
         human=human,
     )
-    # A record of another run: those of this run are the ones that `stratum` counted.
-    record = EvaluationFactory.create(needs_human_review=counted.is_flagged)
-    Reveal.objects.create(run=counted.run, evaluation=record, reviewer=reviewer, how=Reveal.How.LOCKED_IN)
+    record = _rated_record(counted, reviewer)
     numbers = clusters or _unrated_clusters(counted, said, criterion, ratings)
     return Rating.objects.bulk_create(
         Rating(
@@ -84,6 +82,20 @@ def rated(
         )
         for number in numbers
     )
+
+
+def _rated_record(counted: Stratum, reviewer: User) -> Evaluation:
+    """Return the record of all ratings of a loaded stratum, which the reviewer has revealed.
+
+    It is of another run: the records of this run are the ones that `stratum` counted.
+    """
+    known: dict[User, Evaluation] = vars(counted).setdefault("_rated_records", {})
+    if reviewer not in known:
+        record = next(iter(known.values()), None)
+        record = record or EvaluationFactory.create(needs_human_review=counted.is_flagged)
+        Reveal.objects.create(run=counted.run, evaluation=record, reviewer=reviewer, how=Reveal.How.LOCKED_IN)
+        known[reviewer] = record
+    return known[reviewer]
 
 
 def _unrated_clusters(counted: Stratum, verdict: str, criterion: str | None, ratings: int) -> list[int]:
