@@ -7,13 +7,16 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import urlencode
 
 from reviews.models import AuditEvent, Evaluation, ReviewerDay, Run, User
 from reviews.queue import claims
 from reviews.review import decisions, escalations
+from reviews.views.dashboard.filters import USUAL, read_filters
 from reviews.views.dashboard.key_figures import KeyFigure
 from reviews.views.tables import Cell, Column, Table
 from tests.support.factories import EvaluationFactory, RunFactory
@@ -247,7 +250,7 @@ class TestDashboard:
         assert [row["done"] for row in table(as_lea.get(DESK, {"first": today()}), "reviewers")] == ["2"]
 
     @pytest.mark.slow
-    def test_dashboard_reports_invalid_filters(self, as_lea: Client) -> None:
+    def test_dashboard_reports_invalid_filters(self, as_lea: Client, lea: User) -> None:
         for query in (
             {"run": "0"},
             {"run": "9" * 40},
@@ -255,10 +258,13 @@ class TestDashboard:
             {"first": "yesterday"},
             {"last": "9999-12-31"},
         ):
-            response = as_lea.get(DESK, query)
-            assert response.status_code == 200, query
-            assert response.context["scope"].form.errors, query
-            assert response.context["scope"].chosen == (("days", "7"),), query
+            read = read_filters(QueryDict(urlencode(query)), lea, usual=USUAL)
+            assert {*read.form.errors} == {*query}
+            assert read.chosen == (("days", "7"),), query
+        response = as_lea.get(DESK, {"run": "\0", "first": "yesterday"})
+        assert response.status_code == 200
+        assert {*response.context["scope"].form.errors} == {"run", "first"}
+        assert response.context["scope"].chosen == (("days", "7"),)
 
     def test_dashboard_defines_every_figure(self, as_lea: Client, ana: User, algebra: Run) -> None:
         done(algebra, ana)
