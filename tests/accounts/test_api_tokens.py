@@ -22,6 +22,7 @@ def make(person: User, *scopes: str, days: int = 7) -> api_tokens.NewToken:
 
 
 class TestToken:
+    @pytest.mark.slow
     def test_token_authenticates_by_text_that_is_not_stored(self, ana: User) -> None:
         made = make(ana, "read", "review")
         assert made.text.startswith(f"{made.token.prefix}_")
@@ -128,6 +129,7 @@ class TestPages:
         assert client.post(reverse("revoke-token", args=[made.token.pk])).status_code == 404
         assert api_tokens.authenticate(made.text)
 
+    @pytest.mark.slow
     def test_api_page_lists_operations_with_scopes(self, ana: User, client: Client) -> None:
         client.force_login(ana)
         shown = text(client.get(reverse("api")))

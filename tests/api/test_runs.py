@@ -159,6 +159,7 @@ class TestImport:
         assert of_max.get("runs/new run/export").getvalue() == TWO
         assert of_max.get("runs/new run/export?only=reviewed").getvalue() == TWO.splitlines(keepends=True)[1]
 
+    @pytest.mark.slow
     def test_import_lists_rejected_lines(self, of_max: Program) -> None:
         import_data(file_of(line("a")), run="new run")
         key = self.bring(of_max, file_of(line("a"), b"no record", line("c")))

@@ -104,6 +104,7 @@ class TestOpenChecks:
 
 
 class TestStandingSample:
+    @pytest.mark.slow
     def test_standing_sample_has_decisions_independent_of_the_order(
         self, run: Run, ana: User, bo: User, lea: User, max: User
     ) -> None:

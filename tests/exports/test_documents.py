@@ -131,6 +131,7 @@ class TestExport:
         assert (done.new, done.rejected) == (1, 1)
         assert exported() == data
 
+    @pytest.mark.slow
     def test_repeated_keys_of_a_member_are_kept(self, ana: User) -> None:
         data = document("a", "b").replace(b'"score": 0.92', b'"score": 1e0, "score":9.20e-1', 1)
         bring(data)
@@ -138,6 +139,7 @@ class TestExport:
         decide(Evaluation.objects.get(evaluation_id="eval-1/a"), ana)
         assert b'"score": 1e0, "score":9.20e-1' in exported()
 
+    @pytest.mark.slow
     def test_array_is_exported_as_array(self, ana: User) -> None:
         data = b"[\n  %b,\n  17,\n  %b\n]\n" % (line("e-1"), line("e-2"))
         import_data(data)
@@ -216,6 +218,7 @@ class TestSeveralFiles:
         assert without_decisions(exported()) == json.loads(grown)
         assert json.loads(exported())["results"]["results"][0]["human_reviewer_id"] == "ana"
 
+    @pytest.mark.slow
     def test_same_document_and_its_export_are_unchanged(self, ana: User) -> None:
         data = document("a", "b")
         bring(data)
@@ -238,6 +241,7 @@ class TestSeveralFiles:
         assert (record.human_review_status, record.human_reviewer_id) == ("Completed", "ana")
         assert export_data(run="other", form=Form.DOCUMENT) == given
 
+    @pytest.mark.slow
     def test_other_document_makes_the_export_lines(self) -> None:
         bring(document("a"))
         bring(document("a", evalId="eval-2"))
@@ -249,6 +253,7 @@ class TestSeveralFiles:
         assert documents.imported_format(run(), first) == "json"
         assert exported(only_import=first) == document("a")
 
+    @pytest.mark.slow
     def test_changed_value_of_the_document_updates_its_records(self) -> None:
         bring(document("a"))
         again = bring(document("a", config={"judge": "gpt-5"}).replace(b"0.92", b"0.920"))

@@ -218,6 +218,7 @@ class TestBuilding:
 
 
 class TestRetention:
+    @pytest.mark.slow
     def test_expired_export_is_removed_and_its_audit_event_stays(self, run: Run, lea: User) -> None:
         old, young = built(ExportOptions(run), lea), built(ExportOptions(run), lea)
         waiting = jobs.enqueue(options=ExportOptions(run), actor=lea)

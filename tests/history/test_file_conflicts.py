@@ -175,6 +175,7 @@ class TestOtherDecisions:
 
 
 class TestOwnDecisionKept(OneConflict):
+    @pytest.mark.slow
     def test_keeping_own_decision_changes_nothing(self, run: Run, lea: User) -> None:
         before = export_data()
         resolve(lea, theirs=False)
@@ -252,6 +253,7 @@ def key(name: str) -> str:
 
 
 class TestPage(OneConflict):
+    @pytest.mark.slow
     def test_page_shows_both_decisions(self, as_lea: Client, run: Run) -> None:
         page = text(as_lea.get(reverse("conflicts", args=[run.pk])))
         for shown in (

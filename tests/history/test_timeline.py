@@ -240,6 +240,7 @@ def test_reopening_shows_the_version_of_a_decision_in_a_file(lea: User) -> None:
 
 
 class TestFiles:
+    @pytest.mark.slow
     def test_import_shows_its_changes(self, record: Evaluation) -> None:
         import_data(file_of(line("eval_1", aggregated_score="Fail")))
         import_data(file_of(line("eval_1", aggregated_score="Fail")))
@@ -307,6 +308,7 @@ class TestPages:
     def test_cursor_at_any_place_is_accepted(self, record: Evaluation, after: str) -> None:
         assert len(page(record, after).entries) <= 1
 
+    @pytest.mark.slow
     def test_number_of_queries_does_not_grow_with_events(self, record: Evaluation, ana: User) -> None:
         def cost() -> int:
             with CaptureQueriesContext(connection) as queries:

@@ -72,6 +72,7 @@ class TestInTheSameRun:
         assert reason.startswith("is 'second', but this run has the evaluation by ")
         assert (values(), export_data()) == (before, exported)
 
+    @pytest.mark.slow
     def test_lines_of_another_judge_among_others_are_rejected(self, max: User) -> None:
         import_data(FIRST)
         before = values()

@@ -142,6 +142,7 @@ class TestNewerEvidenceAfterReview:
         decide(evaluation(), ana, comments="Checked.")
         return evaluation()
 
+    @pytest.mark.slow
     def test_new_evidence_for_a_reviewed_record_is_accepted_and_reported(self, reviewed: Evaluation) -> None:
         again = import_data(file_of(self.NEWER))
         sentence = "task_id, model_id taken from the file: the review by ana is kept, but outdated"
@@ -149,6 +150,7 @@ class TestNewerEvidenceAfterReview:
         assert (evaluation().task_id, evaluation().is_outdated) == ("4712", True)
         assert evaluation().version == reviewed.version + 1
 
+    @pytest.mark.slow
     def test_new_evidence_returns_a_reviewed_record_to_the_queue(self, reviewed: Evaluation) -> None:
         import_data(file_of(self.NEWER))
         assert evaluation().human_review_status == "Needs Review"
@@ -356,6 +358,7 @@ class TestGrownFile:
             transaction.set_rollback(True)
         assert grown == at_once
 
+    @pytest.mark.slow
     def test_grown_file_may_contain_a_line_rejected_by_narrower_limits(self, settings: Settings) -> None:
         lines = [THREE[0], line("x" * 60), THREE[2]]
         settings.LIMITS = Limits(id_bytes=40)

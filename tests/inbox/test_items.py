@@ -196,6 +196,7 @@ def test_counting_takes_one_query(everything: Run, max: User, django_assert_num_
         assert count_up_to(1, max).number == len(ALL)
 
 
+@pytest.mark.slow
 def test_bounded_count_reads_no_further_rows(run: Run, ana: User, lea: User) -> None:
     records = EvaluationFactory.create_batch(40, run=run)
     Escalation.objects.bulk_create(

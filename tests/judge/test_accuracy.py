@@ -115,6 +115,7 @@ class TestConfusionMatrix:
         assert figures.false_pass.value is None
         assert encode(report_parts.PartMetrics, figures)
 
+    @pytest.mark.slow
     def test_many_scores_are_grouped_by_level(self, run: Run, ana: User) -> None:
         run.rubric = rubric_data(CLARITY, scale=RangeScale(0, 100, pass_from=60, partial_from=30))
         run.save()

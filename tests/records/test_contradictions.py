@@ -158,6 +158,7 @@ def test_sample_has_no_contradiction_to_its_verifier_without_reference(sample: b
     assert kinds == {}
 
 
+@pytest.mark.slow
 @given(st.text(), st.dictionaries(st.text(), JSON), st.lists(st.text()))
 def test_any_record_can_be_checked_for_contradictions(
     message: str, scores: dict[str, Any], siblings: list[str]

@@ -242,6 +242,7 @@ class TestUnstorableValues:
     def test_number_within_64_bits_stays_a_number(self, number: float) -> None:
         assert parse_line(line(x=number)).extra == {"x": number}
 
+    @pytest.mark.slow
     @given(objects(json_texts))
     def test_parsed_line_has_no_unstorable_value(self, extra: str) -> None:
         stored = json.dumps(parse_line(line(x=extra.encode())).extra, ensure_ascii=False, allow_nan=False)

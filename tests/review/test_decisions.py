@@ -274,6 +274,7 @@ class TestReimport:
         assert (evaluation.aggregated_score, evaluation.is_outdated) == ("Fail", False)
         assert export_data(run="run") == line(aggregated_score="Fail")
 
+    @pytest.mark.slow
     def test_reopened_record_stays_in_the_queue_with_its_decision(self, ana: User) -> None:
         opened = self.imported(line())
         decide(opened, ana)

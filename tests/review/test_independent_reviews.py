@@ -685,6 +685,7 @@ class TestNewEvidence:
         import_data(line("eval_a", aggregated_score="Fail"))
         assert len(independent_reviews.open_reviews(record)) == 2
 
+    @pytest.mark.slow
     def test_other_spelling_of_a_line_keeps_the_reviews(self, record: Evaluation) -> None:
         import_data(line("eval_a").replace(b"{", b"{ ", 1))
         assert len(independent_reviews.open_reviews(record)) == 1

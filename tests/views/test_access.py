@@ -262,6 +262,7 @@ def unknown(key: int) -> Iterator[tuple[str, str, str]]:
         yield name, "get" if "get" in ACCESS[name] else "post", place
 
 
+@pytest.mark.slow
 def test_views_do_not_find_an_unknown_primary_key(max: User) -> None:
     for name, method, place in unknown(10**19):
         view, request = resolve(place), RequestFactory().generic(method.upper(), place)

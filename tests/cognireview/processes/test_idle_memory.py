@@ -68,6 +68,7 @@ def test_idle_process_is_not_trimmed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert trims(monkeypatch, [0.01, 0.02, 0.03]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="without glibc")
 def test_freed_memory_returns_to_the_system() -> None:
     returned = subprocess.check_output([sys.executable, "-c", _FREES_MEMORY], text=True)

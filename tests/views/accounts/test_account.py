@@ -201,6 +201,7 @@ class TestFailedLogins:
         assert re.search(r"Too many failed logins. Try again at \d\d:\d\d UTC.", text(response))
         assert AuditEvent.objects.filter(action="login locked").count() == 1
 
+    @pytest.mark.slow
     def test_failed_logins_lock_the_username_on_every_host(self, client: Client, ana: User) -> None:
         for port in range(8001, 8006):
             client.post(

@@ -86,6 +86,7 @@ def rows(response: Any) -> list[dict[str, str]]:
 
 
 class TestDashboard:
+    @pytest.mark.slow
     def test_dashboard_counts_the_decisions_of_each_reviewer(
         self, as_lea: Client, ana: User, bo: User, algebra: Run
     ) -> None:
@@ -140,6 +141,7 @@ class TestDashboard:
             "reviewer": "ana", "other": "bo", "agreement": "70.0", "scores": "7 of 10", "records": "10"
         }  # fmt: skip
 
+    @pytest.mark.slow
     def test_dashboard_tells_the_pace_and_when_a_run_will_be_finished(
         self, as_lea: Client, ana: User, algebra: Run
     ) -> None:

@@ -84,6 +84,7 @@ class TestExportRequest:
         assert "elsewhere.jsonl" not in page
         assert "failed.jsonl" not in page
 
+    @pytest.mark.slow
     def test_export_list_shows_the_exports_of_the_run(self, as_max: Client, export: Export) -> None:
         other = ExportFactory.create()
         page = text(as_max.get(reverse("export", args=[export.run.pk])))

@@ -350,6 +350,7 @@ class TestLockIn:
         assert [row.value for row in rows] == ["Yes", "Yes", "No", "No"]
         assert [row.reason for row in rows] == [""] * 4
 
+    @pytest.mark.slow
     def test_repeated_lock_in_shows_the_same_screen(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:
@@ -384,6 +385,7 @@ class TestLockIn:
 
 
 class TestAfterLockIn:
+    @pytest.mark.slow
     def test_decision_may_differ_from_locked_in_scores(
         self, lock_in: Callable[..., Any], as_ana: Client, claimed: Evaluation
     ) -> None:

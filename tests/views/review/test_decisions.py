@@ -191,6 +191,7 @@ class TestRevise:
         assert "I was here." in text(response)
         assert f'action="{url("revise", done)}"' in text(response)
 
+    @pytest.mark.slow
     def test_revision_of_changed_decision_keeps_entries(
         self, as_ana: Client, done: Evaluation, as_lea: Client
     ) -> None:
@@ -201,6 +202,7 @@ class TestRevise:
         assert "You need the lead role for this." in text(response)
         assert "I was here." in text(response)
 
+    @pytest.mark.slow
     def test_revision_is_allowed_for_author_and_leads(
         self, as_bo: Client, as_lea: Client, done: Evaluation
     ) -> None:

@@ -77,6 +77,7 @@ class TestEscalatedRecord:
             assert missing not in page
         assert as_bo.post(url("claim", claimed)).status_code == 409
 
+    @pytest.mark.slow
     def test_escalation_can_be_withdrawn_by_its_author(
         self, as_ana: Client, claimed: Evaluation, escalation: Escalation
     ) -> None:

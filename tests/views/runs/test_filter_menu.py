@@ -41,6 +41,7 @@ def bring(name: str, **values: Any) -> Run:
     return import_data(file_of(line(name, **values)), run="monday").target_run
 
 
+@pytest.mark.slow
 def test_menu_is_right_in_each_process_after_each_change(
     ana: User, bo: User, lea: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
