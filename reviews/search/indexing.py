@@ -28,10 +28,10 @@ JOB = "reviews.tasks.index_records"
 # So many records are indexed in their import's transaction, and so large a run is counted in it.
 MAX_RECORDS_INLINE = 1_000_000
 # Tables are analysed after imports with more records. All columns of the records take longer, so a smaller
-# import leaves to autovacuum those by which the queue and the list do not choose.
+# import analyses only the columns that the queue and the list select records by, and autovacuum the others.
 MAX_RECORDS_UNANALYSED = 2_000
 MAX_RECORDS_LEFT_TO_AUTOVACUUM = 100_000
-_CHOSEN_BY = "run_id, first_import_id, human_review_status, claimed_by_id, assigned_to_id, review_id"
+_SELECTED_BY = "run_id, first_import_id, human_review_status, claimed_by_id, assigned_to_id, review_id"
 # Lines of a file that are indexed at once: by the job, in one transaction.
 CHUNK_LINES = 1_000
 _COLUMNS = (
@@ -183,7 +183,7 @@ def _analyse(records: int) -> None:
         else:
             # A sample of 3,000 rows, which takes a sixth of the time.
             cursor.execute("SET LOCAL default_statistics_target = 10")
-            cursor.execute(f"ANALYZE evaluation ({_CHOSEN_BY})")
+            cursor.execute(f"ANALYZE evaluation ({_SELECTED_BY})")
             cursor.execute("SET LOCAL default_statistics_target = DEFAULT")
 
 
