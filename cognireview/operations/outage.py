@@ -17,7 +17,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.errors import ReadOnlySqlTransaction
 
 from cognireview.operations.disk_full import error_chain
-from cognireview.postgres.backend.base import check_is_primary
+from cognireview.postgres.backend.pool import check_is_primary
 
 RETRY_AFTER = 5
 MESSAGE = "The database does not answer. Nothing was changed; try again in a moment."

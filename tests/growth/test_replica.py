@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from cognireview.postgres.backend.base import check_connection
+from cognireview.postgres.backend.pool import check_connection
 from cognireview.postgres.embedded import Server
 from cognireview.postgres.server_account import server_account
 from reviews.database import replica

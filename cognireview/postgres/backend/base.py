@@ -1,20 +1,21 @@
-"""Django's PostgreSQL backend with prepared statements and a cheap check of pooled connections.
+"""Django's PostgreSQL backend with prepared statements and a pool of our own.
 
 It has no server-side cursors outside of transactions. There, Django's `iterator()`, which forms use, would
 declare a cursor WITH HOLD. Behind a transaction pooler, the next query may use another connection.
 """
 
 import datetime as dt
-import select
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import psycopg
+from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 from psycopg.abc import Buffer
 from psycopg.adapt import AdaptersMap
 from psycopg.types.datetime import TimestamptzLoader
-from psycopg_pool import ConnectionPool
+
+from cognireview.postgres.backend.pool import WarmestFirstPool
 
 
 class _MomentLoader(TimestamptzLoader):
@@ -44,6 +45,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     #: Whether cursors send parameters apart from their statement, which PostgreSQL can prepare.
     prepares = False
+    # The type stubs of Django leave these out.
+    _connection_pools: dict[str, WarmestFirstPool]
+    _configure_connection: Callable[[Any], bool]
 
     def get_connection_params(self) -> dict[str, Any]:
         parameters: dict[str, Any] = super().get_connection_params()
@@ -58,26 +62,17 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return super().create_cursor(name)
 
     @property
-    def pool(self) -> Any:
-        pool = super().pool
-        if pool:
-            pool._check = check_connection  # noqa: SLF001 Django allows only the check that sends a query
-        return pool
-
-
-def check_connection(connection: "psycopg.Connection[Any]") -> None:
-    """Raise an error if a pooled connection has been lost, without a query if nothing has arrived on it.
-
-    An idle connection receives bytes, or its end, only if the server stops, ends it or reloads settings.
-    """
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    if poll.poll(0):
-        ConnectionPool.check_connection(connection)
-    check_is_primary(connection)
-
-
-def check_is_primary(connection: "psycopg.Connection[Any]") -> None:
-    """Raise an error if the server was a standby when it last reported, as it does after a promotion."""
-    if connection.info.parameter_status("in_hot_standby") == "on":
-        raise psycopg.OperationalError("The server is a standby, which takes no writes.")
+    def pool(self) -> WarmestFirstPool | None:
+        options = self.settings_dict["OPTIONS"].get("pool")
+        if self.alias == NO_DB_ALIAS or not options:
+            return None
+        if self.alias not in self._connection_pools:
+            pool = WarmestFirstPool(
+                kwargs={**self.get_connection_params(), "autocommit": True},
+                configure=self._configure_connection,
+                open=False,
+                **options,
+            )
+            # Another thread may have been faster.
+            self._connection_pools.setdefault(self.alias, pool)
+        return self._connection_pools[self.alias]

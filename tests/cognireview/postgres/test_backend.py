@@ -1,12 +1,14 @@
 """Our database backend: cursors end with their transaction; plans are kept, and checks send nothing."""
 
 import datetime as dt
+from collections.abc import Iterator
+from typing import Any
 
 import psycopg
 import pytest
 from django.db import DataError, connection, transaction
 
-from cognireview.postgres.backend.base import check_connection
+from cognireview.postgres.backend.pool import WarmestFirstPool, check_connection
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import User
 from tests.support.factories import UserFactory
@@ -44,6 +46,42 @@ def test_check_of_a_closed_connection_raises() -> None:
             cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [lost.info.backend_pid])
         with pytest.raises(psycopg.OperationalError):
             check_connection(lost)
+
+
+@pytest.fixture
+def pool() -> Iterator[WarmestFirstPool]:
+    """A pool with three idle connections."""
+    connection.ensure_connection()
+    place = connection.connection.info
+    with WarmestFirstPool(
+        conninfo=place.dsn, kwargs={"password": place.password}, min_size=1, max_size=3, open=True
+    ) as opened:
+        lent = [opened.getconn() for _ in range(3)]
+        for each in lent:
+            opened.putconn(each)
+        yield opened
+
+
+def lend(pool: WarmestFirstPool) -> "psycopg.Connection[Any]":
+    with pool.connection() as lent:
+        return lent
+
+
+def test_pool_lends_the_connection_that_was_returned_last(pool: WarmestFirstPool) -> None:
+    coldest, middle, warmest = reversed(pool._pool)
+    assert [lend(pool) for _ in range(3)] == [warmest] * 3
+    with pool.connection() as first, pool.connection() as second:
+        assert (first, second) == (warmest, middle)
+    assert lend(pool) is warmest
+    assert coldest is pool._pool[-1]
+
+
+def test_pool_closes_the_connection_that_has_been_idle_longest(pool: WarmestFirstPool) -> None:
+    coldest, middle, warmest = reversed(pool._pool)
+    lend(pool)
+    pool._shrink_pool()
+    assert [each.closed for each in (coldest, middle, warmest)] == [True, False, False]
+    assert lend(pool) is warmest
 
 
 def test_statement_is_parsed_once_in_prepared_block_only() -> None:
