@@ -6,16 +6,15 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
-from ninja import P, QueryEx, Router, Status
+from ninja import P, QueryEx, Router
 
 from cognireview.types import audit, operations
 from cognireview.types.encoding import members
-from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JSONL
 from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.lookup import get_run
-from reviews.api.problems import Problem
+from reviews.api.problems import Problem, invalid_field
 from reviews.audit import chain_checks, log
 from reviews.audit.listing import EventFilter, as_json, find_run, list_events
 from reviews.audit.phrases import PHRASES
@@ -29,7 +28,9 @@ _NO_NUL = P(pattern="^[^\x00]*$")
 Text = QueryEx[str, _NO_NUL]
 
 
-@operation(router, operations.AUDIT_LOG, scope="read", files=[JSONL], problems=(404,))
+@operation(
+    router, operations.AUDIT_LOG, scope="read", permission="read_audit", files=[JSONL], problems=(404,)
+)
 def export_audit_log(
     request: ApiRequest, run: str = "", after: QueryEx[int, P(ge=0, lt=2**63)] = 0
 ) -> StreamingHttpResponse:
@@ -38,12 +39,11 @@ def export_audit_log(
     With `run`, events of other runs are digests, so that the chain can still be verified. Independent reviews
     and blind scores of others are digests, too, if you may still review their records independently.
     """
-    check(request.user, "read_audit")
     run_id = get_run(run, request.user).pk if run else None
     return download(log.jsonl_lines(run_id, after=after, reader=request.user), "audit.jsonl")
 
 
-@operation(router, operations.AUDIT_EVENTS, scope="read", problems=(404,))
+@operation(router, operations.AUDIT_EVENTS, scope="read", permission="read_audit", problems=(404,))
 def list_audit_events(
     request: ApiRequest,
     response: HttpResponse,
@@ -64,10 +64,8 @@ def list_audit_events(
     without a zone are UTC. `after` is `next` of the previous page. Events of runs that you cannot see are
     left out, and scores of others on records that you may still review independently.
     """
-    check(request.user, "read_audit")
     if action and action not in PHRASES:
-        errors = [("action", "Unknown action.")]
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, "Unknown action.", errors)
+        raise invalid_field("action", "Unknown action.")
     wanted = EventFilter(
         person=_find_person(person),
         actions=[action] if action else [],
@@ -103,19 +101,17 @@ def _with_zone(moment: dt.datetime | None) -> dt.datetime | None:
     return moment.replace(tzinfo=dt.UTC) if moment and moment.tzinfo is None else moment
 
 
-@operation(router, operations.CHAIN, scope="read")
+@operation(router, operations.CHAIN, scope="read", permission="read_audit")
 def get_audit_chain(request: ApiRequest) -> dict[str, Any]:
     """Return the state of the audit log and its checks. Leads and admins only."""
-    check(request.user, "read_audit")
     return _chain(request.user)
 
 
-@operation(router, operations.CHECK_CHAIN, scope="configure", status=202)
-def check_audit_chain(request: ApiRequest) -> Status[Any]:
+@operation(router, operations.CHECK_CHAIN, scope="configure", permission="read_audit", status=202)
+def check_audit_chain(request: ApiRequest) -> dict[str, Any]:
     """Check the audit log in a job, unless a check is running. Leads and admins only."""
-    check(request.user, "read_audit")
     chain_checks.request_check(actor=request.user)
-    return Status(202, _chain(request.user))
+    return _chain(request.user)
 
 
 def _chain(reader: User) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Authenticate API requests by token. The scopes of the token and the role of its owner limit access."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, TypeVar, cast, get_args
@@ -32,8 +32,6 @@ _ALWAYS = (
     HTTPStatus.UNPROCESSABLE_ENTITY,
     HTTPStatus.TOO_MANY_REQUESTS,
 )
-
-
 _SAFE = {"GET", "HEAD"}
 
 
@@ -64,15 +62,12 @@ class TokenAuth(HttpBearer):
         return found
 
 
-def _names_in_query(parameters: Iterable[dict[str, Any]]) -> Iterator[str]:
-    return (parameter["name"] for parameter in parameters if parameter["in"] == "query")
-
-
 def operation(
     router: Router,
     registered: Operation[Any],
     *,
     scope: str,
+    permission: str = "",
     status: int | None = None,
     response: Any = None,
     problems: Iterable[int] = (),
@@ -84,7 +79,8 @@ def operation(
 ) -> Callable[[View], View]:
     """Register the view of an operation for tokens with a scope. Its name is the id of the operation.
 
-    The usual `status` of success is 204 for an operation that returns nothing, and otherwise 200. `response`
+    `permission` is one that the role of the owner needs besides that of the scope (`permissions.check`). The
+    usual `status` of success is 204 for an operation that returns nothing, and otherwise 200. `response`
     is a schema that is no type of the client. `problems` are the statuses of problems that neither the path
     nor a JSON body implies. `files` are the content types of a file response. `parameters` and `extra` are
     additions to the OpenAPI schema that the signature of the view does not have. With `takes_any_run`, the
@@ -94,7 +90,7 @@ def operation(
     method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
     responses = _successes(registered, response or registered.returns, status, is_file=bool(files))
     implied = [] if takes_any_run or "{" not in path else [HTTPStatus.NOT_FOUND]
-    in_query = {*registered.query, *_names_in_query(parameters or ())}
+    in_query = {*registered.query, *(one["name"] for one in parameters or () if one["in"] == "query")}
 
     def register(view: View) -> View:
         arguments = inspect.signature(view).parameters
@@ -102,6 +98,8 @@ def operation(
         has_body = any(map(_is_body, arguments.values()))
         statuses = [*implied, *problems, *(JSON_PROBLEMS if has_body else ())]
         additions = _additions(statuses, files, parameters or (), is_keyed=is_keyed)
+        if permission:
+            view = _check_permission(view, permission)
         if is_keyed:
             view = _answer_repeated(view, takes_file="requestBody" in extra)
         checked = _reject_unknown_parameters(view, in_query)
@@ -158,6 +156,15 @@ def _responses(problems: Iterable[int], files: Iterable[str]) -> dict[int, Any]:
         binary = {"schema": {"type": "string", "format": "binary"}}
         found[200] = {"content": dict.fromkeys(files, binary)}
     return found
+
+
+def _check_permission(view: View, permission: str) -> View:
+    @wraps(view)
+    def checked(request: ApiRequest, *args: Any, **options: Any) -> Any:
+        check(request.user, permission)
+        return view(request, *args, **options)
+
+    return cast("View", checked)
 
 
 def _answer_repeated(view: View, *, takes_file: bool) -> View:

@@ -9,7 +9,7 @@ from pydantic import StringConstraints
 
 from cognireview.types import leading, operations
 from cognireview.types.encoding import members
-from reviews.accounts.permissions import check, people_in
+from reviews.accounts.permissions import people_in
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.evaluations import FilterValues, read_filters, record_keys
@@ -54,23 +54,21 @@ class BulkChangeIn(Body):
     )
 
 
-@operation(router, operations.BULK_CHANGES, scope="read")
+@operation(router, operations.BULK_CHANGES, scope="read", permission="lead_review")
 def list_bulk_changes(
     request: ApiRequest, run: str, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
     """List the bulk changes of a run, the newest first. Leads and admins only."""
-    check(request.user, "lead_review")
     found = bulk_changes.changes_of(get_run(run, request.user))
     return [_shape(change) for change in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, operations.APPLY_BULK_CHANGE, scope="configure", problems=(409,))
+@operation(router, operations.APPLY_BULK_CHANGE, scope="configure", permission="lead_review", problems=(409,))
 def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
     """Change at most 10,000 records of the queue at once, or escalate at most 200. Scores never change.
 
     Records that others have claimed stay as they are when records are assigned, split or escalated.
     """
-    check(request.user, "lead_review")
     order = _order(get_run(run, request.user), sent)
     try:
         return _shape(bulk_changes.apply(order=order, actor=request.user))
@@ -78,10 +76,9 @@ def apply_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict
         raise invalid_field("shares", str(refused)) from refused
 
 
-@operation(router, operations.PREVIEW_BULK_CHANGE, scope="configure")
+@operation(router, operations.PREVIEW_BULK_CHANGE, scope="configure", permission="lead_review")
 def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> dict[str, Any]:
     """Count the records that a bulk change would affect. Nothing changes."""
-    check(request.user, "lead_review")
     order = _order(get_run(run, request.user), sent)
     if order.kind != Kind.SPLIT:
         plan = bulk_changes.preview(order)
@@ -94,10 +91,9 @@ def preview_bulk_change(request: ApiRequest, run: str, sent: BulkChangeIn) -> di
     return {"evaluations": shares.records, "claimed": shares.claimed, "given": given}
 
 
-@operation(router, operations.UNDO_BULK_CHANGE, scope="configure", problems=(409,))
+@operation(router, operations.UNDO_BULK_CHANGE, scope="configure", permission="lead_review", problems=(409,))
 def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
     """Restore the records of a bulk change, except those that have changed since."""
-    check(request.user, "lead_review")
     change = load(BulkChange, change_id, request.user)
     try:
         return asdict(bulk_changes.undo(change_id=change.pk, actor=request.user))

@@ -7,7 +7,6 @@ from ninja import Field, P, QueryEx, Router
 
 from cognireview.types import files, operations
 from cognireview.types.encoding import members
-from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.links import Limit, link_next
@@ -36,7 +35,7 @@ class ResolveConflictsIn(Body):
     conflicts: list[WhichIn] = Field(min_length=1, max_length=_MOST_AT_ONCE)
 
 
-@operation(router, operations.CONFLICTS, scope="read")
+@operation(router, operations.CONFLICTS, scope="read", permission="resolve_conflict")
 def list_conflicts(
     request: ApiRequest,
     response: HttpResponse,
@@ -45,7 +44,6 @@ def list_conflicts(
     limit: Limit = file_conflicts.PAGE_SIZE,
 ) -> dict[str, Any]:
     """List open conflicts of a run, the oldest first. Leads and admins only."""
-    check(request.user, "resolve_conflict")
     found = get_run(run, request.user)
     page = file_conflicts.load_page(found, after=str(after) if after else "", size=limit)
     return {
@@ -55,13 +53,12 @@ def list_conflicts(
     }
 
 
-@operation(router, operations.RESOLVE_CONFLICTS, scope="configure")
+@operation(router, operations.RESOLVE_CONFLICTS, scope="configure", permission="resolve_conflict")
 def resolve_conflicts(request: ApiRequest, run: str, sent: ResolveConflictsIn) -> dict[str, Any]:
     """Keep the decision made here (`ours`) or the imported one (`theirs`), for each of the conflicts.
 
     A conflict whose record has changed since you read it is refused, and the others are resolved.
     """
-    check(request.user, "resolve_conflict")
     found, refused = get_run(run, request.user), []
     for one in sent.conflicts:
         try:

@@ -63,11 +63,10 @@ def save_draft(request: ApiRequest, run: str, evaluation_id: str, sent: DraftIn)
 
 
 @operation(router, operations.DISCARD_DRAFT, scope="review")
-def discard_draft(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
+def discard_draft(request: ApiRequest, run: str, evaluation_id: str) -> None:
     """Discard your draft of a record."""
     record = get_record(run, evaluation_id, request.user)
     drafts.discard(evaluation_id=record.pk, reviewer=request.user)
-    return Status(204, None)
 
 
 def _shape(draft: Draft) -> dict[str, Any]:

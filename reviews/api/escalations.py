@@ -1,19 +1,19 @@
 """Escalations and disagreements: list open ones, resolve, withdraw, and mark answers as read."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from django.http import HttpResponse
-from ninja import Field, P, QueryEx, Router, Status
-from pydantic import StringConstraints
+from ninja import Field, P, QueryEx, Router
 
 from cognireview.types import leading, operations
 from cognireview.types.encoding import encode, members
-from reviews.accounts.permissions import Denied, check
+from reviews.accounts.permissions import Denied
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.links import PAGE_SIZE, After, Limit, link_next, list_by_key
 from reviews.api.lookup import get_run, load
 from reviews.api.problems import invalid_field
+from reviews.api.values import Note
 from reviews.inbox.items import Inbox
 from reviews.inbox.kinds import BY_NAME
 from reviews.models import Escalation
@@ -21,7 +21,6 @@ from reviews.review import answers, escalations
 from reviews.review.disagreements import find_disagreements
 
 router = Router(tags=["escalations"])
-Answer = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
 
 class ResolveIn(Body):
@@ -30,10 +29,10 @@ class ResolveIn(Body):
     outcome: Literal["returned", "closed", "upheld"] = Field(
         description="Back to the queue, completed without scores, or the current decision upheld."
     )
-    answer: Answer = Field(default="", description="May be empty only for disagreements that are not closed.")
+    answer: Note = Field(default="", description="May be empty only for disagreements that are not closed.")
 
 
-@operation(router, operations.ESCALATIONS, scope="read", problems=(404,))
+@operation(router, operations.ESCALATIONS, scope="read", permission="lead_review", problems=(404,))
 def list_escalations(
     request: ApiRequest,
     response: HttpResponse,
@@ -47,7 +46,6 @@ def list_escalations(
 
     `question` includes records that a reviewer cannot judge. `after` is `next` of the previous page.
     """
-    check(request.user, "lead_review")
     inbox = Inbox(request.user, get_run(run, request.user) if run else None)
     items, next_after = inbox.page(BY_NAME[kind], after or None, limit)
     rows = [item.row for item in items]
@@ -68,10 +66,9 @@ def list_own_escalations(
     return [_shape(row) for row in list_by_key(request, response, found, after=after, limit=limit)]
 
 
-@operation(router, operations.RESOLVE_ESCALATION, scope="review", problems=(409,))
+@operation(router, operations.RESOLVE_ESCALATION, scope="review", permission="lead_review", problems=(409,))
 def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn) -> dict[str, Any]:
     """Resolve an escalation as a lead. To decide the record instead, claim and review it."""
-    check(request.user, "lead_review")
     raised = load(Escalation, escalation_id, request.user)
     if not sent.answer and (raised.kind != Escalation.Kind.DISAGREEMENT or sent.outcome == "closed"):
         raise invalid_field("answer", "Enter an answer.")
@@ -80,21 +77,19 @@ def resolve_escalation(request: ApiRequest, escalation_id: int, sent: ResolveIn)
 
 
 @operation(router, operations.WITHDRAW_ESCALATION, scope="review", problems=(409,))
-def withdraw_escalation(request: ApiRequest, escalation_id: int) -> Status[None]:
+def withdraw_escalation(request: ApiRequest, escalation_id: int) -> None:
     """Withdraw your escalation, and claim the record again."""
     raised = load(Escalation, escalation_id, request.user)
     escalations.withdraw(escalation_id=raised.pk, actor=request.user)
-    return Status(204, None)
 
 
 @operation(router, operations.MARK_ANSWER_READ, scope="review")
-def mark_answer_read(request: ApiRequest, escalation_id: int) -> Status[None]:
+def mark_answer_read(request: ApiRequest, escalation_id: int) -> None:
     """Mark the answer to your escalation as read."""
     raised = load(Escalation, escalation_id, request.user)
     if raised.raised_by_id != request.user.pk:
         raise Denied("Only the person who escalated this record can mark its answer as read.")
     answers.mark_read(escalation_id=raised.pk, actor=request.user)
-    return Status(204, None)
 
 
 def _shape(raised: Escalation, disagreement: leading.Disagreement | None = None) -> dict[str, Any]:

@@ -4,11 +4,10 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Schema
 
 from cognireview.types import files, operations
 from cognireview.types.encoding import members
-from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
@@ -83,7 +82,7 @@ class ReceiptOut(Schema):
 
 
 @operation(router, operations.CREATE_EXPORT, scope="export", status=202)
-def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -> Status[Any]:
+def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -> dict[str, Any]:
     """Enqueue an export with a receipt: poll it until its state is done, failed or cancelled.
 
     With all lines, it shows you the judge's scores: your later reviews in the run count as assisted.
@@ -108,7 +107,7 @@ def create_export(request: ApiRequest, run: str, sent: ExportIn | None = None) -
         made = jobs.enqueue(options=options, actor=request.user)
     except InvalidExport as invalid:
         raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(invalid)) from invalid
-    return Status(202, _shape(load(Export, made.pk, request.user)))
+    return _shape(load(Export, made.pk, request.user))
 
 
 @operation(router, operations.EXPORTS, scope="export")
@@ -162,10 +161,9 @@ def export_independent_reviews(request: ApiRequest, run: str) -> StreamingHttpRe
     return download(lines, independent_reviews.independent_reviews_file_name(found))
 
 
-@operation(router, operations.FEW_SHOT, scope="export", files=[JSONL])
+@operation(router, operations.FEW_SHOT, scope="export", permission="lead_review", files=[JSONL])
 def export_few_shot_examples(request: ApiRequest, run: str) -> StreamingHttpResponse:
     """Export corrected scores as examples, to tune a judge with. Leads and admins only."""
-    check(request.user, "lead_review")
     found: Run = get_run(run, request.user)
     return download(few_shot.stream_examples(JudgeScope(found)), f"{found.name}-few-shot.jsonl")
 

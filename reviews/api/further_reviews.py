@@ -5,7 +5,7 @@ from typing import Any
 from ninja import Router
 
 from cognireview.types import operations
-from reviews.accounts.permissions import check, check_revise
+from reviews.accounts.permissions import check_revise
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.entries import DecisionIn
@@ -65,26 +65,24 @@ def add_independent_review(
     )
 
 
-@operation(router, operations.ADJUDICATE, scope="review", problems=(409,))
+@operation(router, operations.ADJUDICATE, scope="review", permission="lead_review", problems=(409,))
 def adjudicate_record(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """Claim a record as a lead, to decide it with the independent reviews submitted so far.
 
     The response contains them. You can submit no independent review of the record afterwards. Where
     the reviews differ already, claim the record instead.
     """
-    check(request.user, "lead_review")
     record = get_record(run, evaluation_id, request.user)
     independent_reviews.take_over(evaluation_id=record.pk, actor=request.user)
     return _readable(get_record(run, evaluation_id, request.user), request.user)
 
 
-@operation(router, operations.INDEPENDENT_REVIEWS, scope="review")
+@operation(router, operations.INDEPENDENT_REVIEWS, scope="review", permission="lead_review")
 def list_independent_reviews(request: ApiRequest, run: str, evaluation_id: str) -> list[dict[str, Any]]:
     """List the independent reviews of a record that you adjudicate, the oldest first. Leads and admins only.
 
     The list is empty until you claim the record.
     """
-    check(request.user, "lead_review")
     return _readable(get_record(run, evaluation_id, request.user), request.user)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 from django.http import HttpResponse, StreamingHttpResponse
-from ninja import Router, Status
+from ninja import Router
 
 from cognireview.types import operations
 from reviews.api import shapes
@@ -14,7 +14,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import FILE_BODY, JSON, JSONL, TOML, TOMLS, Body, check_type, read_file
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load
-from reviews.api.problems import PREFIX, Problem
+from reviews.api.problems import PREFIX, Problem, invalid_field
 from reviews.exports import jsonl
 from reviews.http.streaming import download
 from reviews.imports import jobs, runs, uploads
@@ -47,7 +47,7 @@ _MAPPING = {"required": True, "content": {TOML: {"schema": {"type": "string"}}, 
 )
 def create_import(
     request: ApiRequest, response: HttpResponse, run: str, file_name: str = "", *, strict: bool = False
-) -> Status[Any]:
+) -> dict[str, Any]:
     """Import a file: JSONL, a JSON array, or a document or archive that the run's mapping reads.
 
     It may be compressed by gzip or zstd. It is stored and a job is enqueued: poll the import until its state
@@ -72,7 +72,7 @@ def create_import(
             [(refusal.field, str(refusal))],
         ) from refusal
     response["Location"] = f"{PREFIX}imports/{source.pk}"
-    return Status(202, shapes.import_out(source))
+    return shapes.import_out(source)
 
 
 @operation(
@@ -99,8 +99,7 @@ def set_mapping(request: ApiRequest, run: str, *, dry_run: bool = False) -> dict
     if found and found.mapping != wanted.as_json() and found.evaluations.exists():
         report = _reread(found, wanted, request.user, is_trial=dry_run)
     elif dry_run:
-        sentence = "There are no records to read with another mapping."
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, sentence, [("dry_run", sentence)])
+        raise invalid_field("dry_run", "There are no records to read with another mapping.")
     else:
         found = runs.get_or_create_run(name=run, mapping=wanted, actor=request.user)
     return {"run": found.name, "mapping": wanted.as_json(), "reread": report}
@@ -195,8 +194,8 @@ class NewRunIn(Body):
 
 
 @operation(router, operations.IMPORT_AS_NEW_RUN, scope="import", status=202, problems=(507,))
-def import_as_new_run(request: ApiRequest, import_id: int, sent: NewRunIn) -> Status[Any]:
+def import_as_new_run(request: ApiRequest, import_id: int, sent: NewRunIn) -> dict[str, Any]:
     """Import another judge's file again, as a run of its own."""
     source = load(Import, import_id, request.user)
     made = jobs.enqueue_as_new_run(source=source, run_name=sent.run, actor=request.user)
-    return Status(202, shapes.import_out(load(Import, made.pk, request.user)))
+    return shapes.import_out(load(Import, made.pk, request.user))

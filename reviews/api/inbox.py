@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.http import Http404, HttpResponse
-from ninja import P, QueryEx, Router, Status
+from ninja import P, QueryEx, Router
 
 from cognireview.types import leading, operations
 from reviews.accounts.permissions import check
@@ -20,7 +20,7 @@ from reviews.records.conflicts import Conflict
 router = Router(tags=["inbox"])
 
 
-@operation(router, operations.INBOX, scope="read", problems=(404,))
+@operation(router, operations.INBOX, scope="read", permission="lead_review", problems=(404,))
 def list_inbox_items(
     request: ApiRequest,
     response: HttpResponse,
@@ -37,7 +37,6 @@ def list_inbox_items(
 
     Without a `kind`, the ten oldest items of each kind; with it, 50 items, with `after` as the cursor.
     """
-    check(request.user, "lead_review")
     inbox = Inbox(request.user, get_run(run, request.user) if run else None)
     next_after = ""
     if kind:
@@ -51,26 +50,23 @@ def list_inbox_items(
     }
 
 
-@operation(router, operations.RETRY_FAILURE, scope="configure", problems=(409,))
-def retry_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
+@operation(router, operations.RETRY_FAILURE, scope="configure", permission="lead_review", problems=(409,))
+def retry_inbox_failure(request: ApiRequest, place: str) -> None:
     """Enqueue a failed job again: an import, an export, e-mails to a person, or messages to a webhook."""
     item = _failure(request, place)
     if not jobs.can_retry(item):
         raise Conflict("This file cannot be imported as it is. Correct it and upload it again.")
     jobs.retry(item=item, actor=request.user)
-    return Status(204, None)
 
 
-@operation(router, operations.DISMISS_FAILURE, scope="configure")
-def dismiss_inbox_failure(request: ApiRequest, place: str) -> Status[None]:
+@operation(router, operations.DISMISS_FAILURE, scope="configure", permission="lead_review")
+def dismiss_inbox_failure(request: ApiRequest, place: str) -> None:
     """Take a failed job out of the inbox. E-mails that could not be sent are discarded."""
     jobs.dismiss(item=_failure(request, place), actor=request.user)
-    return Status(204, None)
 
 
 def _failure(request: ApiRequest, text: str) -> Item:
     """Return the failed job at a place. Raises `Denied` and `Http404`."""
-    check(request.user, "lead_review")
     place = Place.parse(text)
     if place is None or place.kind not in jobs.JOBS:
         raise Http404

@@ -5,7 +5,6 @@ from typing import Any
 from ninja import Field, Router
 
 from cognireview.types import operations
-from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.lookup import get_run
@@ -21,10 +20,9 @@ class MembersIn(Body):
     members: list[str] | None = Field(max_length=10_000, description=_DESCRIPTION)
 
 
-@operation(router, operations.MEMBERS, scope="read")
+@operation(router, operations.MEMBERS, scope="read", permission="configure_run")
 def get_members(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the members of a run. Leads and admins only."""
-    check(request.user, "configure_run")
     found = get_run(run, request.user)
     return {"run": found.name, "members": current_members(found)}
 

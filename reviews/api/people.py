@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from ninja import Field, Router, Status
+from ninja import Field, Router
 
 from cognireview.types import operations
 from cognireview.types.encoding import members
@@ -14,7 +14,7 @@ from cognireview.types.people import Invitation, Person, Role
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
 from reviews.accounts.people import AccountError
-from reviews.accounts.permissions import ROLES, Denied, check, loaded_role
+from reviews.accounts.permissions import ROLES, Denied, loaded_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.links import PAGE_SIZE, After, Limit, OptionalLimit, link_next, list_by_key
@@ -47,7 +47,7 @@ class InvitationsIn(Body):
     people: list[InviteeIn] = Field(min_length=1, max_length=MOST)
 
 
-@operation(router, operations.PEOPLE, scope="manage")
+@operation(router, operations.PEOPLE, scope="manage", permission="manage_people")
 def list_people(
     request: ApiRequest,
     response: HttpResponse,
@@ -59,62 +59,59 @@ def list_people(
     limit: Limit = PAGE_SIZE,
 ) -> dict[str, Any]:
     """List the accounts whose name, username or e-mail address contains the words `q`. Admins only."""
-    check(request.user, "manage_people")
     found = people.find_people(q.replace("\0", ""), role, is_active=_STATES[state])
     rows = found.filter(username__gt=after.replace("\0", "")) if after else found
     page = split_page(rows[: limit + 1], limit, lambda person: person.username)
     return {"people": _shapes(page.rows), "next": link_next(request, response, page.next_after)}
 
 
-@operation(router, operations.PERSON, scope="manage")
+@operation(router, operations.PERSON, scope="manage", permission="manage_people")
 def get_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Return an account. Admins only."""
-    return _shapes([_find(request, username)])[0]
+    return _shapes([_find(username)])[0]
 
 
-@operation(router, operations.CHANGE_ROLE, scope="manage")
+@operation(router, operations.CHANGE_ROLE, scope="manage", permission="manage_people")
 def change_person_role(request: ApiRequest, username: str, sent: RoleIn) -> dict[str, Any]:
     """Change a person's role. Admins are made in the browser."""
-    found = _find(request, username)
+    found = _find(username)
     _check_grant(request, sent.role)
     _change(lambda: change_reviewer_role(person=found, role=sent.role, actor=request.user))
     return get_person(request, username)
 
 
-@operation(router, operations.DEACTIVATE, scope="manage")
+@operation(router, operations.DEACTIVATE, scope="manage", permission="manage_people")
 def deactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Close an account. Its decisions are kept; its sessions, tokens and claims end."""
-    found = _find(request, username)
+    found = _find(username)
     _change(lambda: deactivate_reviewer(person=found, actor=request.user))
     return get_person(request, username)
 
 
-@operation(router, operations.REACTIVATE, scope="manage")
+@operation(router, operations.REACTIVATE, scope="manage", permission="manage_people")
 def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     """Open a deactivated account again. An admin's is reactivated in the browser."""
-    found = _find(request, username)
+    found = _find(username)
     _check_grant(request, loaded_role(found))
     _change(lambda: people.reactivate(person=found, actor=request.user))
     return get_person(request, username)
 
 
-@operation(router, operations.INVITATIONS, scope="manage")
+@operation(router, operations.INVITATIONS, scope="manage", permission="manage_people")
 def list_invitations(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: OptionalLimit = None
 ) -> list[dict[str, Any]]:
     """List pending invitations and password links, the oldest first. Admins only."""
-    check(request.user, "manage_people")
     pending = one_time_links.pending()
     if limit:
         pending_page = list_by_key(request, response, pending, after=after, limit=limit, newest_first=False)
-        return [_invitation(link) for link in pending_page]
-    return [_invitation(link) for link in pending.filter(pk__gt=after)]
+        return [members(Invitation, link) for link in pending_page]
+    return [members(Invitation, link) for link in pending.filter(pk__gt=after)]
 
 
-@operation(router, operations.INVITE, scope="manage")
+@operation(router, operations.INVITE, scope="manage", permission="manage_people")
 def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, Any]]:
     """Create an invitation for each person. The response contains the addresses to pass on."""
-    check(request.user, "manage_people")
     for role in {one.role for one in sent.people}:
         _check_grant(request, role)
     if any(not (one.name.strip() or one.email) for one in sent.people):
@@ -129,10 +126,9 @@ def invite_people(request: ApiRequest, sent: InvitationsIn) -> list[dict[str, An
     return [_new_invitation(new) for new in made]
 
 
-@operation(router, operations.RENEW_INVITATION, scope="manage")
+@operation(router, operations.RENEW_INVITATION, scope="manage", permission="manage_people")
 def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
     """Replace a pending invitation by a new one. Password links are renewed in the browser."""
-    check(request.user, "manage_people")
     link = get_object_or_404(OneTimeLink, pk=link_id)
     if link.purpose != OneTimeLink.Purpose.JOIN:
         raise Denied("Password links are created in the browser only.")
@@ -140,17 +136,14 @@ def renew_invitation(request: ApiRequest, link_id: int) -> dict[str, Any]:
     return _new_invitation(_change(lambda: one_time_links.renew(link=link, actor=request.user)))
 
 
-@operation(router, operations.WITHDRAW_INVITATION, scope="manage")
-def withdraw_invitation(request: ApiRequest, link_id: int) -> Status[None]:
+@operation(router, operations.WITHDRAW_INVITATION, scope="manage", permission="manage_people")
+def withdraw_invitation(request: ApiRequest, link_id: int) -> None:
     """Withdraw a pending invitation or password link. Admins only."""
-    check(request.user, "manage_people")
     link = get_object_or_404(OneTimeLink, pk=link_id)
     one_time_links.withdraw(link_id=link.pk, actor=request.user)
-    return Status(204, None)
 
 
-def _find(request: ApiRequest, username: str) -> User:
-    check(request.user, "manage_people")
+def _find(username: str) -> User:
     return get_object_or_404(people.all_people(), username="" if "\0" in username else username)
 
 
@@ -187,10 +180,6 @@ def _shapes(found: list[Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _invitation(link: OneTimeLink) -> dict[str, Any]:
-    return members(Invitation, link)
-
-
 def _new_invitation(new: one_time_links.NewLink) -> dict[str, Any]:
     url = f"{settings.PUBLIC_URL}{reverse('join', args=[new.token])}"
-    return {**_invitation(new.link), "url": url}
+    return {**members(Invitation, new.link), "url": url}

@@ -5,7 +5,6 @@ from typing import Any
 from ninja import Field, P, QueryEx, Router
 
 from cognireview.types import operations
-from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.lookup import get_run
@@ -28,7 +27,7 @@ class PlanIn(Body):
     model: str = Field("", description="Only records of this model, or `-` without one.")
 
 
-@operation(router, operations.PLAN, scope="read")
+@operation(router, operations.PLAN, scope="read", permission="lead_review")
 def get_plan(
     request: ApiRequest,
     run: str,
@@ -43,7 +42,6 @@ def get_plan(
 
     `judge`, `template` (the prompt) and `model` (`-` for records without one) choose the records.
     """
-    check(request.user, "lead_review")
     wanted = review_plan.check_request(target, aim)
     values = {"judge": judge, "template": template, "model": model}
     scope = review_plan.read_filters(get_run(run, request.user), values)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.http import HttpResponse
-from ninja import Field, Router, Status
+from ninja import Field, Router
 from pydantic import StringConstraints
 
 from cognireview.types import operations
@@ -16,6 +16,7 @@ from reviews.api.lookup import get_record, get_run
 from reviews.api.preconditions import IF_MATCH, check_if_match, locked_if_match, only_if_match, set_etag
 from reviews.api.problems import invalid_field
 from reviews.api.readings import register_readings
+from reviews.api.values import Note
 from reviews.queue import claims
 from reviews.review import decisions, escalations
 from reviews.review.forms.escalation import EscalationForm
@@ -25,7 +26,6 @@ router = Router(tags=["review"])
 Reason = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=5_000, pattern="^[^\x00]*$")
 ]
-Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
 
 class ClaimRecordIn(Body):
@@ -84,24 +84,21 @@ def claim_record(
 
 @operation(router, operations.SKIP, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @locked_if_match
-def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
+def skip_record(request: ApiRequest, run: str, evaluation_id: str) -> None:
     """Release a record and leave it out of your queue."""
     claims.skip(evaluation_id=get_record(run, evaluation_id, request.user).pk, reviewer=request.user)
-    return Status(204, None)
 
 
 @operation(router, operations.UNSKIP, scope="review", problems=(409,))
-def unskip_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[None]:
+def unskip_record(request: ApiRequest, run: str, evaluation_id: str) -> None:
     """Return a skipped record to your queue."""
     claims.unskip(evaluation_id=get_record(run, evaluation_id, request.user).pk, reviewer=request.user)
-    return Status(204, None)
 
 
 @operation(router, operations.UNSKIP_ALL, scope="review")
-def unskip_all_records(request: ApiRequest, run: str) -> Status[None]:
+def unskip_all_records(request: ApiRequest, run: str) -> None:
     """Return all records of a run that you skipped to your queue."""
     claims.unskip_all(run=get_run(run, request.user), reviewer=request.user)
-    return Status(204, None)
 
 
 @operation(router, operations.ESCALATE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
@@ -155,10 +152,9 @@ def restore_decision(
 
 
 @operation(router, operations.RELEASE, scope="review")
-def release_record(request: ApiRequest, run: str, evaluation_id: str) -> Status[Any]:
+def release_record(request: ApiRequest, run: str, evaluation_id: str) -> None:
     """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
     claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)
-    return Status(204, None)
 
 
 register_readings(router, "claim", "skip", "escalation", "reopening", "restoration")

@@ -5,11 +5,10 @@ from typing import Any
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Status
+from ninja import Field, Router
 
 from cognireview.types import operations, runs
 from cognireview.types.encoding import members
-from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.evaluations import FilterValues, read_filters
@@ -19,7 +18,7 @@ from reviews.api.problems import invalid_field
 from reviews.api.values import Day
 from reviews.judge import sampling_settings
 from reviews.judge.sampling_settings import SamplingSettings
-from reviews.models import Run, SavedView
+from reviews.models import Run
 from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
 from reviews.queue.due_dates import configure_due_date
 from reviews.search import saved_views
@@ -56,10 +55,9 @@ class ViewIn(Body):
     is_shared: bool = Field(default=False, description="Leads and admins only.")
 
 
-@operation(router, operations.SETTINGS, scope="read")
+@operation(router, operations.SETTINGS, scope="read", permission="configure_run")
 def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the settings of a run. Leads and admins only."""
-    check(request.user, "configure_run")
     return _shape(get_run(run, request.user))
 
 
@@ -91,7 +89,7 @@ def list_views(
     """List the saved views of a run that you can use, the oldest first: your own and the shared ones."""
     found = saved_views.visible_to(get_run(run, request.user), request.user)
     shown = list_by_key(request, response, found, after=after, limit=limit, newest_first=False)
-    return [_view(view) for view in shown]
+    return [members(runs.View, view) for view in shown]
 
 
 @operation(router, operations.SAVE_VIEW, scope="review")
@@ -105,15 +103,14 @@ def save_view(request: ApiRequest, run: str, sent: ViewIn) -> dict[str, Any]:
         )
     except saved_views.SavedViewError as error:
         raise invalid_field("name", str(error)) from error
-    return _view(view)
+    return members(runs.View, view)
 
 
 @operation(router, operations.REMOVE_VIEW, scope="review")
-def remove_view(request: ApiRequest, run: str, view_id: int) -> Status[None]:
+def remove_view(request: ApiRequest, run: str, view_id: int) -> None:
     """Remove your view or, as a lead, a shared one."""
     views = saved_views.visible_to(get_run(run, request.user), request.user)
     saved_views.remove(view=get_object_or_404(views, pk=view_id), actor=request.user)
-    return Status(204, None)
 
 
 def _shape(run: Run) -> dict[str, Any]:
@@ -124,7 +121,3 @@ def _shape(run: Run) -> dict[str, Any]:
         "sampling": known.as_json(),
         "fingerprint": known.fingerprint,
     }
-
-
-def _view(view: SavedView) -> dict[str, Any]:
-    return members(runs.View, view)

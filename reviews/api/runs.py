@@ -6,19 +6,18 @@ from typing import Any, Literal, Self
 
 from django.db import transaction
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from ninja import Field, P, Query, QueryEx, Router, Status
+from ninja import Field, P, Query, QueryEx, Router
 from pydantic import model_validator
 
 from cognireview.types import judge, operations
 from cognireview.types.encoding import members
 from cognireview.types.judge import Relation
-from reviews.accounts.permissions import check
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
 from reviews.api.links import OptionalLimit, link_page
 from reviews.api.lookup import get_run
-from reviews.api.problems import Problem
+from reviews.api.problems import Problem, invalid_field
 from reviews.api.scopes import ScopeQuery
 from reviews.exports import formats, jobs
 from reviews.exports.documents import imported_format
@@ -109,7 +108,7 @@ def export_judge_data_file(
     return download(blocks, options.file_name, content_type=kind)
 
 
-@operation(router, operations.REPORT, scope="read")
+@operation(router, operations.REPORT, scope="read", permission="lead_review")
 def get_judge_report(
     request: ApiRequest,
     run: str,
@@ -131,14 +130,12 @@ def get_judge_report(
     The same as `manage.py judge_report --json`. An estimate has value, low and high (the 95% interval), n,
     and why if the value is undefined.
     """
-    check(request.user, "lead_review")
     found = report.build_report(filters.scope_of(get_run(run, request.user)))
-    return quality_gates.as_json(
-        found, quality_gates.check_requirements(found, _required(require), request.user)
-    )
+    checked = quality_gates.check_requirements(found, _required(require), request.user)
+    return quality_gates.as_json(found, checked)
 
 
-@operation(router, operations.COMPARISON, scope="read", problems=(422,))
+@operation(router, operations.COMPARISON, scope="read", permission="lead_review", problems=(422,))
 def compare_judges(
     request: ApiRequest,
     run: str,
@@ -156,7 +153,7 @@ def compare_judges(
     return members(judge.Comparison, paired.compare_runs(first, filters.shared_scope(first, second)))
 
 
-@operation(router, operations.DRIFT, scope="read", problems=(422,))
+@operation(router, operations.DRIFT, scope="read", permission="lead_review", problems=(422,))
 def get_judge_drift(
     request: ApiRequest,
     run: str,
@@ -174,20 +171,18 @@ def get_judge_drift(
 
 
 def _two_runs(request: ApiRequest, earlier: str, run: str) -> tuple[Run, Run]:
-    """Return the runs of these names, for a lead."""
-    check(request.user, "lead_review")
+    """Return the runs of these names."""
     second = get_run(run, request.user)
     try:
         first = get_run(earlier, request.user)
     except Http404 as missing:
         raise Problem(HTTPStatus.NOT_FOUND, str(missing), [("earlier", str(missing))]) from missing
     if first == second:
-        reason = "Name another run than the compared one."
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, reason, [("earlier", reason)])
+        raise invalid_field("earlier", "Name another run than the compared one.")
     return first, second
 
 
-@operation(router, operations.HISTORY, scope="read", problems=(422,))
+@operation(router, operations.HISTORY, scope="read", permission="lead_review", problems=(422,))
 def get_accuracy_over_runs(
     request: ApiRequest,
     run: str,
@@ -205,7 +200,6 @@ def get_accuracy_over_runs(
     The same as `manage.py judge_report RUN --history --json`, for the runs that you may see. The filters are
     those of the report. They choose the ratings of each run, which may be none.
     """
-    check(request.user, "lead_review")
     visible = Run.objects.visible_to(request.user)
     scope = filters.scope_of(get_run(run, request.user))
     return members(judge.History, history.accuracy_over_runs(scope, visible, by=by))
@@ -215,8 +209,7 @@ def _required(texts: list[str]) -> list[quality_gates.Requirement]:
     try:
         return [quality_gates.parse_requirement(text) for text in texts]
     except quality_gates.InvalidRequirement as error:
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-        raise Problem(status, str(error), [("require", str(error))]) from error
+        raise invalid_field("require", str(error)) from error
 
 
 @operation(router, operations.RUN, scope="read")
@@ -243,14 +236,14 @@ def change_run(request: ApiRequest, run: str, changes: RunChange) -> dict[str, A
     return shapes.run_out(found, queue_progress.run_progress(found))
 
 
-@operation(router, operations.DELETE_RUN, scope="configure", status=202, problems=(409,))
-def delete_run(request: ApiRequest, run: str, confirmation: str = "") -> Status[None]:
+@operation(
+    router, operations.DELETE_RUN, scope="configure", permission="delete_run", status=202, problems=(409,)
+)
+def delete_run(request: ApiRequest, run: str, confirmation: str = "") -> None:
     """Delete a run with its files, records and decisions. Admins only. This cannot be undone.
 
     `confirmation` must repeat the name of the run. The run is hidden at once, and a job deletes it. The audit
     log keeps its events.
     """
-    check(request.user, "delete_run")
     found = get_run(run, request.user)
     request_deletion(run_id=found.pk, actor=request.user, confirmation=confirmation)
-    return Status(202, None)

@@ -5,8 +5,8 @@ from http import HTTPStatus
 from ninja import Field, Schema
 
 from reviews.api.problems import Problem
-from reviews.judge.comparison.shared_filters import read_shared_filters
-from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, read_record_scope, read_scope
+from reviews.judge.comparison.shared_filters import SharedFilters, read_shared_filters
+from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, ReadScope, read_record_scope, read_scope
 from reviews.models import Run
 
 
@@ -23,27 +23,22 @@ class ScopeQuery(Schema):
 
     def scope_of(self, run: Run) -> JudgeScope:
         """Return the scope of a run. Raises `Problem` for a value that no rating has."""
-        read = read_scope(run, self._values)
-        _refuse(read.problems)
-        return read.scope
+        return _checked(read_scope(run, self._values))
 
     def record_scope_of(self, run: Run) -> JudgeScope:
         """Return the scope of a run. Raises `Problem` for a value that no record has."""
-        read = read_record_scope(run, self._values)
-        _refuse(read.problems)
-        return read.scope
+        return _checked(read_record_scope(run, self._values))
 
     def shared_scope(self, first: Run, second: Run) -> JudgeScope:
         """Return the scope of the second of two compared runs. Raises `Problem` for an idle value."""
-        shared = read_shared_filters(first, second, self._values)
-        _refuse(shared.problems)
-        return shared.scope
+        return _checked(read_shared_filters(first, second, self._values))
 
     @property
     def _values(self) -> dict[str, str]:
         return {name: getattr(self, name) for name in SCOPE_FILTERS}
 
 
-def _refuse(problems: tuple[str, ...]) -> None:
-    if problems:
-        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(problems))
+def _checked(read: ReadScope | SharedFilters) -> JudgeScope:
+    if read.problems:
+        raise Problem(HTTPStatus.UNPROCESSABLE_ENTITY, " ".join(read.problems))
+    return read.scope

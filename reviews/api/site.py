@@ -4,11 +4,10 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.utils import timezone
-from ninja import P, QueryEx, Router, Status
+from ninja import P, QueryEx, Router
 
 from cognireview.types import operations, site
 from cognireview.types.encoding import members
-from reviews.accounts.permissions import check
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.links import PAGE_SIZE, Limit, link_page
 from reviews.maintenance import job_list, system
@@ -19,7 +18,7 @@ from reviews.records.conflicts import Conflict
 router = Router(tags=["site"])
 
 
-@operation(router, operations.JOBS, scope="manage")
+@operation(router, operations.JOBS, scope="manage", permission="manage_site")
 def list_jobs(
     request: ApiRequest,
     response: HttpResponse,
@@ -30,7 +29,6 @@ def list_jobs(
     limit: Limit = PAGE_SIZE,
 ) -> list[dict[str, Any]]:
     """List jobs of the site, failed ones first. Admins only."""
-    check(request.user, "manage_site")
     found = job_list.list_jobs(kind=kind or "", state=state or "", offset=(page - 1) * limit, limit=limit + 1)
     if len(found) > limit:
         found = found[:limit]
@@ -40,32 +38,27 @@ def list_jobs(
     return [_job(job, runs.get(job.run or 0), people.get(job.owner or 0)) for job in found]
 
 
-@operation(router, operations.RETRY_JOB, scope="manage", problems=(409,))
-def retry_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
+@operation(router, operations.RETRY_JOB, scope="manage", permission="manage_site", problems=(409,))
+def retry_job(request: ApiRequest, kind: str, job_id: int) -> None:
     """Run a failed job again. Admins only."""
-    check(request.user, "manage_site")
     if kind not in KINDS:
         raise Http404
     if not job_list.retry(kind=kind, pk=job_id, actor=request.user):
         raise Conflict("This job cannot be repeated. Import another file if lines were rejected.")
-    return Status(204, None)
 
 
-@operation(router, operations.CANCEL_JOB, scope="manage", problems=(409,))
-def cancel_job(request: ApiRequest, kind: str, job_id: int) -> Status[None]:
+@operation(router, operations.CANCEL_JOB, scope="manage", permission="manage_site", problems=(409,))
+def cancel_job(request: ApiRequest, kind: str, job_id: int) -> None:
     """Cancel a job that has not finished. Admins only."""
-    check(request.user, "manage_site")
     if kind not in KINDS:
         raise Http404
     if not job_list.cancel(kind=kind, pk=job_id, actor=request.user):
         raise Conflict("This job has started or finished and cannot be cancelled.")
-    return Status(204, None)
 
 
-@operation(router, operations.SYSTEM, scope="manage")
+@operation(router, operations.SYSTEM, scope="manage", permission="manage_site")
 def get_system(request: ApiRequest) -> dict[str, Any]:
     """Return the state of the site. Admins only."""
-    check(request.user, "manage_site")
     return members(site.System, system.describe_system(timezone.now()))
 
 

@@ -1,17 +1,15 @@
 """Spot checks: draw or select decisions, agree with them, correct them, or reopen their records."""
 
 import datetime as dt
-from typing import Annotated, Any
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.http import HttpResponse
 from ninja import Field, Router
-from pydantic import StringConstraints
 
 from cognireview.types import leading, operations
 from cognireview.types.encoding import members
-from reviews.accounts.permissions import check
 from reviews.api import entries, saved, shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
@@ -20,6 +18,7 @@ from reviews.api.evaluations import record_keys
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load
 from reviews.api.problems import Problem, invalid_field
+from reviews.api.values import Note
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
 from reviews.models import SpotCheck, User
@@ -28,7 +27,6 @@ from reviews.queue.claims import lock_evaluation
 from reviews.records.conflicts import Conflict
 
 router = Router(tags=["spot checks"])
-Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 
 
 class DrawIn(Body):
@@ -65,21 +63,19 @@ class ReopenBySpotCheckIn(Body):
     reason: Note = Field(min_length=1)
 
 
-@operation(router, operations.SPOT_CHECKS, scope="read")
+@operation(router, operations.SPOT_CHECKS, scope="read", permission="lead_review")
 def list_spot_checks(
     request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
 ) -> list[dict[str, Any]]:
     """List the spot checks that wait for you, the oldest first. Leads and admins only."""
-    check(request.user, "lead_review")
     waiting = spot_checks.open_checks(request.user)
     found = list_by_key(request, response, waiting, after=after, limit=limit, newest_first=False)
     return [_shape(one) for one in found]
 
 
-@operation(router, operations.DRAW_SPOT_CHECKS, scope="review", problems=(404,))
+@operation(router, operations.DRAW_SPOT_CHECKS, scope="review", permission="lead_review", problems=(404,))
 def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     """Draw current decisions of another reviewer at random. The list is empty if all were drawn before."""
-    check(request.user, "lead_review")
     selection = WorkSelection(
         run=get_run(sent.run, request.user) if sent.run else None,
         first=sent.first,
@@ -91,13 +87,12 @@ def draw_spot_checks(request: ApiRequest, sent: DrawIn) -> list[dict[str, Any]]:
     return [_shape(one) for one in drawn]
 
 
-@operation(router, operations.SELECT_SPOT_CHECKS, scope="review")
+@operation(router, operations.SELECT_SPOT_CHECKS, scope="review", permission="lead_review")
 def select_spot_checks(request: ApiRequest, run: str, sent: SelectIn) -> list[dict[str, Any]]:
     """Check the current decisions of records that you select. No share of agreement counts these checks.
 
     Your own decisions and those that were checked before are left out.
     """
-    check(request.user, "lead_review")
     found = get_run(run, request.user)
     keys = record_keys(found, sent.evaluation_ids)
     return [_shape(one) for one in spot_checks.select(run=found, records=keys, actor=request.user)]
@@ -110,32 +105,29 @@ def _reviewer(name: str) -> User:
     return found
 
 
-@operation(router, operations.SPOT_CHECK, scope="read")
+@operation(router, operations.SPOT_CHECK, scope="read", permission="lead_review")
 def get_spot_check(request: ApiRequest, check_id: int) -> dict[str, Any]:
     """Return a spot check. Leads and admins only."""
-    check(request.user, "lead_review")
     return _shape(load(SpotCheck, check_id, request.user))
 
 
-@operation(router, operations.AGREE, scope="review", problems=(409,))
+@operation(router, operations.AGREE, scope="review", permission="lead_review", problems=(409,))
 def agree_to_spot_check(request: ApiRequest, check_id: int, sent: AgreeIn | None = None) -> dict[str, Any]:
     """Agree with the decision."""
-    check(request.user, "lead_review")
     found = load(SpotCheck, check_id, request.user)
     spot_checks.agree(check_id=found.pk, actor=request.user, note=sent.note if sent else "")
     return _shape(load(SpotCheck, check_id, request.user))
 
 
-@operation(router, operations.REOPEN_CHECKED, scope="review", problems=(409,))
+@operation(router, operations.REOPEN_CHECKED, scope="review", permission="lead_review", problems=(409,))
 def reopen_by_spot_check(request: ApiRequest, check_id: int, sent: ReopenBySpotCheckIn) -> dict[str, Any]:
     """Put the record back into the queue."""
-    check(request.user, "lead_review")
     found = load(SpotCheck, check_id, request.user)
     spot_checks.reopen(check_id=found.pk, actor=request.user, reason=sent.reason)
     return _shape(load(SpotCheck, check_id, request.user))
 
 
-@operation(router, operations.CORRECT, scope="review", problems=(409,))
+@operation(router, operations.CORRECT, scope="review", permission="lead_review", problems=(409,))
 def correct_by_spot_check(
     request: ApiRequest, check_id: int, sent: CorrectIn, key: saved.IdempotencyKey
 ) -> dict[str, Any]:
@@ -143,7 +135,6 @@ def correct_by_spot_check(
 
     If only texts or causes differ, you agree with the scores.
     """
-    check(request.user, "lead_review")
     found = load(SpotCheck, check_id, request.user)
     submission = saved.submission_of(request.user, key)
     if _is_corrected_by(submission, found):

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Status
+from ninja import Field, Router
 from pydantic import StringConstraints
 
 from cognireview.types import operations, people
@@ -43,14 +43,17 @@ def list_tokens(
         found = api_tokens.all_valid_tokens()
     else:
         found = api_tokens.valid_tokens(request.user).select_related("person")
-    return [_shape(token) for token in list_by_key(request, response, found, after=after, limit=limit)]
+    return [
+        members(people.Token, token)
+        for token in list_by_key(request, response, found, after=after, limit=limit)
+    ]
 
 
 @operation(router, operations.OWN_TOKEN, scope="read")
 def get_own_token(request: ApiRequest) -> dict[str, Any]:
     """Return the token of this request, with the scopes that the role of its owner still allows."""
     usable = [scope for scope in request.auth.scopes if can(request.user, api_tokens.SCOPES[scope])]
-    return {**_shape(request.auth), "scopes": usable}
+    return {**members(people.Token, request.auth), "scopes": usable}
 
 
 @operation(router, operations.CREATE_TOKEN, scope="tokens")
@@ -76,22 +79,17 @@ def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
         )
     except api_tokens.TokenError as error:
         raise invalid_field("scopes", error.reason) from error
-    return {**_shape(made.token), "text": made.text}
+    return {**members(people.Token, made.token), "text": made.text}
 
 
 @operation(router, operations.REVOKE_TOKEN, scope="tokens")
-def revoke_token(request: ApiRequest, token_id: int) -> Status[None]:
+def revoke_token(request: ApiRequest, token_id: int) -> None:
     """Revoke one of your tokens; with the scope `manage`, anybody's."""
     token = get_object_or_404(ApiToken.objects.select_related("person"), pk=token_id)
     if token.person_id != request.user.pk and not _manages(request):
         raise Http404
     api_tokens.revoke(token=token, actor=request.user)
-    return Status(204, None)
 
 
 def _manages(request: ApiRequest) -> bool:
     return "manage" in request.auth.scopes and can(request.user, "manage_people")
-
-
-def _shape(token: ApiToken) -> dict[str, Any]:
-    return members(people.Token, token)

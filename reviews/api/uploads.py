@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
-from ninja import Router, Status
+from ninja import Router
 
 from cognireview.types import operations
 from reviews.api.auth import ApiRequest, operation
@@ -46,7 +46,7 @@ _METADATA = _header("Upload-Metadata", "`filename`, `run` and `strict`, their va
     problems=(*_PROTOCOL, 413, 422, 429, 507),
     parameters=[_VERSION, _LENGTH, _METADATA],
 )
-def create_upload(request: ApiRequest, response: HttpResponse) -> Status[None]:
+def create_upload(request: ApiRequest, response: HttpResponse) -> None:
     """Begin a resumable upload by the tus protocol. `Location` is its address.
 
     Send the bytes there by PATCH. After an interruption, HEAD returns the offset to continue from.
@@ -57,18 +57,16 @@ def create_upload(request: ApiRequest, response: HttpResponse) -> Status[None]:
         announced = tus.read_upload(request)
     upload = uploads.begin(**announced._asdict(), actor=request.user)
     response["Location"] = f"{PREFIX}uploads/{upload.pk}"
-    return Status(201, None)
 
 
 @operation(
     router, operations.CHECK_UPLOAD, scope="import", status=200, problems=(412,), parameters=[_VERSION]
 )
-def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
+def check_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> None:
     """Return the offset to continue from, in the header `Upload-Offset`."""
     with _as_problem():
         tus.check_version(request)
     _describe(response, _find(request, upload_id))
-    return Status(200, None)
 
 
 @operation(router, operations.UPLOAD, scope="import")
@@ -89,7 +87,7 @@ def get_upload(request: ApiRequest, upload_id: UUID) -> dict[str, Any]:
         "content": {tus.CONTENT_TYPE: {"schema": {"type": "string", "format": "binary"}}},
     },
 )
-def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
+def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> None:
     """Append bytes. Those received before an interruption stay; the last ones enqueue the import."""
     with _as_problem():
         tus.check_version(request)
@@ -110,17 +108,15 @@ def append_to_upload(request: ApiRequest, response: HttpResponse, upload_id: UUI
     except Upload.DoesNotExist as gone:
         raise Http404 from gone
     _describe(response, upload)
-    return Status(204, None)
 
 
 @operation(router, operations.CANCEL_UPLOAD, scope="import", problems=(412,), parameters=[_VERSION])
-def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> Status[None]:
+def cancel_upload(request: ApiRequest, response: HttpResponse, upload_id: UUID) -> None:
     """Cancel an upload, and remove what was received."""
     with _as_problem():
         tus.check_version(request)
     uploads.discard(upload=_find(request, upload_id), actor=request.user)
     response["Tus-Resumable"] = tus.VERSION
-    return Status(204, None)
 
 
 def _find(request: ApiRequest, upload_id: UUID) -> Upload:

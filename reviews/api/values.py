@@ -3,7 +3,7 @@
 import datetime as dt
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from reviews.days import check_year
@@ -28,6 +28,8 @@ def _check_day(day: dt.date) -> dt.date:
     return day
 
 
+# A text without U+0000, which PostgreSQL does not store.
+Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000, pattern="^[^\x00]*$")]
 Day = Annotated[dt.date, AfterValidator(_check_day)]
 # A score in a body, or null for none.
 ScoreOrNull = Annotated[
