@@ -29,7 +29,33 @@ function typeset(node) {
     node.classList.add("math-error");
     node.title = String(error.message || error);
   }
+  keepPunctuation(node);
   watchWidth(node);
+}
+
+/** Keep the punctuation beside a formula in its line: browsers break lines before and after each part of a formula. */
+function keepPunctuation(node) {
+  if (node.dataset.display === "true") return;
+  const isKept = node.parentNode.matches(".math-with-punctuation");
+  if (!isKept && !wrapPunctuation(node)) return;
+  for (const part of [...node.querySelectorAll(".katex-base")].slice(0, -1)) part.after(document.createElement("wbr"));
+}
+
+function wrapPunctuation(node) {
+  const { previousSibling: before, nextSibling: after } = node;
+  const opening = before?.data?.match(/[\p{Ps}\p{Pi}]+$/u);
+  const closing = after?.data?.match(/^\p{P}+/u);
+  if (!opening && !closing) return false;
+  const wrapper = document.createElement("span");
+  wrapper.className = "math-with-punctuation";
+  node.before(wrapper);
+  if (opening) wrapper.append(before.splitText(opening.index));
+  wrapper.append(node);
+  if (closing) {
+    after.splitText(closing[0].length);
+    wrapper.append(after);
+  }
+  return true;
 }
 
 function untypeset(node) {

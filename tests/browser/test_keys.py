@@ -201,6 +201,19 @@ def test_escalating_takes_three_keys_requires_a_reason_and_can_be_withdrawn(scre
 
 # Views
 
+# The widths of a text at which the full stop after its formula is in another line than the formula.
+_WIDTHS_WITH_STRAY_STOP = """(text) => {
+    const formula = text.querySelector(".katex-html");
+    const stop = text.querySelector(".math").nextSibling;
+    const widths = Array.from({ length: 60 }, (_, i) => 40 + 3 * i);
+    return widths.filter((width) => {
+        text.style.width = `${width}px`;
+        const place = new Range();
+        place.selectNode(stop);
+        return place.getBoundingClientRect().left < formula.getBoundingClientRect().right - 1;
+    });
+}"""
+
 
 def test_keys_toggle_formula_source_and_shortcuts_and_open_other_records_and_pages(
     screen: Page, live_server: LiveServer
@@ -212,6 +225,7 @@ def test_keys_toggle_formula_source_and_shortcuts_and_open_other_records_and_pag
     expect(first).to_contain_text(r"\frac{1}{2}")
     press(screen, "m")
     expect(first.locator(".katex math")).to_have_count(1)
+    assert first.locator(".prose").first.evaluate(_WIDTHS_WITH_STRAY_STOP) == []
     press(screen, "?")
     expect(screen.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     press(screen, "s", "Escape")
