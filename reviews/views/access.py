@@ -5,10 +5,10 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from reviews.accounts.permissions import check
 from reviews.database.compiled_queries import CompiledQuery, parameter
@@ -35,6 +35,7 @@ _KNOWN_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
 _RUN = CompiledQuery(lambda: Run.objects.filter(pk=parameter("key")).annotate(**_KNOWN_OF_RUN))
 P = ParamSpec("P")
 View = Callable[Concatenate[Request, P], HttpResponse]
+R = TypeVar("R", bound=HttpResponseBase)
 Row = TypeVar(
     "Row", BulkChange, Escalation, Evaluation, Export, Import, KnownAnswerCheck, SavedView, SpotCheck
 )
@@ -60,11 +61,12 @@ def check_not_deleted(events: "QuerySet[AuditEvent]") -> None:
         raise Gone("The run was deleted with its records and decisions. The audit log has its events.")
 
 
-def load_in_run(request: Request, rows: "QuerySet[Row]", pk: int) -> Row:
-    """Return the row with a key if the person may see its `run`. Callers check the permission.
+def load_in_run(request: Request, rows: "QuerySet[Row]", pk: int, permission: str) -> Row:
+    """Return the row with a key, for a person with the permission who may see its `run`.
 
-    Raises `Http404`.
+    Raises `Denied` and `Http404`.
     """
+    check(request.user, permission)
     row = get_object_or_404(rows.select_related("run"), pk=pk)
     # Without a query for open runs, unlike `in_visible_runs`.
     is_visible = row.run.is_visible_to(request.user) if row.run else sees_every_run(request.user)
@@ -88,6 +90,21 @@ def requires(permission: str) -> Callable[[View[P]], View[P]]:
     return decorate
 
 
-def replica_page(view: View[P]) -> View[P]:
+def safe_page(view: Callable[P, R]) -> Callable[P, R]:
+    """Turn a view into a page for GET and HEAD that is not cached."""
+    return require_safe(never_cache(view))
+
+
+def form_page(view: Callable[P, R]) -> Callable[P, R]:
+    """Turn a view into a page with a form, for GET, HEAD and POST, that is not cached."""
+    return require_http_methods(["GET", "HEAD", "POST"])(never_cache(view))
+
+
+def replica_page(view: Callable[P, R]) -> Callable[P, R]:
     """Turn a view into a page for GET and HEAD that reads from the replica and is not cached."""
-    return require_safe(never_cache(read_from_replica(view)))
+    return safe_page(read_from_replica(view))
+
+
+def replica_file(view: Callable[P, R]) -> Callable[P, R]:
+    """Turn a view into a download that reads from the replica."""
+    return require_safe(read_from_replica(view))

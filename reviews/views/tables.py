@@ -5,10 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from django.http import StreamingHttpResponse
+from django.urls import reverse
 
 from cognireview.types.estimates import Estimate
 from reviews.exports.formats import CONTENT_TYPES, csv_row
 from reviews.http.streaming import download
+from reviews.models import Evaluation
 from reviews.templatetags import times
 
 _MOST_UNFOLDED = 12
@@ -125,18 +127,22 @@ def without_columns(table: Table, *left_out: str) -> Table:
     places = [place for place, column in enumerate(table.columns) if column.name not in left_out]
     columns = [table.columns[place] for place in places]
     rows = [[row[place] for place in places] for row in table.rows]
-    return Table(table.name, table.title, columns, rows, table.empty, table.intro, table.folds)
+    return table._replace(columns=columns, rows=rows)
 
 
 def on_paper(table: Table, *left_out: str) -> Table:
     """Return the table for print: without folding, and the columns of these names."""
-    found = without_columns(table, *left_out)
-    return Table(found.name, found.title, found.columns, found.rows, found.empty, found.intro)
+    return without_columns(table, *left_out)._replace(folds=False)
 
 
 def words(text: str, *, url: str = "") -> Cell:
     """Return a cell whose value is its text."""
     return Cell(text, text, url)
+
+
+def record_cell(record: Evaluation) -> Cell:
+    """Return a cell with the title of a record, its link, and its evaluation_id for a CSV file."""
+    return Cell(record.title, record.evaluation_id, reverse("evaluation", args=[record.pk]))
 
 
 def count(number: int | None, url: str = "", note: str = "") -> Cell:

@@ -29,7 +29,7 @@ from django.utils.decorators import method_decorator
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from reviews.accounts import api_tokens, people, second_factors, sessions
 from reviews.accounts.permissions import Denied
@@ -37,6 +37,7 @@ from reviews.audit import events
 from reviews.http.request import Request
 from reviews.models import User, usernames
 from reviews.records.wording import counted
+from reviews.views.access import safe_page
 from reviews.views.parts import render_form
 
 HELP_WITH_CHOOSING = "At least 12 characters. Several words in a row are fine."
@@ -96,8 +97,7 @@ def logout(request: HttpRequest) -> HttpResponse:
 
 
 @login_not_required
-@never_cache
-@require_safe
+@safe_page
 def session(request: HttpRequest) -> JsonResponse:
     """Return who is signed in, and a CSRF token for that person's forms: `{"person": pk, "name", "token"}`.
 
@@ -108,8 +108,7 @@ def session(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"person": request.user.pk, "name": request.user.name, "token": get_token(request)})
 
 
-@never_cache
-@require_safe
+@safe_page
 def signed_in(request: Request) -> HttpResponse:
     """Show that a login for an open review page succeeded. `?as=` is the primary key of the page's person."""
     expected = request.GET.get("as", "")
@@ -117,8 +116,7 @@ def signed_in(request: Request) -> HttpResponse:
     return render(request, "accounts/account/signed_in.html", context)
 
 
-@never_cache
-@require_safe
+@safe_page
 def account(request: Request) -> HttpResponse:
     """Show the login methods, active sessions and API tokens of the person."""
     factors = list(Authenticator.objects.filter(user=request.user).order_by("created_at"))
@@ -190,17 +188,11 @@ class _PasswordView(PasswordChangeView):
         if form.cleaned_data.get("revoke_tokens"):
             revoked = api_tokens.revoke_all(person=form.user, actor=form.user)
         events.record("password changed", actor=form.user, tokens=revoked)
-        messages.success(
-            self.request,
-            "Password changed. Your other sessions ended" + _and_revoked(revoked) + ".",
-        )
+        sentence = "Password changed. Your other sessions ended"
+        if revoked:
+            sentence += f", and {counted(revoked, 'API token was', 'API tokens were')} revoked"
+        messages.success(self.request, f"{sentence}.")
         return response
-
-
-def _and_revoked(tokens_revoked: int) -> str:
-    if not tokens_revoked:
-        return ""
-    return f", and {tokens_revoked} API token{' was' if tokens_revoked == 1 else 's were'} revoked"
 
 
 password = require_http_methods(["GET", "POST"])(_PasswordView.as_view())

@@ -6,8 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from cognireview.operations import mail
 from reviews.accounts import preferences
@@ -16,6 +15,7 @@ from reviews.http.request import Request
 from reviews.models import User
 from reviews.notifications import event_types
 from reviews.notifications.event_types import When
+from reviews.views.access import form_page
 from reviews.views.parts import render_form
 
 
@@ -68,8 +68,7 @@ class PreferencesForm(forms.Form):
         return [self[f"key-{command.name}"] for command in COMMANDS]
 
 
-@never_cache
-@require_http_methods(["GET", "HEAD", "POST"])
+@form_page
 def preferences_page(request: Request) -> HttpResponse:
     form = PreferencesForm(request.user, request.POST if request.method == "POST" else None)
     if form.is_valid() and _save(form, request.user):

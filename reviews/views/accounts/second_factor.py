@@ -202,6 +202,9 @@ authenticate = _form(_with_passkey(_Authenticate.as_view(), parse_authentication
 log_in_by_passkey = _form(_with_passkey(_LogInByPasskey.as_view(), parse_authentication_response))
 
 
+_REAUTHENTICATE = "accounts/account/reauthenticate.html"
+
+
 class _Reauthenticate(View):
     """Mixin: ask a logged-in person to confirm their identity before a sensitive change."""
 
@@ -213,30 +216,25 @@ class _Reauthenticate(View):
 
 
 class _ReauthenticateByPassword(_Reauthenticate, ReauthenticateView):
+    template_name = _REAUTHENTICATE
     kind = "password"
 
 
 class _ReauthenticateByCode(_Reauthenticate, ReauthenticateByCodeView):
+    template_name = _REAUTHENTICATE
     kind = "code"
 
 
 class _ReauthenticateByPasskey(_Options, _Reauthenticate, ReauthenticateWebAuthnView):
+    template_name = _REAUTHENTICATE
     kind = "passkey"
 
     def form_invalid(self, form: BaseForm) -> HttpResponse:
         return self.render_to_response(self.get_context_data(form=form))
 
 
-_REAUTHENTICATE_TEMPLATE = "accounts/account/reauthenticate.html"
-reauthenticate = _form(never_cache(_ReauthenticateByPassword.as_view(template_name=_REAUTHENTICATE_TEMPLATE)))
-reauthenticate_by_code = _form(
-    never_cache(_ReauthenticateByCode.as_view(template_name=_REAUTHENTICATE_TEMPLATE))
-)
+reauthenticate = _form(never_cache(_ReauthenticateByPassword.as_view()))
+reauthenticate_by_code = _form(never_cache(_ReauthenticateByCode.as_view()))
 reauthenticate_by_passkey = _form(
-    never_cache(
-        _with_passkey(
-            _ReauthenticateByPasskey.as_view(template_name=_REAUTHENTICATE_TEMPLATE),
-            parse_authentication_response,
-        )
-    )
+    never_cache(_with_passkey(_ReauthenticateByPasskey.as_view(), parse_authentication_response))
 )

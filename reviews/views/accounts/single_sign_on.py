@@ -6,10 +6,11 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from reviews.accounts.adapters import ProviderLoginFailed
 from reviews.http.errors import error_page
+from reviews.views.access import safe_page
 
 
 @login_not_required
@@ -21,8 +22,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 @login_not_required
-@never_cache
-@require_safe
+@safe_page
 def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Finish the login: the provider redirects the browser to this address."""
     return _step("finish", request, provider_id)

@@ -5,12 +5,10 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from reviews.accounts.permissions import check
 from reviews.database.pagination import parse_key
@@ -25,6 +23,7 @@ from reviews.models.runs import in_visible_runs
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations
 from reviews.views import settled
+from reviews.views.access import form_page, safe_page
 from reviews.views.dashboard.inbox_pane import pane_context
 
 
@@ -38,8 +37,7 @@ class AnswerForm(forms.Form):
     answer = forms.CharField(max_length=5_000, error_messages={"required": "Enter an answer."})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def inbox(request: Request) -> HttpResponse:
     """List the oldest items of each kind; with `kind`, all of that kind; with `run`, those of a run.
 
@@ -113,7 +111,9 @@ def _row(item: Item, answered: tuple[Escalation, AnswerForm] | None = None) -> d
 
 def _answer(request: Request) -> HttpResponse:
     raised = get_object_or_404(
-        _open_escalations(request).exclude(kind=Escalation.Kind.DISAGREEMENT),
+        Escalation.objects.filter(in_visible_runs(request.user))
+        .exclude(kind=Escalation.Kind.DISAGREEMENT)
+        .select_related("evaluation"),
         pk=parse_key(request.POST.get("which", "")),
     )
     form = AnswerForm(request.POST)
@@ -129,12 +129,7 @@ def _answer(request: Request) -> HttpResponse:
     return _go_back(request)
 
 
-def _open_escalations(request: Request) -> QuerySet[Escalation]:
-    return Escalation.objects.filter(in_visible_runs(request.user)).select_related("evaluation")
-
-
-@require_safe
-@never_cache
+@safe_page
 def next_item(request: Request) -> HttpResponse:
     """Redirect to the item after the place `inbox`, or to the first one."""
     check(request.user, "lead_review")

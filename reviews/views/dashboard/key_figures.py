@@ -1,6 +1,7 @@
 """The figures at the top of the dashboard: done, left, expected finish, time and agreement."""
 
 import datetime as dt
+from calendar import day_abbr
 from typing import NamedTuple
 
 from django.urls import reverse
@@ -15,8 +16,6 @@ from reviews.days import today
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.tables import FEWEST, NOTHING, Cell, count, percent
 
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _DEFINITIONS = {
     "done_today": DEFINITIONS["done"],
     "pace": team_pace.DEFINITION,
@@ -52,9 +51,13 @@ def key_figures(scope: DashboardFilters) -> list[KeyFigure]:
 
 def _progress(scope: DashboardFilters) -> list[KeyFigure]:
     decisions = team_pace.decisions_by_day(scope.selection)
+    week_before = ""
+    if decisions.pace_before.per_day is not None:
+        week_before = f"{number(decisions.pace_before.per_day)} a day the week before"
     paces = scope.paces
     records = team_pace.together(one.workload for one in paces)
     left, to_review = (sum(getattr(one.progress, name) for one in paces) for name in ("left", "to_review"))
+    window = "in the 7 days before today" if records.pace.first != records.pace.last else "today so far"
     chosen = scope.selection.run
     place = reverse("run", args=[chosen.pk]) if chosen else reverse("runs")
     in_queue = f"{place}?status=waiting&status=claimed&status=escalated" if chosen else place
@@ -67,12 +70,12 @@ def _progress(scope: DashboardFilters) -> list[KeyFigure]:
             ),
             f"{decisions.done_yesterday:,} yesterday",
         ),
-        KeyFigure("pace", "Pace", _pace(scope, decisions.pace), _pace_before(decisions.pace_before)),
+        KeyFigure("pace", "Pace", _pace(scope, decisions.pace), week_before),
         KeyFigure(
             "left",
             "Left",
             count(left, in_queue, f"of {to_review:,} records to review"),
-            f"{records.pace.total:,} finished {_window(records.pace)}" if records.pace.days else "",
+            f"{records.pace.total:,} finished {window}" if records.pace.days else "",
         ),
         _finish(left, records, "#runs-title"),
     ]
@@ -83,19 +86,11 @@ def _pace(scope: DashboardFilters, pace: Pace) -> Cell:
         return Cell("No pace yet", note="no decisions in 7 days")
     url = _decisions(scope, pace.first, pace.last)
     return Cell(
-        f"{_number(pace.per_day)} a day",
+        f"{number(pace.per_day)} a day",
         pace.per_day,
         url,
         f"{pace.total:,} decisions {working_days(pace)}",
     )
-
-
-def _pace_before(pace: Pace) -> str:
-    return f"{_number(pace.per_day)} a day the week before" if pace.per_day is not None else ""
-
-
-def _window(pace: Pace) -> str:
-    return "in the 7 days before today" if pace.first != pace.last else "today so far"
 
 
 def _finish(left: int, records: WorkPerDay, url: str) -> KeyFigure:
@@ -112,7 +107,7 @@ def finish_cell(left: int, records: WorkPerDay, url: str = "") -> Cell:
         return Cell("Nothing left", None)
     if pace.per_day is None:
         return Cell("No pace yet", None, note="no records finished in 7 days")
-    assumed = f"at {_number(pace.per_day)} records a day, {working_days(pace)}"
+    assumed = f"at {number(pace.per_day)} records a day, {working_days(pace)}"
     day = records.finish(left)
     if day is None:
         return Cell("Over 10 years", None, url, assumed)
@@ -125,18 +120,19 @@ def working_days(pace: Pace) -> str:
         return "today so far"
     days = pace.weekdays
     if len(days) > 2 and days[-1] - days[0] == len(days) - 1:
-        return f"on {_WEEKDAYS[days[0]]}\N{EN DASH}{_WEEKDAYS[days[-1]]}"
-    return "on " + ", ".join(_WEEKDAYS[day] for day in days)
+        return f"on {day_abbr[days[0]]}\N{EN DASH}{day_abbr[days[-1]]}"
+    return "on " + ", ".join(day_abbr[day] for day in days)
 
 
 def day_words(day: dt.date) -> str:
     """Write a day with its day of the week, like `times.js`: "Thu 3 Dec", or "Mon 4 Jan 2027"."""
     year = "" if day.year == today().year else f" {day.year}"
-    text = f"{_WEEKDAYS[day.weekday()]} {day.day} {_MONTHS[day.month - 1]}{year}"
+    text = f"{day:%a} {day.day} {day:%b}{year}"
     return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Format a number a day: with a decimal below 10, unless that is 0."""
     return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
 
 
@@ -163,7 +159,7 @@ def _quality(scope: DashboardFilters, before: WorkSelection | None) -> list[KeyF
         KeyFigure(
             "median_seconds",
             "Median active time",
-            _with_base(duration(team.median.seconds), team.median.timed, "decisions", to()),
+            _with_base(duration(team.median.seconds), team.median.timed, to()),
             f"{duration(earlier_time.seconds).text} {when}" if earlier_time and earlier_time.timed else "",
         ),
         KeyFigure(
@@ -190,12 +186,11 @@ def _quality(scope: DashboardFilters, before: WorkSelection | None) -> list[KeyF
 
 
 def _of_scores(cell: Cell) -> Cell:
-    note = f"{cell.note} scores" if cell.note else "no scores to compare"
-    return Cell(cell.text, cell.value, cell.url, note)
+    return cell._replace(note=f"{cell.note} scores" if cell.note else "no scores to compare")
 
 
-def _with_base(cell: Cell, n: int, units: str, url: str) -> Cell:
-    return Cell(cell.text, cell.value, url if n else "", f"{n:,} {units}" if n else f"no timed {units}")
+def _with_base(cell: Cell, n: int, url: str) -> Cell:
+    return cell._replace(url=url if n else "", note=f"{n:,} decisions" if n else "no timed decisions")
 
 
 def _share_before(part: int, whole: int, when: str) -> str:

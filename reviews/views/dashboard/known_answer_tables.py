@@ -21,6 +21,7 @@ from reviews.views.tables import (
     Table,
     count,
     moment,
+    record_cell,
     share,
     text_columns,
     words,
@@ -71,11 +72,7 @@ def records(check: KnownAnswerCheck, reviewer: str) -> Table:
     )
     rows = [
         [
-            Cell(
-                one.evaluation.title,
-                one.evaluation.evaluation_id,
-                reverse("evaluation", args=[one.evaluation.pk]),
-            ),
+            record_cell(one.evaluation),
             Cell(one.given.reviewer.name, one.given.reviewer.username),
             words(one.known.verdict or "none"),
             words(one.given.verdict or "none"),
@@ -92,8 +89,9 @@ def checks_of(reviewer: User, reader: User, run: Run | None = None) -> Table:
     rows = []
     for check in (ended.filter(run=run) if run else ended)[:_LATEST]:
         url = reverse("known-answer-check", args=[check.pk], query={"reviewer": reviewer.username})
+        ended_at = moment(check.ended_at) if check.ended_at else NOTHING
         rows += [
-            [words(check.run.name, url=url), _ended(check), count(one.records, url), _agreement(one.verdict)]
+            [words(check.run.name, url=url), ended_at, count(one.records, url), _agreement(one.verdict)]
             for one in accuracies(compare(check))
             if one.reviewer == reviewer
         ]
@@ -103,10 +101,6 @@ def checks_of(reviewer: User, reader: User, run: Run | None = None) -> Table:
         Column("verdict", "Same verdict", DEFINITION, parts=LIMITS),
     ]
     return Table("known-answers", "Known answers", columns, rows, "No answers in a check that has ended.")
-
-
-def _ended(check: KnownAnswerCheck) -> Cell:
-    return moment(check.ended_at) if check.ended_at else NOTHING
 
 
 def _differing(one: Comparison) -> str:

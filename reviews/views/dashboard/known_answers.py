@@ -4,21 +4,20 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST
 
-from reviews.accounts.permissions import check
 from reviews.dashboard.known_answers import visible_checks
 from reviews.http.request import Request
 from reviews.inbox.items import Inbox
 from reviews.inbox.kinds import BY_NAME
 from reviews.models import KnownAnswerCheck, Run
 from reviews.records.conflicts import Conflict
+from reviews.records.wording import counted
 from reviews.review import known_answers as review_known_answers
 from reviews.review.known_answer_rows import running_check
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.views import settled
-from reviews.views.access import load_in_run, load_run
+from reviews.views.access import form_page, load_in_run, load_run, safe_page
 from reviews.views.dashboard import known_answer_tables
 from reviews.views.form_fields import WholeNumberField, add_problems
 from reviews.views.parts import render_form
@@ -42,8 +41,7 @@ class StartForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def known_answers(request: Request, run_pk: int) -> HttpResponse:
     """Show the running check and the earlier ones. POST starts a check with `count` records."""
     run = load_run(request, run_pk, "lead_review")
@@ -59,15 +57,10 @@ def known_answers(request: Request, run_pk: int) -> HttpResponse:
             messages.error(request, conflict.reason)
             return redirect("known-answers", run.pk)
         else:
-            _report_start(request, started)
+            records = counted(started.answers.count(), "record")
+            messages.success(request, f"Drew {records}. Review them now: your reviews are the known answers.")
             return redirect("known-answers", run.pk)
     return render_form(request, "dashboard/known_answers.html", form, run=run, **_state(request, run))
-
-
-def _report_start(request: Request, started: KnownAnswerCheck) -> None:
-    drawn = started.answers.count()
-    records = "1 record" if drawn == 1 else f"{drawn} records"
-    messages.success(request, f"Drew {records}. Review them now: your reviews are the known answers.")
 
 
 def _state(request: Request, run: Run) -> dict[str, object]:
@@ -94,12 +87,10 @@ def _state(request: Request, run: Run) -> dict[str, object]:
     }
 
 
-@require_safe
-@never_cache
+@safe_page
 def known_answer_check(request: Request, pk: int) -> HttpResponse:
     """Show the figures of a check, and once it has ended the answers, of one `reviewer` if given."""
-    check(request.user, "lead_review")
-    shown = load_in_run(request, visible_checks(request.user), pk)
+    shown = load_in_run(request, visible_checks(request.user), pk, "lead_review")
     reviewer = request.GET.get("reviewer", "")
     context = {
         "run": shown.run,
@@ -114,8 +105,7 @@ def known_answer_check(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def end_check(request: Request, pk: int) -> HttpResponse:
     """End a check: the known answers become decisions."""
-    check(request.user, "lead_review")
-    found = load_in_run(request, KnownAnswerCheck.objects.all(), pk)
+    found = load_in_run(request, KnownAnswerCheck.objects.all(), pk, "lead_review")
     try:
         ended = review_known_answers.end(check_id=found.pk, actor=request.user)
     except Conflict as conflict:

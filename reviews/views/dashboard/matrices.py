@@ -11,6 +11,7 @@ from reviews.dashboard.reviewer_activity import DEFINITIONS
 from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS, PairAgreement
 from reviews.records.scores import criterion_title
 from reviews.views.dashboard.filters import DashboardFilters
+from reviews.views.dashboard.tables import overriding_url
 from reviews.views.tables import FEWEST, Cell
 
 # More rows or columns than these make a matrix dense, or its columns narrow.
@@ -101,12 +102,7 @@ def _sum_of(name: str, found: list[CriterionOverrides]) -> CriterionOverrides:
 
 def _overrides(overrides: CriterionOverrides, scope: DashboardFilters) -> Shaded:
     rate = round(100 * overrides.overridden / overrides.judged)
-    who = {"reviewer": overrides.reviewer.username} if overrides.reviewer else {}
-    url = (
-        scope.address(reverse("decisions"), **who, criterion=overrides.criterion)
-        if overrides.overridden
-        else ""
-    )
+    url = overriding_url(overrides, scope) if overrides.overridden else ""
     shade = sum(rate >= low for low in _SHADES) if overrides.judged >= FEWEST else 0
     return Shaded(Cell(f"{rate}%", rate, url, f"n\N{NO-BREAK SPACE}{overrides.judged:,}"), shade)
 

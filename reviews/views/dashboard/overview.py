@@ -16,12 +16,11 @@ from reviews.accounts.permissions import can, check
 from reviews.dashboard import attention, reviewer_activity, spot_checks
 from reviews.dashboard.drilldown import SIGNALS, Narrowed, list_decisions
 from reviews.dashboard.overturned import describe_overturned
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.models import Evaluation, User
 from reviews.queue import claims
 from reviews.records.scores import criterion_title
-from reviews.views.access import load_in_run, replica_page
+from reviews.views.access import load_in_run, replica_file, replica_page
 from reviews.views.dashboard import filters as dashboard_filters
 from reviews.views.dashboard import known_answer_tables, matrices
 from reviews.views.dashboard import tables as dashboard_tables
@@ -105,8 +104,7 @@ def _of_one_person(table: Table) -> Table:
     return without_columns(table, "reviewer", "reviewers")
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def dashboard_table(request: Request, name: str) -> StreamingHttpResponse:
     """Download a table of the dashboard as CSV, for one `reviewer` if given."""
     check(request.user, "lead_review")
@@ -127,9 +125,8 @@ def _person_named(request: Request, parameter: str) -> User | None:
 @require_POST
 def release(request: Request, pk: int) -> HttpResponse:
     """Release a claimed record and return to the dashboard."""
-    check(request.user, "lead_review")
     titles = Evaluation.objects.only("task_id", "model_id", "evaluation_id", "run")
-    record = load_in_run(request, titles, pk)
+    record = load_in_run(request, titles, pk, "lead_review")
     claims.release(evaluation_id=record.pk, actor=request.user)
     messages.success(request, f"Released: {record.title}. Drafts are kept.")
     return redirect(dashboard_filters.read_filters(request.GET, request.user).address(reverse("dashboard")))

@@ -9,6 +9,7 @@ from reviews import days
 from reviews.dashboard.daily_counts import day_figures
 from reviews.models import User
 from reviews.views.dashboard.filters import DashboardFilters
+from reviews.views.dashboard.key_figures import number
 
 #: The width of a chart in its own units; a bar and its gap share it evenly.
 WIDTH, HEIGHT = 240, 48
@@ -41,8 +42,7 @@ class Sparkline(NamedTuple):
 
     @property
     def per_day(self) -> str:
-        value = self.done / self.days
-        return f"{value:,.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+        return number(self.done / self.days)
 
 
 class SmallMultiples(NamedTuple):

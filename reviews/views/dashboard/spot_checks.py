@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from reviews.accounts.permissions import check
@@ -22,7 +21,7 @@ from reviews.review.entries import LINE_END
 from reviews.review.forms.fields import encode_fields
 from reviews.review.forms.review import ReviewForm
 from reviews.views import settled
-from reviews.views.access import load_in_run
+from reviews.views.access import form_page, load_in_run
 from reviews.views.dashboard import filters
 from reviews.views.form_fields import WholeNumberField
 from reviews.views.parts import render_form
@@ -39,8 +38,7 @@ class DrawForm(forms.Form):
     count = WholeNumberField(min_value=1, max_value=spot_checks.MOST_DRAWN)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def drawn(request: Request) -> HttpResponse:
     """List the pending spot checks. POST draws `count` decisions of a `reviewer` in the posted scope."""
     check(request.user, "lead_review")
@@ -69,9 +67,8 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
 
     Unchanged entries or `outcome=agreed` are agreement; a change or `outcome=reopened` needs a `reason`.
     """
-    check(request.user, "lead_review")
     rows = SpotCheck.objects.select_related("review__evaluation__run", "reviewer", "resolved_by")
-    drawn = load_in_run(request, rows, pk)
+    drawn = load_in_run(request, rows, pk, "lead_review")
     record = screen.load(request, drawn.review.evaluation_id)
     if request.method != "POST":
         return _show(request, drawn, record)

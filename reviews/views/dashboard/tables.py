@@ -17,7 +17,7 @@ from reviews.dashboard.reviewer_pairs import DEFINITION as PAIR_DEFINITION
 from reviews.dashboard.reviewer_pairs import FEWEST_RECORDS, pair_agreements
 from reviews.database.pagination import all_rows
 from reviews.database.replica import yield_from_replica
-from reviews.models import Evaluation, FileConflict, Review, Run, User
+from reviews.models import FileConflict, Review, Run, User
 from reviews.queue.progress import Progress
 from reviews.records.scores import criterion_title
 from reviews.statistics.intervals import wilson
@@ -31,6 +31,7 @@ from reviews.views.tables import (
     count,
     moment,
     percent,
+    record_cell,
     share,
     text_columns,
     words,
@@ -61,7 +62,9 @@ _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cel
     ),
     (
         _figure("current_agreement", "Current agreement streak", notes="longest_agreement"),
-        lambda work, to: _streak(work, to(signal="unchanged")),
+        lambda work, to: count(
+            work.current_agreement, to(signal="unchanged"), f"longest {work.longest_agreement:,}"
+        ),
     ),
     (
         _figure("fast_rate", "Faster than reading time", notes="fast"),
@@ -115,20 +118,14 @@ def now(scope: DashboardFilters) -> Table:
     for present in active_reviewers(scope.selection):
         seen = moment(present.last_seen)
         person = _person(present.reviewer, scope)
-        claims = [_claim_cells(claim) for claim in present.claims] or [[words("none"), Cell(""), Cell("")]]
-        releases = [Cell("Release", post=_release(claim, scope)) for claim in present.claims] or [Cell("")]
-        rows += [[person, *claim, seen, release] for claim, release in zip(claims, releases, strict=True)]
+        if not present.claims:
+            rows.append([person, words("none"), Cell(""), Cell(""), seen, Cell("")])
+        for claim in present.claims:
+            run = words(claim.run.name, url=f"{reverse('run', args=[claim.run_id])}?status=claimed")
+            until = moment(claim.claimed_until) if claim.claimed_until else words("")
+            release = scope.address(reverse("dashboard-release", args=[claim.pk]))
+            rows.append([person, record_cell(claim), run, until, seen, Cell("Release", post=release)])
     return Table("now", "Working now", columns, rows, "Nobody is active right now.")
-
-
-def _claim_cells(claim: Evaluation) -> list[Cell]:
-    until = moment(claim.claimed_until) if claim.claimed_until else words("")
-    run = reverse("run", args=[claim.run_id])
-    return [_record(claim), words(claim.run.name, url=f"{run}?status=claimed"), until]
-
-
-def _release(claim: Evaluation, scope: DashboardFilters) -> str:
-    return scope.address(reverse("dashboard-release", args=[claim.pk]))
 
 
 # The states of records, which add up to all of them, as `Progress` names them.
@@ -211,11 +208,11 @@ def _criterion_columns() -> list[Column]:
 
 def _criterion(overrides: CriterionOverrides, scope: DashboardFilters) -> list[Cell]:
     rate = percent(overrides.overridden, overrides.judged)
-    overridden = count(overrides.overridden, _overriding(overrides, scope))
+    overridden = count(overrides.overridden, overriding_url(overrides, scope))
     return [words(criterion_title(overrides.criterion)), rate, overridden, count(overrides.judged)]
 
 
-def _overriding(overrides: CriterionOverrides, scope: DashboardFilters) -> str:
+def overriding_url(overrides: CriterionOverrides, scope: DashboardFilters) -> str:
     """Return the URL of the decisions that override the criterion."""
     reviewer = overrides.reviewer or scope.selection.reviewer
     who = {"reviewer": reviewer.username} if reviewer else {}
@@ -273,7 +270,7 @@ def overturns(scope: DashboardFilters, most: int = LISTED) -> Table:
     """Build the table of the latest decisions that others changed or reopened."""
     rows = [
         [
-            _record(one.review.evaluation),
+            record_cell(one.review.evaluation),
             _person(one.review.reviewer, scope),
             words(one.get_kind_display().capitalize()),
             words(one.actor.name),
@@ -295,7 +292,7 @@ def checks(scope: DashboardFilters, most: int = spot_checks.LISTED) -> Table:
     found = spot_checks.completed_checks(scope.selection, most + 1)
     rows = [
         [
-            _record(check.review.evaluation),
+            record_cell(check.review.evaluation),
             _person(check.review.reviewer, scope),
             words(check.get_outcome_display().capitalize()),
             words(check.resolved_by.name if check.resolved_by else ""),
@@ -330,7 +327,7 @@ def decisions_table(rows: Iterable[Sequence[Cell]], title: str) -> Table:
 def decided(review: Review, scope: DashboardFilters) -> list[Cell]:
     """Return a decision as a table row."""
     return [
-        _record(review.evaluation),
+        record_cell(review.evaluation),
         words(review.evaluation.run.name, url=reverse("run", args=[review.evaluation.run_id])),
         _person(review.reviewer, scope),
         moment(review.submitted_at),
@@ -369,11 +366,3 @@ def _person(person: User, scope: DashboardFilters) -> Cell:
     """Return a cell that links to the reviewer's figures, except on their own page."""
     url = "" if scope.selection.reviewer else scope.activity(person)
     return Cell(person.name, person.username, url)
-
-
-def _record(evaluation: Evaluation) -> Cell:
-    return Cell(evaluation.title, evaluation.evaluation_id, reverse("evaluation", args=[evaluation.pk]))
-
-
-def _streak(work: ReviewerFigures, url: str) -> Cell:
-    return count(work.current_agreement, url, f"longest {work.longest_agreement:,}")

@@ -8,8 +8,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from reviews.history import file_conflicts
 from reviews.http.request import Request
@@ -18,7 +17,7 @@ from reviews.models import FileConflict, Run
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
 from reviews.views import settled
-from reviews.views.access import load_run
+from reviews.views.access import load_run, safe_page
 
 # The most conflicts per request, so that it ends in reasonable time.
 MOST_AT_ONCE = 1000
@@ -26,8 +25,7 @@ KEEP = (FileConflict.Outcome.THEIRS, FileConflict.Outcome.OURS)
 _KEY = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 
-@require_safe
-@never_cache
+@safe_page
 def conflict_list(request: Request, run_pk: int) -> HttpResponse:
     """List the open conflicts of a run, with cursor pagination (`?after=`)."""
     run = load_run(request, run_pk, "resolve_conflict")

@@ -9,7 +9,6 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from reviews.accounts.permissions import check
 from reviews.exports import downloads, formats, jobs, output
 from reviews.exports.documents import InvalidExport, imported_format
 from reviews.exports.output import ExportOptions
@@ -104,9 +103,8 @@ def export(request: Request, run_pk: int) -> HttpResponse:
 @require_safe
 def export_page(request: Request, pk: int) -> HttpResponse:
     """Show the progress of an export, then its file. htmx requests the changing part only."""
-    check(request.user, "export_run")
     exports = Export.objects.select_related("run", "created_by", "only_import", "progress")
-    export = load_in_run(request, exports, pk)
+    export = load_in_run(request, exports, pk, "export_run")
     context = {
         "export": export,
         "unfinished": export.state == Export.State.UNFINISHED,
@@ -120,15 +118,13 @@ def export_page(request: Request, pk: int) -> HttpResponse:
 @require_safe
 def export_file(request: Request, pk: int) -> StreamingHttpResponse | HttpResponse:
     """Send the file, or the range of a Range header."""
-    check(request.user, "export_run")
     return downloads.file_response(_finished(request, pk), request.user, request)
 
 
 @require_POST
 def cancel_export(request: Request, pk: int) -> HttpResponse:
     """Cancel an export that is not finished."""
-    check(request.user, "export_run")
-    export = load_in_run(request, Export.objects.all(), pk)
+    export = load_in_run(request, Export.objects.all(), pk, "export_run")
     jobs.cancel(export_id=export.pk, actor=request.user)
     return redirect("export-page", export.pk)
 
@@ -136,12 +132,12 @@ def cancel_export(request: Request, pk: int) -> HttpResponse:
 @require_safe
 def export_receipt(request: Request, pk: int) -> StreamingHttpResponse:
     """Send the receipt, for `manage.py verify_export`."""
-    check(request.user, "export_run")
     return downloads.receipt_response(_finished(request, pk))
 
 
 def _finished(request: Request, pk: int) -> Export:
-    export = load_in_run(request, Export.objects.select_related("run", "only_import"), pk)
+    rows = Export.objects.select_related("run", "only_import")
+    export = load_in_run(request, rows, pk, "export_run")
     if export.state != Export.State.DONE:
         raise Http404
     return export

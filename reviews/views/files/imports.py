@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.accounts.permissions import can, check
+from reviews.accounts.permissions import can
 from reviews.audit import reveals
 from reviews.exports import jsonl
 from reviews.http.request import Request
@@ -32,13 +32,12 @@ Outcome = ImportLine.Outcome
 @require_safe
 def import_page(request: Request, pk: int) -> HttpResponse:
     """Show an import. htmx polls the changing part while the import runs."""
-    check(request.user, "review_evaluation")
     return _page(request, pk)
 
 
 def _page(request: Request, pk: int, *, new_run_error: str = "") -> HttpResponse:
     sources = Import.objects.select_related("run", "created_by", "progress")
-    source = load_in_run(request, sources, pk)
+    source = load_in_run(request, sources, pk, "review_evaluation")
     to_read = _outcomes_worth_reading(source)
     groups = group_exceptions(source, to_read)
     context = {
@@ -94,8 +93,7 @@ def _outcomes_worth_reading(source: Import) -> dict[str, int]:
 @require_POST
 def import_as_new_run(request: Request, pk: int) -> HttpResponse:
     """Import another judge's file again, as a run of its own."""
-    check(request.user, "import_file")
-    source = load_in_run(request, Import.objects.select_related("run"), pk)
+    source = load_in_run(request, Import.objects.select_related("run"), pk, "import_file")
     try:
         done = jobs.enqueue_as_new_run(
             source=source, run_name=request.POST.get("run", ""), actor=request.user
@@ -108,8 +106,7 @@ def import_as_new_run(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def cancel(request: Request, pk: int) -> HttpResponse:
     """Cancel an import."""
-    check(request.user, "import_file")
-    source = load_in_run(request, Import.objects.all(), pk)
+    source = load_in_run(request, Import.objects.all(), pk, "import_file")
     jobs.cancel_import(import_id=source.pk, actor=request.user)
     return redirect("import", source.pk)
 
@@ -117,8 +114,7 @@ def cancel(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def retry(request: Request, pk: int) -> HttpResponse:
     """Retry a failed import from its stored file."""
-    check(request.user, "import_file")
-    source = load_in_run(request, Import.objects.all(), pk)
+    source = load_in_run(request, Import.objects.all(), pk, "import_file")
     jobs.retry_import(import_id=source.pk, actor=request.user)
     if place := place_of(request):
         messages.success(request, f"Queued again: {source.file_name}.")
@@ -129,8 +125,7 @@ def retry(request: Request, pk: int) -> HttpResponse:
 @require_safe
 def rejected(request: Request, pk: int) -> StreamingHttpResponse:
     """Download the rejected lines verbatim, to correct and import them again."""
-    check(request.user, "export_run")
-    source = load_in_run(request, Import.objects.select_related("run"), pk)
+    source = load_in_run(request, Import.objects.select_related("run"), pk, "export_run")
     if source.run and source.rejected:
         # A rejected line may be another version of a record of the run.
         with transaction.atomic():
@@ -141,6 +136,5 @@ def rejected(request: Request, pk: int) -> StreamingHttpResponse:
 @require_safe
 def exceptions(request: Request, pk: int) -> StreamingHttpResponse:
     """Download every line that did not become a new record, with outcome, field and reason."""
-    check(request.user, "review_evaluation")
-    source = load_in_run(request, Import.objects.all(), pk)
+    source = load_in_run(request, Import.objects.all(), pk, "review_evaluation")
     return download(jsonl.import_exceptions(source), f"import-{source.pk}-exceptions.jsonl")

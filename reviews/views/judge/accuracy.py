@@ -59,7 +59,7 @@ def _plot(figures: list[AccuracyFigures], filters: JudgeFilters, basis: Basis, p
     dots = [
         Dot(
             one.title,
-            share(one.accuracy, filters.address("judge-decisions", **_records(one))),
+            share(one.accuracy, filters.ratings_of(one)),
             band=bands.get(one.criterion),
             is_assisted=basis == "assisted",
             has_line=one.criterion is None,
@@ -90,7 +90,7 @@ def _caught(figures: list[AccuracyFigures], filters: JudgeFilters) -> list[Dot]:
     return [
         Dot(
             one.title,
-            share(one.defects_caught, filters.address("judge-decisions", **_records(one), **_failed(one))),
+            share(one.defects_caught, filters.ratings_of(one, **_failed(one))),
             is_assisted=one.basis == "assisted",
         )
         for one in figures
@@ -112,10 +112,6 @@ def _agreement_bands(filters: JudgeFilters) -> dict[str | None, tuple[float, flo
         and (low := one.unanimous.low) is not None
         and (high := one.unanimous.high) is not None
     }
-
-
-def _records(figures: AccuracyFigures) -> dict[str, str]:
-    return {"criterion": figures.criterion or "", "basis": figures.basis, "part": figures.part}
 
 
 def error_sections(filters: JudgeFilters) -> Iterator[Section]:
@@ -270,10 +266,7 @@ def _error_plot(
     dots = [
         Dot(
             one.title,
-            share(
-                complement(one.accuracy),
-                filters.address("judge-decisions", **_records(one), human_said=OTHER_SCORE),
-            ),
+            share(complement(one.accuracy), filters.ratings_of(one, human_said=OTHER_SCORE)),
             is_assisted=one.basis == "assisted",
             has_line=one.criterion is None,
         )

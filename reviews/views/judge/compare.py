@@ -3,10 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.views.decorators.http import require_safe
 
 from cognireview.types.judge import ComparedPart, CriterionComparison
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.comparison import paired
 from reviews.judge.comparison.paired import DEFINITION, SIDES, Limits, Pair, PairedComparison, Side
@@ -15,7 +13,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
 from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import load_run, replica_page
+from reviews.views.access import load_run, replica_file, replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge import drift
 from reviews.views.judge.filters import JudgeFilters, find_other, load_shared, other_runs
@@ -117,8 +115,7 @@ def show_pairs(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def pairs_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the records behind a count of a comparison."""
     _, found, chosen = _chosen(request, run_pk)

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 
 from django.http import Http404, StreamingHttpResponse
-from django.views.decorators.http import require_safe
 
 from cognireview.types.estimates import Basis, Part
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge import (
     alt_test,
@@ -17,18 +15,14 @@ from reviews.judge import (
     reviewer_agreement,
 )
 from reviews.judge import leaderboard as judge_leaderboard
-from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.comparison.position_bias import measure_position_bias
+from reviews.views.access import replica_file
 from reviews.views.judge import alt_test as alt_test_page
 from reviews.views.judge import causes, flags, funnel, leaderboard, position_bias, tables
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.tables import Table, as_csv
 
 _TableBuilder = Callable[[JudgeFilters], Table]
-
-
-def _of_compared(build: Callable[[JudgeVsHuman], Table]) -> _TableBuilder:
-    return lambda filters: build(filters.compared)
 
 
 def _of_section(basis: Basis, part: Part) -> _TableBuilder:
@@ -38,8 +32,8 @@ def _of_section(basis: Basis, part: Part) -> _TableBuilder:
 # The tables by their name in the URL of the CSV file.
 TABLES: dict[str, _TableBuilder] = {
     **{tables.section_name(*section): _of_section(*section) for section in tables.SECTIONS},
-    "groups": _of_compared(tables.all_groups),
-    "pairs": _of_compared(tables.pairs),
+    "groups": lambda filters: tables.all_groups(filters.compared),
+    "pairs": lambda filters: tables.pairs(filters.compared),
     "after-reveal": lambda filters: tables.after_reveal(filters.compared, filters),
     "alt-test": lambda filters: alt_test_page.answers_table(alt_test.run_alt_tests(filters.scope)),
     "alt-test-reviewers": lambda filters: alt_test_page.reviewers_table(
@@ -71,8 +65,7 @@ TABLES: dict[str, _TableBuilder] = {
 }
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def csv_file(request: Request, run_pk: int, table: str) -> StreamingHttpResponse:
     """Download a table of these pages as CSV."""
     filters = load(request, run_pk)

@@ -14,9 +14,9 @@ from reviews.records.scores import criterion_title, decode_score, format_score
 from reviews.rubric.run_rubric import run_rubric
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.record_lists import record_cell, render_pages, score_text
+from reviews.views.judge.record_lists import render_pages, score_text
 from reviews.views.judge.tables import RECORDS
-from reviews.views.tables import Cell, Column, Table, as_csv, moment, text_columns, words
+from reviews.views.tables import Cell, Column, Table, as_csv, moment, record_cell, text_columns, words
 
 _COLUMNS = [
     *text_columns(record="Record", judge="Judge"),

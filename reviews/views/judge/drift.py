@@ -3,9 +3,7 @@
 from collections.abc import Iterator
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.views.decorators.http import require_safe
 
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.comparison.anchors import Anchors
 from reviews.judge.comparison.drift import DEFINITIONS, Drift, measure_drift
@@ -15,7 +13,7 @@ from reviews.records.scores import criterion_title
 from reviews.records.wording import counted, quoted
 from reviews.search.facets import VERDICT_ORDER
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import load_run, replica_page
+from reviews.views.access import load_run, replica_file, replica_page
 from reviews.views.dots import Dot, DotPlot, difference_plot
 from reviews.views.judge.filters import JudgeFilters, find_other, list_of_scope, load_shared
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
@@ -100,8 +98,7 @@ def show_anchors(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def anchors_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download a table of the drift as CSV, or the pairs of records with two verdicts."""
     build = {"criteria": _criteria, "models": _models}.get(request.GET.get("table", ""))

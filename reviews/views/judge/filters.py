@@ -12,6 +12,7 @@ from cognireview.types.report_parts import ReviewerAgreement
 from reviews.http.request import Request
 from reviews.judge import accuracy, funnel, planning, scope
 from reviews.judge.accuracy import JudgeVsHuman
+from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.flag_choice import USUAL_LIMIT
 from reviews.judge.funnel import Funnel
@@ -88,6 +89,11 @@ class JudgeFilters:
     def address(self, place: str, *arguments: str, **more: str) -> str:
         """Return a URL of the run that keeps the chosen filters and adds parameters."""
         return reverse(place, args=[self.scope.run.pk, *arguments], query=self.chosen | more)
+
+    def ratings_of(self, figures: AccuracyFigures, **more: str) -> str:
+        """Return the URL of the list of the ratings that figures count."""
+        place = {"criterion": figures.criterion or "", "basis": figures.basis, "part": figures.part}
+        return self.address("judge-decisions", **place, **more)
 
 
 def load(request: Request, run_pk: int) -> JudgeFilters:

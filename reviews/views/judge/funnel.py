@@ -12,10 +12,10 @@ from reviews.http.request import Request
 from reviews.judge.funnel import DEFINITIONS, AssignedRecord, Funnel, ListedState, list_records
 from reviews.views.access import replica_page
 from reviews.views.judge.filters import JudgeFilters, load
-from reviews.views.judge.record_lists import record_cell, render_pages
+from reviews.views.judge.record_lists import render_pages
 from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import explained_column
-from reviews.views.tables import Cell, Column, Table, as_csv, count, text_columns, words
+from reviews.views.tables import Cell, Column, Table, as_csv, count, record_cell, text_columns, words
 
 _STATES = {
     "assigned": "Assigned",

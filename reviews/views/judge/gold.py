@@ -8,11 +8,8 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_safe
 
 from cognireview.types.judge import GoldBasis
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.drilldown import ANY_SCORE
@@ -23,7 +20,7 @@ from reviews.models import GoldSet, User
 from reviews.records.scores import criterion_title
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow, time_limit
-from reviews.views.access import replica_page
+from reviews.views.access import form_page, replica_file, replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.form_fields import add_problems
 from reviews.views.judge import confusion
@@ -55,8 +52,7 @@ class FreezeForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def gold_page(request: Request, run_pk: int) -> HttpResponse:
     """Measure the judge against a chosen gold set. POST freezes the decisions of the run."""
     filters = load_of_records(request, run_pk)
@@ -189,8 +185,7 @@ def show_records(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def records_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the records behind a count."""
     _, rows = _records(request, load_of_records(request, run_pk))

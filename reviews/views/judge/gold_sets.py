@@ -5,8 +5,7 @@ from django.contrib import messages
 from django.db.models import Count
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_POST
 
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
@@ -16,6 +15,7 @@ from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import GoldSet
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.chunks import BLOCK_SIZE
+from reviews.views.access import form_page
 from reviews.views.form_fields import UploadField, add_problems
 from reviews.views.parts import render_form
 
@@ -44,8 +44,7 @@ class NameForm(forms.Form):
     name = forms.CharField(label="Name", max_length=gold_sets.NAME_LENGTH)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def gold_set_list(request: Request) -> HttpResponse:
     """List the gold sets, newest first. POST imports one."""
     check(request.user, "lead_review")
@@ -70,8 +69,7 @@ def _import(form: ImportForm, request: Request) -> GoldSet | None:
         return None
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-@never_cache
+@form_page
 def show_gold_set(request: Request, pk: int) -> HttpResponse:
     """Show a gold set. POST renames it."""
     gold_set = _load(request, pk)

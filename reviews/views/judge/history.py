@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 from django.http import HttpResponse, StreamingHttpResponse
 from django.urls import reverse
-from django.views.decorators.http import require_safe
 
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.accuracy import DEFINITIONS
 from reviews.judge.comparison.history import (
@@ -20,7 +18,7 @@ from reviews.judge.comparison.history import (
 )
 from reviews.models import Run
 from reviews.records.wording import counted, quoted
-from reviews.views.access import replica_page
+from reviews.views.access import replica_file, replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.pages import render_page
@@ -61,13 +59,12 @@ def show_history(request: Request, run_pk: int) -> HttpResponse:
         "picked": _PICKED,
         "related": [one for one in found.related if one.run != found.run],
         "sections": [_section(found, request, filters)],
-        "own": _own(request),
+        "own": [(name, value) for name in ("by", _PICKED, "run") for value in request.GET.getlist(name)],
     }
     return render_page(request, filters, "judge-history", context)
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def history_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the accuracy over runs as CSV."""
     filters = load(request, run_pk)
@@ -82,11 +79,6 @@ def _find(request: Request, filters: JudgeFilters) -> History:
         by=read_relation(request.GET.get("by", "")),
         chosen=keys if _PICKED in request.GET else None,
     )
-
-
-def _own(request: Request) -> list[tuple[str, str]]:
-    """Return the parameters that choose the runs."""
-    return [(name, value) for name in ("by", _PICKED, "run") for value in request.GET.getlist(name)]
 
 
 def _section(found: History, request: Request, filters: JudgeFilters) -> Section:

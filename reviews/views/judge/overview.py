@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 
-from cognireview.types.estimates import Change, Estimate
+from cognireview.types.estimates import Change
 from reviews.judge import missed_errors, planning
 from reviews.judge.accuracy_figures import AccuracyFigures
 from reviews.judge.comparison import paired
@@ -40,25 +40,16 @@ def error_cards(filters: JudgeFilters) -> Iterator[Card]:
     verdict = next((one for one in figures if one.criterion is None), None)
     if verdict is None:
         return
-    wrong = prominent(share(_error_rate(verdict), _wrong_ratings(filters, verdict)))
+    wrong = share(complement(verdict.accuracy), filters.ratings_of(verdict, human_said=OTHER_SCORE))
     of_which = tables.RECORDS[verdict.part] if verdict.basis == "blind" else "the decided records"
     whose = "" if verdict.basis == "blind" else ", by reviewers who saw them"
     yield Card(
         "What does it get wrong?",
         f"Share of wrong verdicts on {of_which}{whose}.",
         filters.address("judge-errors"),
-        figure=wrong,
+        figure=prominent(wrong),
         marks=[*_confusions(verdict, filters), *_weakest(figures, filters)],
     )
-
-
-def _error_rate(figures: AccuracyFigures) -> Estimate:
-    return complement(figures.accuracy)
-
-
-def _wrong_ratings(filters: JudgeFilters, figures: AccuracyFigures) -> str:
-    place = {"criterion": figures.criterion or "", "basis": figures.basis, "part": figures.part}
-    return filters.address("judge-decisions", **place, human_said=OTHER_SCORE)
 
 
 def _confusions(verdict: AccuracyFigures, filters: JudgeFilters) -> Iterator[Mark]:
@@ -87,11 +78,11 @@ def _weakest(figures: list[AccuracyFigures], filters: JudgeFilters) -> Iterator[
     ]
     if len(known) > 1:
         lowest = min(known, key=lambda one: one.accuracy.value or 0)
-        wrong = share(_error_rate(lowest))
+        wrong = share(complement(lowest.accuracy))
         yield Mark(
             f"Least accurate criterion: {lowest.title}",
             f"{wrong.text} wrong ({wrong.note})",
-            _wrong_ratings(filters, lowest),
+            filters.ratings_of(lowest, human_said=OTHER_SCORE),
         )
 
 

@@ -4,9 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.views.decorators.http import require_safe
 
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.judge.comparison.pairwise_choices import BothOrders, Choice
 from reviews.judge.comparison.position_bias import (
@@ -17,7 +15,7 @@ from reviews.judge.comparison.position_bias import (
 from reviews.models import User
 from reviews.records.scores import criterion_title
 from reviews.records.wording import counted
-from reviews.views.access import replica_page
+from reviews.views.access import replica_file, replica_page
 from reviews.views.dots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
@@ -182,8 +180,7 @@ def show_orders(request: Request, run_pk: int) -> HttpResponse:
     )
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def orders_csv(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the choices, or the pairs of choices in both orders, that a figure counts."""
     found, figure = _chosen(request, load(request, run_pk))

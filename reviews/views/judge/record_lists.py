@@ -15,7 +15,7 @@ from reviews.models.runs import in_visible_runs
 from reviews.records.scores import format_score
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.judge.filters import JudgeFilters
-from reviews.views.tables import Cell, Table
+from reviews.views.tables import Cell, Table, record_cell
 
 #: The most rows of a page. The CSV file has all.
 MOST_ROWS: Final = 200
@@ -95,11 +95,6 @@ def record_titles(keys: Collection[int], reader: User) -> dict[int, Cell]:
     """Return a cell with a link for each record that the reader may see."""
     records = Evaluation.objects.filter(in_visible_runs(reader), pk__in=keys).defer(*LARGE_COLUMNS)
     return {one.pk: record_cell(one) for one in records}
-
-
-def record_cell(record: Evaluation) -> Cell:
-    """Return a cell with the title of a record, its link, and its evaluation_id for a CSV file."""
-    return Cell(record.title, record.evaluation_id, reverse("evaluation", args=[record.pk]))
 
 
 def score_text(score: Any, criterion: str) -> str:

@@ -11,7 +11,6 @@ from django.contrib.staticfiles import finders
 from django.http import HttpResponse, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
-from reviews.database.replica import read_from_replica
 from reviews.http.request import Request
 from reviews.http.streaming import download
 from reviews.judge import report
@@ -19,7 +18,7 @@ from reviews.judge.error_analysis import TemplateErrors
 from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
 from reviews.judge.report_csv import report_csv
-from reviews.views.access import replica_page
+from reviews.views.access import replica_file, replica_page
 from reviews.views.judge import accuracy, alt_test, flags, leaderboard
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.filters import JudgeFilters, load
@@ -47,8 +46,7 @@ def judge_report(request: Request, run_pk: int) -> HttpResponse:
     return _page(request, load(request, run_pk), "judge/base.html")
 
 
-@require_safe
-@read_from_replica
+@replica_file
 def report_html(request: Request, run_pk: int) -> StreamingHttpResponse:
     """Download the report as one HTML file that needs no server. Its links lead to this site."""
     filters = load(request, run_pk)

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reviews.accounts.permissions import Denied, check
+from reviews.accounts.permissions import Denied
 from reviews.database.pagination import parse_key
 from reviews.http.redirects import sending_page
 from reviews.http.request import Request
@@ -70,8 +70,7 @@ def withdraw_escalation(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def resolve_escalation(request: Request, pk: int) -> HttpResponse:
     """Resolve an escalation as a lead: return the record with an answer, uphold its decision, or close it."""
-    check(request.user, "lead_review")
-    raised = _load(request, pk)
+    raised = _load(request, pk, "lead_review")
     outcome, answer = request.POST.get("outcome", ""), request.POST.get("answer", "").strip()
     # Nobody asked a question in a disagreement, so only closing the record needs an answer.
     wants_answer = raised.kind != Escalation.Kind.DISAGREEMENT or outcome == "closed"
@@ -89,8 +88,7 @@ def resolve_escalation(request: Request, pk: int) -> HttpResponse:
 @require_POST
 def take_side(request: Request, pk: int) -> HttpResponse:
     """Settle a disagreement with the independent review `review`, as a lead."""
-    check(request.user, "lead_review")
-    raised = _load(request, pk)
+    raised = _load(request, pk, "lead_review")
     review = parse_key(request.POST.get("review", ""))
     try:
         record = escalations.take_side(escalation_id=pk, review_id=review or 0, actor=request.user)
@@ -118,6 +116,5 @@ def read_answer(request: Request, pk: int) -> HttpResponse:
     return redirect(sending_page(request))
 
 
-def _load(request: Request, pk: int) -> Escalation:
-    check(request.user, "review_evaluation")
-    return load_in_run(request, Escalation.objects.select_related("evaluation"), pk)
+def _load(request: Request, pk: int, permission: str = "review_evaluation") -> Escalation:
+    return load_in_run(request, Escalation.objects.select_related("evaluation"), pk, permission)

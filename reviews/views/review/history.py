@@ -6,8 +6,7 @@ from uuid import uuid4
 from django import forms
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_POST
 
 from reviews.accounts.permissions import check_revise
 from reviews.history import timeline
@@ -15,6 +14,7 @@ from reviews.http.request import Request
 from reviews.models import Evaluation
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions
+from reviews.views.access import safe_page
 from reviews.views.review import screen, toasts
 
 
@@ -29,8 +29,7 @@ class RestoreForm(forms.Form):
     )
 
 
-@require_safe
-@never_cache
+@safe_page
 def record_history(request: Request, pk: int) -> HttpResponse:
     """Show the history of a record, latest event first. `?after=` is the cursor of a page."""
     record = screen.load(request, pk)

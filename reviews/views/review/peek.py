@@ -2,8 +2,6 @@
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 
 from reviews.evidence import record as evidence_record
 from reviews.http.request import Request
@@ -11,11 +9,11 @@ from reviews.models import Evaluation
 from reviews.review import blind_scoring
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
+from reviews.views.access import safe_page
 from reviews.views.review import screen
 
 
-@require_safe
-@never_cache
+@safe_page
 def peek(request: Request, pk: int, other: int) -> HttpResponse:
     """Show the response, scores and justifications of `other` without claiming it, as a part of a page.
 

@@ -9,7 +9,6 @@ from http import HTTPStatus
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import Denied, check
@@ -23,6 +22,7 @@ from reviews.records.conflicts import RecordUnavailable
 from reviews.review import blind_scoring
 from reviews.search import listing
 from reviews.storage import line_reader
+from reviews.views.access import safe_page
 from reviews.views.review import screen, toasts
 
 
@@ -41,8 +41,7 @@ def show_neighbour(request: Request, pk: int, *, forward: bool) -> HttpResponse:
     return redirect("evaluation", neighbour or pk)
 
 
-@require_safe
-@never_cache
+@safe_page
 def line(request: Request, pk: int) -> StreamingHttpResponse:
     """Download the record's line of the imported file, unchanged."""
     record = screen.load(request, pk)

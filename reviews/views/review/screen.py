@@ -23,7 +23,6 @@ from reviews.evidence import record as evidence_record
 from reviews.history import versions
 from reviews.history.change_summary import summarise_changes
 from reviews.history.changes import changes_since_review
-from reviews.history.versions import Version
 from reviews.http.redirects import SeeOther
 from reviews.http.request import Request
 from reviews.http.time_zone import reader_zone
@@ -322,19 +321,15 @@ def _read(
         "decision": None if form.is_blind else evidence_record.summarise_decision(record, form.proposals),
         "changes": changes,
         "change_summary": summarise_changes(record, form.proposals, changes) if record.is_outdated else "",
-        "versions": _versions(request, record, form),
+        "versions": versions.list_versions(record, form.proposals, form.rubric, reader=request.user)
+        if record.review_id
+        else [],
         "open_escalation": escalations.find_open(record) if record.is_escalated else None,
         "answered_escalation": escalations.find_answer(record)
         if record.in_queue and basis.was_escalated
         else None,
         "escalation": EscalationForm(),
     }
-
-
-def _versions(request: Request, record: Evaluation, form: ReviewForm) -> list[Version]:
-    if not record.review_id:
-        return []
-    return versions.list_versions(record, form.proposals, form.rubric, reader=request.user)
 
 
 def _screen(

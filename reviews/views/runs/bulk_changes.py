@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from reviews.accounts.permissions import check, people_in
+from reviews.accounts.permissions import people_in
 from reviews.dashboard import bulk_changes, spot_checks, workload
 from reviews.dashboard.bulk_changes import BulkOrder, BulkPreview, Kind, SplitPreview
 from reviews.dashboard.splitting import Share, Split, SplitRefused
@@ -107,8 +107,7 @@ def _select_checks(request: Request, run: Run, filters: Filters) -> HttpResponse
 
 @require_POST
 def undo_bulk_change(request: Request, pk: int) -> HttpResponse:
-    check(request.user, "lead_review")
-    done = load_in_run(request, BulkChange.objects.select_related("run"), pk)
+    done = load_in_run(request, BulkChange.objects.select_related("run"), pk, "lead_review")
     try:
         outcome = bulk_changes.undo(change_id=done.pk, actor=request.user)
     except bulk_changes.UndoRefused as refused:

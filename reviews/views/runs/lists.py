@@ -7,7 +7,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
-from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.models import Run, SavedView
 from reviews.search import filter_options, saved_views
@@ -52,9 +51,8 @@ def save_view(request: Request, run_pk: int) -> HttpResponse:
 
 @require_POST
 def remove_view(request: Request, pk: int) -> HttpResponse:
-    check(request.user, "review_evaluation")
     seen = SavedView.objects.filter(Q(owner=request.user) | Q(is_shared=True))
-    view = load_in_run(request, seen.select_related("run", "owner"), pk)
+    view = load_in_run(request, seen.select_related("run", "owner"), pk, "review_evaluation")
     saved_views.remove(view=view, actor=request.user)
     messages.success(request, f"View “{view.name}” removed.")
     return _to_list(view.run, view.query)
