@@ -30,7 +30,7 @@ from reviews.judge.ratings import (
     load_ratings,
     load_tables,
 )
-from reviews.judge.scales import ScoreCategories
+from reviews.judge.scales import ScoreCategories, in_rubric_order
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.rubric import Rubric
@@ -108,13 +108,22 @@ class JudgeVsHuman:
     @cached_property
     def ratings(self) -> Mapping[tuple[Basis, Part], int]:
         """The number of ratings of the verdict, by basis and part."""
-        return _numbers(self.blind, load_ratings(self.scope, basis="assisted"))
+        numbers: dict[tuple[Basis, Part], int] = {
+            ("blind", one.part): one.ratings for one in _verdict_parts(self.blind)
+        }
+        assisted = load_ratings(self.scope, basis="assisted")
+        pairs = ScorePairs(ScoreCategories.of_verdicts(), assisted.kinds, assisted.counts)
+        for part, is_in in IS_IN.items():
+            chosen = pairs.only(is_in)
+            if chosen.kinds:
+                numbers["assisted", part] = chosen.ratings
+        return numbers
 
     @cached_property
     def overall(self) -> tuple[AccuracyFigures, ...]:
         """All figures."""
         found = (*self._blind_figures, *self._assisted_figures)
-        order = _in_order(self._rubric, {one.criterion for one in found})
+        order = in_rubric_order(self._rubric, {one.criterion for one in found})
         return tuple(sorted(found, key=lambda one: order.index(one.criterion)))
 
     @cached_property
@@ -133,11 +142,12 @@ class JudgeVsHuman:
     @cached_property
     def _assisted_figures(self) -> tuple[AccuracyFigures, ...]:
         found = load_all_ratings(self.scope, basis="assisted")
-        names = _in_order(self._rubric, found)
         return tuple(
             figures
-            for name in names
-            for figures in assisted_figures(found[name], name, _scale(self._rubric, name, found[name]))
+            for name in in_rubric_order(self._rubric, found)
+            for figures in assisted_figures(
+                found[name], name, ScoreCategories.from_ratings(self._rubric, name, found[name].kinds)
+            )
         )
 
     @property
@@ -198,9 +208,9 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     unknown = why_not_counted(scope.run)
     records = None if unknown else load_cells(scope)
     blind, rubric = load_blind_ratings(scope), run_rubric(scope.run)
+    scales = {name: ScoreCategories.from_ratings(rubric, name, one.kinds) for name, one in blind.items()}
     rated = tuple(
-        _rate(blind[name], name, _scale(rubric, name, blind[name]), records, unknown)
-        for name in _in_order(rubric, blind)
+        _rate(blind[name], name, scales[name], records, unknown) for name in in_rubric_order(rubric, blind)
     )
     return JudgeVsHuman(
         scope=scope,
@@ -222,13 +232,6 @@ def estimate_accuracy(scope: JudgeScope) -> Estimate:
     return next((part.accuracy for part in rated.parts), undefined(_NO_BLIND))
 
 
-def _in_order(rubric: Rubric, found: Iterable[str | None]) -> list[str | None]:
-    """Return the verdict, the rubric's criteria, then other criteria by name: those that were found."""
-    given = {*found}
-    others = sorted({name for name in given if name is not None}.difference(rubric.names))
-    return [name for name in (None, *rubric.names, *others) if name in given]
-
-
 def _size(records: CellRecords, is_in: Callable[[Cell], bool]) -> int:
     sizes = zip(records.cells, map(int, records.sizes), strict=True)
     return sum(size for cell, size in sizes if is_in(cell))
@@ -239,30 +242,9 @@ def _verdict_parts(blind: Iterable["_Blind"]) -> Iterator[AccuracyFigures]:
     return (one for figures in blind if figures.criterion is None for one in figures.parts)
 
 
-def _numbers(blind: Iterable["_Blind"], assisted: Ratings) -> dict[tuple[Basis, Part], int]:
-    """Return the numbers of ratings of the verdict."""
-    numbers: dict[tuple[Basis, Part], int] = {
-        ("blind", one.part): one.ratings for one in _verdict_parts(blind)
-    }
-    pairs = ScorePairs(ScoreCategories.of_verdicts(), assisted.kinds, assisted.counts)
-    for part, is_in in IS_IN.items():
-        chosen = pairs.only(is_in)
-        if chosen.kinds:
-            numbers["assisted", part] = chosen.ratings
-    return numbers
-
-
 def _unsampled(ratings: Ratings | None) -> int:
     """Count the ratings of unflagged records that were not sampled."""
     return len(ratings) - len(ratings.only(lambda kind: kind.is_representative)) if ratings else 0
-
-
-def _scale(rubric: Rubric, criterion: str | None, ratings: Ratings) -> ScoreCategories:
-    if criterion is None:
-        return ScoreCategories.of_verdicts()
-    return ScoreCategories.from_scores(
-        rubric, criterion, [score for kind in ratings.kinds for score in (kind.judge, kind.human)]
-    )
 
 
 @computes_once
@@ -326,7 +308,8 @@ class _Blind:
     def groups(self) -> tuple[GroupAccuracy, ...]:
         """The accuracy of each judge, prompt and model: over the run, or the part with ratings."""
         return tuple(
-            GroupAccuracy(group, self.criterion, part, found) for group, part, found in self.by(_group_of)
+            GroupAccuracy(group, self.criterion, part, found)
+            for group, part, found in self.by(lambda cell: JudgeGroup(cell.judge, cell.template, cell.model))
         )
 
     def by(self, group_of: Callable[[Cell], _Group]) -> Iterator[tuple[_Group, Part, Estimate]]:
@@ -361,7 +344,3 @@ def _covered_part(totals: ClusterTotals, ratings: Ratings) -> Part:
     if not totals.uncovered:
         return "run"
     return "flagged" if any(kind.cell.is_flagged for kind in ratings.kinds) else "unflagged"
-
-
-def _group_of(cell: Cell) -> JudgeGroup:
-    return JudgeGroup(cell.judge, cell.template, cell.model)

@@ -187,7 +187,8 @@ def _quoted(
         )[:most]
         for (path, cause), criteria in often.items()
     }
-    reviews = _reviews({review for pairs in chosen.values() for review, _ in pairs})
+    rows = Review.objects.select_related("evaluation", "reviewer").defer(*_DEFERRED)
+    reviews = rows.in_bulk({review for pairs in chosen.values() for review, _ in pairs})
     return {
         (path, cause): tuple(
             _example(reviews[review], criterion, _title(rubric, cause)) for review, criterion in pairs
@@ -211,11 +212,6 @@ def _newest(scope: JudgeScope, wanted: Sequence[_Named], most: int) -> Iterator[
 def _in_turns(lists: Iterable[Sequence[tuple[int, str]]]) -> list[tuple[int, str]]:
     """Interleave the lists: the first of each, then the second of each, and so on."""
     return [one for turn in zip_longest(*lists) for one in turn if one is not None]
-
-
-def _reviews(keys: Iterable[int]) -> dict[int, Review]:
-    found = Review.objects.filter(pk__in=keys).select_related("evaluation", "reviewer").defer(*_DEFERRED)
-    return {review.pk: review for review in found}
 
 
 def _example(review: Review, criterion: str, cause: str) -> Example:

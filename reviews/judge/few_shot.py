@@ -6,7 +6,6 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from django.db.models import QuerySet
 
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import yield_from_replica
@@ -27,17 +26,13 @@ def stream_examples(scope: JudgeScope) -> Iterator[bytes]:
     Decisions whose record has changed since are omitted: the judge saw a different record.
     """
     with HeldTransaction():
-        named = iter(_mentions(scope).iterator(_BATCH))
+        mentions = error_analysis.find_mentions(scope).order_by("review", "criterion")
+        named = iter(mentions.select_related("review__evaluation", "review__reviewer").iterator(_BATCH))
         while batch := list(islice(named, _BATCH)):
             records = [mention.review.evaluation for mention in batch]
             for mention, context in zip(batch, task_context.find_contexts(records), strict=True):
                 if error_analysis.is_unchanged(mention.review):
                     yield orjson.dumps(_example(mention, context), option=orjson.OPT_APPEND_NEWLINE)
-
-
-def _mentions(scope: JudgeScope) -> QuerySet[CauseMention]:
-    related = ("review__evaluation", "review__reviewer")
-    return error_analysis.find_mentions(scope).select_related(*related).order_by("review", "criterion")
 
 
 def _example(mention: CauseMention, context: RecordContext | None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Load the blind ratings of records that several people scored, to compare people with each other."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from django.db import connection
 from reviews.judge.cells import cell_of, load_strata
 from reviews.judge.loading import loads
 from reviews.judge.ratings import FloatArray, RatingKind, read_score
-from reviews.judge.scales import ScoreCategories
+from reviews.judge.scales import ScoreCategories, in_rubric_order
 from reviews.judge.scope import JudgeScope
 from reviews.records.clusters import CLUSTERS
 from reviews.records.rubric import Rubric
@@ -109,24 +109,15 @@ def load_joint_ratings(scope: JudgeScope) -> dict[str | None, JointRatings]:
                 (RatingKind(cell_of(strata[key], verdict), is_sampled, judge, human), bytes(packed))
             )
     rubric = run_rubric(scope.run)
-    return {criterion: _columns(rubric, criterion, rows[criterion]) for criterion in _ordered(rubric, rows)}
-
-
-def _ordered(rubric: Rubric, found: Iterable[str | None]) -> list[str | None]:
-    """Return the verdict, the criteria of the rubric, then other criteria by name."""
-    known = {name: place for place, name in enumerate(rubric.names)}
-    return sorted(found, key=lambda name: (name is not None, known.get(name or "", len(known)), name or ""))
+    return {name: _columns(rubric, name, rows[name]) for name in in_rubric_order(rubric, rows)}
 
 
 def _columns(rubric: Rubric, criterion: str | None, rows: list[tuple[RatingKind, bytes]]) -> JointRatings:
     packed = np.frombuffer(b"".join(part for _, part in rows), dtype=_PACKED)
     counts = [len(part) // _PACKED.itemsize for _, part in rows]
     kinds = tuple(kind for kind, _ in rows)
-    scores = [score for kind in kinds for score in (kind.judge, kind.human)]
     return JointRatings(
-        ScoreCategories.of_verdicts()
-        if criterion is None
-        else ScoreCategories.from_scores(rubric, criterion, scores),
+        ScoreCategories.from_ratings(rubric, criterion, kinds),
         kinds,
         np.repeat(np.arange(len(rows), dtype=np.int32), counts),
         packed["record"].astype(np.int64),

@@ -3,9 +3,8 @@
 The two tables are all that is needed to compute the figures again: see docs/recipes/judge_accuracy.py.
 """
 
-import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -17,6 +16,7 @@ from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import yield_from_replica
 from reviews.exports import formats, typed_tables
 from reviews.exports.typed_tables import Column
+from reviews.judge.cells import unpack_clusters
 from reviews.models import BlindScores, Run, StratumCount, User
 from reviews.search import strata
 
@@ -62,8 +62,6 @@ POPULATION = (
 )
 #: The tables by name.
 TABLES = {"ratings": RATINGS, "population": POPULATION}
-# Clusters are stored as signed numbers.
-_OFFSET = 32_768
 
 
 class InvalidJudgeData(Exception):
@@ -281,7 +279,7 @@ def _population(run: Run) -> Iterator[dict[str, Any]]:
     """Yield the number of records of each cell and cluster."""
     for count in StratumCount.objects.filter(stratum__run=run).select_related("stratum").order_by(*_CELL):
         stratum = count.stratum
-        for cluster, records in sorted(_clusters(bytes(count.clusters)).items()):
+        for cluster, records in sorted(Counter(unpack_clusters(bytes(count.clusters)).tolist()).items()):
             yield {
                 "cell": _cell_name(stratum.pk, count.verdict),
                 "judge_llm_model": stratum.judge_llm_model,
@@ -292,9 +290,3 @@ def _population(run: Run) -> Iterator[dict[str, Any]]:
                 "cluster": cluster,
                 "records": records,
             }
-
-
-def _clusters(packed: bytes) -> Counter[int]:
-    """Count the records of each cluster."""
-    numbers: Iterable[tuple[int]] = struct.iter_unpack(">h", packed)
-    return Counter(number + _OFFSET for (number,) in numbers)

@@ -14,7 +14,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.records.verdict import VERDICT_OF_LEVEL
 from reviews.records.wording import counted
 from reviews.statistics import clusters
-from reviews.statistics.intervals import SIGNIFICANT, holm, undefined
+from reviews.statistics.intervals import SIGNIFICANT, holm, scale, undefined
 from reviews.statistics.totals import ClusterTotals
 
 # Models with fewer blind ratings are not ranked.
@@ -229,16 +229,9 @@ def _swap(one: RankedModel, other: RankedModel, pair: _Pair) -> RankingDisagreem
         return None
     ahead, behind, difference = other, one, pair.difference
     if by_judge > 0:
-        ahead, behind, difference = one, other, _negated(difference)
+        ahead, behind, difference = one, other, scale(difference, -1)
     titles = model_title(ahead.model), model_title(behind.model)
     return RankingDisagreement(*titles, difference, pair.p < SIGNIFICANT, pair.p)
-
-
-def _negated(estimate: Estimate) -> Estimate:
-    value, low, high = (
-        None if limit is None else -limit for limit in (estimate.value, estimate.low, estimate.high)
-    )
-    return replace(estimate, value=value, low=high, high=low)
 
 
 def _sentences(board: Leaderboard) -> Iterator[str]:

@@ -6,6 +6,7 @@ seeing it. `statistics.planning` computes the blind ratings that the target need
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,10 @@ from reviews.records.wording import counted
 from reviews.sampling.planned_shares import current_plan, finished_plans
 from reviews.statistics import clusters, planning
 from reviews.statistics.coefficients import Confusion
-from reviews.statistics.intervals import undefined
-from reviews.statistics.planning import BoolArray, DesignEffect, FloatArray, IntArray, PlanCells
+from reviews.statistics.intervals import Z, undefined
+from reviews.statistics.planning import DesignEffect, PlanCells
+from reviews.statistics.strata import IntArray
+from reviews.statistics.sums import BoolArray, FloatArray
 
 DEFINITION = (
     "The number of blind reviews until the 95% interval of the judge's accuracy is no wider than the target. "
@@ -218,7 +221,7 @@ class _Planner:
             if rated := float(part.rated.sum()):
                 weight = float(part.sizes.sum() / self.cells.sizes[mask].sum())
                 variance += weight**2 * float(part.weights @ part.deviation**2) / rated
-        now = (width / planning.Z) ** 2 / variance
+        now = (width / Z) ** 2 / variance
         now = min(_LARGEST_DESIGN_EFFECT, max(1.0, now))
         return planning.design_effect(now, variance, self._neighbours(mask), self.target)
 
@@ -251,14 +254,6 @@ def _accuracy_of(*parts: Confusion) -> Estimate:
     return clusters.ratio(parts[0].totals, right, tuple(column for part in parts for column in part.columns))
 
 
-def _is_rated(kind: RatingKind) -> bool:
-    return kind.judge is not None and kind.human is not None
-
-
-def _is_right(kind: RatingKind) -> bool:
-    return _is_rated(kind) and bool(kind.judge == kind.human)
-
-
 def _spent(scope: JudgeScope, found: RatedRun, blind: Ratings) -> FloatArray:
     """Count the records of each cell that were reviewed with the judge's scores, or without being drawn."""
     place = {cell: at for at, cell in enumerate(found.records.cells)}
@@ -275,8 +270,7 @@ def _spent(scope: JudgeScope, found: RatedRun, blind: Ratings) -> FloatArray:
 
 def _plan_cells(found: RatedRun, spent: FloatArray) -> PlanCells:
     sizes = found.records.sizes.astype(np.float64)
-    rated = _by_cell(found, _is_rated)
-    wrong = rated - _by_cell(found, _is_right)
+    rated, wrong = _by_cell(found, attrgetter("is_rated")), _by_cell(found, attrgetter("is_wrong"))
     deviation = planning.deviations(rated, wrong, _groups(found.records.cells))
     return PlanCells(sizes, rated, np.maximum(rated, sizes - spent), deviation)
 

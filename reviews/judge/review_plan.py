@@ -163,7 +163,8 @@ def _first_part(plan: JudgePlan) -> JudgePlan:
 
 
 def _shares(run: Run, plan: JudgePlan) -> tuple[CellShare, ...]:
-    known = _known_shares(run)
+    plan_before = current_plan(run)
+    known = {Cell(*one[:5]): one.share for one in plan_before.shares} if plan_before else {}
     needed = {planned.cell: planned.more for planned in plan.cells}
     found = []
     for cell, waiting in _open_records(run).items():
@@ -191,11 +192,6 @@ def _needed_in(cell: Cell, needed: Mapping[Cell, int]) -> int:
     if cell in needed or cell.verdict:
         return needed.get(cell, 0)
     return sum(more for one, more in needed.items() if Cell(one.is_flagged, "", *one[2:]) == cell)
-
-
-def _known_shares(run: Run) -> dict[Cell, float]:
-    plan = current_plan(run)
-    return {Cell(*share[:5]): share.share for share in plan.shares} if plan else {}
 
 
 def _open_records(run: Run) -> dict[Cell, _Open]:

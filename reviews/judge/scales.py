@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from reviews.judge.ratings import RatingKind
 from reviews.records.rubric import Rubric
 from reviews.records.scales import LEVELS, Level, RangeScale, Scale, ValueScale
 from reviews.records.scores import Score, format_score, identity, is_score
@@ -39,14 +40,26 @@ class ScoreCategories:
         if len(scores) > MOST_SCORES:
             return cls._by_level(levels)
         categories = {
-            key: Category(format_score(score), levels[key], _rank(scale, score, levels[key]), _json(score))
+            key: Category(
+                format_score(score),
+                levels[key],
+                _rank(scale, score, levels[key]),
+                json.dumps(score, ensure_ascii=False),
+            )
             for key, score in scores.items()
         }
         # Python's sorting keeps the rubric's order where the ranks are the same.
-        ordered = sorted(categories.items(), key=lambda item: _best_first(item[1].rank))
+        ordered = sorted(categories.items(), key=lambda item: (item[1].rank is None, -(item[1].rank or 0.0)))
         return cls(
             tuple(category for _, category in ordered), {key: place for place, (key, _) in enumerate(ordered)}
         )
+
+    @classmethod
+    def from_ratings(cls, rubric: Rubric, criterion: str | None, kinds: Iterable[RatingKind]) -> Self:
+        """Build the categories of ratings of a criterion, or of the verdict (None)."""
+        if criterion is None:
+            return cls.of_verdicts()
+        return cls.from_scores(rubric, criterion, [one for kind in kinds for one in (kind.judge, kind.human)])
 
     @classmethod
     def of_verdicts(cls) -> Self:
@@ -65,6 +78,12 @@ class ScoreCategories:
         return self.places.get(identity(score)) if is_score(score) else None
 
 
+def in_rubric_order(rubric: Rubric, found: Iterable[str | None]) -> list[str | None]:
+    """Return the verdict (None), the criteria of the rubric, then other criteria by name."""
+    known = {name: place for place, name in enumerate(rubric.names)}
+    return sorted(found, key=lambda name: (name is not None, known.get(name or "", len(known)), name or ""))
+
+
 def _all_scores(scale: Scale) -> Iterable[Score]:
     if isinstance(scale, RangeScale) and scale.is_integer and (scale.size or 0) <= MOST_SCORES:
         return range(int(scale.minimum), int(scale.maximum) + 1)
@@ -76,11 +95,3 @@ def _rank(scale: Scale, score: Score, level: Level | None) -> float | None:
     if isinstance(scale, ValueScale) and scale.has_levels:
         return RANKS[level] if level else None
     return scale.rank(score)
-
-
-def _json(score: Score) -> str:
-    return json.dumps(score, ensure_ascii=False)
-
-
-def _best_first(rank: float | None) -> tuple[bool, float]:
-    return rank is None, -(rank or 0.0)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from cognireview.types.estimates import Estimate
 from reviews.statistics.betting import share_sequence, widened
 from reviews.statistics.coefficients import Confusion
-from reviews.statistics.intervals import undefined
+from reviews.statistics.intervals import scale, undefined
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals
 
@@ -62,10 +62,7 @@ def _leniency(estimate: Estimate, counts: Confusion) -> Estimate:
         _sums(counts.totals, counts.where(lambda judge, human: _compare(judge.rank, human.rank) == order))  # noqa: B023
         for order in (1, -1, 0)
     )
-    found = _share(estimate, milder + equal / 2, milder + stricter + equal)
-    if found.value is None or found.low is None or found.high is None:
-        return found
-    return replace(found, value=2 * found.value - 1, low=2 * found.low - 1, high=2 * found.high - 1)
+    return scale(_share(estimate, milder + equal / 2, milder + stricter + equal), 2, -1)
 
 
 def _compare(judge: float | None, human: float | None) -> int | None:

@@ -13,17 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, inf, sqrt
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cognireview.types.estimates import Estimate
 from reviews.statistics.intervals import SIGNIFICANT, undefined, wilson_limits
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from reviews.statistics.sums import BoolArray, FloatArray
 
 _NEGLIGIBLE = 1e-12  # a smaller variance is rounding noise
 # The paper asks for 30 records of each reviewer, and for at least two reviewers.
@@ -171,12 +169,12 @@ def compare_with_reviewers(ratings: JointRatings) -> AltTest:
 class _Rows:
     """Records of one or several reviewers, as columns."""
 
-    judge_closer: NDArray[np.bool_]
-    reviewer_closer: NDArray[np.bool_]
+    judge_closer: BoolArray
+    reviewer_closer: BoolArray
     cluster: IntArray
     weight: FloatArray
 
-    def only(self, kept: NDArray[np.bool_]) -> "_Rows":
+    def only(self, kept: BoolArray) -> "_Rows":
         """Return some rows. Their weights sum to 1."""
         weight = self.weight[kept]
         return _Rows(

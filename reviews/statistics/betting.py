@@ -15,15 +15,12 @@ of Statistics 52:2613.
 
 from dataclasses import replace
 from math import log, sqrt
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cognireview.types.estimates import Estimate
 from reviews.statistics.intervals import Z, undefined
-
-FloatArray: TypeAlias = NDArray[np.float64]
+from reviews.statistics.sums import FloatArray
 
 DEFINITION = (
     "An interval for a figure that is looked at again after every few ratings: the true value leaves it at "

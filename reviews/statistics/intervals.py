@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import hypot, isinf, sqrt
+from typing import Literal
 
 from cognireview.types.estimates import Estimate
 
@@ -55,22 +56,25 @@ def difference_limits(
     )
 
 
-def scale(estimate: Estimate, factor: float) -> Estimate:
-    """Multiply an estimate by a known non-negative number."""
+def side_of(estimate: Estimate, number: float = 0.0) -> Literal[-1, 0, 1]:
+    """Return 1 if the interval is above a number, -1 if it is below, and 0 if neither is shown."""
+    if estimate.low is not None and estimate.low > number:
+        return 1
+    return -1 if estimate.high is not None and estimate.high < number else 0
 
-    def times(limit: float | None) -> float | None:
-        return None if limit is None else limit * factor
 
-    return replace(estimate, value=times(estimate.value), low=times(estimate.low), high=times(estimate.high))
+def scale(estimate: Estimate, factor: float, constant: float = 0.0) -> Estimate:
+    """Multiply an estimate by a known number, and add a constant."""
+    value, low, high = (
+        None if one is None else one * factor + constant
+        for one in (estimate.value, estimate.low, estimate.high)
+    )
+    return replace(estimate, value=value, low=low if factor >= 0 else high, high=high if factor >= 0 else low)
 
 
 def complement(estimate: Estimate) -> Estimate:
     """Return the estimate of the other share: 1 minus a share from 0 to 1."""
-
-    def rest(limit: float | None) -> float | None:
-        return None if limit is None else 1 - limit
-
-    return replace(estimate, value=rest(estimate.value), low=rest(estimate.high), high=rest(estimate.low))
+    return scale(estimate, -1, 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -6,7 +6,7 @@ they represent responses with the same verdicts: clustered, stratified predictio
 `clusters`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from reviews.statistics.extrapolation import Population, Sample, cluster_totals
 from reviews.statistics.intervals import undefined
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
-from reviews.statistics.sums import BoolArray, FloatArray, Places, add_up, seen_clusters
+from reviews.statistics.sums import BoolArray, Columns, FloatArray, Places, add_up, seen_clusters
 from reviews.statistics.totals import ClusterTotals
 
 _FRAMES = 4  # the records of each judge, flagged or not
@@ -28,7 +28,7 @@ _MIXED = 3  # in place of a verdict, if records of one judge differ
 
 
 @dataclass(frozen=True, eq=False)
-class Responses:
+class Responses(Columns):
     """N responses that two judges judged, as columns."""
 
     #: The cluster of each response, 0 to 65,535.
@@ -58,17 +58,9 @@ class Responses:
         )
         return different
 
-    def only(self, kept: BoolArray) -> "Responses":
-        """Return some of the responses."""
-        return Responses(self.cluster[kept], self.first[kept], self.second[kept], self.records[kept])
-
-    def at(self, cluster: IntArray) -> "Responses":
-        """Return the responses with other numbers of their clusters."""
-        return Responses(cluster, self.first, self.second, self.records)
-
 
 @dataclass(frozen=True, eq=False)
-class PairedRatings:
+class PairedRatings(Columns):
     """Blind ratings of responses, as columns."""
 
     #: The place of the response of each rating.
@@ -84,17 +76,6 @@ class PairedRatings:
 
     def __len__(self) -> int:
         return len(self.response)
-
-    def only(self, kept: BoolArray, place: IntArray | None = None) -> "PairedRatings":
-        """Return some of the ratings. `place` gives the new place of each response."""
-        response = self.response[kept]
-        return PairedRatings(
-            response if place is None else place[response],
-            self.frame[kept],
-            self.weight[kept],
-            self.raters[kept],
-            self.right[kept],
-        )
 
 
 class PairedEstimate(NamedTuple):
@@ -174,8 +155,8 @@ def _covered(responses: Responses, ratings: PairedRatings) -> tuple[Responses, P
 
 
 def _part(responses: Responses, ratings: PairedRatings, kept: BoolArray) -> tuple[Responses, PairedRatings]:
-    place = np.cumsum(kept) - 1
-    return responses.only(kept), ratings.only(kept[ratings.response], place)
+    chosen, place = ratings.only(kept[ratings.response]), np.cumsum(kept) - 1
+    return responses.only(kept), replace(chosen, response=place[chosen.response])
 
 
 def _totals(responses: Responses, ratings: PairedRatings, weight: FloatArray) -> ClusterTotals:
@@ -215,7 +196,7 @@ def _difference(responses: Responses, ratings: PairedRatings, weight: FloatArray
     places = Places.from_seen(seen_clusters([responses.cluster]))
     place, clusters_found = places.row[responses.cluster], places.size
     differs = responses.differs
-    some, rated = _part(responses.at(place), ratings, differs)
+    some, rated = _part(replace(responses, cluster=place), ratings, differs)
     change = _change(some, rated, weight[differs[ratings.response]], clusters_found)
     whole = np.bincount(place, minlength=clusters_found)
     of_all = add_up(place[ratings.response], weight, clusters_found)
@@ -225,7 +206,10 @@ def _difference(responses: Responses, ratings: PairedRatings, weight: FloatArray
     variance = float((residual**2 / (1 - np.minimum(0.5, whole / n))).sum()) + change.unseen / n**2
     represented = (len(some) - change.unknown) / n if len(rated) else 1.0
     effective = _effective(change.weights) if len(rated) else float(clusters_found)
-    variance += represented**2 * _two_more(effective, change.ratings if len(rated) else effective)
+    number = change.ratings if len(rated) else effective
+    # Two more ratings, one in favour of each judge: Bonett & Price 2012, Journal of Educational and
+    # Behavioral Statistics 37:479.
+    variance += represented**2 * 2 / ((number + 2) * (effective + 2))
     df = max(1.0, sqrt(max(1.0, _effective(of_all) - 1) * max(1.0, effective - 1)))
     unknown = change.unknown / n
     reach = t_quantile(df) * sqrt(variance) + unknown
@@ -279,11 +263,3 @@ def _change(some: Responses, ratings: PairedRatings, weight: FloatArray, size: i
 def _effective(weights: FloatArray) -> float:
     """Return the effective number of clusters (Kish 1965)."""
     return float(weights.sum() ** 2 / (weights**2).sum())
-
-
-def _two_more(clusters_found: float, ratings: float) -> float:
-    """Return the variance of a difference by two more ratings, one in favour of each judge.
-
-    Bonett & Price 2012, Journal of Educational and Behavioral Statistics 37:479.
-    """
-    return 2 / ((ratings + 2) * (clusters_found + 2))

@@ -14,14 +14,11 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from reviews.statistics.intervals import Z
+from reviews.statistics.strata import IntArray
+from reviews.statistics.sums import Columns, FloatArray
 
-# The quantile of a two-sided interval of 95%.
-Z = 1.959964
 # Each cell's share of errors counts as many ratings more, with the share of the cells like it.
 _PRIOR = 10
 # With so many other ratings of the task of a rating, half of the design effect grows with their number.
@@ -54,7 +51,7 @@ def design_effect(now: float, variance: float, neighbours: float, target: float)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class PlanCells:
+class PlanCells(Columns):
     """Cells of records, as columns of equal length."""
 
     #: Records of each cell.
@@ -70,10 +67,6 @@ class PlanCells:
     def weights(self) -> FloatArray:
         """The part of each cell in all records."""
         return self.sizes / max(1.0, float(self.sizes.sum()))
-
-    def only(self, kept: BoolArray) -> "PlanCells":
-        """Return the cells that are marked."""
-        return PlanCells(self.sizes[kept], self.rated[kept], self.possible[kept], self.deviation[kept])
 
 
 def deviations(rated: FloatArray, wrong: FloatArray, group: IntArray) -> FloatArray:

@@ -1,7 +1,8 @@
 """Sums of values of ratings by key, cluster and domain."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,18 @@ from reviews.statistics.strata import IntArray
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """A dataclass whose arrays are columns of one length."""
+
+    def only(self, kept: NDArray[Any]) -> Self:
+        """Return some of the rows."""
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        columns = {name: value[kept] for name, value in values.items() if isinstance(value, np.ndarray)}
+        return replace(self, **columns)
+
 
 #: Cluster numbers are below this.
 CLUSTERS = 65_536

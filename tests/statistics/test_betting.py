@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cognireview.types.estimates import Estimate
-from reviews.statistics.betting import FloatArray, share_sequence, widened
+from reviews.statistics.betting import share_sequence, widened
 from reviews.statistics.intervals import undefined, wilson
+from reviews.statistics.sums import FloatArray
 
 SEQUENCES = 100
 IntArray: TypeAlias = NDArray[np.int64]

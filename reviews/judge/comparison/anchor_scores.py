@@ -99,7 +99,7 @@ def _measure(criterion: str, read: _Amounts, scores: dict[int, float], anchors: 
     both = ~np.isnan(sides[0]) & ~np.isnan(sides[1])
     if not both.any():
         return None
-    kept = anchors.keep(both)
+    kept = anchors.only(both)
     reach = read.highest - read.lowest
     shares = [(side[both] - read.lowest) / reach for side in sides]
     sample = Sample(np.zeros(len(kept), dtype=np.int32), kept.cluster, kept.weight)

@@ -16,7 +16,7 @@ from reviews.judge.comparison.judges import JudgeAndPrompt
 from reviews.judge.scope import JudgeScope
 from reviews.models import Evaluation, Run
 from reviews.search.hidden_records import hidden_from
-from reviews.statistics.sums import FloatArray
+from reviews.statistics.sums import Columns, FloatArray
 
 #: Of more pairs of records than this, a random sample by response is read.
 MOST_PAIRS = 20_000
@@ -60,7 +60,7 @@ _JUDGES = """
 
 
 @dataclass(frozen=True, eq=False)
-class Anchors:
+class Anchors(Columns):
     """Pairs of records with the same response, one of each run: columns of one length."""
 
     #: The keys of the records.
@@ -81,19 +81,7 @@ class Anchors:
 
     def head(self, number: int) -> "Anchors":
         """Return the first pairs."""
-        return self.keep(np.arange(len(self)) < number)
-
-    def keep(self, chosen: NDArray[np.bool_]) -> "Anchors":
-        """Return the chosen pairs."""
-        return Anchors(
-            self.first[chosen],
-            self.second[chosen],
-            self.cluster[chosen],
-            self.first_verdict[chosen],
-            self.second_verdict[chosen],
-            self.weight[chosen],
-            self.is_sample,
-        )
+        return self.only(np.arange(len(self)) < number)
 
 
 def load_anchors(first: JudgeScope, second: JudgeScope, shared: Collection[JudgeAndPrompt] = ()) -> Anchors:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cognireview.types import judge
-from cognireview.types.estimates import Estimate
 from cognireview.types.judge import LeniencyChange, ModelDifference, PairCount
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST, CellRecords, load_cells
@@ -28,7 +27,7 @@ from reviews.search.facets import NO_VERDICT, VERDICT_ORDER
 from reviews.statistics.clusters import difference, ratio
 from reviews.statistics.contrasts import Counted, Term, contrast, count_by_cluster
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import undefined
+from reviews.statistics.intervals import side_of, undefined
 from reviews.statistics.sums import FloatArray
 from reviews.statistics.totals import ClusterTotals
 
@@ -59,6 +58,7 @@ DEFINITIONS = {
     "adjusted": "The difference of the models' pass rates, minus the judge's shift on the same responses "
     "(difference in differences). It assumes that the judge shifted as much on the other responses.",
 }
+_OUTCOMES: dict[int, LeniencyChange] = {1: "milder", -1: "stricter", 0: "not shown"}
 _PASS, _NONE = VERDICT_ORDER.index("Pass"), VERDICT_ORDER.index(NO_VERDICT)
 _NOT_INDEXED = "The records of a run are still being indexed. Try again in a few minutes."
 _NO_ANCHORS = "The two runs have no response in common with a verdict in both."
@@ -75,9 +75,9 @@ class Drift(judge.Drift):
         """Return the pairs that may be listed and have these verdicts. An empty text is any verdict."""
         listed = self.listed
         if first:
-            listed = listed.keep(listed.first_verdict == VERDICT_ORDER.index(first))
+            listed = listed.only(listed.first_verdict == VERDICT_ORDER.index(first))
         if second:
-            listed = listed.keep(listed.second_verdict == VERDICT_ORDER.index(second))
+            listed = listed.only(listed.second_verdict == VERDICT_ORDER.index(second))
         return listed
 
 
@@ -97,15 +97,16 @@ def measure_drift(first: Run, scope: JudgeScope) -> Drift:
     loaded = load_anchors(*scopes, shared)
     hidden = hidden_pairs(loaded, [first, second])
     complete = (loaded.first_verdict != _NONE) & (loaded.second_verdict != _NONE)
-    omits_hidden = _would_reveal(loaded.keep(complete & hidden))
-    anchors = loaded.keep(complete & ~hidden) if omits_hidden else loaded.keep(complete)
-    totals = cluster_totals(_sample(anchors), _columns(anchors))
+    omits_hidden = _would_reveal(loaded.only(complete & hidden))
+    anchors = loaded.only(complete & ~hidden) if omits_hidden else loaded.only(complete)
+    sample = Sample(np.zeros(len(anchors), dtype=np.int32), anchors.cluster, anchors.weight)
+    totals = cluster_totals(sample, _columns(anchors))
     shift = difference(totals, (1, 3), (0, 3))
     none = undefined(_NO_ANCHORS)
     return Drift(
         first=first.name,
         second=second.name,
-        outcome=_outcome(shift.difference) if len(anchors) else "not shown",
+        outcome=_OUTCOMES[side_of(shift.difference)],
         changes=[*changes_between(before, after)],
         first_rate=ratio(totals, 0, 3) if len(anchors) else none,
         second_rate=ratio(totals, 1, 3) if len(anchors) else none,
@@ -113,10 +114,10 @@ def measure_drift(first: Run, scope: JudgeScope) -> Drift:
         p=shift.p,
         changed=ratio(totals, 2, 3) if len(anchors) else none,
         counts=_counts(anchors),
-        criteria=measure_score_shifts(first, second, loaded.keep(~hidden)),
+        criteria=measure_score_shifts(first, second, loaded.only(~hidden)),
         models=[*_compare_models(scopes, anchors, shared)] if len(anchors) else [],
         notes=[*_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden), *_left_out(scopes)],
-        listed=loaded.keep(complete & ~hidden),
+        listed=loaded.only(complete & ~hidden),
     )
 
 
@@ -138,16 +139,6 @@ def _unknown(first: Run, second: Run, why: str) -> Drift:
         notes=[why],
         listed=NO_ANCHORS,
     )
-
-
-def _outcome(shift: Estimate) -> LeniencyChange:
-    if shift.low is not None and shift.low > 0:
-        return "milder"
-    return "stricter" if shift.high is not None and shift.high < 0 else "not shown"
-
-
-def _sample(anchors: Anchors) -> Sample:
-    return Sample(np.zeros(len(anchors), dtype=np.int32), anchors.cluster, anchors.weight)
 
 
 def _columns(anchors: Anchors) -> FloatArray:
@@ -232,7 +223,7 @@ def _totals(
     """
     columns: list[list[Counted]] = []
     for verdict in (anchors.first_verdict, anchors.second_verdict):
-        passed = anchors.keep(verdict == _PASS)
+        passed = anchors.only(verdict == _PASS)
         columns += [[Counted(passed.cluster, passed.weight)], [Counted(anchors.cluster, anchors.weight)]]
     for one, models in zip(records, names, strict=True):
         for model in models:

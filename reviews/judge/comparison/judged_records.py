@@ -15,7 +15,7 @@ from reviews.judge.kept import keeps_records
 from reviews.judge.scope import JudgeScope
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.statistics.strata import IntArray
-from reviews.statistics.sums import BoolArray
+from reviews.statistics.sums import BoolArray, Columns
 
 #: The verdicts, in the order of `EvaluationFacets.verdict_order`.
 VERDICTS = tuple(verdict for verdict in VERDICT_ORDER if verdict != NO_VERDICT)
@@ -62,7 +62,7 @@ _HIGHEST = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRecords:
+class JudgedRecords(Columns):
     """Records with a verdict and an answer, as columns sorted by response."""
 
     #: See `response_key.sql`.
@@ -80,18 +80,6 @@ class JudgedRecords:
 
     def __len__(self) -> int:
         return len(self.record)
-
-    def only(self, kept: BoolArray) -> "JudgedRecords":
-        """Return some of the records."""
-        return JudgedRecords(
-            self.response[kept],
-            self.record[kept],
-            self.verdict[kept],
-            self.is_flagged[kept],
-            self.cluster[kept],
-            self.judge[kept],
-            self.without_verdict,
-        )
 
 
 class Selection(NamedTuple):

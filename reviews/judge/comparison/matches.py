@@ -20,7 +20,7 @@ from reviews.judge.scope import JudgeScope
 from reviews.search.hidden_records import hidden_from
 from reviews.statistics.paired import Responses
 from reviews.statistics.strata import IntArray
-from reviews.statistics.sums import BoolArray, FloatArray
+from reviews.statistics.sums import BoolArray, Columns, FloatArray
 
 # A rating as SQL packs it.
 _RATING = np.dtype([("record", ">i8"), ("weight", ">f8"), ("raters", ">i2")])
@@ -44,7 +44,7 @@ _MOST_HIDDEN = 1_000
 
 
 @dataclass(frozen=True, eq=False)
-class RatedRecords:
+class RatedRecords(Columns):
     """Blind ratings of flagged and sampled records, as columns."""
 
     record: IntArray
@@ -57,10 +57,6 @@ class RatedRecords:
 
     def __len__(self) -> int:
         return len(self.record)
-
-    def only(self, kept: npt.NDArray[Any]) -> "RatedRecords":
-        """Return some of the ratings."""
-        return RatedRecords(self.record[kept], self.human[kept], self.weight[kept], self.raters[kept])
 
 
 class Pairs(NamedTuple):

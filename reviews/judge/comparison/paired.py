@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cognireview.types import judge
-from cognireview.types.estimates import Change, Estimate
+from cognireview.types.estimates import Change
 from cognireview.types.judge import AccuracyChange, ComparedPart
 from reviews.database.replica import read_from_replica
 from reviews.judge.cells import FEWEST
@@ -31,7 +31,7 @@ from reviews.models import Run
 from reviews.records.wording import counted
 from reviews.search import indexing
 from reviews.statistics import paired
-from reviews.statistics.intervals import undefined
+from reviews.statistics.intervals import side_of, undefined
 from reviews.statistics.paired import PairedRatings
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray
@@ -44,6 +44,7 @@ DEFINITION = (
     "ratings of the records of either judge represent the responses with the same verdicts and flags "
     "(stratified prediction-powered inference: Fisch et al. 2024). The interval counts tasks."
 )
+_OUTCOMES: dict[int, AccuracyChange] = {1: "better", -1: "worse", 0: "not shown"}
 # Judges, or prompts, that are compared apart.
 _MOST_PARTS = 10
 _NOT_INDEXED = "The records of a run are still being indexed. Try again in a few minutes."
@@ -244,7 +245,7 @@ def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedCom
     blank = _unknown(judges.names, _NO_RATINGS)
     return replace(
         blank,
-        outcome="not shown" if unknown else _outcome(compared.difference.difference),
+        outcome=_OUTCOMES[side_of(compared.difference.difference)],
         changes=[*judges.changes],
         first_accuracy=blank.first_accuracy if unknown else compared.first,
         second_accuracy=blank.second_accuracy if unknown else compared.second,
@@ -279,12 +280,6 @@ def _unknown(names: tuple[str, str], why: str) -> PairedComparison:
         notes=[],
         listed=None,
     )
-
-
-def _outcome(difference: Estimate) -> AccuracyChange:
-    if difference.low is not None and difference.low > 0:
-        return "better"
-    return "worse" if difference.high is not None and difference.high < 0 else "not shown"
 
 
 def _ratings(found: Matches) -> PairedRatings:

@@ -28,7 +28,7 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing
 from reviews.statistics.clusters import difference, ratio
 from reviews.statistics.extrapolation import Sample, cluster_totals
-from reviews.statistics.intervals import undefined
+from reviews.statistics.intervals import side_of, undefined
 from reviews.statistics.totals import ClusterTotals
 
 DEFINITIONS = {
@@ -50,6 +50,7 @@ DEFINITIONS = {
 }
 #: The figures that count pairs judged in both orders.
 ORDER_FIGURES = ("balanced_share", "changed", "first_twice", "second_twice")
+_FAVOURED: dict[int, FavouredPosition] = {1: "first", -1: "second", 0: "not shown"}
 _NO_CHOICES = "The judge chose neither response of any pair."
 _NO_ORDERS = "No pair of responses was judged in both orders."
 _NO_RATINGS = "No blind rating chose this response."
@@ -142,12 +143,8 @@ def _first_share(choices: Iterable[tuple[Choice, float]], why: str) -> Estimate:
 
 def _favoured(balanced_share: Estimate, accuracy_difference: Estimate) -> FavouredPosition:
     """Return the position that the judge favours, if that is shown: by both orders, or else by reviewers."""
-    found, middle = balanced_share, 0.5
-    if found.value is None:
-        found, middle = accuracy_difference, 0.0
-    if found.low is not None and found.low > middle:
-        return "first"
-    return "second" if found.high is not None and found.high < middle else "not shown"
+    has_orders = balanced_share.value is not None
+    return _FAVOURED[side_of(balanced_share, 0.5) if has_orders else side_of(accuracy_difference)]
 
 
 def _is_of_order(pair: BothOrders) -> tuple[bool, bool, bool, bool]:

@@ -34,7 +34,7 @@ from reviews.judge.ratings import (
     read_score,
     read_verdict,
 )
-from reviews.judge.scales import ScoreCategories
+from reviews.judge.scales import ScoreCategories, in_rubric_order
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
 from reviews.models import GoldRating, GoldSet
@@ -310,7 +310,11 @@ class _Found:
             shown = self._shown([*rows])
             if shown:
                 found.setdefault(basis, {})[criterion] = self._figures(basis, criterion, shown)
-        self.figures = {basis: tuple(self._in_order(found[basis])) for basis in BASES if basis in found}
+        self.figures = {
+            basis: tuple(found[basis][name] for name in in_rubric_order(rubric, found[basis]))
+            for basis in BASES
+            if basis in found
+        }
 
     def _shown(self, groups: list[_Group]) -> list[_Group]:
         """Return the ratings to count of a criterion, or of the verdict."""
@@ -323,20 +327,10 @@ class _Found:
     def _figures(self, basis: GoldBasis, criterion: str | None, groups: list[_Group]) -> AccuracyFigures:
         ratings = rating_columns([one.batch() for one in groups])
         ratings = replace(ratings, weight=np.concatenate([one.columns["weight"] for one in groups]))
-        pairs = ScorePairs(self._scale(criterion, ratings), ratings.kinds, ratings.counts)
+        scale = ScoreCategories.from_ratings(self.rubric, criterion, ratings.kinds)
+        pairs = ScorePairs(scale, ratings.kinds, ratings.counts)
         counted_as: Basis = "blind" if basis == "blind" else "assisted"
         return AccuracyFigures(criterion, counted_as, "run", pairs, partial(_measure, ratings, pairs))
-
-    def _scale(self, criterion: str | None, ratings: Ratings) -> ScoreCategories:
-        if criterion is None:
-            return ScoreCategories.of_verdicts()
-        scores = [score for kind in ratings.kinds for score in (kind.judge, kind.human)]
-        return ScoreCategories.from_scores(self.rubric, criterion, scores)
-
-    def _in_order(self, found: dict[str | None, AccuracyFigures]) -> Iterator[AccuracyFigures]:
-        names = [None, *self.rubric.names]
-        others = sorted(name for name in found if name is not None and name not in names)
-        yield from (found[name] for name in (*names, *others) if name in found)
 
 
 def _many(hidden: list[_Group]) -> list[_Group]:
