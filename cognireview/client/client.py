@@ -45,10 +45,9 @@ class Site(Area[B]):
         return Run(self._transport, name)
 
     @stream
-    async def runs(self, *, archived: bool = False) -> AsyncIterator[RunDetails]:
+    def runs(self, *, archived: bool = False) -> AsyncIterator[RunDetails]:
         """Yield the runs that you may see, newest first, or the archived ones."""
-        async for run in self._rows(operations.RUNS, {"archived": archived}):
-            yield run
+        return self._rows(operations.RUNS, {"archived": archived})
 
     @call
     async def get_import(self, import_id: int) -> Import[B]:

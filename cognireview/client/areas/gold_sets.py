@@ -14,10 +14,9 @@ class GoldSets(Area[B]):
     """The gold sets of the site. `freeze_gold_set` and `measure_gold_set` are methods of a run."""
 
     @stream
-    async def all(self) -> AsyncIterator[GoldSet]:
+    def all(self) -> AsyncIterator[GoldSet]:
         """Yield the gold sets that you may see, newest first."""
-        async for gold_set in self._rows(operations.GOLD_SETS):
-            yield gold_set
+        return self._rows(operations.GOLD_SETS)
 
     @call
     async def import_file(self, source: Source, *, name: str | None = None) -> GoldSet:

@@ -23,10 +23,9 @@ class Escalations(Area[B]):
                 yield escalation
 
     @stream
-    async def own(self) -> AsyncIterator[Escalation]:
+    def own(self) -> AsyncIterator[Escalation]:
         """Yield your escalations with their answers, the newest first."""
-        async for escalation in self._rows(operations.OWN_ESCALATIONS):
-            yield escalation
+        return self._rows(operations.OWN_ESCALATIONS)
 
     @call
     async def resolve(
@@ -79,10 +78,9 @@ class SpotChecks(Area[B]):
     """Decisions that leads check."""
 
     @stream
-    async def all(self) -> AsyncIterator[SpotCheck]:
+    def all(self) -> AsyncIterator[SpotCheck]:
         """Yield the open checks, the oldest first."""
-        async for check in self._rows(operations.SPOT_CHECKS):
-            yield check
+        return self._rows(operations.SPOT_CHECKS)
 
     @call
     async def draw(

@@ -52,20 +52,18 @@ class People(Area[B]):
         return await self._transport.send(operations.REACTIVATE, username=username)
 
     @stream
-    async def workloads(self) -> AsyncIterator[Workload]:
+    def workloads(self) -> AsyncIterator[Workload]:
         """Yield the assigned records and the pace of everybody, for leads."""
-        async for work in self._rows(operations.WORKLOADS):
-            yield work
+        return self._rows(operations.WORKLOADS)
 
 
 class Invitations(Area[B]):
     """Invitations to the site, for admins."""
 
     @stream
-    async def all(self) -> AsyncIterator[Invitation]:
+    def all(self) -> AsyncIterator[Invitation]:
         """Yield the pending invitations and password links."""
-        async for invitation in self._rows(operations.INVITATIONS):
-            yield invitation
+        return self._rows(operations.INVITATIONS)
 
     @call
     async def invite(self, people: Iterable[Invitee]) -> list[NewInvitation]:
@@ -87,10 +85,9 @@ class Tokens(Area[B]):
     """The tokens of the owner of the client's token."""
 
     @stream
-    async def all(self) -> AsyncIterator[Token]:
+    def all(self) -> AsyncIterator[Token]:
         """Yield your tokens, the newest first."""
-        async for token in self._rows(operations.TOKENS):
-            yield token
+        return self._rows(operations.TOKENS)
 
     @call
     async def own(self) -> Token:

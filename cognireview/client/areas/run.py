@@ -25,10 +25,9 @@ class BulkChanges(RunArea[B]):
     """Changes of many records of a run at once, for leads."""
 
     @stream
-    async def all(self) -> AsyncIterator[AppliedBulkChange]:
+    def all(self) -> AsyncIterator[AppliedBulkChange]:
         """Yield the changes, the newest first."""
-        async for change in self._rows(operations.BULK_CHANGES, run=self.name):
-            yield change
+        return self._rows(operations.BULK_CHANGES, run=self.name)
 
     @call
     async def preview(self, change: BulkChange) -> BulkPreview:
@@ -54,10 +53,9 @@ class KnownAnswers(RunArea[B]):
     """Checks of reviewers against a lead's own reviews, for leads."""
 
     @stream
-    async def all(self) -> AsyncIterator[KnownAnswerCheck]:
+    def all(self) -> AsyncIterator[KnownAnswerCheck]:
         """Yield the checks with their figures, the newest first."""
-        async for check in self._rows(operations.KNOWN_ANSWERS, run=self.name):
-            yield check
+        return self._rows(operations.KNOWN_ANSWERS, run=self.name)
 
     @call
     async def start(self, count: int) -> KnownAnswerCheck:

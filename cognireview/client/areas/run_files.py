@@ -97,10 +97,9 @@ class Files(RunArea[B]):
         )
 
     @stream
-    async def exported(self, *, only: Only = "all") -> AsyncIterator[dict[str, Any]]:
+    def exported(self, *, only: Only = "all") -> AsyncIterator[dict[str, Any]]:
         """Yield the exported lines, each as a dict. Only for runs that are exported as JSONL."""
-        async for line in self._transport.lines(operations.EXPORT_RUN, query={"only": only}, run=self.name):
-            yield line
+        return self._transport.lines(operations.EXPORT_RUN, query={"only": only}, run=self.name)
 
     @call
     async def start_export(

@@ -135,10 +135,9 @@ class Settings(RunArea[B]):
         return await self._send(operations.STOP_PLAN)
 
     @stream
-    async def views(self) -> AsyncIterator[View]:
+    def views(self) -> AsyncIterator[View]:
         """Yield your saved lists of records and those that are shared, the oldest first."""
-        async for view in self._rows(operations.VIEWS, run=self.name):
-            yield view
+        return self._rows(operations.VIEWS, run=self.name)
 
     @call
     async def save_view(self, name: str, /, *, is_shared: bool = False, **filters: Filter) -> View:

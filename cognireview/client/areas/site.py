@@ -45,10 +45,9 @@ class Audit(Area[B]):
                 yield event
 
     @stream
-    async def entries(self, *, run: str | None = None, after: int = 0) -> AsyncIterator[dict[str, Any]]:
+    def entries(self, *, run: str | None = None, after: int = 0) -> AsyncIterator[dict[str, Any]]:
         """Yield the entries of the hash chain from the one after a position, the oldest first."""
-        async for entry in self._transport.lines(operations.AUDIT_LOG, query={"run": run, "after": after}):
-            yield entry
+        return self._transport.lines(operations.AUDIT_LOG, query={"run": run, "after": after})
 
     @call
     async def export_to(self, path: str | Path, *, run: str | None = None, after: int = 0) -> Download:
@@ -71,10 +70,9 @@ class Webhooks(Area[B]):
     """The webhooks of the site, for admins."""
 
     @stream
-    async def all(self) -> AsyncIterator[Webhook]:
+    def all(self) -> AsyncIterator[Webhook]:
         """Yield the webhooks, newest first."""
-        async for webhook in self._rows(operations.WEBHOOKS):
-            yield webhook
+        return self._rows(operations.WEBHOOKS)
 
     @call
     async def add(
@@ -95,10 +93,9 @@ class Webhooks(Area[B]):
         return await self._transport.send(operations.TEST_WEBHOOK, webhook_id=webhook_id)
 
     @stream
-    async def deliveries(self, webhook_id: int) -> AsyncIterator[Delivery]:
+    def deliveries(self, webhook_id: int) -> AsyncIterator[Delivery]:
         """Yield the messages to a webhook, newest first."""
-        async for delivery in self._rows(operations.DELIVERIES, webhook_id=webhook_id):
-            yield delivery
+        return self._rows(operations.DELIVERIES, webhook_id=webhook_id)
 
     @call
     async def resend(self, webhook_id: int, delivery_id: int) -> Delivery:
@@ -129,10 +126,9 @@ class Jobs(Area[B]):
     """The jobs of the site, for admins."""
 
     @stream
-    async def all(self, kind: Kind | None = None, *, state: State | None = None) -> AsyncIterator[Job]:
+    def all(self, kind: Kind | None = None, *, state: State | None = None) -> AsyncIterator[Job]:
         """Yield the jobs, failed ones first."""
-        async for job in self._rows(operations.JOBS, {"kind": kind, "state": state}):
-            yield job
+        return self._rows(operations.JOBS, {"kind": kind, "state": state})
 
     @call
     async def retry(self, kind: Kind, job_id: int) -> None:
