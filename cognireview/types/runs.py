@@ -78,8 +78,6 @@ class QueueSettings:
 class SamplingSettings:
     """Sampling and blind review. Shares are from 0 to 1."""
 
-    accuracy_target: float | None
-    """The blind accuracy that the judge should reach."""
     blind_share: float
     """Records whose judge scores are hidden until a reviewer's are in."""
     sample_share: float
@@ -88,6 +86,8 @@ class SamplingSettings:
     """Records that several people review independently."""
     overlap: int
     """Reviewers for each of these records."""
+    accuracy_target: float | None
+    """The blind accuracy that the judge should reach."""
     spot_check_share: float
     """Decisions that are drawn for a spot check."""
 

@@ -1,5 +1,6 @@
 """Settings of a run: length of claims, due date, sampling and blind review, and saved views."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django.db import transaction
@@ -118,6 +119,6 @@ def _shape(run: Run) -> dict[str, Any]:
     return {
         "run": run.name,
         "queue": members(runs.QueueSettings, run),
-        "sampling": known.as_json(),
+        "sampling": asdict(known),
         "fingerprint": known.fingerprint,
     }

@@ -8,11 +8,11 @@ import json
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from math import ceil
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Sum
 
+from cognireview.types import runs
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.judge.loading import why_not_counted
@@ -26,28 +26,13 @@ from reviews.sampling import draws, planned_shares
 FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingSettings:
-    """The shares, from 0 to 1, the overlap and the target of a run."""
-
-    blind_share: float
-    sample_share: float
-    overlap_share: float
-    #: The number of reviewers for each record of `overlap_share`.
-    overlap: int
-    #: The blind accuracy that the judge should reach, between 0 and 1; None for no target.
-    accuracy_target: float | None = None
-    #: The share of decisions that a lead checks.
-    spot_check_share: float = 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """The settings by the columns of the run."""
-        return asdict(self)
+class SamplingSettings(runs.SamplingSettings):
+    """The settings with their fingerprint. Their names are those of the columns of the run."""
 
     @property
     def fingerprint(self) -> str:
         """A hash that identifies the settings."""
-        return sha256(json.dumps(self.as_json()).encode()).hexdigest()
+        return sha256(json.dumps(asdict(self)).encode()).hexdigest()
 
 
 def current_settings(run: Run) -> SamplingSettings:
@@ -78,15 +63,14 @@ def configure(*, run_id: int, actor: User, settings: SamplingSettings, seen: str
         raise SettingsChanged
     if settings.blind_share > before.blind_share:
         blind_scoring.reveal_served(run.evaluations.all(), share=settings.blind_share)
-    for name, value in settings.as_json().items():
+    after = asdict(settings)
+    for name, value in after.items():
         setattr(run, name, value)
     if settings.sample_share != before.sample_share:
         # The share replaces those of the plan.
         planned_shares.end_plan(run)
-    run.save(update_fields=[*settings.as_json(), "review_plan"])
-    events.record(
-        "configure sampling", actor=actor, run=run, before=before.as_json(), after=settings.as_json()
-    )
+    run.save(update_fields=[*after, "review_plan"])
+    events.record("configure sampling", actor=actor, run=run, before=asdict(before), after=after)
     if settings.sample_share != before.sample_share:
         draws.request_draw(run=run, actor=actor)
     return run

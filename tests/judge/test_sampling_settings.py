@@ -37,7 +37,7 @@ def configure(run: Run, actor: User, **changes: Any) -> Run:
 class TestConfigure:
     def test_configure_changes_the_shares_and_records_an_event(self, run: Run, lea: User) -> None:
         configure(run, lea, blind_share=0.3, overlap=3, accuracy_target=0.8)
-        assert sampling_settings.current_settings(Run.objects.get()) == SamplingSettings(0.3, 0, 0, 3, 0.8)
+        assert sampling_settings.current_settings(Run.objects.get()) == SamplingSettings(0.3, 0, 0, 3, 0.8, 0)
         event = AuditEvent.objects.get(action="configure sampling")
         assert (event.actor, event.run) == (lea, run)
         assert event.detail["before"] == {

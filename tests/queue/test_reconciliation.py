@@ -165,7 +165,7 @@ class History:
     def do_overlap(self, person: User, number: int) -> None:
         run = self.run
         seen = current_settings(run)
-        wanted = SamplingSettings(0, seen.sample_share, (0, 1)[number % 2], 2)
+        wanted = SamplingSettings(0, seen.sample_share, (0, 1)[number % 2], 2, None, 0)
         configure(run_id=run.pk, actor=self.lead, settings=wanted, seen=seen.fingerprint)
 
     def do_serve_plan(self, person: User, number: int) -> None:

@@ -1,5 +1,6 @@
 """The sampling and blind review settings of a run: the target and the shares of its records."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django import forms
@@ -89,7 +90,7 @@ class SamplingForm(SettingsForm):
         known = sampling_settings.current_settings(run)
         shares = {name: percentage(getattr(known, name)) for name in _SHARES}
         target = "" if known.accuracy_target is None else percentage(known.accuracy_target)
-        return known.as_json() | shares | {"accuracy_target": target, "seen": known.fingerprint}
+        return asdict(known) | shares | {"accuracy_target": target, "seen": known.fingerprint}
 
     def configure(self, run: Run, actor: User) -> None:
         entered = {name: self.cleaned_data[name] for name in (*_SHARES, "overlap", "accuracy_target")}
