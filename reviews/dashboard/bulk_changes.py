@@ -144,7 +144,7 @@ def apply(*, order: BulkOrder, actor: User) -> BulkChange:
     _change(order, change, actor)
     change.evaluations = change.items.count()
     change.save(update_fields=["evaluations"])
-    shares = {person.username: number for person, number in _given(items).items()}
+    shares = Counter(item.given_to.username for item in items if item.given_to)
     _record(change, change.kind, actor, evaluations=change.evaluations, given=shares)
     return change
 
@@ -171,10 +171,6 @@ def _change(order: BulkOrder, change: BulkChange, actor: User) -> None:
                     change.items.filter(evaluation=key).delete()
         case _:
             clear_claims(rows)
-
-
-def _given(items: list[BulkChangeItem]) -> Counter[User]:
-    return Counter(item.given_to for item in items if item.given_to)
 
 
 @transaction.atomic

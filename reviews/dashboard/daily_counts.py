@@ -1,7 +1,6 @@
 """The counts that triggers keep by day: overridden scores by criterion, and decisions."""
 
 import datetime as dt
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from django.db.models import QuerySet, Sum
@@ -83,18 +82,15 @@ def day_figures(selection: WorkSelection) -> list[DayFigures]:
 
 def overrides_by(selection: WorkSelection, *fields: str) -> list[tuple[Any, ...]]:
     """Sum compared and overridden scores by the given fields, without open independent reviews."""
-    rows = CriterionDay.objects.filter(selection.on_days()).values_list(*fields)
-    counted = {tuple(key): [judged, overridden] for *key, judged, overridden in _summed(rows)}
+    rows: QuerySet[CriterionDay, Any] = CriterionDay.objects.filter(selection.on_days()).values_list(*fields)
+    summed = rows.annotate(Sum("judged"), Sum("overridden")).filter(judged__sum__gt=0).order_by()
+    counted = {tuple(key): [judged, overridden] for *key, judged, overridden in summed}
     for criterion, reviewer, judged, overridden in selected_rows(_OPEN_BY_CRITERION, selection):
         values = {"criterion": criterion, "reviewer": reviewer}
         sums = counted[tuple(values[field] for field in fields)]
         sums[0] -= judged
         sums[1] -= overridden
     return [(*key, *sums) for key, sums in counted.items() if sums[0] > 0]
-
-
-def _summed(rows: "QuerySet[CriterionDay, Any]") -> Iterable[tuple[Any, ...]]:
-    return rows.annotate(Sum("judged"), Sum("overridden")).filter(judged__sum__gt=0).order_by()
 
 
 def _by_rate(figures: CriterionOverrides) -> tuple[float, str]:

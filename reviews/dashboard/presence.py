@@ -4,10 +4,9 @@ import datetime as dt
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
-from reviews.dashboard.selection import WorkSelection
+from reviews.dashboard.selection import WorkSelection, selected_rows
 from reviews.models import Evaluation, User
 from reviews.queue.claim_length import CLAIM_LENGTH_SQL
 
@@ -47,10 +46,8 @@ def active_reviewers(selection: WorkSelection) -> list[ActiveReviewer]:
     for evaluation in _claimed_records(selection):
         claims.setdefault(evaluation.claimed_by_id or 0, []).append(evaluation)
     since = timezone.now() - RECENTLY
-    parameters = selection.parameters | {"claim_length": settings.CLAIM_LENGTH}
-    with connection.cursor() as cursor:
-        cursor.execute(_LAST_SEEN, parameters)
-        seen = {pk: at for pk, at in cursor.fetchall() if at and (at >= since or pk in claims)}
+    rows = selected_rows(_LAST_SEEN, selection, claim_length=settings.CLAIM_LENGTH)
+    seen = {pk: at for pk, at in rows if at and (at >= since or pk in claims)}
     people = User.objects.filter(pk__in=seen)
     present = [ActiveReviewer(person, claims.get(person.pk, []), seen[person.pk]) for person in people]
     return sorted(present, key=lambda one: one.last_seen, reverse=True)

@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-from django.db import connection
-
-from reviews.dashboard.selection import WorkSelection
+from reviews.dashboard.selection import WorkSelection, selected_rows
 from reviews.models import User
 from reviews.records.status import QUEUE_STATUSES
 
@@ -69,9 +67,7 @@ class PairAgreement(NamedTuple):
 
 def pair_agreements(selection: WorkSelection) -> list[PairAgreement]:
     """Return every pair that scored a record in common, by their usernames."""
-    with connection.cursor() as cursor:
-        cursor.execute(_PAIRS, selection.parameters | {"queue": list(QUEUE_STATUSES)})
-        rows = cursor.fetchall()
+    rows = selected_rows(_PAIRS, selection, queue=list(QUEUE_STATUSES))
     people = User.objects.in_bulk({pk for one, other, *_ in rows for pk in (one, other)})
     found = []
     for one, other, *counts in rows:
@@ -82,7 +78,5 @@ def pair_agreements(selection: WorkSelection) -> list[PairAgreement]:
 
 def blind_agreement(selection: WorkSelection) -> BlindAgreement:
     """Count the scores given before the judge's were shown, and those equal to the judge's."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BLIND, selection.parameters)
-        rows = cursor.fetchall()
+    rows = selected_rows(_BLIND, selection)
     return BlindAgreement(sum(n for *_, n in rows), sum(n for judge, human, n in rows if judge == human))

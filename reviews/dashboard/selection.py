@@ -98,10 +98,10 @@ def _given(values: dict[str, Any]) -> Q:
     return Q(**{field: value for field, value in values.items() if value is not None})
 
 
-def selected_rows(statement: str, selection: WorkSelection) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement with the parameters of a selection."""
+def selected_rows(statement: str, selection: WorkSelection, **more: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement with the parameters of a selection, and `more` ones."""
     with connection.cursor() as cursor:
-        cursor.execute(statement, selection.parameters)
+        cursor.execute(statement, selection.parameters | more)
         return list(cursor.fetchall())
 
 
