@@ -125,10 +125,7 @@ def scores_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decision_of(
-    scores: Mapping[str, Any],
-    comments: str | None,
-    causes: Mapping[str, str] | None,
-    version: int | None,
+    scores: Mapping[str, Any], comments: str | None, causes: Mapping[str, str] | None, version: int | None
 ) -> dict[str, Any]:
     """Return the body of a decision. Without comments, the previous ones stay."""
     found = {"corrected_scores": scores_of(scores), "causes": dict(causes or {}), "version": version}

@@ -191,11 +191,7 @@ class Transport(Generic[B]):
             await self.backend.sleep(self.retries.pause(attempt, waits))
 
     async def _send(
-        self,
-        operation: Operation[T],
-        address: str,
-        body: Content | None,
-        headers: dict[str, str],
+        self, operation: Operation[T], address: str, body: Content | None, headers: dict[str, str]
     ) -> httpx2.Response:
         found = json_body(body) if isinstance(body, Mapping) else body
         content: bytes | Upload | None = None

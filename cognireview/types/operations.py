@@ -154,12 +154,7 @@ END_KNOWN_ANSWERS = _json("POST", "/known-answers/{check_id}/end", leading.Known
 WORKLOADS = _json("GET", "/workload", list[leading.Workload], "after", "limit")
 
 # The judge
-REPORT = _json(
-    "GET",
-    f"{_RUN}/report",
-    judge.JudgeReport,
-    *("require", *_OF_JUDGE),
-)
+REPORT = _json("GET", f"{_RUN}/report", judge.JudgeReport, *("require", *_OF_JUDGE))
 COMPARISON = _json("GET", f"{_RUN}/comparison", judge.Comparison, "earlier", *_OF_JUDGE)
 DRIFT = _json("GET", f"{_RUN}/drift", judge.Drift, "earlier", *_OF_JUDGE)
 HISTORY = _json("GET", f"{_RUN}/accuracy-over-runs", judge.History, "by", *_OF_JUDGE)

@@ -29,16 +29,7 @@ TEXT = "text/plain"
 BYTES = "application/octet-stream"
 # TOML may be sent as any of these.
 TOMLS = (TOML, TEXT, BYTES)
-FILES = (
-    JSONL,
-    "application/jsonl",
-    JSON,
-    "application/gzip",
-    "application/zstd",
-    ZIP,
-    BYTES,
-    TEXT,
-)
+FILES = (JSONL, "application/jsonl", JSON, "application/gzip", "application/zstd", ZIP, BYTES, TEXT)
 ENCODINGS = ("gzip", "zstd")
 # Each part of a body is committed on its own, so larger ones take fewer statements.
 _PART_SIZE = 4 * BLOCK_SIZE

@@ -79,11 +79,7 @@ def lock_in_blind_scores(
 @only_if_match
 @prepared_statements()
 def submit_review(
-    request: ApiRequest,
-    run: str,
-    evaluation_id: str,
-    sent: DecisionIn,
-    key: saved.IdempotencyKey,
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
 ) -> dict[str, Any]:
     """Submit a decision, or an independent review if the record needs several.
 

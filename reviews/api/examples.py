@@ -54,9 +54,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "MembersIn": {"members": ["ana", "lea"]},
     "ExportIn": {"only": "reviewed", "format": "jsonl", "compression": "gzip"},
     "RoleIn": {"role": "lead"},
-    "InvitationsIn": {
-        "people": [{"name": "Ana Smith", "email": "ana@example.org", "role": "reviewer"}],
-    },
+    "InvitationsIn": {"people": [{"name": "Ana Smith", "email": "ana@example.org", "role": "reviewer"}]},
     "TokenIn": {"name": "Nightly import", "scopes": ["import", "read"], "days": 30},
     "WebhookIn": {"url": "https://hooks.example.org/reviews", "run": "nightly", "events": ["run.reviewed"]},
     "RubricIn": {

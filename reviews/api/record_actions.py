@@ -129,11 +129,7 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
 @operation(router, operations.RESTORE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @only_if_match
 def restore_decision(
-    request: ApiRequest,
-    run: str,
-    evaluation_id: str,
-    sent: RestoreIn,
-    key: saved.IdempotencyKey,
+    request: ApiRequest, run: str, evaluation_id: str, sent: RestoreIn, key: saved.IdempotencyKey
 ) -> dict[str, Any]:
     """Make an earlier version the current decision again, as a new version."""
     record = get_record(run, evaluation_id, request.user)

@@ -115,11 +115,7 @@ def get_judge_report(
     *,
     require: QueryEx[
         list[str],
-        P(
-            default=[],
-            max_length=50,
-            description="A required value: `flagged kappa of Clarity >= 0.6`.",
-        ),
+        P(default=[], max_length=50, description="A required value: `flagged kappa of Clarity >= 0.6`."),
     ],
     filters: Query[ScopeQuery],
 ) -> dict[str, Any]:
@@ -137,10 +133,7 @@ def get_judge_report(
 
 @operation(router, operations.COMPARISON, scope="read", permission="lead_review", problems=(422,))
 def compare_judges(
-    request: ApiRequest,
-    run: str,
-    earlier: _Earlier,
-    filters: Query[ScopeQuery],
+    request: ApiRequest, run: str, earlier: _Earlier, filters: Query[ScopeQuery]
 ) -> dict[str, Any]:
     """Compare the judge of a run with that of an earlier run on the same responses. Leads and admins only.
 
@@ -155,10 +148,7 @@ def compare_judges(
 
 @operation(router, operations.DRIFT, scope="read", permission="lead_review", problems=(422,))
 def get_judge_drift(
-    request: ApiRequest,
-    run: str,
-    earlier: _Earlier,
-    filters: Query[ScopeQuery],
+    request: ApiRequest, run: str, earlier: _Earlier, filters: Query[ScopeQuery]
 ) -> dict[str, Any]:
     """Return the judge's shift since an earlier run on the same responses. Leads and admins only.
 

@@ -33,9 +33,7 @@ Note = Annotated[str, StringConstraints(strip_whitespace=True, max_length=5_000,
 Day = Annotated[dt.date, AfterValidator(_check_day)]
 # A score in a body, or null for none.
 ScoreOrNull = Annotated[
-    Any,
-    AfterValidator(_check_score),
-    WithJsonSchema({"type": [*_SCORE["type"], "null"]}),
+    Any, AfterValidator(_check_score), WithJsonSchema({"type": [*_SCORE["type"], "null"]})
 ]
 # Criterion -> score, or null for none.
 RowScores = dict[str, Annotated[Any, WithJsonSchema({"type": [*_SCORE["type"], "null"]})]]

@@ -13,13 +13,7 @@ from django.db.models import Count, Q
 from numpy.typing import NDArray
 
 from reviews.dashboard.daily_counts import overrides_by
-from reviews.dashboard.selection import (
-    OPEN_REVIEWS,
-    SELECTED,
-    WorkSelection,
-    people_by_key,
-    selected_rows,
-)
+from reviews.dashboard.selection import OPEN_REVIEWS, SELECTED, WorkSelection, people_by_key, selected_rows
 from reviews.evidence.reading_time import MS_PER_WORD, WORDS_PER_MINUTE
 from reviews.models import Escalation, Overturn, SpotCheck, User
 

@@ -119,13 +119,7 @@ def reopen(*, check_id: int, actor: User, reason: str) -> SpotCheck:
 
 @transaction.atomic
 def correct(
-    *,
-    check_id: int,
-    actor: User,
-    reason: str,
-    version: int,
-    submission: UUID,
-    **decision: Unpack[Decision],
+    *, check_id: int, actor: User, reason: str, version: int, submission: UUID, **decision: Unpack[Decision]
 ) -> SpotCheck:
     """Replace the decision by a version with the lead's entries. Raises like `agree`.
 

@@ -23,13 +23,7 @@ from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
-from reviews.judge.ratings import (
-    Ratings,
-    RatingTable,
-    load_all_ratings,
-    load_ratings,
-    load_tables,
-)
+from reviews.judge.ratings import Ratings, RatingTable, load_all_ratings, load_ratings, load_tables
 from reviews.judge.scales import ScoreCategories, in_rubric_order
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
@@ -318,10 +312,7 @@ class _Blind:
             return
         names = sorted({group_of(cell) for cell in self.rated.records.cells})
         place_of = {name: place for place, name in enumerate(names)}
-        totals = self.rated.totals_of(
-            self._pairs.right_and_all,
-            domain=lambda cell: place_of[group_of(cell)],
-        )
+        totals = self.rated.totals_of(self._pairs.right_and_all, domain=lambda cell: place_of[group_of(cell)])
         part = _covered_part(totals, self.rated.ratings)
         found = clusters.ratios(totals, [(2 * place, 2 * place + 1) for place in place_of.values()])
         for name, accuracy in zip(names, found, strict=True):

@@ -98,11 +98,7 @@ def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[
         found.advantage,
         [
             ComparedReviewer(
-                names[one.reviewer],
-                one.judge_closer,
-                one.reviewer_closer,
-                one.difference,
-                one.is_testable,
+                names[one.reviewer], one.judge_closer, one.reviewer_closer, one.difference, one.is_testable
             )
             for one in found.reviewers
             # A figure from fewer could reveal the judge's scores of records that are still scored blind.

@@ -10,9 +10,7 @@ _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
 
-def computes_once(
-    compute: Callable[Concatenate[Ratings, _P], _T],
-) -> Callable[Concatenate[Ratings, _P], _T]:
+def computes_once(compute: Callable[Concatenate[Ratings, _P], _T]) -> Callable[Concatenate[Ratings, _P], _T]:
     """Decorate a function of ratings, whose last result stays as long as they do, for equal other arguments.
 
     Nobody changes the result.

@@ -108,9 +108,7 @@ def _step(rated: RatedRun, dropped: Sequence[str], named: Sequence[str], limit: 
         return kind.cell.is_flagged and not (kind.families and {*kind.families} <= {*dropped})
 
     totals = rated.totals(
-        lambda kind: kind.is_wrong and not stays(kind),
-        lambda kind: kind.is_rated and not stays(kind),
-        stays,
+        lambda kind: kind.is_wrong and not stays(kind), lambda kind: kind.is_rated and not stays(kind), stays
     )
     error_rate = clusters.ratio(totals, 0, 1)
     high = error_rate.high

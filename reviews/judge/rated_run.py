@@ -47,9 +47,7 @@ class RatedRun:
     place: IntArray
 
     def totals(
-        self,
-        *columns: Callable[[RatingKind], bool],
-        domain: Callable[[Cell], int] | None = None,
+        self, *columns: Callable[[RatingKind], bool], domain: Callable[[Cell], int] | None = None
     ) -> ClusterTotals:
         """Add up ratings by cluster, extrapolated to the records: a column for each condition.
 

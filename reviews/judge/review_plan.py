@@ -17,15 +17,7 @@ from cognireview.types.runs import Aim
 from reviews.accounts.permissions import check
 from reviews.audit import events
 from reviews.judge.cells import Cell, load_cells
-from reviews.judge.planning import (
-    AIMS,
-    NARROWEST,
-    PLAN_FILTERS,
-    WIDEST,
-    JudgePlan,
-    plan_reviews,
-    points,
-)
+from reviews.judge.planning import AIMS, NARROWEST, PLAN_FILTERS, WIDEST, JudgePlan, plan_reviews, points
 from reviews.judge.scope import JudgeScope, read_record_scope
 from reviews.models import Run, User
 from reviews.queue import allocation

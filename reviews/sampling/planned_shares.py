@@ -107,10 +107,7 @@ def finished_plans() -> RunQuerySet:
     that wait, so that the many deferred ones are not read.
     """
     waiting = Evaluation.objects.filter(
-        run=OuterRef("pk"),
-        human_review_status__in=QUEUE_STATUSES,
-        is_escalated=False,
-        priority__gte=NORMAL,
+        run=OuterRef("pk"), human_review_status__in=QUEUE_STATUSES, is_escalated=False, priority__gte=NORMAL
     )
     served = Run.objects.filter(review_plan__isnull=False, review_plan__has_key="is_drawn")
     return served.exclude(review_plan__has_key="is_ended").filter(

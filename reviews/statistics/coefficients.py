@@ -303,12 +303,7 @@ def _estimate(
     value = float(_of_shares(compute, shares))
     low, high = _posterior_limits(compute, tuple((certain * shares + _PRIOR / len(columns)).tolist()))
     return Estimate(
-        value,
-        min(value, low),
-        max(value, high),
-        n,
-        design_effect=n / effective,
-        clusters=spread.clusters,
+        value, min(value, low), max(value, high), n, design_effect=n / effective, clusters=spread.clusters
     )
 
 

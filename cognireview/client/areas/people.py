@@ -6,16 +6,7 @@ from typing import Literal
 from cognireview.client.dual_methods import Area, B, call, stream
 from cognireview.types import operations
 from cognireview.types.leading import Workload
-from cognireview.types.people import (
-    Invitation,
-    Invitee,
-    NewInvitation,
-    NewToken,
-    Person,
-    Role,
-    Scope,
-    Token,
-)
+from cognireview.types.people import Invitation, Invitee, NewInvitation, NewToken, Person, Role, Scope, Token
 
 
 class People(Area[B]):

@@ -8,14 +8,7 @@ from cognireview.client.areas.jobs import Export, Import
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.received_file import Download
-from cognireview.client.requests import (
-    Progress,
-    Source,
-    as_lines,
-    definition,
-    file_name_of,
-    opened,
-)
+from cognireview.client.requests import Progress, Source, as_lines, definition, file_name_of, opened
 from cognireview.client.uploads import RESUMABLE_BYTES, send_resumable
 from cognireview.types import files, operations
 
@@ -85,11 +78,7 @@ class Files(RunArea[B]):
 
     @call
     async def export_to(
-        self,
-        path: str | Path,
-        *,
-        only: Only = "all",
-        progress: Progress | None = None,
+        self, path: str | Path, *, only: Only = "all", progress: Progress | None = None
     ) -> Download:
         """Export the run with its decisions to a file, which replaces an older one once it is complete."""
         return await self._transport.download(

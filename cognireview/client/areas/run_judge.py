@@ -56,10 +56,7 @@ class Judge(RunArea[B]):
 
     @call
     async def judge_report(
-        self,
-        *,
-        require: Iterable[str] = (),
-        **filters: Unpack[JudgeFilters],
+        self, *, require: Iterable[str] = (), **filters: Unpack[JudgeFilters]
     ) -> JudgeReport:
         """Return the accuracy of the judge. `require` has requirements such as `accuracy >= 0.8`."""
         query = {"require": list(require), **filters}

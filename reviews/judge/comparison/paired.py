@@ -19,12 +19,7 @@ from reviews.judge.cells import FEWEST
 from reviews.judge.comparison import matches
 from reviews.judge.comparison.criteria import compare_criteria
 from reviews.judge.comparison.judged_records import VERDICTS, JudgedRecords, select_records
-from reviews.judge.comparison.judges import (
-    JudgeAndPrompt,
-    RunJudges,
-    changes_between,
-    load_scope_judges,
-)
+from reviews.judge.comparison.judges import JudgeAndPrompt, RunJudges, changes_between, load_scope_judges
 from reviews.judge.comparison.matches import Matches, RatedRecords
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run

@@ -135,10 +135,7 @@ def _blocks(gold_set: GoldSet) -> Iterator[bytes]:
 
 def _as_line(rating: GoldRating) -> dict[str, Any]:
     values = {name: getattr(rating, name) for name in _COLUMNS}
-    return values | {
-        "response": f"{rating.response % 2**64:016x}",
-        "rated_at": str(time_cell(rating.at)),
-    }
+    return values | {"response": f"{rating.response % 2**64:016x}", "rated_at": str(time_cell(rating.at))}
 
 
 @transaction.atomic

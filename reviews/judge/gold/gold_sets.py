@@ -145,12 +145,7 @@ def freeze(*, scope: JudgeScope, name: str, actor: User | None) -> Frozen:
     if not any(kept.values()):
         raise InvalidSettings({"run": [_nothing(frozen)]})
     events.record(
-        "freeze gold set",
-        actor=actor,
-        run=scope.run,
-        ratings=kept,
-        left_out=left_out,
-        **detail(gold_set),
+        "freeze gold set", actor=actor, run=scope.run, ratings=kept, left_out=left_out, **detail(gold_set)
     )
     return frozen
 
@@ -188,11 +183,7 @@ def delete(*, gold_set_id: int, actor: User | None) -> None:
     """Delete a gold set with its ratings. The ratings of its run stay."""
     gold_set = _locked(gold_set_id, actor)
     events.record(
-        "delete gold set",
-        actor=actor,
-        run=gold_set.run,
-        ratings=gold_set.ratings.count(),
-        **detail(gold_set),
+        "delete gold set", actor=actor, run=gold_set.run, ratings=gold_set.ratings.count(), **detail(gold_set)
     )
     gold_set.delete()
 

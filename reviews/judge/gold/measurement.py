@@ -26,14 +26,7 @@ from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell, unpack_clusters
 from reviews.judge.drilldown import is_said
 from reviews.judge.rated_run import totals_of_ratings
-from reviews.judge.ratings import (
-    RatingBatch,
-    RatingKind,
-    Ratings,
-    rating_columns,
-    read_score,
-    read_verdict,
-)
+from reviews.judge.ratings import RatingBatch, RatingKind, Ratings, rating_columns, read_score, read_verdict
 from reviews.judge.scales import ScoreCategories, in_rubric_order
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
