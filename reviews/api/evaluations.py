@@ -22,7 +22,8 @@ from reviews.queue import progress
 from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, listing, totals
 from reviews.search.filters import FILTERS, Filter, Filters
-from reviews.search.listing import DEFAULT_SORT, SORTS, RecordList
+from reviews.search.listing import RecordList
+from reviews.search.sort_orders import DEFAULT_SORT, SORTS
 
 router = Router(tags=["records"])
 Sort = QueryEx[str, P(enum=[*SORTS])]

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
+from django.core.exceptions import EmptyResultSet
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import BooleanField, JSONField, Model, QuerySet, prefetch_related_objects
 from django.db.models.expressions import RawSQL
@@ -130,18 +131,30 @@ class CompiledQuery(Generic[Row]):
 
     def rows(self, **values: Any) -> list[Row]:
         """Load the rows for these values of the parameters."""
-        compiled, connection = self._compiled, connections[DEFAULT_DB_ALIAS]
+        found = self.create(self.load(**values))
+        if lookups := self.queryset._prefetch_related_lookups:  # type: ignore[attr-defined]  # noqa: SLF001
+            prefetch_related_objects(found, *lookups)
+        return found
+
+    def load(self, **values: Any) -> list[tuple[Any, ...]]:
+        """Load the rows as tuples of the values that PostgreSQL returns. `create` makes rows of them."""
+        connection = connections[DEFAULT_DB_ALIAS]
+        try:
+            compiled = self._compiled
+        except EmptyResultSet:  # a condition that no row can fulfil
+            return []
         if self.queryset.query.select_for_update and not connection.in_atomic_block:
             raise TransactionManagementError
         given = [values[one] if isinstance(one, _Parameter) else one for one in compiled.values]
         with connection.cursor() as cursor:
             cursor.execute(compiled.sql, given)
-            found: list[Row] = [
-                compiled.create(row) for row in compiled.converters.convert(cursor.fetchall())
-            ]
-        if lookups := self.queryset._prefetch_related_lookups:  # type: ignore[attr-defined]  # noqa: SLF001
-            prefetch_related_objects(found, *lookups)
+            found: list[tuple[Any, ...]] = cursor.fetchall()
         return found
+
+    def create(self, loaded: Iterable[Values]) -> list[Row]:
+        """Return the rows that `load` has loaded, without the rows that the query prefetches."""
+        compiled = self._compiled
+        return [compiled.create(row) for row in compiled.converters.convert(loaded)]
 
     def first(self, **values: Any) -> Row | None:
         """Return the only row for these values, if there is one."""

@@ -21,10 +21,11 @@ from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, ca
 from django.db import connection
 
 from reviews.database.prepared_statements import prepared_statements
-from reviews.judge.loading import loads, why_not_counted
+from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
 from reviews.search.listing import only_reads
+from reviews.search.strata import IS_COUNTED
 
 _T = TypeVar("_T")
 # The subject of figures, and its state.
@@ -40,15 +41,15 @@ _USUAL = 2_000
 _MOST_EVENTS = 10_000
 # After changes of more records, ratings are loaded again.
 _MOST_RECORDS = 2_000
-# The head of the chain, the last count of the records, and whether the chain continues from a position, with
-# the records of the run's later events (null for an event without one). After a restored backup, the position
-# may have another seal. The later positions are a list: with a range of any length, PostgreSQL would keep no
-# plan, or one that reads all events of the run.
-_LOOK = """
+# The head of the chain, the last count of the records, whether it is complete, and whether the chain
+# continues from a position, with the records of the run's later events (null for an event without one). After
+# a restored backup, the position may have another seal. The later positions are a list: with a range of any
+# length, PostgreSQL would keep no plan, or one that reads all events of the run.
+_LOOK = f"""
     SELECT head.position, head.hash, (
         SELECT max(stratum_count.id) FROM stratum_count JOIN stratum ON stratum.id = stratum_id
         WHERE run_id = %(run)s
-    ), head.position - %(position)s <= %(most)s
+    ), ({IS_COUNTED}), head.position - %(position)s <= %(most)s
     AND EXISTS (SELECT FROM audit_seal WHERE position = %(position)s AND hash = %(hash)s), (
         SELECT array_agg(DISTINCT evaluation_id)
         FROM audit_seal JOIN audit_event ON audit_event.id = event_id
@@ -60,7 +61,7 @@ _LOOK = """
         )) AND (audit_event.run_id = %(run)s OR audit_event.run_id IS NULL AND action = 'import context')
     )
     FROM (SELECT position, hash FROM audit_seal ORDER BY position DESC LIMIT 1) AS head
-"""
+"""  # noqa: S608 (constants)
 _epochs = count(1)
 
 
@@ -88,7 +89,7 @@ class _State(NamedTuple):
     """The state of a run."""
 
     seen: _Seen
-    #: The last count of the records, and why counts are unknown.
+    #: The last count of the records, and whether it is complete.
     counts: Hashable
 
     @property
@@ -235,7 +236,6 @@ def _keeps(
 def _look(run: Run) -> _State | None:
     """Return the state of the run; None before the first sealed event."""
     before = _memory.seen.get(run.pk, _Seen(0, b"", 0, ()))
-    unknown = why_not_counted(run)
     values: dict[str, Any] = {
         "run": run.pk,
         "position": before.position,
@@ -247,13 +247,13 @@ def _look(run: Run) -> _State | None:
         found = cursor.fetchone()
     if found is None:
         return None
-    position, sealed, counted, is_continued, records = found
+    position, sealed, *counts, is_continued, records = found
     if is_continued:
         epoch, changes = before.epoch, _with(before.changes, position, records or ())
     else:
         epoch, changes = next(_epochs), ()
     seen = _memory.seen[run.pk] = _Seen(position, bytes(sealed), epoch, changes)
-    return _State(seen, (counted, unknown))
+    return _State(seen, tuple(counts))
 
 
 def _with(

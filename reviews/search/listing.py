@@ -5,19 +5,16 @@ number is found quickly by walking the index of the sort order. `density` tells 
 """
 
 import datetime as dt
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple, Self
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import F, Func, Q, QuerySet, TextField, Value
-from django.db.models.expressions import Combinable
-from django.db.models.lookups import GreaterThan, LessThan
+from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.http import urlencode
 from psycopg.errors import QueryCanceled
@@ -26,13 +23,12 @@ from reviews.database.compiled_queries import CompiledQuery, parameter
 from reviews.database.pagination import split_page
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, Run, User
-from reviews.models.evaluations import IN_QUEUE, TASK_ORDER
 from reviews.queue import progress
-from reviews.queue.claims import EVERYTHING
 from reviews.search import density, indexing
 from reviews.search.density import Density
 from reviews.search.filters import Filters
 from reviews.search.hidden_records import hidden_from
+from reviews.search.sort_orders import DEFAULT_SORT, SORTS, Cursor, SortOrder
 from reviews.search.verdicts import with_judged_scores
 
 PAGE_SIZE = 50
@@ -60,10 +56,30 @@ class QueryTooSlow(Exception):
         super().__init__(self.__doc__)
 
 
+class ListedRecord(NamedTuple):
+    """A record of a list. A page that has kept how it shows these values need not create the record."""
+
+    #: The values of the columns as PostgreSQL returned them, the primary key first. They are hashable.
+    values: tuple[Any, ...]
+    query: CompiledQuery[Evaluation]
+    run: Run
+
+    @property
+    def pk(self) -> int:
+        return int(self.values[0])
+
+    def create(self) -> Evaluation:
+        """Return the record as an instance."""
+        [record] = self.query.create([self.values])
+        # As an assignment, which takes ten times as long.
+        Evaluation.run.field.set_cached_value(record, self.run)
+        return record
+
+
 class RecordPage(NamedTuple):
     """A page of a list."""
 
-    rows: list[Evaluation]
+    records: list[ListedRecord]
     #: The number of matches; None if there are more than `counted`.
     total: int | None
     #: The cursor of the next page; empty on the last page.
@@ -72,6 +88,11 @@ class RecordPage(NamedTuple):
     hidden: frozenset[int]
     #: The number up to which matches were counted.
     counted: int = MAX_COUNTED
+
+    @property
+    def rows(self) -> list[Evaluation]:
+        """The records as instances."""
+        return [one.create() for one in self.records]
 
 
 class _Matches(NamedTuple):
@@ -83,112 +104,6 @@ class _Matches(NamedTuple):
     #: As in `RecordPage`.
     total: int | None = None
     counted: int = MAX_COUNTED
-
-
-CursorValue = Callable[[Any], Any]
-Cursor = tuple[Any, ...]
-
-
-def _number(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
-        raise ValueError(value)
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise ValueError(value)
-    value.encode()
-    return value
-
-
-def _moment(value: Any) -> dt.datetime:
-    moment = dt.datetime.fromisoformat(_text(value))
-    return moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-
-
-def _isoformat(value: dt.date) -> str:
-    return value.isoformat()
-
-
-def _day(value: Any) -> dt.date:
-    return dt.date.fromisoformat(_text(value))
-
-
-@dataclass(frozen=True)
-class SortOrder:
-    """A sort order."""
-
-    title: str
-    #: The expressions to sort by, all in the same direction.
-    by: tuple[Combinable, ...]
-    #: For each expression, a parser of its value in a cursor.
-    kinds: tuple[CursorValue, ...]
-    descends: bool = False
-    #: The condition for records that the order includes.
-    only: Q = EVERYTHING
-    #: Whether it sorts by the judge's output. Such an order excludes records with hidden output.
-    reveals: bool = False
-    #: Whether it leaves out records that are not indexed yet.
-    needs_index: bool = False
-
-    @property
-    def places(self) -> dict[str, Combinable]:
-        """The sort expressions by the names of their annotations in a query."""
-        return {f"place_{number}": one for number, one in enumerate(self.by)}
-
-    def parse_cursor(self, text: str) -> Cursor | None:
-        """Return the cursor from a text of `cursor`; None if it is invalid."""
-        try:
-            return tuple(kind(value) for kind, value in zip(self.kinds, json.loads(text), strict=True))
-        except (ValueError, TypeError, OverflowError, RecursionError):
-            return None
-
-    def cursor(self, row: Evaluation) -> str:
-        """Return the cursor of a row as text."""
-        return json.dumps([getattr(row, name) for name in self.places], default=_isoformat)
-
-    def after(self, cursor: Cursor) -> GreaterThan | LessThan:
-        """Return the condition for rows after a cursor."""
-        return self.after_expressions(map(Value, cursor))
-
-    def after_expressions(self, cursor: Iterable[Combinable]) -> GreaterThan | LessThan:
-        """Return the condition for rows after a cursor that consists of expressions."""
-        compare = LessThan if self.descends else GreaterThan
-        return compare(_Row(*self.by), _Row(*cursor))
-
-
-class _Row(Func):
-    """A row value, compared from left to right. PostgreSQL finds it in an index."""
-
-    template = "ROW(%(expressions)s)"
-    output_field = TextField()
-
-
-SORTS = {
-    "file": SortOrder("File order", (F("first_import"), F("first_line")), (_number, _number)),
-    "task": SortOrder("Task", (*TASK_ORDER, F("pk")), (_number, _text, _text, _number)),
-    "verdict": SortOrder(
-        "Verdict",
-        (F("facets__verdict_order"), F("facets__evaluation")),
-        (_number, _number),
-        only=Q(facets__run=F("run")),
-        reveals=True,
-        needs_index=True,
-    ),
-    "newest": SortOrder("Newest", (F("created_at"), F("pk")), (_moment, _number), descends=True),
-    "due": SortOrder(
-        "Due date", (F("due_on"), F("pk")), (_day, _number), only=IN_QUEUE & Q(due_on__isnull=False)
-    ),
-    "reviewed": SortOrder(
-        "Recently reviewed",
-        (F("human_review_timestamp"), F("pk")),
-        (_moment, _number),
-        descends=True,
-        only=Q(human_review_timestamp__isnull=False),
-    ),
-}
-DEFAULT_SORT = "file"
 
 
 class RecordList:
@@ -240,7 +155,9 @@ def load_page(
     total, counted = known, MAX_COUNTED
     if known is not None and not filters:
         walk = _walk_of_everything(sort, size + 1, is_after=cursor is not None, has_scores=has_scores)
-        rows = _all_records(run, walk, dict(zip(order.places, cursor or (), strict=False)))
+        # The page is the next entries of an index: one query without a time limit.
+        with prepared_statements():
+            rows = _load(run, walk, run=run.pk, **dict(zip(order.places, cursor or (), strict=False)))
     else:
         with time_limit():
             found = _find(run, filters, reader, order, known)
@@ -249,10 +166,15 @@ def load_page(
                 if found.few is None
                 else run.evaluations.filter(pk__in=_first_keys(order, found.few, cursor, size))
             )
-            rows = list(_ordered(matching, order, has_scores=has_scores)[: size + 1])
+            shown = _ordered(matching, order, has_scores=has_scores)[: size + 1]
+            rows = _load(run, CompiledQuery(lambda: shown))
         total, counted = found.total, found.counted
-    page = split_page(rows, size, order.cursor)
+    page = split_page(rows, size, lambda listed: order.cursor(listed.create()))
     return RecordPage(page.rows, total, page.next_after, _hidden(run, page.rows, reader), counted)
+
+
+def _load(run: Run, query: CompiledQuery[Evaluation], /, **values: Any) -> list[ListedRecord]:
+    return [ListedRecord(row, query, run) for row in query.load(**values)]
 
 
 def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, known: int | None) -> _Matches:
@@ -277,15 +199,6 @@ def _find(run: Run, filters: Filters, reader: User | None, order: SortOrder, kno
         return _Matches(matching, counted=MAX_COUNTED_OF_MANY)
     few = _few_matches(matching, order)
     return _Matches(matching, few, None if few is None else len(few))
-
-
-def _all_records(run: Run, walk: CompiledQuery[Evaluation], places: dict[str, Any]) -> list[Evaluation]:
-    """Load a page of all records, which are the next entries of an index: one query without a time limit."""
-    with prepared_statements():
-        found = walk.rows(run=run.pk, **places)
-    for row in found:
-        Evaluation.run.field.set_cached_value(row, run)  # as an assignment, which takes ten times as long
-    return found
 
 
 @lru_cache(maxsize=64)  # for each size
@@ -319,7 +232,7 @@ def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT)
     return found
 
 
-def _hidden(run: Run, rows: list[Evaluation], reader: User | None) -> frozenset[int]:
+def _hidden(run: Run, rows: list[ListedRecord], reader: User | None) -> frozenset[int]:
     if not (run.blind_share and rows):
         return frozenset()
     shown = run.evaluations.filter(hidden_from(reader, run), pk__in=[row.pk for row in rows])

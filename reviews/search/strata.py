@@ -64,9 +64,9 @@ _COUNT_FACETS = """
         USING (key)
     WHERE run_id = %(run)s GROUP BY name, value
 """
-# One statement, so that either all parts see an import that commits meanwhile, or none does. The sums are
-# compared as well, in case the row of a pending import is lost.
-_IS_COUNTED = """
+# Whether all records of the run are counted. One statement, so that either all parts see an import that
+# commits meanwhile, or none does. The sums are compared as well, in case the row of a pending import is lost.
+IS_COUNTED = """
     SELECT NOT EXISTS (
         SELECT FROM unindexed_import JOIN import ON import.id = unindexed_import.source_id
         WHERE import.run_id = %(run)s
@@ -131,6 +131,6 @@ def why_not_counted(run: Run) -> str:
     are read: an import that commits in between then leaves counts that were complete when this was asked.
     """
     with connection.cursor() as cursor:
-        cursor.execute(_IS_COUNTED, {"run": run.pk})
+        cursor.execute(IS_COUNTED, {"run": run.pk})
         (is_counted,) = cursor.fetchone() or (False,)
     return "" if is_counted else NOT_COUNTED

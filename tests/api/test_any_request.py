@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from reviews.api.problem_types import TYPES
 from reviews.models import User
 from reviews.search.filters import FILTERS
-from reviews.search.listing import SORTS
+from reviews.search.sort_orders import SORTS
 from tests.api.conftest import Program, program_of
 from tests.api.test_access import ACCESS
 from tests.support.factories import SCORES, EvaluationFactory, RunFactory

@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from reviews.models import Evaluation, Run
 from reviews.search import indexing, listing
 from reviews.search.filters import Filters
-from reviews.search.listing import SORTS, QueryTooSlow
+from reviews.search.listing import QueryTooSlow
+from reviews.search.sort_orders import SORTS
 from tests.support.factories import EvaluationFactory, ImportFactory
 
 pytestmark = pytest.mark.django_db

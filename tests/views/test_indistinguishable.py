@@ -20,7 +20,7 @@ from reviews.models import Evaluation, Run, RunFacet, User
 from reviews.queue import allocation
 from reviews.search import indexing
 from reviews.search.filters import FILTERS
-from reviews.search.listing import SORTS
+from reviews.search.sort_orders import SORTS
 from reviews.search.terms import distinct_words
 from reviews.views.dashboard.tables import TABLES as DASHBOARD_TABLES
 from reviews.views.judge.csv_files import TABLES as JUDGE_TABLES

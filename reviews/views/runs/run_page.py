@@ -14,10 +14,10 @@ from reviews.http.request import Request
 from reviews.judge.loading import shares_loads
 from reviews.models import Run
 from reviews.queue.progress import Progress
-from reviews.rubric.run_rubric import run_rubric
 from reviews.search import indexing, listing, saved_views, totals
 from reviews.search.filters import FILTERS
 from reviews.search.listing import RecordList
+from reviews.search.sort_orders import SORTS
 from reviews.views.access import load_run
 from reviews.views.runs import filter_menu
 from reviews.views.runs.bulk_changes import ACTIONS
@@ -25,7 +25,7 @@ from reviews.views.runs.judge_card import judge_card
 from reviews.views.runs.page_basis import PageBasis, load_page_basis
 from reviews.views.runs.rows import rows_of
 
-_SORTS = tuple((name, order.title) for name, order in listing.SORTS.items())
+_SORTS = tuple((name, order.title) for name, order in SORTS.items())
 
 
 class StatusTab(NamedTuple):
@@ -96,7 +96,7 @@ def _list(request: Request, run: Run, view: RecordList, basis: PageBasis) -> dic
         "query": view.query(),
         "filtered": view.filters.query_string,
         "page": page,
-        "rows": rows_of(page, run_rubric(run), request.user, selects=selects) if page else "",
+        "rows": rows_of(page, run, request.user, selects=selects) if page else "",
         "next": view.query(after=page.after) if page and page.after else "",
         "after": after,
         "tabs": _tabs(view, progress),

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews.models import Evaluation, Run, UnindexedImport, User
+from reviews.days import today
+from reviews.models import Evaluation, Reveal, Run, UnindexedImport, User
 from reviews.queue import claims
 from reviews.search import listing
 from tests.support.factories import EvaluationFactory, ImportFactory
@@ -95,6 +96,32 @@ def test_decision_is_shown_with_reviewer_and_verdict_change(as_ana: Client, run:
     assert '<del class="muted">Fail</del>' in page
     assert '<span class="badge pass">Pass</span>' in page
     assert "bo, " in page
+
+
+def test_row_is_shown_again_unless_its_run_record_or_reader_differs(
+    as_ana: Client, as_lea: Client, run: Run, ana: User
+) -> None:
+    record = EvaluationFactory.create(
+        run=run, aggregated_score="Fail", review_reasons=["Odd unit"], structured_model_response={"a": "1"}
+    )
+    verdict, reason = '<span class="badge fail">Fail</span>', "<span>Odd unit</span>"
+
+    def shown(reader: Client, **settings: Any) -> list[bool]:
+        """Return whether the row has its verdict, its flag reason, a checkbox and a due date."""
+        Run.objects.filter(pk=run.pk).update(**settings)
+        page = text(reader.get(address(run)))
+        return [one in page for one in (verdict, reason, f'value="{record.pk}" data-pick', "Due today")]
+
+    for _ in range(2):
+        assert shown(as_ana, due_on=None, sample_share=0, blind_share=0) == [True, True, False, False]
+        assert shown(as_lea) == [True, True, True, False]
+        assert shown(as_ana, due_on=today()) == [True, True, False, True]
+        assert shown(as_ana, due_on=None, sample_share=0.5) == [True, False, False, False]
+        assert shown(as_ana, sample_share=0, blind_share=1) == [False, False, False, False]
+    Reveal.objects.create(run=run, evaluation=record, reviewer=ana, how="shown")
+    assert shown(as_ana) == [True, True, False, False]
+    run.evaluations.update(aggregated_score="Pass")
+    assert shown(as_ana) == [False, True, False, False]
 
 
 def test_file_decision_is_marked(as_ana: Client, run: Run) -> None:
