@@ -33,14 +33,10 @@ def is_outage(error: BaseException | None) -> bool:
     """Return whether the error or one of its causes means that the database could not be reached."""
     for one in error_chain(error):
         if isinstance(one, psycopg.OperationalError | psycopg.InterfaceError | ReadOnlySqlTransaction):
-            return _is_outage_state(one.sqlstate)
+            return one.sqlstate is None or one.sqlstate.startswith(_OUTAGE_STATES)
         if isinstance(one, OperationalError | InterfaceError) and one.__cause__ is None:
             return True
     return False
-
-
-def _is_outage_state(state: str | None) -> bool:
-    return state is None or state.startswith(_OUTAGE_STATES)
 
 
 def database_answers() -> bool:

@@ -52,11 +52,7 @@ _TOKEN = f"""
 
 
 class TokenError(Exception):
-    """The token cannot be created; `reason` is a sentence."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The token cannot be created. The message is a sentence."""
 
 
 class NewToken(NamedTuple):

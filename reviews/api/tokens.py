@@ -78,7 +78,7 @@ def create_token(request: ApiRequest, sent: TokenIn) -> dict[str, Any]:
             until=request.auth.expires_at,
         )
     except api_tokens.TokenError as error:
-        raise invalid_field("scopes", error.reason) from error
+        raise invalid_field("scopes", str(error)) from error
     return {**members(people.Token, made.token), "text": made.text}
 
 

@@ -236,22 +236,9 @@ def _latex(value: Fraction) -> str:
     return rf"\frac{{{value.numerator}}}{{{value.denominator}}}"
 
 
+_ALL: tuple[Callable[[Random], Numbers], ...] = (
+    *(_integral, _range, _multiples, _search, _eigenvalues, _capacitor, _balls, _recurrence),
+    *(_power, _lens, _limit, _complement, _fence, _test, _paths, _collision),
+)
 #: By the names of the tasks in tasks.toml.
-NUMBERS: dict[str, Callable[[Random], Numbers]] = {
-    "integral": _integral,
-    "range": _range,
-    "multiples": _multiples,
-    "search": _search,
-    "eigenvalues": _eigenvalues,
-    "capacitor": _capacitor,
-    "balls": _balls,
-    "recurrence": _recurrence,
-    "power": _power,
-    "lens": _lens,
-    "limit": _limit,
-    "complement": _complement,
-    "fence": _fence,
-    "test": _test,
-    "paths": _paths,
-    "collision": _collision,
-}
+NUMBERS = {draw.__name__.removeprefix("_"): draw for draw in _ALL}

@@ -17,12 +17,14 @@ from typing import Any
 from reviews.demo.rubrics import RUBRICS, Criterion, Rubric
 from reviews.demo.tasks import PATTERNS, Mistake, Task, draw
 from reviews.records import rubric
+from reviews.records.schema import HUMAN_FIELDS
 
 DEMO_RUN = "Demo"
 
 _MODELS = ("o1", "o1-mini", "gpt-4o", "deepseek-v3", "claude-3-5-sonnet-latest")
 _JUDGES = ("gpt-4o", "o3-mini")
 _FIRST_TASK = 7101
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _START = dt.datetime(2026, 11, 2, 8, 15, 4, 217_350, dt.UTC)
 
 
@@ -175,12 +177,9 @@ def _record(case: _Case) -> dict[str, Any]:
         **dict.fromkeys(("needs_human_review", "review_reasons")),
         "structured_model_response": response,
         "structured_ideal_response": _ideal_response(case),
-        **dict.fromkeys(("parsing_error", "human_review_status")),
-        "human_reviewer_id": None,
-        "human_review_timestamp": None,
-        "human_corrected_scores": None,
-        "human_review_comments": None,
-        "created_at": _written(created),
+        "parsing_error": None,
+        **dict.fromkeys(HUMAN_FIELDS),
+        "created_at": created.strftime(_TIME),
     } | judgement
 
 
@@ -197,13 +196,9 @@ def _rejudged(case: _Case, seed: int) -> dict[str, Any]:
         | {
             "evaluation_id": f"eval_{uuid.UUID(int=rng.getrandbits(128), version=4)}",
             "judge_prompt_template_path": re.sub(r"v[\d.]+(?=\.txt)", "v2.0", case.rubric.template),
-            "created_at": _written(created),
+            "created_at": created.strftime(_TIME),
         }
     )
-
-
-def _written(moment: dt.datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _judgement(case: _Case) -> dict[str, Any]:

@@ -165,23 +165,19 @@ def _csv_value(name: str, value: Any) -> str | bool | None:
 
 
 def json_cell(value: Any) -> str:
-    """Return a JSON value as the text of a cell that is safe for spreadsheets."""
-    return _Plain(_harmless_json(json_text(value)))
+    """Return a JSON value as the text of a cell. Signs of formulas are escaped: they are inside strings."""
+    text = _CELL_BEGIN.sub(
+        lambda begin: (
+            f"{begin[1]}{begin[2]}\\u{ord(begin[3]):04x}" if begin[3] and begin[1] + begin[2] else begin[0]
+        ),
+        json_text(value),
+    )
+    return _Plain(text)
 
 
 def time_cell(moment: dt.datetime) -> str:
     """Return a time in UTC as the text of a cell."""
     return _Plain(moment.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
-
-
-def _harmless_json(text: str) -> str:
-    """Escape the signs of formulas in JSON. They are inside strings, so the value stays the same."""
-    return _CELL_BEGIN.sub(
-        lambda begin: (
-            f"{begin[1]}{begin[2]}\\u{ord(begin[3]):04x}" if begin[3] and begin[1] + begin[2] else begin[0]
-        ),
-        text,
-    )
 
 
 def _cell(value: str | float | None) -> str:

@@ -109,7 +109,8 @@ def use_snapshot(*, read_only: bool = True) -> None:
 def _run_blocks(
     run: Run, only: str, tally: ExportTally, *, with_rejected: bool, form: Form
 ) -> Generator[_Block, None, None]:
-    integrity.verify_run_imports(run)
+    for source in integrity.run_imports(run):
+        integrity.verify_import(source)
     reader = LineReader()
     start, ended = b"", True
     for index, source in enumerate(run.files):

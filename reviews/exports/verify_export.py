@@ -59,9 +59,6 @@ class MatchedRecord:
     keys: list[str]
 
 
-_NOTHING = MatchedRecord("", 0, b"", [])
-
-
 # Opens a file from its start and returns its lines with their line ends.
 FileLines = Callable[[], Iterable[bytes]]
 
@@ -144,7 +141,7 @@ def _meet(
     source: _Source, export: "_Export", record: str, read_id: _RecordIdReader, result: Comparison
 ) -> MatchedRecord:
     """Match a line of the originals with the next line of the export. `record` is its id, if any."""
-    met = _NOTHING
+    met = MatchedRecord("", 0, b"", [])
     line = source.as_before(export.line)
     if line == export.line:
         result.identical += 1

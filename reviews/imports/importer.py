@@ -37,7 +37,7 @@ from reviews.imports.rejection_limit import RejectionLimit
 from reviews.imports.repeats import count_repeats, repeats_of
 from reviews.imports.runs import check_open, get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
-from reviews.records.mapping import FieldMapping, mapping_from_json
+from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
 from reviews.review.rubric_changes import change_rubric, follow_rubric
 from reviews.rubric import inference
@@ -194,8 +194,8 @@ def import_chunks(
 ) -> None:
     """Import stored chunks into the run of an upload, created if necessary. Raises as `import_stream`."""
     if upload.run is None:
-        wanted = mapping_from_json(upload.mapping) if upload.mapping else None
-        upload.run = get_or_create_run(name=upload.run_name, mapping=wanted, actor=upload.created_by)
+        mapping = declared_mapping(upload)
+        upload.run = get_or_create_run(name=upload.run_name, mapping=mapping, actor=upload.created_by)
     check_open(upload.run)
     index = ImportIndex(upload)
     _FileImport(upload, index).run(stored, progress)
@@ -317,8 +317,7 @@ class _FileImport:
         new: dict[str, IncomingRecord] = {}
         reconciled: list[Reconciled] = []
         for record in incoming:
-            earlier = new.get(record.evaluation_id)
-            if earlier:
+            if earlier := new.get(record.evaluation_id):
                 repeated = f"is already in line {earlier.line}"
                 noted.append(self._rejected(record.line, "evaluation_id", repeated))
             elif (row := known.get(record.evaluation_id)) is None:

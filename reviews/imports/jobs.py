@@ -18,13 +18,13 @@ from reviews.imports.rejection_limit import TooManyRejections, require_first_rec
 from reviews.imports.runs import clean_run_name, find_run, get_or_create_run
 from reviews.imports.upload_parts import ChunkedUpload
 from reviews.models import Import, ImportProgress, User
-from reviews.records.mapping import FieldMapping, mapping_from_json
+from reviews.records.mapping import FieldMapping
 from reviews.storage import integrity, source_files
 from reviews.storage.chunks import MeteredStream
 from reviews.storage.errors import ImportRefused
 from reviews.storage.integrity import ContentTotals
 from reviews.storage.progress_connection import open_progress_connection
-from reviews.storage.source_mapping import source_mapping
+from reviews.storage.source_mapping import declared_mapping, source_mapping
 
 JOB = "reviews.tasks.import_upload"
 
@@ -100,14 +100,13 @@ def enqueue_as_new_run(*, source: Import, run_name: str, actor: User) -> Import:
         raise ImportRefused("A run with this name exists. Enter another name.", "run")
     if not source.of_other_judge or source.state in Import.UNFINISHED:
         raise ImportRefused("Only another judge's file becomes a run of its own here. Upload the file again.")
-    mapping = source.run.mapping if source.run else source.mapping
     upload = importer.create_import(
         run=None,
         run_name=clean_run_name(run_name),
         file_name=source.file_name,
         strict=source.strict,
         actor=actor,
-        mapping=mapping_from_json(mapping) if mapping else None,
+        mapping=declared_mapping(source),
     )
     totals = ContentTotals()
     for _ in source_files.store_chunks(upload, source_files.stored_chunks(source), totals):

@@ -261,7 +261,7 @@ def _still_sampled(record: Record, known: KnownRecord, *, has_new_evidence: bool
     is_sampled = record.human_review_status == NOT_REQUIRED and not record.needs_human_review
     is_confirmed = is_sampled and known.is_confirmed and not has_new_evidence
     if is_sampled and not is_confirmed:
-        record = _with(record, {"human_review_status": TRANSITIONS["sample", NOT_REQUIRED]})
+        record = record._replace(human_review_status=TRANSITIONS["sample", NOT_REQUIRED])
     return {
         "values": record,
         "is_sampled": is_sampled,
@@ -312,11 +312,7 @@ def _with_kept_decision(record: Record, known: KnownRecord) -> Record:
     """Return the record with the current decision made here, and the status after new evidence."""
     before = known.human["human_review_status"]
     status = TRANSITIONS.get(("new evidence", before), before)
-    return _with(record, known.human | {"human_review_status": status})
-
-
-def _with(record: Record, changes: dict[str, Any]) -> Record:
-    return Record._make(changes.get(name, value) for name, value in zip(Record._fields, record, strict=True))
+    return record._replace(**known.human | {"human_review_status": status})
 
 
 def _has_current_decision(record: Record, known: KnownRecord) -> bool:

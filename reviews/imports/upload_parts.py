@@ -82,7 +82,8 @@ def _cut(upload: Upload, data: bytes, *, is_last: bool) -> list[_Row]:
         if not end:
             break
         piece = text[start:end]
-        rows.append(_Row(upload.chunked + start, _count_lines(piece), piece))
+        lines = piece.count(b"\n") + (not piece.endswith(b"\n"))
+        rows.append(_Row(upload.chunked + start, lines, piece))
         start = end
     if start < len(text):
         rows.append(_Row(upload.chunked + start, None, text[start:]))
@@ -90,10 +91,6 @@ def _cut(upload: Upload, data: bytes, *, is_last: bool) -> list[_Row]:
     longest = max([len(row.data) for row in rows if row.lines in {None, 1}], default=0)
     upload.chunked = None if longest > settings.LIMITS.line_bytes else upload.chunked + start
     return rows
-
-
-def _count_lines(text: bytes) -> int:
-    return text.count(b"\n") + (not text.endswith(b"\n"))
 
 
 def blocks(upload: Upload) -> Iterator[bytes]:

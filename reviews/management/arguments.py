@@ -106,22 +106,25 @@ def read_mapping(name: str | None) -> FieldMapping | None:
         return None
     if name in BY_NAME:
         return BY_NAME[name].read()
-    try:
-        with command_errors(OSError):
-            return parse_mapping(_existing(name).read_bytes())
-    except MappingError as error:
-        lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
-        raise CommandError("\n".join(lines), returncode=2) from error
+    with _problems_of(name, MappingError):
+        return parse_mapping(_existing(name).read_bytes())
 
 
 def read_rubric(name: str | None) -> Rubric | None:
     """Return the rubric of a TOML file. Without a name, return None. Raises `CommandError`."""
     if name is None:
         return None
+    with _problems_of(name, RubricError):
+        return parse_rubric(Path(name).read_bytes())
+
+
+@contextmanager
+def _problems_of(name: str, kind: type[MappingError | RubricError]) -> Iterator[None]:
+    """Raise the error of a file as `CommandError` with a line for each problem."""
     try:
         with command_errors(OSError):
-            return parse_rubric(Path(name).read_bytes())
-    except RubricError as error:
+            yield
+    except kind as error:
         lines = [f"{name}: {place}: {reason}" for place, reason in error.problems]
         raise CommandError("\n".join(lines), returncode=2) from error
 

@@ -1,8 +1,9 @@
 """Print the report on a run's judge as text tables, for a terminal or a pipe."""
 
+import sys
 from collections.abc import Iterable, Iterator
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -26,6 +27,13 @@ from reviews.records.wording import percent
 
 NOTHING = "-"
 _PARTS: dict[Part, str] = {"run": "whole run", "flagged": "flagged", "unflagged": "unflagged"}
+
+
+def print_parts(parts: Iterable[RenderableType], *, wraps: bool = True) -> None:
+    """Print parts of a report to standard output, with lines as wide as the terminal if it `wraps`."""
+    console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=not wraps)
+    for part in parts:
+        console.print(part)
 
 
 def tables(report: JudgeReport) -> Iterator[RenderableType]:
@@ -98,8 +106,7 @@ def gold_tables(found: GoldMeasurement) -> Iterator[RenderableType]:
             shares = (
                 _share(one.accuracy),
                 _number(one.kappa),
-                _share(one.false_pass),
-                _share(one.false_fail),
+                *map(_share, (one.false_pass, one.false_fail)),
             )
             rows.append((one.title, basis, _count(one.n), *shares))
     if rows:
@@ -178,16 +185,7 @@ def _alt_test(tests: Iterable[AltTest]) -> Iterator[RenderableType]:
 
 def _position_bias(found: Iterable[PositionBias]) -> Iterator[RenderableType]:
     yield _title("Order of two responses")
-    headings = (
-        "Criterion",
-        "Judge",
-        "Prompt",
-        "First chosen",
-        "Both orders",
-        "Changed",
-        "Right: first",
-        "Second",
-    )
+    headings = ("Criterion", "Judge", "Prompt", "First chosen", "Both orders", "Changed", "Right: first")
     rows = [
         (
             figure_title(one.criterion),
@@ -198,7 +196,7 @@ def _position_bias(found: Iterable[PositionBias]) -> Iterator[RenderableType]:
         )
         for one in found
     ]
-    yield _table(headings, rows, texts=3)
+    yield _table((*headings, "Second"), rows, texts=3)
     yield _sentences([note for one in found for note in one.notes])
 
 
@@ -254,7 +252,7 @@ def _leaderboard(board: Leaderboard) -> Iterator[RenderableType]:
     rows = []
     for one in board.models:
         rate = NOTHING if one.judge_rate is None else percent(one.judge_rate)
-        by_judge = (rate, _rank(one.judge_rank))
+        by_judge = (rate, NOTHING if one.judge_rank is None else str(one.judge_rank))
         by_humans = (_share(one.estimate), _ranks(one), _count(one.ratings))
         rows.append((model_title(one.model), _count(one.records), *by_judge, *by_humans))
     yield _table(headings, rows)
@@ -330,7 +328,3 @@ def _ranks(model: RankedModel) -> str:
     if first is None or last is None:
         return NOTHING
     return f"{first}" if first == last else f"{first} to {last}"
-
-
-def _rank(rank: int | None) -> str:
-    return NOTHING if rank is None else str(rank)

@@ -354,3 +354,4 @@ _FIELDS: dict[str, tuple[bool, Callable[[str, Any, _Line], Any]]] = {
     "created_at": (True, _timestamp),
 }
 FIELDS = tuple(_FIELDS)
+REQUIRED_FIELDS = {name for name, (required, _) in _FIELDS.items() if required}

@@ -19,8 +19,10 @@ _OUTCOMES = (
     Escalation.Outcome.CLOSED,
     Escalation.Outcome.UPHELD,
 )
-# Answers in the notice, and questions on My activity.
-_SHOWN, _LISTED = 3, 20
+# Answers in the notice.
+_SHOWN = 3
+#: Questions on My activity.
+LISTED = 20
 # It stands for the person in the compiled statement.
 _PERSON = -1
 # Those of the notice and of My activity.
@@ -56,11 +58,6 @@ def unread_keys(person: User) -> QuerySet[Escalation, int]:
     """Return the keys of the answers that a person has not read, in runs that they may see, oldest first."""
     unread = _own(person).filter(outcome__in=_OUTCOMES, answer_read_at=None)
     return unread.order_by("pk").values_list("pk", flat=True)
-
-
-def latest_questions(person: User) -> list[Escalation]:
-    """Return the records that a person escalated, newest first."""
-    return list(own_questions(person)[:_LISTED])
 
 
 def own_questions(person: User) -> QuerySet[Escalation]:

@@ -67,8 +67,7 @@ def revise(
     has changed.
     """
     evaluation = claims.lock_evaluation(evaluation_id)
-    sent_before = _sent_before(evaluation, reviewer, version, submission)
-    if sent_before:
+    if sent_before := _sent_before(evaluation, reviewer, version, submission):
         return sent_before
     overturned = evaluation.review
     review = _decide("revise", evaluation, reviewer, submission, **decision)
@@ -93,8 +92,7 @@ def correct(
     """
     check(reviewer, "lead_review")
     evaluation = claims.lock_evaluation(evaluation_id)
-    sent_before = _sent_before(evaluation, reviewer, version, submission)
-    if sent_before:
+    if sent_before := _sent_before(evaluation, reviewer, version, submission):
         return sent_before
     corrected = evaluation.review
     detail = {"reason": reason, "spot_check": True}
@@ -113,8 +111,7 @@ def restore(
     `Review.DoesNotExist` if no version has this number.
     """
     evaluation = claims.lock_evaluation(evaluation_id)
-    sent_before = _sent_before(evaluation, actor, version, submission)
-    if sent_before:
+    if sent_before := _sent_before(evaluation, actor, version, submission):
         return sent_before
     older, current = evaluation.reviews.get(version=restored), evaluation.review
     if older == current:
@@ -149,8 +146,7 @@ def _entries(older: Review, evaluation: Evaluation) -> Decision:
 def _sent_before(evaluation: Evaluation, actor: User, version: int, submission: UUID) -> Review | None:
     """Return the review of a repeated submission. Raises unless the actor may replace the decision."""
     check_revise(actor, evaluation)
-    sent_before = review_versions.sent_before(submission, evaluation, actor)
-    if sent_before:
+    if sent_before := review_versions.sent_before(submission, evaluation, actor):
         return sent_before
     check_version(evaluation, version)
     if not can(actor, "lead_review"):
@@ -186,13 +182,12 @@ def _decide(
 
     `basis` is that of the version, if the caller has it.
     """
+    detail = {**(also or {})}
     ended = decide_escalation(evaluation=evaluation, actor=reviewer)
     if ended is not None:
-        also = {**(also or {}), "escalation": ended}
-    closed = independent_reviews.close(evaluation, basis.open_reviews if basis else None)
-    if closed:
-        same = independent_reviews.same_scores(closed, decision["scores"])
-        also = {**(also or {}), "same_scores": same}
+        detail["escalation"] = ended
+    if closed := independent_reviews.close(evaluation, basis.open_reviews if basis else None):
+        detail["same_scores"] = independent_reviews.same_scores(closed, decision["scores"])
     review = review_versions.add(
         evaluation,
         reviewer,
@@ -206,7 +201,7 @@ def _decide(
         action=action,
         evaluation=evaluation,
         review=review,
-        also=also,
+        also=detail,
         has_draft=basis is None or basis.has_draft,
     )
     return review
@@ -229,7 +224,9 @@ def undo(*, review: Review) -> Evaluation:
     Withdrawal.objects.create(review=review, actor=reviewer)
     before = evaluation.human
     _restore(evaluation, review)
-    _reopen_spot_check(review)
+    SpotCheck.objects.filter(correction=review).update(
+        correction=None, outcome=SpotCheck.Outcome.OPEN, note="", resolved_by=None, resolved_at=None
+    )
     save_decision(evaluation, claimed_by=reviewer if evaluation.in_queue else None)
     rate_earlier_decision(evaluation)
     drafts.restore(review)
@@ -252,13 +249,6 @@ def _restore(evaluation: Evaluation, review: Review) -> None:
     if before["escalation"]:
         reopen_escalation(evaluation, before["escalation"])
     independent_reviews.reopen(review)
-
-
-def _reopen_spot_check(correction: Review) -> None:
-    """Reopen the spot check that an undone correction had completed."""
-    SpotCheck.objects.filter(correction=correction).update(
-        correction=None, outcome=SpotCheck.Outcome.OPEN, note="", resolved_by=None, resolved_at=None
-    )
 
 
 @transaction.atomic

@@ -166,8 +166,7 @@ def add(
     """
     check(reviewer, "review_evaluation")
     evaluation = claims.lock_evaluation(evaluation_id)
-    sent_before = versions.sent_before(submission, evaluation, reviewer)
-    if sent_before:
+    if sent_before := versions.sent_before(submission, evaluation, reviewer):
         return sent_before
     current = _decided_by_another(evaluation, reviewer)
     if evaluation.version != version:

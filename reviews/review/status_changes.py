@@ -105,10 +105,7 @@ def sample_records(probabilities: Mapping[int, float]) -> int:
 
     The probability, in (0, 1], is that of being drawn, by record.
     """
-    values = _as_arrays(probabilities)
-    with connection.cursor() as cursor:
-        cursor.execute(_SAMPLE, values | {"sampled": _SAMPLED, "not_required": NOT_REQUIRED})
-        return int(cursor.rowcount)
+    return _execute(probabilities, _SAMPLE)
 
 
 def change_probabilities(probabilities: Mapping[int, float]) -> None:
@@ -116,22 +113,26 @@ def change_probabilities(probabilities: Mapping[int, float]) -> None:
 
     It never decreases for a record that somebody has worked on.
     """
-    values = _as_arrays(probabilities)
-    with connection.cursor() as cursor:
-        cursor.execute(_RAISE_RATINGS, values)
-        cursor.execute(_CHANGE_PROBABILITIES, values)
+    _execute(probabilities, _RAISE_RATINGS, _CHANGE_PROBABILITIES)
 
 
 def reduce_probabilities(probabilities: Mapping[int, float]) -> None:
     """Set the probability of being drawn, by drawn record, and that of its blind ratings in proportion."""
-    values = _as_arrays(probabilities)
+    _execute(probabilities, _REDUCE_RATINGS, _REDUCE)
+
+
+def _execute(probabilities: Mapping[int, float], *statements: str) -> int:
+    """Execute statements with the probabilities by record. Return the rows that the last one changed."""
+    values: dict[str, Any] = {
+        "keys": [*probabilities],
+        "probabilities": [*probabilities.values()],
+        "sampled": _SAMPLED,
+        "not_required": NOT_REQUIRED,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_REDUCE_RATINGS, values)
-        cursor.execute(_REDUCE, values)
-
-
-def _as_arrays(probabilities: Mapping[int, float]) -> dict[str, Any]:
-    return {"keys": [*probabilities], "probabilities": [*probabilities.values()]}
+        for statement in statements:
+            cursor.execute(statement, values)
+        return int(cursor.rowcount)
 
 
 def unsample_records(keys: list[int]) -> int:

@@ -17,6 +17,8 @@ from reviews.records.criteria_order import encode_order
 from reviews.records.extracted_scores import encode_extracted
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import (
+    FIELDS,
+    REQUIRED_FIELDS,
     VERDICTS,
     Limits,
     LineError,
@@ -140,42 +142,33 @@ class _AnyObject(msgspec.Struct):
     """A JSON object with any content."""
 
 
-class _Line(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
-    """A regular line: exactly the fields of `Record`, with JSON values left unparsed."""
-
-    evaluation_id: str
-    task_id: str | int | None = None
-    model_id: str | int | None = None
-    response_id: str | int | None = None
-    ideal_response_id: str | int | None = None
-    judge_llm_model: str
-    judge_prompt_template_path: str
-    raw_judge_output: msgspec.Raw
-    parsed_rubric_scores: msgspec.Raw
-    aggregated_score: str | None = None
-    final_answer_verified: bool | None = None
-    verification_message: str | None = None
-    needs_human_review: bool
-    review_reasons: list[str]
-    structured_model_response: msgspec.Raw = _NO_JSON
-    structured_ideal_response: msgspec.Raw = _NO_JSON
-    parsing_error: str | None = None
-    human_review_status: str
-    human_reviewer_id: str | int | None = None
-    human_review_timestamp: str | None = None
-    human_corrected_scores: msgspec.Raw = _NO_JSON
-    human_review_comments: str | None = None
-    created_at: str
+_ID_FIELDS = ("task_id", "model_id", "response_id", "ideal_response_id", "human_reviewer_id")
+# The fields that are not texts. JSON values are left unparsed.
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(_ID_FIELDS, str | int),
+    **dict.fromkeys(JSON_FIELDS, msgspec.Raw),
+    **dict.fromkeys(("final_answer_verified", "needs_human_review"), bool),
+    "review_reasons": list[str],
+}
 
 
+def _line_field(name: str) -> tuple[Any, ...]:
+    """Return the name, the type and the default of a field of regular lines."""
+    kind = _TYPES.get(name, str)
+    if name in REQUIRED_FIELDS:
+        return name, kind
+    return (name, kind, _NO_JSON) if kind is msgspec.Raw else (name, kind | None, None)
+
+
+# A regular line has exactly the fields of a record.
+_Line: Any = msgspec.defstruct(
+    "_Line", map(_line_field, FIELDS), kw_only=True, forbid_unknown_fields=True, gc=False
+)
 _read = msgspec.json.Decoder(_Line).decode
 _read_scores = msgspec.json.Decoder(dict[str, _AnyObject]).decode
 _PLACE_OF = {name: place for place, name in enumerate(Record._fields)}
 _NAMES = [_PLACE_OF[name] for name in ("evaluation_id", "judge_llm_model", "judge_prompt_template_path")]
-_IDS = [
-    _PLACE_OF[name]
-    for name in ("task_id", "model_id", "response_id", "ideal_response_id", "human_reviewer_id")
-]
+_IDS = [_PLACE_OF[name] for name in _ID_FIELDS]
 _MOMENTS = [(name, _PLACE_OF[name]) for name in ("human_review_timestamp", "created_at")]
 _REASONS, _CORRECTED = _PLACE_OF["review_reasons"], _PLACE_OF["human_corrected_scores"]
 # The allowed first bytes of unparsed JSON.
@@ -215,8 +208,8 @@ def encode_line_fast(
     return EncodedLine(read.evaluation_id, _row(values, keys), values)
 
 
-def _values(read: _Line, limits: Limits, task_context: bytes | None) -> list[Any]:
-    """Return the values of the row. Raises `_NeedsFullParse`, `LineError` and msgspec's errors."""
+def _values(read: Any, limits: Limits, task_context: bytes | None) -> list[Any]:
+    """Return the row of a `_Line`. Raises `_NeedsFullParse`, `LineError` and msgspec's errors."""
     verdict = read.aggregated_score
     if (verdict is not None and verdict not in VERDICTS) or read.human_review_status not in ALL_STATUSES:
         raise _NeedsFullParse

@@ -106,12 +106,6 @@ def has_line(source_id: int, line: int) -> bool:
     return line > 0 and ImportSums.objects.filter(source=source_id, text_lines__gte=line).exists()
 
 
-def verify_run_imports(run: Run) -> None:
-    """Verify every import that is or was part of the run's files. Raises `CorruptData`."""
-    for source in run_imports(run):
-        verify_import(source)
-
-
 def run_imports(run: Run) -> list[Import]:
     """Return the imports in the run's files, according to their columns or their recorded figures."""
     done = str(Import.State.DONE)

@@ -145,7 +145,7 @@ class _Reader:
 
     def _note(self, container: _Container, *, is_complete: bool) -> None:
         if container.is_list and container.path and container.objects and not container.has_others:
-            self.lists.append(ObjectList(_path(container.path), container.objects, is_complete))
+            self.lists.append(ObjectList(path_text(container.path), container.objects, is_complete))
 
     def unfinished(self) -> list[ObjectList]:
         """Return the lists of a document that was cut off."""
@@ -154,8 +154,8 @@ class _Reader:
         return self.lists
 
 
-def _path(keys: tuple[str, ...]) -> str:
-    """Return a JMESPath expression."""
+def path_text(keys: tuple[str, ...]) -> str:
+    """Return keys as a JMESPath expression."""
     return ".".join(map(key_text, keys))
 
 

@@ -19,6 +19,7 @@ from reviews.storage.decompression import decompress, gathered, peek
 from reviews.storage.errors import ImportRefused
 from reviews.storage.file_formats import describe_lists, office_format
 from reviews.storage.json_document import MemberCutter, NoList, Surroundings, list_start
+from reviews.storage.json_outline import path_text
 from reviews.storage.zip_archive import SIGNATURE, ZipArchive, read_file
 
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[(?=[ \t\r\n]*+[{\]])")
@@ -222,8 +223,3 @@ def parse_outside(text: bytes, limits: Limits, subject: str) -> dict[str, Any]:
         return read_object(text.removeprefix(BOM), limits)
     except LineError as error:
         raise ImportRefused(f"{subject} {error.reason}.") from error
-
-
-def path_text(path: Path) -> str:
-    """Return the keys as a JMESPath expression."""
-    return ".".join(map(json_outline.key_text, path))

@@ -154,7 +154,7 @@ def unread_answers(context: RequestContext) -> dict[str, Any]:
 @register.inclusion_tag("includes/own_questions.html", takes_context=True)
 def own_questions(context: RequestContext) -> dict[str, Any]:
     """List the records that the reader sent to a lead, with the answers."""
-    return {"questions": answers.latest_questions(context["request"].user)}
+    return {"questions": answers.own_questions(context["request"].user)[: answers.LISTED]}
 
 
 @register.inclusion_tag("includes/breadcrumb.html", takes_context=True)

@@ -49,7 +49,9 @@ class Command(BaseCommand):
         with command_errors(InvalidExport):
             order.check()
         target = options["output"]
-        receipt = options["receipt"] or _default_receipt(target)
+        receipt = options["receipt"]
+        if not receipt and target and is_file(target):  # output to a pipe has none by default
+            receipt = f"{target}.receipt.json"
         output = write_with_retry(target, lambda: ExportOutput(order))
         if receipt:
             write(receipt, output.receipt(Path(target).name if target else "-"))
@@ -74,8 +76,3 @@ def _order(options: dict[str, Any]) -> ExportOptions:
         format=options["format"] or imported_format(run, only_import, options["only"]),
         compression=formats.compression_for_name(options["output"] or ""),
     )
-
-
-def _default_receipt(target: str | None) -> str | None:
-    """Return the default name of the receipt. Output to a pipe has none."""
-    return f"{target}.receipt.json" if target and is_file(target) else None

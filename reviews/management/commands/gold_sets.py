@@ -1,19 +1,18 @@
 """`manage.py gold_sets list | freeze | measure | export | import | rename | delete`."""
 
 import json
-import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from rich.console import Console
+from django.core.management.base import BaseCommand, CommandParser
 
 from reviews.judge.gold import gold_file, gold_sets
 from reviews.judge.gold.measurement import GOLD_FILTERS, described, measure
 from reviews.judge.scope import SCOPE_FILTERS, read_record_scope, read_scope
 from reviews.management.arguments import add_output, clean_name, find_run, not_found, open_input
 from reviews.management.errors import command_errors
+from reviews.management.judge_filters import add_filters, require_valid
 from reviews.management.output_files import write_with_retry
-from reviews.management.report_tables import gold_tables
+from reviews.management.report_tables import gold_tables, print_parts
 from reviews.models import GoldSet
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.chunks import read_blocks
@@ -32,18 +31,11 @@ class Command(BaseCommand):
         freeze = actions.add_parser("freeze", help="freeze the decisions of a run")
         freeze.add_argument("name", metavar="NAME", help="name of the new gold set")
         freeze.add_argument("run", metavar="RUN", help="name of the run")
-        for name, title in SCOPE_FILTERS.items():
-            freeze.add_argument(
-                f"--{name}", metavar=name.upper(), default="", help=f"freeze only ratings by {title.lower()}"
-            )
+        add_filters(freeze, SCOPE_FILTERS, "freeze only ratings")
         against = actions.add_parser("measure", help="measure the judge of a run against a gold set")
         against.add_argument("name", metavar="NAME", help="name of the gold set")
         against.add_argument("run", metavar="RUN", help="name of the run")
-        for name in GOLD_FILTERS:
-            title = SCOPE_FILTERS[name].lower()
-            against.add_argument(
-                f"--{name}", metavar=name.upper(), default="", help=f"measure only records of this {title}"
-            )
+        add_filters(against, GOLD_FILTERS, "measure only records")
         against.add_argument("--json", action="store_true", help="print one JSON object with every metric")
         export = actions.add_parser("export", help="write a gold set as JSONL")
         export.add_argument("name", metavar="NAME", help="name of the gold set")
@@ -71,22 +63,16 @@ class Command(BaseCommand):
 
     def _freeze(self, options: dict[str, Any]) -> None:
         read = read_scope(find_run(options["run"]), {name: options[name] for name in SCOPE_FILTERS})
-        if read.problems:
-            raise CommandError(" ".join(read.problems), returncode=2)
-        frozen = gold_sets.freeze(scope=read.scope, name=options["name"], actor=None)
+        frozen = gold_sets.freeze(scope=require_valid(read), name=options["name"], actor=None)
         self.stdout.write("\n".join(frozen.sentences))
 
     def _measure(self, options: dict[str, Any]) -> None:
         read = read_record_scope(find_run(options["run"]), {name: options[name] for name in GOLD_FILTERS})
-        if read.problems:
-            raise CommandError(" ".join(read.problems), returncode=2)
-        found = measure(_find(options["name"]), read.scope)
+        found = measure(_find(options["name"]), require_valid(read))
         if options["json"]:
             self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False, allow_nan=False))
             return
-        console = Console(file=sys.stdout, highlight=False, markup=False)
-        for part in gold_tables(found):
-            console.print(part)
+        print_parts(gold_tables(found))
 
     def _export(self, options: dict[str, Any]) -> None:
         gold_set = _find(options["name"])

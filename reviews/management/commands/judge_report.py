@@ -3,12 +3,13 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
 from cognireview.types import judge
 from cognireview.types.encoding import encode
@@ -18,10 +19,11 @@ from reviews.judge.comparison.history import History, accuracy_over_runs
 from reviews.judge.comparison.paired import compare_runs
 from reviews.judge.comparison.shared_filters import read_shared_filters
 from reviews.judge.report_csv import report_csv
-from reviews.judge.scope import DATES, SCOPE_FILTERS, JudgeScope, read_scope
+from reviews.judge.scope import SCOPE_FILTERS, JudgeScope, read_scope
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
-from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, tables
+from reviews.management.judge_filters import add_filters, require_valid
+from reviews.management.report_tables import comparison_lines, drift_lines, history_lines, print_parts, tables
 from reviews.models import Run
 
 
@@ -45,13 +47,7 @@ class Command(BaseCommand):
             help="instead of the tables, print whether a metric is shown to meet a limit: 'accuracy >= 0.8', "
             "'flagged kappa of Clarity >= 0.6', 'miss_rate <= 0.05'; repeatable",
         )
-        for name, title in SCOPE_FILTERS.items():
-            what = (
-                f"count only ratings {title.lower()} this day (UTC), such as 2026-01-31"
-                if name in DATES
-                else f"count only ratings of this {title.lower()}"
-            )
-            parser.add_argument(f"--{name}", metavar=name.upper(), default="", help=what)
+        add_filters(parser, SCOPE_FILTERS, "count only ratings")
         instead = parser.add_mutually_exclusive_group()
         instead.add_argument(
             "--compare",
@@ -78,14 +74,9 @@ class Command(BaseCommand):
         if chosen := next((name for name in _INSTEAD if options[name]), ""):
             self._print_instead(chosen, run, options)
             return
-        read = read_scope(run, {name: options[name] for name in SCOPE_FILTERS})
-        if read.problems:
-            raise CommandError(" ".join(read.problems), returncode=2)
-        try:
-            found = report.build_report(read.scope)
-        except DatabaseError as error:
-            # Not 1: that status means that the judge is shown to be worse.
-            raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
+        scope = require_valid(read_scope(run, {name: options[name] for name in SCOPE_FILTERS}))
+        with _failures():
+            found = report.build_report(scope)
         checked = quality_gates.check_requirements(found, required)
         if options["json"]:
             document = quality_gates.as_json(found, checked)
@@ -95,9 +86,7 @@ class Command(BaseCommand):
         elif required:
             self.stdout.write("\n".join(one.sentence for one in checked))
         else:
-            console = Console(file=sys.stdout, highlight=False, markup=False)
-            for part in tables(found):
-                console.print(part)
+            print_parts(tables(found))
         if status := quality_gates.worst_outcome(checked).status:
             sys.exit(status)
 
@@ -110,19 +99,22 @@ class Command(BaseCommand):
             raise CommandError(f"--{name}: name a run other than the compared one.", returncode=2)
         values = {each: options[each] for each in SCOPE_FILTERS}
         read = read_shared_filters(others[0], run, values) if others else read_scope(run, values)
-        if read.problems:
-            raise CommandError(" ".join(read.problems), returncode=2)
         kind, measure, lines = _INSTEAD[name]
-        try:
-            found = measure(*others, read.scope)
-        except DatabaseError as error:
-            raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
+        with _failures():
+            found = measure(*others, require_valid(read))
         if options["json"]:
             self.stdout.write(json.dumps(encode(kind, found), ensure_ascii=False, allow_nan=False))
         else:
-            console = Console(file=sys.stdout, highlight=False, markup=False, soft_wrap=True)
-            for line in lines(found):
-                console.print(line)
+            print_parts(lines(found), wraps=False)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Report an error of the database with status 2: 1 means that the judge is shown to be worse."""
+    try:
+        yield
+    except DatabaseError as error:
+        raise CommandError(f"The report failed: {error}".strip(), returncode=2) from error
 
 
 def _over_all_runs(scope: JudgeScope) -> History:

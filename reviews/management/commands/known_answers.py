@@ -12,6 +12,7 @@ from reviews.management.columns import columns
 from reviews.management.errors import command_errors
 from reviews.models import KnownAnswerCheck, Run, User
 from reviews.records.conflicts import Conflict
+from reviews.records.wording import counted
 from reviews.review import known_answers
 from reviews.review.known_answer_rows import running_check
 from reviews.rubric.run_settings import InvalidSettings
@@ -58,15 +59,14 @@ class Command(BaseCommand):
     def _change(self, run: Run, lead: User, count: int | None) -> None:
         if count:
             drawn = known_answers.start(run_id=run.pk, actor=lead, count=count).answers.count()
-            records = "1 record, which waits" if drawn == 1 else f"{drawn} records, which wait"
+            records = counted(drawn, "record, which waits", "records, which wait")
             self.stderr.write(f"Drew {records} in the inbox of {lead.username}.")
             return
         running = running_check(run)
         if running is None:
             raise Conflict("No check is running.")
         ended = known_answers.end(check_id=running.pk, actor=lead)
-        decided = "1 record" if ended.decided == 1 else f"{ended.decided} records"
-        self.stderr.write(f"Decided {decided}. {ended.waiting:,} stay in the queue.")
+        self.stderr.write(f"Decided {counted(ended.decided, 'record')}. {ended.waiting:,} stay in the queue.")
 
 
 def _find_lead(run: Run, name: str | None) -> User:

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from reviews.judge import planning, review_plan
 from reviews.judge.planning import AIMS, PLAN_FILTERS, USUAL_TARGET, JudgePlan, points
-from reviews.judge.scope import SCOPE_FILTERS
 from reviews.management.arguments import find_run
 from reviews.management.errors import command_errors
+from reviews.management.judge_filters import add_filters
 from reviews.rubric.run_settings import InvalidSettings
 
 
@@ -38,11 +38,7 @@ class Command(BaseCommand):
             metavar="|".join(AIMS),
             help="run: the accuracy over all records (default); parts: on flagged and on unflagged records",
         )
-        for name in PLAN_FILTERS:
-            title = SCOPE_FILTERS[name].lower()
-            parser.add_argument(
-                f"--{name}", metavar=name.upper(), default="", help=f"plan only records of this {title}"
-            )
+        add_filters(parser, PLAN_FILTERS, "plan only records")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         change = parser.add_mutually_exclusive_group()
         change.add_argument("--serve", action="store_true", help="serve the plan, all reviews blind")

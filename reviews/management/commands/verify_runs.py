@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand
-from django.db.models import QuerySet
 
 from reviews.maintenance import verify_run
 from reviews.maintenance.verify_run import VerificationCounts
@@ -43,13 +42,10 @@ class Command(BaseCommand):
             sys.exit(1)
 
 
-def _kept_runs() -> QuerySet[Run]:
-    return Run.objects.filter(deletion_requested_at=None).order_by("pk")
-
-
 def _faults(names: list[str], checked: VerificationCounts) -> Iterator[Fault]:
     """Yield the faults of the named runs, or of all runs and of the imports without a run."""
-    for run in [find_run(name) for name in names] or list(_kept_runs()):
+    kept = Run.objects.filter(deletion_requested_at=None).order_by("pk")
+    for run in [find_run(name) for name in names] or list(kept):
         yield from verify_run.verify_run(run, checked)
     if not names:
         yield from verify_run.verify_imports_without_run(checked)

@@ -107,7 +107,7 @@ def add(request: Request) -> HttpResponse:
                 actor=request.user,
             )
         except api_tokens.TokenError as error:
-            form.add_error("scopes", error.reason)
+            form.add_error("scopes", str(error))
         else:
             return render(request, "accounts/tokens/created.html", {"made": made, **origin})
     return render_form(request, "accounts/tokens/new.html", form, **origin)
