@@ -69,7 +69,7 @@ class QueueSettings:
     """How records of a run are claimed."""
 
     claim_minutes: int | None
-    """How long a claim lasts; null for the setting of the site."""
+    """How long a claim lasts, up to a day; null for the setting of the site."""
     due_on: dt.date | None
     """For records without a due date of their own."""
 

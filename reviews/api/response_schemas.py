@@ -1,9 +1,9 @@
-"""Derive the schemas of responses from the dataclasses of `cognireview.types`."""
+"""Derive the schemas of responses, and of bodies with the same members, from `cognireview.types`."""
 
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache, reduce
 from itertools import pairwise
@@ -58,12 +58,25 @@ def schema_of(kind: Any) -> Any:
     return reduce(or_, found) if origin is UnionType else origin[found]
 
 
+def has_members_of(kind: type) -> Callable[[type[Schema]], Any]:
+    """Return a decorator that adds the members of a dataclass to the schema of a body, all required."""
+
+    def add(body: type[Schema]) -> type[Schema]:
+        return create_model(body.__name__, __base__=body, __doc__=body.__doc__, **_members_of(kind))
+
+    return add
+
+
 @cache
 def _schema_of(kind: Any) -> type[Schema]:
     """Return the schema of a dataclass. Its docstrings are the descriptions; every member is required."""
+    return create_model(kind.__name__, __base__=Schema, __doc__=kind.__doc__, **_members_of(kind))
+
+
+def _members_of(kind: Any) -> dict[str, Any]:
     hints, described = get_type_hints(kind), dict(_descriptions(kind))
     narrowed = {name: one for (base, name), one in _NARROWED.items() if issubclass(kind, base)}
-    members: dict[str, Any] = {
+    return {
         # `import_` is named like a word that Python reserves.
         one.name.removesuffix("_"): (
             narrowed.get(one.name) or schema_of(hints[one.name]),
@@ -71,7 +84,6 @@ def _schema_of(kind: Any) -> type[Schema]:
         )
         for one in fields(kind)
     }
-    return create_model(kind.__name__, __base__=Schema, __doc__=kind.__doc__, **members)
 
 
 def _descriptions(kind: type) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from dataclasses import asdict
 from typing import Any
 
-from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router
@@ -16,35 +15,25 @@ from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run
 from reviews.api.problems import invalid_field
-from reviews.api.values import Day
+from reviews.api.response_schemas import has_members_of
 from reviews.judge import sampling_settings
 from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import Run
-from reviews.queue.claim_length import MAX_MINUTES, configure_claim_length
-from reviews.queue.due_dates import configure_due_date
+from reviews.queue.queue_settings import configure_queue
 from reviews.search import saved_views
 
 router = Router(tags=["runs"])
 
 
+@has_members_of(runs.QueueSettings)
 class QueueIn(Body):
     """How records of a run are claimed."""
 
-    claim_minutes: int | None = Field(
-        ge=1, le=MAX_MINUTES, description="How long a claim lasts; null for the setting of the site."
-    )
-    due_on: Day | None = Field(description="For records without a due date of their own.")
 
-
+@has_members_of(runs.SamplingSettings)
 class SamplingIn(Body):
     """Sampling and blind review. Shares are from 0 to 1."""
 
-    accuracy_target: float | None = Field(description="The blind accuracy that the judge should reach.")
-    blind_share: float = Field(description="Records whose judge scores are hidden until a reviewer's are in.")
-    sample_share: float = Field(description="Unflagged records drawn into the queue.")
-    overlap_share: float = Field(description="Records that several people review independently.")
-    overlap: int = Field(ge=0, le=2**15 - 1, description="Reviewers for each of these records.")
-    spot_check_share: float = Field(description="Decisions that are drawn for a spot check.")
     seen: str = Field(description="The `fingerprint` that you read. Other settings are not replaced (409).")
 
 
@@ -64,11 +53,9 @@ def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
 
 @operation(router, operations.SET_QUEUE, scope="configure")
 def set_queue_settings(request: ApiRequest, run: str, sent: QueueIn) -> dict[str, Any]:
-    """Set the length of claims and the due date of a run."""
+    """Set how records of a run are claimed."""
     found = get_run(run, request.user)
-    with transaction.atomic():
-        configure_claim_length(run_id=found.pk, actor=request.user, minutes=sent.claim_minutes)
-        configure_due_date(run_id=found.pk, actor=request.user, due_on=sent.due_on)
+    configure_queue(run_id=found.pk, actor=request.user, settings=runs.QueueSettings(**sent.dict()))
     return _shape(get_run(run, request.user))
 
 

@@ -4,9 +4,7 @@ A share selects records deterministically (`queue.allocation`). A change affects
 from then on, and no decision.
 """
 
-import json
 from dataclasses import asdict, dataclass
-from hashlib import sha256
 from math import ceil
 
 from django.db import transaction
@@ -20,7 +18,7 @@ from reviews.models import Run, StratumCount, User
 from reviews.queue import progress
 from reviews.records.conflicts import SettingsChanged
 from reviews.review import blind_scoring, independent_reviews
-from reviews.rubric.run_settings import InvalidSettings
+from reviews.rubric.run_settings import InvalidSettings, fingerprint
 from reviews.sampling import draws, planned_shares
 
 FEWEST_REVIEWERS, MOST_REVIEWERS = 2, 9
@@ -32,7 +30,7 @@ class SamplingSettings(runs.SamplingSettings):
     @property
     def fingerprint(self) -> str:
         """A hash that identifies the settings."""
-        return sha256(json.dumps(asdict(self)).encode()).hexdigest()
+        return fingerprint(asdict(self))
 
 
 def current_settings(run: Run) -> SamplingSettings:

@@ -4,10 +4,8 @@ import datetime as dt
 
 from django.conf import settings
 
-from reviews.models import Run, User
-from reviews.rubric.run_settings import save_setting
+from reviews.models import Run
 
-MAX_MINUTES = 24 * 60
 # `claim_length` in SQL. Takes the table `run` and the parameter `claim_length`, the setting of the site.
 CLAIM_LENGTH_SQL = "coalesce(make_interval(mins => run.claim_minutes), %(claim_length)s)"
 _MAX_RENEWAL_INTERVAL = dt.timedelta(minutes=1)
@@ -21,15 +19,3 @@ def claim_length(run: Run) -> dt.timedelta:
 def renewal_interval(run: Run) -> dt.timedelta:
     """Return how often an open page renews its claim. Several renewals may fail before the claim expires."""
     return min(_MAX_RENEWAL_INTERVAL, claim_length(run) / 5)
-
-
-def configure_claim_length(*, run_id: int, actor: User, minutes: int | None) -> Run:
-    """Set how long claims last in a run, from 1 to `MAX_MINUTES`. None means the setting of the site.
-
-    Claims have the new length from their next renewal on.
-    """
-    if minutes is not None and not 1 <= minutes <= MAX_MINUTES:
-        raise ValueError(minutes)
-    return save_setting(
-        run_id=run_id, actor=actor, column="claim_minutes", value=minutes, action="configure claims"
-    )

@@ -12,7 +12,6 @@ from reviews.audit import events
 from reviews.days import today
 from reviews.models import Run, User
 from reviews.records.status import QUEUE_STATUSES
-from reviews.rubric.run_settings import save_setting
 
 # The index evaluation_workload has these records.
 _ASSIGNED = """
@@ -81,8 +80,3 @@ def announce_due_records() -> int:
             due_on=tomorrow.isoformat(),
         )
     return len(found)
-
-
-def configure_due_date(*, run_id: int, actor: User, due_on: dt.date | None) -> None:
-    """Set the due date of a run; None for no due date."""
-    save_setting(run_id=run_id, actor=actor, column="due_on", value=due_on, action="configure due date")

@@ -1,6 +1,5 @@
 """Restrict a run to members, or open it to everybody. Admins always have access."""
 
-import json
 from collections.abc import Collection
 from typing import Any
 
@@ -12,17 +11,12 @@ from reviews.models import Run, User
 from reviews.models.runs import hidden_runs, sees_every_run
 from reviews.queue.claim_columns import clear_claims
 from reviews.records.conflicts import SettingsChanged
-from reviews.rubric.run_settings import InvalidSettings
+from reviews.rubric.run_settings import InvalidSettings, fingerprint
 
 
 def current_members(run: Run) -> list[str] | None:
     """Return the usernames of a run's members, sorted; None if the run is open to everybody."""
     return sorted(run.members.values_list("username", flat=True)) if run.is_restricted else None
-
-
-def fingerprint(members: Collection[str] | None) -> str:
-    """Return a text that identifies members."""
-    return json.dumps(None if members is None else sorted(members))
 
 
 @transaction.atomic

@@ -264,7 +264,9 @@ class TestSettings:
     def test_settings_are_read_and_set(self, record: Evaluation, of_lea: Program) -> None:
         path = f"runs/{record.run.name}/settings"
         before = of_lea.get(path).json()
-        queue = {"claim_minutes": 45, "due_on": "2027-01-31"}
+        queue = before["queue"] | {"claim_minutes": 45, "due_on": "2027-01-31"}
+        refused = of_lea.ask("PUT", f"{path}/queue", queue | {"claim_minutes": 0, "due_on": "9999-01-01"})
+        assert [one["field"] for one in refused.json()["errors"]] == ["claim_minutes", "due_on"]
         assert of_lea.ask("PUT", f"{path}/queue", queue).json()["queue"] == queue
         sampling = before["sampling"] | {"blind_share": 0.5, "overlap": 2}
         sent = sampling | {"seen": before["fingerprint"]}

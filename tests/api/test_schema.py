@@ -21,6 +21,7 @@ from schemathesis.core.result import Ok
 from schemathesis.schemas import APIOperation
 from schemathesis.specs.openapi import checks as found_by
 
+from reviews.api.examples import EXAMPLES
 from reviews.api.urls import api
 from reviews.models import Escalation, Evaluation, Import, Run, User
 from reviews.queue import claims
@@ -105,7 +106,7 @@ BODIES: dict[str, list[Any]] = {
     "POST /spot-checks/{check_id}/correct": [DECISION | {"reason": "A typo."}],
     "POST /spot-checks/{check_id}/reopen": [{"reason": "A typo."}],
     "PUT /runs/{run}/drafts/{evaluation_id}": [{"revision": 1, "entries": [{"criterion": "Clarity"}]}],
-    "PUT /runs/{run}/settings/queue": [{"claim_minutes": 5, "due_on": None}],
+    "PUT /runs/{run}/settings/queue": [EXAMPLES["QueueIn"]],
     "PUT /runs/{run}/settings/sampling": [SAMPLING],
     "POST /runs/{run}/views": [{"name": "All", "filters": {"verdict": ["Pass"]}}],
     "POST /runs/{run}/conflicts/resolve": [{"keep": "ours", "conflicts": [{"id": 1, "version": 1}]}],

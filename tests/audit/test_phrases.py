@@ -17,8 +17,6 @@ COMPUTED = {
     },
     "review/current_decision.py": {"submit", "adjudicate", "resolve", "revise", "close", "restore"},
     "review/independent_reviews.py": {"disagreement", "take over"},
-    # Its callers name the action.
-    "rubric/run_settings.py": set(),
     "review/undo.py": {"undo skip", "undo release"},
     "views/accounts/second_factor.py": {
         "authenticator app added",
@@ -36,13 +34,9 @@ def recorded() -> list[tuple[str, str]]:
     found = []
     for path in sorted(Path("reviews").rglob("*.py")):
         text = path.read_text()
-        is_read = ("events" in text and ".record" in text) or "save_setting" in text
+        is_read = "events" in text and ".record" in text
         for node in ast.walk(ast.parse(text)) if is_read else ():
             if not isinstance(node, ast.Call):
-                continue
-            if isinstance(node.func, ast.Name) and node.func.id == "save_setting":
-                [action] = [one.value for one in node.keywords if one.arg == "action"]
-                found.append((str(path.relative_to("reviews")), ast.literal_eval(action)))
                 continue
             if not isinstance(node.func, ast.Attribute):
                 continue

@@ -984,8 +984,7 @@ SIGHTS = {
     "run settings": Sight("run-settings", "lea", run),
     "run settings, every scale": Sight("run-settings", "lea", run_with_every_scale, then=open_everything),
     "run settings, refused": Sight("run-settings", "lea", run, then=save_invalid_mean),
-    "claim length": Sight("run-claim-length", "lea", run),
-    "due date": Sight("run-due-date", "lea", run),
+    "queue settings": Sight("run-queue", "lea", run),
     "bulk actions, split": Sight(
         "bulk-change", "lea", bulk_changed_run, query="?kind=split&to=ana&to=bo&number:bo=1"
     ),

@@ -26,7 +26,6 @@ from cognireview.client.received_file import Download
 from cognireview.types.leading import BulkChange, Share
 from cognireview.types.people import Invitee
 from cognireview.types.records import DraftEntry
-from cognireview.types.runs import QueueSettings
 from reviews.accounts import api_tokens
 from reviews.models import Export, Import, Run, StratumCount, User
 from tests.support.factories import ExportFactory, RunFactory
@@ -162,9 +161,9 @@ def test_check_with_known_answers_is_started_and_ended(of_max: Client, of_ana: C
 
 def test_settings_views_and_plan_of_a_run(of_max: Client, of_ana: Client) -> None:
     run = of_max.run("nightly")
-    queue = run.set_queue(QueueSettings(claim_minutes=5, due_on=dt.date(2030, 1, 31))).queue
-    assert (queue.claim_minutes, queue.due_on) == (5, dt.date(2030, 1, 31))
     before = run.settings()
+    queue = dataclasses.replace(before.queue, claim_minutes=5, due_on=dt.date(2030, 1, 31))
+    assert run.set_queue(queue).queue == queue
     wanted = dataclasses.replace(before.sampling, overlap=2, overlap_share=0.5)
     assert run.set_sampling(wanted, seen=before.fingerprint).sampling == wanted
     with pytest.raises(Conflict):

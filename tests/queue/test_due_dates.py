@@ -7,10 +7,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from reviews.accounts.permissions import Denied
-from reviews.models import AuditEvent, Run, User
+from reviews.models import AuditEvent, User
 from reviews.queue import due_dates
-from reviews.queue.due_dates import AssignedRecords, configure_due_date
+from reviews.queue.due_dates import AssignedRecords
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
 from tests.support.work import evaluations
@@ -57,31 +56,6 @@ def test_assigned_records_are_counted_by_person_and_run(ana: User, bo: User) -> 
         (one.run, {"username": name, "records": one.records, "due_on": TOMORROW.isoformat()})
         for one, name in zip(sorted(tomorrow), ("ana", "bo"), strict=True)
     )
-
-
-def test_due_date_of_a_run_leaves_an_audit_event(lea: User) -> None:
-    run = RunFactory.create()
-    configure_due_date(run_id=run.pk, actor=lea, due_on=TOMORROW)
-    configure_due_date(run_id=run.pk, actor=lea, due_on=TOMORROW)
-    [event] = AuditEvent.objects.filter(action="configure due date", run=run)
-    assert event.detail == {"before": None, "after": TOMORROW.isoformat()}
-
-
-def test_reviewers_cannot_change_the_due_date_of_a_run(ana: User) -> None:
-    with pytest.raises(Denied):
-        configure_due_date(run_id=RunFactory.create().pk, actor=ana, due_on=TOMORROW)
-
-
-def test_settings_page_saves_and_clears_the_due_date(as_lea: Client) -> None:
-    run = RunFactory.create()
-    address = reverse("run-due-date", args=[run.pk])
-    assert as_lea.post(address, {"due_on": "30.2.2026"}).status_code == 422
-    late = as_lea.post(address, {"due_on": "9999-01-01"})
-    assert late.status_code == 422
-    assert "is not in the years from 1900 to 9998" in text(late)
-    for entered, saved in (("2026-11-27", dt.date(2026, 11, 27)), ("", None)):
-        as_lea.post(address, {"due_on": entered})
-        assert Run.objects.get(pk=run.pk).due_on == saved
 
 
 def test_queue_page_says_what_is_assigned_and_when_it_is_due(as_ana: Client, ana: User) -> None:

@@ -9,10 +9,10 @@ from reviews.accounts.permissions import Denied, people_in
 from reviews.models import AuditEvent, Draft, Evaluation, Run, User
 from reviews.queue import claims
 from reviews.queue.deactivation import change_reviewer_role
-from reviews.queue.members import configure_members, current_members, fingerprint
+from reviews.queue.members import configure_members, current_members
 from reviews.records.conflicts import SettingsChanged
 from reviews.review import drafts
-from reviews.rubric.run_settings import InvalidSettings
+from reviews.rubric.run_settings import InvalidSettings, fingerprint
 from tests.support.factories import EvaluationFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import start_and_wait_for_lock, together

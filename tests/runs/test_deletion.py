@@ -38,10 +38,10 @@ from reviews.models import (
     Webhook,
 )
 from reviews.queue import claims
-from reviews.queue.members import configure_members, fingerprint
+from reviews.queue.members import configure_members
 from reviews.review import blind_scoring, decisions, drafts, escalations, independent_reviews, undo
 from reviews.rubric.guidelines import write_guideline
-from reviews.rubric.run_settings import InvalidSettings
+from reviews.rubric.run_settings import InvalidSettings, fingerprint
 from reviews.runs import deletion
 from reviews.runs.changes import ImportUnderWay
 from reviews.runs.deletion import ExportUnderWay, delete_next_part, request_deletion

@@ -6,7 +6,8 @@ from django import forms
 
 from reviews.accounts.permissions import ROLES, people_with_role
 from reviews.models import Run, User
-from reviews.queue.members import configure_members, current_members, fingerprint
+from reviews.queue.members import configure_members, current_members
+from reviews.rubric.run_settings import fingerprint
 from reviews.views.runs.settings_page import SettingsForm
 
 _EVERYBODY, _MEMBERS = "everybody", "members"

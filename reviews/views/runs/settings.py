@@ -24,10 +24,9 @@ from reviews.rubric.run_rubric import run_rubric
 from reviews.views import settled
 from reviews.views.access import load_run
 from reviews.views.runs.archive import NameForm
-from reviews.views.runs.claim_length import ClaimLengthForm
-from reviews.views.runs.due_date import DueDateForm
 from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.members import MembersForm
+from reviews.views.runs.queue_settings import QueueForm
 from reviews.views.runs.rubric_editor import RubricEditor
 from reviews.views.runs.sampling import SamplingForm
 from reviews.views.runs.settings_page import SETTINGS_CHANGED, SettingsForm
@@ -36,8 +35,7 @@ from reviews.views.runs.settings_page import SETTINGS_CHANGED, SettingsForm
 FORMS: tuple[type[SettingsForm], ...] = (
     SamplingForm,
     GuidelineForm,
-    ClaimLengthForm,
-    DueDateForm,
+    QueueForm,
     MembersForm,
     NameForm,
 )
