@@ -24,19 +24,6 @@ from reviews.search import strata
 from reviews.search.facets import READ_VERDICT
 from reviews.search.filters import FILTERS
 
-DEFINITIONS = {
-    "records": "All records of the run, reviewed or not.",
-    "flagged": "Records whose `needs_human_review` is true in their file.",
-    "no_verdict": "Records without a verdict in their file (`aggregated_score` is null), mostly because the "
-    "judge's output could not be parsed. Scores extracted from the raw output count as the judge's.",
-    "verifications": "The verifier's result for the final answer, from `final_answer_verified` and "
-    "`verification_message`. A comparison with an empty reference is no evidence about the answer.",
-    "contradictions": "Records in which two statements cannot both be right: the judge's verdict and its "
-    "scores, a score for the final answer and the verifier, or a No and its justification. Counted by the "
-    "verdict rule that the run had at import.",
-    "families": "Flag reasons (`review_reasons`), grouped into families that ignore particulars. A record "
-    "may have reasons of several families.",
-}
 # So many flag reasons are listed and measured. Some judges write a reason of its own for each record.
 MOST_REASONS = 100
 

@@ -22,12 +22,6 @@ from cognireview.types.estimates import Estimate
 from reviews.statistics.intervals import Z, undefined
 from reviews.statistics.sums import FloatArray
 
-DEFINITION = (
-    "An interval for a figure that is looked at again after every few ratings: the true value leaves it at "
-    "any time in at most 5% of all sequences. It is about 1.7 times as wide as an interval that is looked at "
-    "once. Waudby-Smith & Ramdas 2024, Journal of the Royal Statistical Society B 86:1."
-)
-
 # The capital at which a share is excluded: two bets, each wrong in 2.5% of all sequences.
 _ENOUGH = 2 / 0.05
 # Stakes as shares of the largest one that cannot lose more than the capital.

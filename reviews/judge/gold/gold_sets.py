@@ -18,10 +18,6 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.search import indexing
 
 NAME_LENGTH = 100
-DEFINITION = (
-    "A gold set keeps human decisions on responses: blind ratings of flagged and sampled records with their "
-    "weights, and adjudicated decisions, apart. It never changes, and it stays when its run is deleted."
-)
 _NOT_INDEXED = "The records of this run are still being indexed. Try again in a few minutes."
 
 # The ratings of a scope that a gold set may keep, each with the reason why it is left out (empty for none).
