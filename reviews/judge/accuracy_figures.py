@@ -37,6 +37,14 @@ class Measured(NamedTuple):
     why: str = ""
 
 
+def _figure(compute: Callable[[Confusion], Estimate]) -> "cached_property[Estimate]":
+    def estimate(figures: "AccuracyFigures") -> Estimate:
+        confusion, why = figures.measured
+        return compute(confusion) if confusion else undefined(why, figures.n)
+
+    return cached_property(estimate)
+
+
 @dataclass(frozen=True, eq=False)
 class AccuracyFigures:
     """The figures of one criterion, or of the verdict, over the whole run or a part of it.
@@ -88,51 +96,24 @@ class AccuracyFigures:
         return self.pairs.ratings
 
     @cached_property
-    def _measured(self) -> Measured:
+    def measured(self) -> Measured:
         return self.measure()
 
     @property
     def confusion(self) -> Confusion | None:
         """The totals of the pairs of scores; None if figures are undefined."""
-        return self._measured.confusion
+        return self.measured.confusion
 
     @property
     def shares(self) -> tuple[tuple[float, ...], ...] | None:
         """The share of records that each count of `table` stands for; None if that is unknown."""
         return tuple(map(tuple, self.confusion.shares.tolist())) if self.confusion else None
 
-    @cached_property
-    def accuracy(self) -> Estimate:
-        return self._estimate(coefficients.accuracy)
-
-    @cached_property
-    def defects_caught(self) -> Estimate:
-        return self._estimate(coefficients.defects_caught)
-
-    @cached_property
-    def kappa(self) -> Estimate:
-        return self._estimate(coefficients.kappa)
-
-    @cached_property
-    def weighted_kappa(self) -> Estimate:
-        return self._estimate(coefficients.weighted_kappa)
-
-    @cached_property
-    def ac1(self) -> Estimate:
-        return self._estimate(coefficients.ac1)
-
-    @cached_property
-    def false_pass(self) -> Estimate:
-        return self._estimate(coefficients.false_pass)
-
-    @cached_property
-    def false_fail(self) -> Estimate:
-        return self._estimate(coefficients.false_fail)
-
-    @cached_property
-    def leniency(self) -> Estimate:
-        return self._estimate(coefficients.leniency)
-
-    def _estimate(self, compute: Callable[[Confusion], Estimate]) -> Estimate:
-        confusion, why = self._measured
-        return compute(confusion) if confusion else undefined(why, self.n)
+    accuracy = _figure(coefficients.accuracy)
+    defects_caught = _figure(coefficients.defects_caught)
+    kappa = _figure(coefficients.kappa)
+    weighted_kappa = _figure(coefficients.weighted_kappa)
+    ac1 = _figure(coefficients.ac1)
+    false_pass = _figure(coefficients.false_pass)
+    false_fail = _figure(coefficients.false_fail)
+    leniency = _figure(coefficients.leniency)
