@@ -170,43 +170,14 @@ _RATINGS = """
     ) AS final ON true
     ORDER BY import.sequence, evaluation.first_line, given.at
 """
+# The columns of `_RATINGS`. Scores are JSON text; `blind` is the key of blind scores, or None for a decision.
+_FETCHED = (
+    *("evaluation_id", "task_id", *(name for name, _ in _RECORD), "is_sampled", "flag_families", "stratum"),
+    *("cell_verdict", "cluster", "blind", "is_counted", "probability", "raters", "reviewer"),
+    *("guideline_version", "rated_at", "submitted_at", "active_ms", "decision_active_ms", "judge_verdict"),
+    *("verdict", "final_verdict", "judged", "given", "final", "record_status", "is_escalated"),
+)
 _HUMAN = ("verdict", "final_verdict", "scores")
-
-
-class _Fetched(NamedTuple):
-    """A row of `_RATINGS`. Scores are JSON text."""
-
-    evaluation_id: str
-    task_id: str | None
-    judge_llm_model: str
-    judge_prompt_template_path: str
-    model_id: str | None
-    is_flagged: bool
-    is_sampled: bool
-    flag_families: list[str] | None
-    stratum: int
-    cell_verdict: str
-    cluster: int | None
-    #: The key of the blind scores; None for a decision.
-    blind: int | None
-    is_counted: bool
-    probability: float | None
-    raters: int | None
-    reviewer: str
-    guideline_version: int | None
-    rated_at: Any
-    submitted_at: Any
-    active_ms: int | None
-    #: The time of the submitted decision; None unless it is the current one.
-    decision_active_ms: int | None
-    judge_verdict: str | None
-    verdict: str | None
-    final_verdict: str | None
-    judged: str | None
-    given: str | None
-    final: str | None
-    record_status: str
-    is_escalated: bool
 
 
 def _ratings(run: Run, reader: User | None) -> Iterator[dict[str, Any]]:
@@ -214,21 +185,21 @@ def _ratings(run: Run, reader: User | None) -> Iterator[dict[str, Any]]:
     with connection.chunked_cursor() as cursor:
         cursor.execute(_RATINGS, {"run": run.pk})
         for row in cursor:
-            yield _rating(_Fetched(*row), withheld, sizes)
+            yield _rating(dict(zip(_FETCHED, row, strict=True)), withheld, sizes)
 
 
 def _rating(
-    fetched: _Fetched, withheld: frozenset[int], sizes: Mapping[tuple[int, str], int] | None
+    fetched: dict[str, Any], withheld: frozenset[int], sizes: Mapping[tuple[int, str], int] | None
 ) -> dict[str, Any]:
-    cell = (fetched.stratum, fetched.cell_verdict)
-    judged, given, final = map(_parsed, (fetched.judged, fetched.given, fetched.final))
-    corrected = {name: entry.get("score") for name, entry in final.items()} if fetched.final else None
-    found = fetched._asdict() | {
+    cell = (fetched["stratum"], fetched["cell_verdict"])
+    judged, given, final = (_parsed(fetched[name]) for name in ("judged", "given", "final"))
+    corrected = {name: entry.get("score") for name, entry in final.items()} if fetched["final"] else None
+    found = fetched | {
         "cell": _cell_name(*cell),
         "cell_records": sizes.get(cell, 0) if sizes is not None else None,
-        "basis": "assisted" if fetched.blind is None else "blind",
+        "basis": "assisted" if fetched["blind"] is None else "blind",
         "scores": [*_scores(judged, given, corrected)],
-        "withheld": fetched.blind in withheld,
+        "withheld": fetched["blind"] in withheld,
     }
     if found["withheld"]:
         found |= dict.fromkeys(_HUMAN)
