@@ -106,18 +106,21 @@ def differences(totals: ClusterTotals, pairs: Sequence[tuple[Share, Share]]) -> 
     found = [Comparison(undefined("There are no ratings to compare.", int(each)), 1.0) for each in n]
     for place, spread in zip(known, spreads, strict=True):
         value = float(one.values[place] - other.values[place])
-        found[place] = _compared(totals, value, int(n[place]), spread)
+        found[place] = compared(totals, value, int(n[place]), spread)
     return found
 
 
-def _compared(totals: ClusterTotals, value: float, n: int, spread: Spread) -> Comparison:
+def compared(totals: ClusterTotals, value: float, n: int, spread: Spread, most: float = 1.0) -> Comparison:
+    """Return a difference from `-most` to `most`, of so many pairs of shares, with its t-test."""
     variance = spread.variance
     if not totals.is_extrapolated or variance < _NEGLIGIBLE:
         ratings = max(spread.df + 1, spread.ratings)
         more = ratings + 2
-        variance = variance * (ratings / more) ** 2 + 2 / (more * (spread.df + 3))
+        variance = variance * (ratings / more) ** 2 + 2 * most / (more * (spread.df + 3))
     reach = t_quantile(spread.df) * sqrt(variance)
-    estimate = Estimate(value, max(-1.0, value - reach), min(1.0, value + reach), n, clusters=spread.clusters)
+    estimate = Estimate(
+        value, max(-most, value - reach), min(most, value + reach), n, clusters=spread.clusters
+    )
     return Comparison(estimate, t_tail(value / sqrt(variance), spread.df))
 
 

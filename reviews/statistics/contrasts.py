@@ -1,18 +1,15 @@
 """Signed sums of shares of the same clusters, such as a difference of two differences."""
 
 from collections.abc import Sequence
-from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from cognireview.types.estimates import Estimate
-from reviews.statistics.clusters import Comparison, spread_of
+from reviews.statistics.clusters import Comparison, compared, spread_of
 from reviews.statistics.intervals import undefined
 from reviews.statistics.strata import IntArray
-from reviews.statistics.students_t import t_quantile, t_tail
 from reviews.statistics.sums import FloatArray, Places, seen_clusters
-from reviews.statistics.totals import ClusterTotals, picked
+from reviews.statistics.totals import ClusterTotals
 
 
 class Term(NamedTuple):
@@ -76,18 +73,4 @@ def contrast(totals: ClusterTotals, terms: Sequence[Term]) -> Comparison:
         value += term.sign * share
         gradient[term.numerator] += term.sign / whole
         gradient[term.denominator] -= term.sign * share / whole
-    spread = spread_of(totals, gradient, [*counts])
-    ratings = max(spread.df + 1, min(_effective(totals, term.denominator) for term in terms))
-    more = ratings + 2
-    variance = spread.variance * (ratings / more) ** 2 + len(terms) / (more * (spread.df + 3))
-    reach = t_quantile(spread.df) * sqrt(variance)
-    most = float(len(terms)) / 2
-    estimate = Estimate(
-        value, max(-most, value - reach), min(most, value + reach), n, clusters=spread.clusters
-    )
-    return Comparison(estimate, t_tail(value / sqrt(variance), spread.df))
-
-
-def _effective(totals: ClusterTotals, column: int) -> float:
-    """Return the effective number of ratings, given their weights (Kish 1965)."""
-    return float(picked(totals.rated, column).sum() ** 2 / picked(totals.squares, column))
+    return compared(totals, value, n, spread_of(totals, gradient, [*counts]), most=len(terms) / 2)
