@@ -3,6 +3,7 @@
 A cell has the records of one judge, prompt template, evaluated model and flag with one verdict by the judge.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -85,14 +86,9 @@ class CellRecords:
             )
         return " ".join(found)
 
-    def only(self, **columns: object) -> "CellRecords":
-        """Return the cells with these values in their columns."""
-        kept = [
-            place
-            for place, cell in enumerate(self.cells)
-            if all(getattr(cell, name) == value for name, value in columns.items())
-        ]
-        return self.keep(kept)
+    def only(self, condition: Callable[[Cell], bool]) -> "CellRecords":
+        """Return the cells that meet a condition."""
+        return self.keep([place for place, cell in enumerate(self.cells) if condition(cell)])
 
     def keep(self, places: list[int], withheld: int = 0) -> "CellRecords":
         """Return the cells at these places. The same places give the same object, with its population."""

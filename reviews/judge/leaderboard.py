@@ -159,7 +159,7 @@ def _estimate(totals: ClusterTotals, model: int) -> Estimate:
 
 
 def _model(rated: RatedRun, name: str, estimate: Estimate) -> RankedModel:
-    records = rated.records.only(model=name)
+    records = rated.records.only(lambda cell: cell.model == name)
     sizes = [(cell.verdict, int(size)) for cell, size in zip(records.cells, records.sizes, strict=True)]
     judged = sum(size for verdict, size in sizes if verdict)
     passes = sum(size for verdict, size in sizes if verdict == _PASS)

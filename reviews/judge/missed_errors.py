@@ -76,7 +76,7 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
         return _unknown(scope, records.sentence)
     by_criterion = load_blind_ratings(scope)
     rated = combine(by_criterion.get(None, NO_RATINGS), records)
-    unflagged = rated.only(lambda cell: bool(cell.verdict)).records.only(is_flagged=False)
+    unflagged = rated.records.only(lambda cell: bool(cell.verdict) and not cell.is_flagged)
     verdicts = rated.verdicts_by_flag
     miss_rate, flagged_error_rate, flag_recall = _flag_figures(verdicts, is_all_flagged=not unflagged.cells)
     total = int(unflagged.sizes.sum())

@@ -204,5 +204,6 @@ def _average(plan: JudgePlan) -> float:
     unflagged = [planned for planned in plan.cells if not planned.cell.is_flagged]
     records = sum(planned.records for planned in unflagged)
     if plan.filters:
-        records = int(load_cells(JudgeScope(plan.run)).only(is_flagged=False).sizes.sum())
+        cells = load_cells(JudgeScope(plan.run)).only(lambda cell: not cell.is_flagged)
+        records = int(cells.sizes.sum())
     return sum(planned.ratings + planned.more for planned in unflagged) / records if records else 0.0

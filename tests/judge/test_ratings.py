@@ -122,7 +122,7 @@ def test_records_are_counted_by_cell(run: Run) -> None:
     }
     place = found.cells.index(Cell(True, "Fail", *USUAL))
     assert np.bincount(found.clusters[place])[task_cluster("1", "")] == 2
-    assert found.only(is_flagged=False).sizes.tolist() == [1]
+    assert found.only(lambda cell: not cell.is_flagged).sizes.tolist() == [1]
 
 
 def test_unflagged_records_that_no_draw_can_take_are_not_counted(run: Run) -> None:

@@ -92,9 +92,8 @@ def measure_drift(first: Run, scope: JudgeScope) -> Drift:
     before, after = (load_scope_judges(one) for one in scopes)
     several = len(before.pairs) > 1 or len(after.pairs) > 1
     shared = [pair for pair in before.pairs if pair in after.pairs] if several else []
-    if not (indexing.is_indexed(first) and indexing.is_indexed(second)):
-        return _unknown(first, second, _NOT_INDEXED)
-    loaded = load_anchors(*scopes, shared)
+    unknown = "" if indexing.is_indexed(first) and indexing.is_indexed(second) else _NOT_INDEXED
+    loaded = NO_ANCHORS if unknown else load_anchors(*scopes, shared)
     hidden = hidden_pairs(loaded, [first, second])
     complete = (loaded.first_verdict != _NONE) & (loaded.second_verdict != _NONE)
     omits_hidden = _would_reveal(loaded.only(complete & hidden))
@@ -102,12 +101,13 @@ def measure_drift(first: Run, scope: JudgeScope) -> Drift:
     sample = Sample(np.zeros(len(anchors), dtype=np.int32), anchors.cluster, anchors.weight)
     totals = cluster_totals(sample, _columns(anchors))
     shift = difference(totals, (1, 3), (0, 3))
-    none = undefined(_NO_ANCHORS)
+    none = undefined(unknown or _NO_ANCHORS)
+    notes = [*_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden), *_left_out(scopes)]
     return Drift(
         first=first.name,
         second=second.name,
         outcome=_OUTCOMES[side_of(shift.difference)],
-        changes=[*changes_between(before, after)],
+        changes=[] if unknown else [*changes_between(before, after)],
         first_rate=ratio(totals, 0, 3) if len(anchors) else none,
         second_rate=ratio(totals, 1, 3) if len(anchors) else none,
         shift=shift.difference if len(anchors) else none,
@@ -116,28 +116,8 @@ def measure_drift(first: Run, scope: JudgeScope) -> Drift:
         counts=_counts(anchors),
         criteria=measure_score_shifts(first, second, loaded.only(~hidden)),
         models=[*_compare_models(scopes, anchors, shared)] if len(anchors) else [],
-        notes=[*_notes(loaded, complete, hidden, shared, omits_hidden=omits_hidden), *_left_out(scopes)],
+        notes=[unknown] if unknown else notes,
         listed=loaded.only(complete & ~hidden),
-    )
-
-
-def _unknown(first: Run, second: Run, why: str) -> Drift:
-    none = undefined(why)
-    return Drift(
-        first=first.name,
-        second=second.name,
-        outcome="not shown",
-        changes=[],
-        first_rate=none,
-        second_rate=none,
-        shift=none,
-        p=1.0,
-        changed=none,
-        counts=[],
-        criteria=[],
-        models=[],
-        notes=[why],
-        listed=NO_ANCHORS,
     )
 
 
@@ -197,12 +177,10 @@ def _left_out(scopes: Sequence[JudgeScope]) -> Iterator[str]:
 
 
 def _with_verdict(records: CellRecords, shared: Sequence[JudgeAndPrompt]) -> CellRecords:
-    return records.keep(
-        [
-            place
-            for place, cell in enumerate(records.cells)
-            if cell.verdict and cell.model and (not shared or (cell.judge, cell.template) in shared)
-        ]
+    return records.only(
+        lambda cell: bool(
+            cell.verdict and cell.model and (not shared or (cell.judge, cell.template) in shared)
+        )
     )
 
 
