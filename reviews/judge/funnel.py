@@ -1,6 +1,6 @@
 """Follow the records that are to be scored blind: assigned, locked in, changed, escalated, closed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Literal, NamedTuple, Self
@@ -247,16 +247,21 @@ class _Records:
         return _Records(self.loaded, self.changed | records, keys)
 
 
-def _update_missing(found: _Records, records: frozenset[int], scope: JudgeScope) -> _Records:
-    return found.replaced(records, _find_missing(scope, records))
+def _kept(find: Callable[[JudgeScope, Iterable[int] | None], _Records]) -> Callable[[JudgeScope], _Records]:
+    """Decorate a function that finds records among some or all (None), to look at changed ones alone."""
+
+    def update(found: _Records, records: frozenset[int], scope: JudgeScope) -> _Records:
+        return found.replaced(records, find(scope, records))
+
+    @keeps_by_record(update)
+    def load(scope: JudgeScope) -> _Records:
+        return find(scope, None)
+
+    return load
 
 
-@keeps_by_record(_update_missing)
-def _missing(scope: JudgeScope) -> _Records:
-    return _find_missing(scope, None)
-
-
-def _find_missing(scope: JudgeScope, among: Iterable[int] | None) -> _Records:
+@_kept
+def _missing(scope: JudgeScope, among: Iterable[int] | None) -> _Records:
     """Find the records to score blind that have no blind rating, among some records or all (None).
 
     Once a record is decided, it is hidden from nobody. So only ratings count that are not submitted, or that
@@ -315,17 +320,9 @@ def _outdated(scope: JudgeScope, locked_in: Mapping[bool, _LockedIn]) -> int:
     return max(0, sum(_scored(scope).counts.values()) - sum(one.ratings for one in locked_in.values()))
 
 
-def _update_scored(found: _Records, records: frozenset[int], scope: JudgeScope) -> _Records:
-    return found.replaced(records, _find_scored(scope, records))
-
-
-@keeps_by_record(_update_scored)
-def _scored(scope: JudgeScope) -> _Records:
+@_kept
+def _scored(scope: JudgeScope, among: Iterable[int] | None) -> _Records:
     """Return the record of each locked-in score, whether or not the score still counts."""
-    return _find_scored(scope, None)
-
-
-def _find_scored(scope: JudgeScope, among: Iterable[int] | None) -> _Records:
     values = {"strata": [*load_strata(scope)], "records": None if among is None else list(among)}
     with connection.cursor() as cursor:
         cursor.execute(_SCORED, values)
