@@ -70,27 +70,17 @@ def run_alt_tests(scope: JudgeScope) -> list[AltTest]:
         found
         for criterion, ratings in by_criterion.items()
         for judge in sorted({kind.cell.judge for kind in ratings.kinds})
-        if (found := _test(judge, criterion, _of_judge(ratings, judge), names)).records
+        if (found := _test(judge, criterion, ratings, names)).records
     ]
 
 
-def _of_judge(ratings: JointRatings, judge: str) -> JointRatings:
-    return ratings.only(lambda kind: kind.cell.judge == judge and kind.is_representative)
-
-
 def _test(judge: str, criterion: str | None, ratings: JointRatings, names: dict[int, str]) -> AltTest:
+    ratings = ratings.only(lambda kind: kind.cell.judge == judge and kind.is_representative)
     human, machine = ratings.human, ratings.judge
-    kept = (human >= 0) & (machine >= 0)
-    found = statistics.compare_with_reviewers(
-        statistics.JointRatings(
-            record=ratings.record[kept],
-            reviewer=ratings.reviewer[kept],
-            cluster=ratings.cluster[kept],
-            score=human[kept],
-            judge=machine[kept],
-            weight=ratings.weight[kept],
-        )
+    columns = statistics.JointRatings(
+        ratings.record, ratings.reviewer, ratings.cluster, human, machine, ratings.weight
     )
+    found = statistics.compare_with_reviewers(columns.only((human >= 0) & (machine >= 0)))
     return AltTest(
         judge,
         criterion,

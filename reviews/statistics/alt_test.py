@@ -21,7 +21,7 @@ from cognireview.types.estimates import Estimate
 from reviews.statistics.intervals import SIGNIFICANT, undefined, wilson_limits
 from reviews.statistics.strata import IntArray
 from reviews.statistics.students_t import t_quantile, t_tail
-from reviews.statistics.sums import BoolArray, FloatArray
+from reviews.statistics.sums import BoolArray, Columns, FloatArray
 
 _NEGLIGIBLE = 1e-12  # a smaller variance is rounding noise
 # The paper asks for 30 records of each reviewer, and for at least two reviewers.
@@ -33,8 +33,8 @@ _MOST_TIMES = 100
 Outcome = Literal["passed", "shown worse", "not shown yet"]
 
 
-@dataclass(frozen=True, slots=True)
-class JointRatings:
+@dataclass(frozen=True, eq=False)
+class JointRatings(Columns):
     """Scores of several reviewers and of the judge for the same records, as columns of equal length."""
 
     record: IntArray
