@@ -1,6 +1,6 @@
 """Scores as rows, one for each criterion of a record."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,12 +65,8 @@ def _rows(
             *human.get(criterion, missing),
             origins.get(criterion, "judge" if criterion in judge else "rubric"),
         )
-        for criterion in _names(judge, human)
+        for criterion in dict.fromkeys([*judge, *human])
     ]
-
-
-def _names(*scores: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(name for one in scores for name in one))
 
 
 def _entry(value: Any) -> tuple[Any, Any]:

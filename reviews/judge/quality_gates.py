@@ -6,7 +6,7 @@ most 2.5% of all runs, however often the gate is asked while ratings come in.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,18 +17,17 @@ from reviews.judge import accuracy_figures, reviewer_agreement
 from reviews.judge.flag_precision import FEWEST
 from reviews.judge.gold import gold_gates
 from reviews.judge.gold.gold_gates import GoldFigure
-from reviews.judge.missed_errors import MissedErrors
 from reviews.judge.outcomes import GateOutcome, compare_with_limit
 from reviews.judge.report import JudgeReport
 from reviews.judge.sequences import coefficient_sequence, figure_sequence
 from reviews.models import User
 from reviews.statistics.intervals import undefined
 
-# The sequences of the figures about flags.
-FLAG_FIGURES: dict[str, Callable[[MissedErrors], Estimate]] = {
-    "miss_rate": lambda found: found.sequence("miss_rate"),
-    "flag_recall": lambda found: found.sequence("flag_recall"),
-    "flag_precision": lambda found: found.sequence("flagged_error_rate"),
+# The figures about flags, by the names of `MissedErrors`.
+FLAG_FIGURES = {
+    "miss_rate": "miss_rate",
+    "flag_recall": "flag_recall",
+    "flag_precision": "flagged_error_rate",
 }
 FORMS = (
     f"[assisted] [flagged|unflagged] {'|'.join(accuracy_figures.FIGURES)}",
@@ -153,7 +152,7 @@ def _estimate(report: JudgeReport, required: Requirement, reader: User | None) -
         return gold_gates.estimate(required.gold, report.scope, reader)
     kind, figure = required.words[:-1], required.words[-1]
     if figure in FLAG_FIGURES:
-        return FLAG_FIGURES[figure](report.missed_errors)
+        return report.missed_errors.sequence(FLAG_FIGURES[figure])
     # Requirements are stripped, so criteria are compared without surrounding spaces.
     if kind == ("reviewers",):
         for people in report.reviewers:
