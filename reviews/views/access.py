@@ -32,7 +32,7 @@ from reviews.models.evaluations import draws_samples
 from reviews.models.runs import sees_every_run
 
 _KNOWN_OF_RUN: dict[str, Any] = {"draws_samples": draws_samples()}
-_RUN = CompiledQuery(lambda: Run.objects.filter(pk=parameter("key")).annotate(**_KNOWN_OF_RUN))
+RUN = CompiledQuery(lambda: Run.objects.filter(pk=parameter("key")).annotate(**_KNOWN_OF_RUN))
 P = ParamSpec("P")
 View = Callable[Concatenate[Request, P], HttpResponse]
 R = TypeVar("R", bound=HttpResponseBase)
@@ -41,14 +41,19 @@ Row = TypeVar(
 )
 
 
-def load_run(request: Request, pk: int, permission: str = "review_evaluation") -> Run:
+def load_run(
+    request: Request,
+    pk: int,
+    permission: str = "review_evaluation",
+    load: Callable[[int], Run | None] = lambda key: RUN.first(key=key),
+) -> Run:
     """Return a run, for a person with the permission who may see it.
 
-    Raises `Denied`, `Http404` and `Gone`.
+    Raises `Denied`, `Http404` and `Gone`. `load` loads it by its key, perhaps with more.
     """
     check(request.user, permission)
     with prepared_statements():
-        run = _RUN.first(key=pk)
+        run = load(pk)
     if run is None or not run.is_visible_to(request.user):
         check_not_deleted(AuditEvent.objects.filter(run=pk))
         raise Http404

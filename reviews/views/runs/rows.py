@@ -1,9 +1,8 @@
 """The rows of a list of records. A template would take six times as long for the 50 rows of a page."""
 
 import datetime as dt
-from collections.abc import Hashable
-from functools import cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from django.template.defaultfilters import capfirst
 from django.utils.safestring import SafeString
@@ -34,10 +33,10 @@ _MUTED = '<span class="muted">{}</span>'
 _BLIND = format_html(_MUTED, "Blind")
 _CHANGED_FROM = '<del class="muted">{}</del> <span aria-hidden="true">→</span> '
 _NOTE = '<span class="small muted block">{}{}</span>'
-# The rows that depend neither on the time nor on the reader, by their table, the values of their record, and
-# whether the record is hidden. Formatting a row takes five times as long as finding it.
-_kept: dict[Hashable, SafeString] = {}
-_MOST_KEPT = 500
+# The rows of a table that depend neither on the time nor on the reader, by the values of their record and
+# whether it is hidden. Formatting a row takes five times as long as finding it.
+_KeptRows = dict[tuple[tuple[Any, ...], bool], SafeString]
+_MOST_KEPT = 200
 
 
 class _Table(NamedTuple):
@@ -54,20 +53,26 @@ class _Table(NamedTuple):
 def rows_of(page: RecordPage, run: Run, reader: User, *, selects: bool) -> SafeString:
     """Return the rows of a page for its reader, each with a checkbox if the reader `selects` records."""
     table = _Table(run_rubric(run), run.due_on, run.draws_samples, selects)
-    return join_html(_row(table, one, reader, is_blind=one.pk in page.hidden) for one in page.records)
+    kept = _kept_rows(table)
+    return join_html(_row(table, kept, one, reader, is_blind=one.pk in page.hidden) for one in page.records)
 
 
-def _row(table: _Table, listed: ListedRecord, reader: User, *, is_blind: bool) -> SafeString:
-    key = table, listed.values, is_blind
-    if kept := _kept.get(key):
-        return kept
+@lru_cache(maxsize=8)
+def _kept_rows(_table: _Table) -> _KeptRows:
+    return {}
+
+
+def _row(table: _Table, kept: _KeptRows, listed: ListedRecord, reader: User, *, is_blind: bool) -> SafeString:
+    key = listed.values, is_blind
+    if known := kept.get(key):
+        return known
     evaluation = listed.create()
     row = _format_row(table, evaluation, reader, is_blind=is_blind)
     depends_on_more = evaluation.claimed_by_id or evaluation.assigned_to_id or evaluation.due
     if not depends_on_more:
-        if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
-        _kept[key] = row
+        if len(kept) >= _MOST_KEPT:
+            kept.clear()
+        kept[key] = row
     return row
 
 

@@ -18,11 +18,10 @@ from reviews.search import indexing, listing, saved_views, totals
 from reviews.search.filters import FILTERS
 from reviews.search.listing import RecordList
 from reviews.search.sort_orders import SORTS
-from reviews.views.access import load_run
 from reviews.views.runs import filter_menu
 from reviews.views.runs.bulk_changes import ACTIONS
 from reviews.views.runs.judge_card import judge_card
-from reviews.views.runs.page_basis import PageBasis, load_page_basis
+from reviews.views.runs.page_basis import PageBasis, load_with_basis
 from reviews.views.runs.rows import rows_of
 
 _SORTS = tuple((name, order.title) for name, order in SORTS.items())
@@ -44,7 +43,7 @@ class StatusTab(NamedTuple):
 @shares_loads
 def run_page(request: Request, pk: int) -> HttpResponse:
     """Show a run with a page of its records: filters by name or in `find`, `sort`, and the cursor `after`."""
-    run = load_run(request, pk)
+    run, basis = load_with_basis(request, pk)
     entered = filter_menu.read(run, request.user, request.GET)
     view = entered.view
     # Going back in the browser history also asks through htmx, but for the whole page.
@@ -53,7 +52,6 @@ def run_page(request: Request, pk: int) -> HttpResponse:
     if is_form and not part_only and not entered.problems:
         # The address has each filter by its name, and no empty fields of the form.
         return HttpResponseRedirect(_address(run, view.query()))
-    basis = load_page_basis(run, request.user)
     progress = basis.progress
     menu = filter_menu.menu(run, progress, view) if filter_menu.MENU in request.GET else None
     context: dict[str, Any] = {"run": run, "progress": progress, "view": view, "menu": menu}
