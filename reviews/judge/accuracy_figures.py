@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
-from cognireview.types.estimates import Basis, Estimate, Part
+from cognireview.types.estimates import Basis, Estimate, Metrics, Part
 from reviews.judge.score_pairs import ScorePairs
 from reviews.records.scores import criterion_title
 from reviews.statistics import coefficients
@@ -13,16 +13,7 @@ from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import undefined
 
-FIGURES = (
-    "accuracy",
-    "defects_caught",
-    "kappa",
-    "weighted_kappa",
-    "ac1",
-    "false_pass",
-    "false_fail",
-    "leniency",
-)
+FIGURES = tuple(name for name, kind in get_type_hints(Metrics).items() if kind is Estimate)
 
 
 def figure_title(criterion: str | None) -> str:

@@ -56,6 +56,10 @@ class Filter(NamedTuple):
     condition: Callable[[str], Q] | None = None
     #: The possible values with their labels. Empty if they depend on the run.
     options: Mapping[str, str] = {}
+    #: The type of the input for a value that people type; empty if they choose one of the values that occur.
+    typed: Literal["", "text", "date"] = ""
+    #: Whether its values are usernames, and so may be "me" in the search field.
+    is_person: bool = False
     #: Return the canonical value of an input. Raises `_InvalidValue`.
     parse: Callable[[str], str] = str
     #: Whether `indexing` stores the values of each record as facets.
@@ -82,11 +86,18 @@ def _parse_day(text: str) -> str:
 
 
 def _from(title: str, column: str) -> Filter:
-    return Filter(title, lambda day: Q(**{f"{column}__gte": midnight(read_day(day))}), parse=_parse_day)
+    return Filter(
+        title, lambda day: Q(**{f"{column}__gte": midnight(read_day(day))}), parse=_parse_day, typed="date"
+    )
 
 
 def _until(title: str, column: str) -> Filter:
-    return Filter(title, lambda day: Q(**{f"{column}__lt": next_midnight(read_day(day))}), parse=_parse_day)
+    return Filter(
+        title,
+        lambda day: Q(**{f"{column}__lt": next_midnight(read_day(day))}),
+        parse=_parse_day,
+        typed="date",
+    )
 
 
 def _parse_moment(text: str) -> str:
@@ -185,7 +196,7 @@ _CONTRADICTIONS = {
 FILTERS: dict[str, Filter] = {
     "status": Filter("Status", STATUSES.__getitem__, _STATUS_TITLES),
     "q": Filter("Search", _has_words, parse=_parse_search),
-    "task": Filter("Task", _equals("task_id")),
+    "task": Filter("Task", _equals("task_id"), typed="text"),
     "model": Filter("Model", _equals("model_id"), is_facet=True),
     "judge": Filter("Judge", _equals("judge_llm_model"), is_facet=True),
     "template": Filter("Prompt", _equals("judge_prompt_template_path"), is_facet=True),
@@ -207,10 +218,12 @@ FILTERS: dict[str, Filter] = {
         is_facet=True,
         reveals=_JUDGE,
     ),
-    "decided-by": Filter("Decided by", _equals("human_reviewer_id")),
-    "assigned-to": Filter("Assigned to", _assigned_to),
+    "decided-by": Filter("Decided by", _equals("human_reviewer_id"), is_person=True),
+    "assigned-to": Filter("Assigned to", _assigned_to, is_person=True),
     "due": Filter("Due", in_run=_due, parse=_parse_due),
-    "claimed-by": Filter("Claimed by", lambda name: STATUSES["claimed"] & Q(claimed_by__username=name)),
+    "claimed-by": Filter(
+        "Claimed by", lambda name: STATUSES["claimed"] & Q(claimed_by__username=name), is_person=True
+    ),
     "created-from": _from("Created from", "created_at"),
     "created-until": _until("Created until", "created_at"),
     "reviewed-from": _from("Reviewed from", "human_review_timestamp"),

@@ -11,7 +11,6 @@ MAX_LENGTH = 2_000
 ME = "me"
 # Shorter names of filters.
 _ALIASES = {"assigned": "assigned-to", "claimed": "claimed-by", "decided": "decided-by"}
-_BY_PERSON = ("assigned-to", "claimed-by", "decided-by")
 # A filter, or a word or quoted words to search for. A value may be quoted in part: score:"Final answer"=No.
 _TERM = re.compile(r'(?P<name>[^\s":]+):(?P<value>(?:"[^"]*"?|[^\s"])*)|(?P<text>"[^"]*"?|[^\s"]+)')
 
@@ -51,7 +50,7 @@ def parse(text: str, *, username: str, values_of: ValuesOf) -> QueryText:
             problems.append(f"Enter a value after “{name}:”.")
         elif name == "q":
             words.append(value)
-        elif name in _BY_PERSON and value.lower() == ME:
+        elif FILTERS[name].is_person and value.lower() == ME:
             pairs.append((name, username))
         else:
             pairs += [(name, one) for one in _resembling(value, [*values_of(name)])]

@@ -3,17 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from reviews.judge.accuracy_figures import FIGURES
+
 Part = dict[str, Any]
-_FIGURES = (
-    "accuracy",
-    "defects_caught",
-    "kappa",
-    "weighted_kappa",
-    "ac1",
-    "false_pass",
-    "false_fail",
-    "leniency",
-)
 _OUTCOMES = {"passed": 1, "not shown yet": 0, "shown worse": -1}
 
 
@@ -58,7 +50,7 @@ def _accuracy(report: Part) -> Iterator[tuple[str, Any]]:
             continue
         part = one["part"] if is_blind else "assisted"
         name = f"{_subject(one)}, {part}"
-        for figure in _FIGURES:
+        for figure in FIGURES:
             yield f"{name}: {figure}", one[figure]
         if is_blind:
             for row, shares in enumerate(reversed(one["shares"])):

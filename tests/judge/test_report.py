@@ -1,5 +1,6 @@
 """The complete report about a run's judge, as JSON and as text."""
 
+import inspect
 import json
 from dataclasses import fields
 
@@ -9,6 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from cognireview.types import judge
 from reviews.judge import report
 from reviews.judge.scope import JudgeScope
+from reviews.management import report_tables
 from reviews.models import Evaluation, Run, User
 from tests.support.commands import manage
 from tests.support.lines import file_of, import_data, line
@@ -31,6 +33,11 @@ def reviewed(reviewer: User) -> Run:
         active_ms=60_000,
     )
     return run
+
+
+def test_text_report_has_every_part() -> None:
+    source = inspect.getsource(report_tables.tables)
+    assert [part.name for part in fields(report.JudgeReport) if f"report.{part.name}" not in source] == []
 
 
 class TestReport:

@@ -16,6 +16,7 @@ from reviews.queue import claims
 from reviews.search import indexing
 from reviews.search.filters import FILTERS, MAX_VALUES, STATUSES, Filters
 from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.filter_values import FILTER_VALUES
 from tests.support.lines import file_of, import_data, line
 from tests.support.plans import rows_read
 from tests.support.work import decide, evaluations
@@ -90,6 +91,14 @@ class TestQueryString:
 
 @pytest.mark.django_db
 class TestCondition:
+    @pytest.mark.parametrize("is_indexed", [False, True])
+    def test_every_filter_has_a_valid_condition(self, is_indexed: bool) -> None:
+        for name, one in FILTERS.items():
+            filters = Filters.parse({name: next(iter(one.options), "") or FILTER_VALUES[name]})
+            assert filters, filters.problems
+            found = filters.condition(OPEN, None, is_indexed=is_indexed)
+            assert not Evaluation.objects.filter(found).exists()
+
     @pytest.mark.parametrize(
         ("query", "matching", "other"),
         [

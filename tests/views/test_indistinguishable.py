@@ -26,6 +26,7 @@ from reviews.views.dashboard.tables import TABLES as DASHBOARD_TABLES
 from reviews.views.judge.csv_files import TABLES as JUDGE_TABLES
 from tests.api.conftest import Program, program_of
 from tests.api.test_access import path_values
+from tests.support.filter_values import FILTER_VALUES
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import agree
 from tests.views.access import ACCESS, PEOPLE
@@ -181,23 +182,14 @@ class World:
             RunFacet.objects.filter(run=self.run).values_list("name", "value").order_by("name", "value")
         )
         fixed = [(name, value) for name, one in FILTERS.items() for value in one.options]
-        typed = [
-            ("created-from", "2025-01-01"),
-            ("created-until", "2030-01-01"),
-            ("reviewed-from", "2025-01-01"),
-            ("reviewed-until", "2030-01-01"),
-            ("updated-since", "2025-01-01T00:00:00Z"),
-            ("due", "none"),
-        ]
-        people = [
-            (name, who) for name in ("decided-by", "assigned-to", "claimed-by") for who in ("bo", "nobody")
-        ]
+        people = [(name, who) for name, one in FILTERS.items() if one.is_person for who in ("bo", "nobody")]
         of_fails, of_passes, of_flagged = (
             set(distinct_words(map(str, secrets.values()))) for secrets in (FAILS, PASSES, FLAGGED)
         )
         searched = [("q", word) for word in sorted((of_fails ^ of_passes) | of_flagged)]
-        pairs = [*occurring, *fixed, *typed, *people, *searched]
-        assert {"task", *dict(pairs)} == FILTERS.keys(), "Add a value of the filter."
+        pairs = [*occurring, *fixed, *people, *searched]
+        pairs += [pair for pair in FILTER_VALUES.items() if pair[0] not in dict(pairs)]
+        assert dict(pairs).keys() == FILTERS.keys(), "Add a value of the filter."
         for pair in pairs:
             yield [pair]
         for name, value in (("verdict", "Fail"), ("reason", "odd-unit"), ("q", "zeppelin")):

@@ -31,14 +31,6 @@ _OPEN = f"{MENU}=open"
 # The filters that can be named in the search field.
 NAMES = tuple(name for name in FILTERS if name != "q")
 MAX_SHOWN = 30
-# Filters with an input of this type; the others offer the values that occur.
-_TYPED = {
-    "task": "text",
-    "created-from": "date",
-    "created-until": "date",
-    "reviewed-from": "date",
-    "reviewed-until": "date",
-}
 
 
 class Chip(NamedTuple):
@@ -147,7 +139,7 @@ def menu(run: Run, progress: Progress, view: RecordList) -> list[MenuFilter]:
             name, view.filters, view.sort, *_left(view.filters.values_of(name), options, counts.get(name, {}))
         )
         for name in NAMES
-        if (options := offered.get(name, [])) or name in _TYPED
+        if (options := offered.get(name, [])) or FILTERS[name].typed
     ]
 
 
@@ -238,4 +230,4 @@ def _menu_filter(
         MenuOption(option.title, records, view.query(filters.with_added(name, option.value)))
         for option, records in offered
     )
-    return MenuFilter(name, FILTERS[name].title, _TYPED.get(name, "choose"), options, more)
+    return MenuFilter(name, FILTERS[name].title, FILTERS[name].typed or "choose", options, more)
