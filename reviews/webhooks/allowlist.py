@@ -33,15 +33,13 @@ _NOT_PUBLIC = [
         "3fff::/20",  # documentation
     )
 ]
-# IPv6 networks whose addresses embed an IPv4 address -> the number of bits it is shifted.
-_EMBEDDING = {
-    ip_network("::/96"): 0,  # IPv4-compatible
-    ip_network("::ffff:0:0:0/96"): 0,  # IPv4-translated
-    ip_network("64:ff9b::/96"): 0,  # NAT64
-    ip_network("64:ff9b:1::/48"): 0,  # NAT64 of a local network
-    ip_network("2002::/16"): 80,  # 6to4
-}
-_TEREDO = ip_network("2001::/32")
+# IPv6 networks whose addresses end with an IPv4 address.
+_EMBEDDING = [
+    ip_network("::/96"),  # IPv4-compatible
+    ip_network("::ffff:0:0:0/96"),  # IPv4-translated
+    ip_network("64:ff9b::/96"),  # NAT64
+    ip_network("64:ff9b:1::/48"),  # NAT64 of a local network
+]
 # The second half of an ISATAP address begins with one of these: without or with the "global" bit.
 _ISATAP = {0x00005EFE, 0x02005EFE}
 
@@ -124,12 +122,9 @@ def _embedded(address: Address) -> list[IPv4Address]:
     if isinstance(address, IPv4Address) or address.is_loopback or address.is_unspecified:
         return []
     number = int(address)
-    shifts = [shift for network, shift in _EMBEDDING.items() if address in network]
-    found = [IPv4Address(number >> shift & 0xFFFFFFFF) for shift in shifts]
-    if address in _TEREDO:
-        # The server, and the client with inverted bits.
-        found += [IPv4Address(number >> 64 & 0xFFFFFFFF), IPv4Address(~number & 0xFFFFFFFF)]
-    if number >> 32 & 0xFFFFFFFF in _ISATAP:
+    found = [address.sixtofour] if address.sixtofour else []
+    found += address.teredo or ()
+    if any(address in network for network in _EMBEDDING) or number >> 32 & 0xFFFFFFFF in _ISATAP:
         found.append(IPv4Address(number & 0xFFFFFFFF))
     return found
 
