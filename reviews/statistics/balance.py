@@ -1,13 +1,13 @@
 """The share of ratings on one side minus the share on the other, such as milder and stricter scores."""
 
 from collections.abc import Sequence
-from math import hypot, sqrt
+from math import sqrt
 
 import numpy as np
 
 from cognireview.types.estimates import Estimate
 from reviews.statistics.clusters import RatingVariance, effective_size, spread_of
-from reviews.statistics.intervals import Z, wilson_limits
+from reviews.statistics.intervals import Z, difference_limits
 from reviews.statistics.students_t import t_quantile
 from reviews.statistics.totals import ClusterTotals, picked
 
@@ -39,22 +39,10 @@ def balance(
     effective = effective_size(rating, spread, is_extrapolated=totals.is_extrapolated)
     # The variance of clusters is estimated. That of single ratings follows from the shares.
     quantile = t_quantile(spread.df) if spread.df + 1 < _SINGLE * n else Z
-    low, high = _limits(one, other, effective, quantile)
-    return Estimate(value, low, high, n, design_effect=n / effective, clusters=spread.clusters)
-
-
-def _limits(one: float, other: float, n: float, quantile: float) -> tuple[float, float]:
-    """Return the limits of `one - other`: exclusive shares of the same `n` ratings."""
-    (low, high), (other_low, other_high) = (wilson_limits(share, n, quantile) for share in (one, other))
     # The more ratings are on one side, the fewer can be on the other.
     rest = (1 - one) * (1 - other)
     alike = -sqrt(one * other / rest) if rest > 0 else -1.0
-    return (
-        max(-1.0, one - other - _reach(one - low, other_high - other, alike)),
-        min(1.0, one - other + _reach(high - one, other - other_low, alike)),
+    low, high = difference_limits(one, effective, other, effective, quantile, correlation=alike)
+    return Estimate(
+        value, max(-1.0, low), min(1.0, high), n, design_effect=n / effective, clusters=spread.clusters
     )
-
-
-def _reach(one: float, other: float, alike: float) -> float:
-    """Return the half-width of the difference of two estimates with a correlation."""
-    return sqrt(max(0.0, hypot(one, other) ** 2 - 2 * alike * one * other))

@@ -41,18 +41,29 @@ def wilson_limits(share: float, n: float, quantile: float = Z) -> tuple[float, f
 
 
 def difference_limits(
-    share: float, n: float, other_share: float, other_n: float, quantile: float = Z
+    share: float,
+    n: float,
+    other_share: float,
+    other_n: float,
+    quantile: float = Z,
+    *,
+    correlation: float = 0.0,
 ) -> tuple[float, float]:
-    """Return the limits of `share - other_share`, of two independent samples.
+    """Return the limits of `share - other_share`, of two samples that are independent without a correlation.
 
-    Newcombe 1998, Statistics in Medicine 17:873 (method 10): from the Wilson limits of both.
+    From the Wilson limits of both: Newcombe 1998, Statistics in Medicine 17:873 (method 10); with a
+    correlation, Zou & Donner 2008, Statistics in Medicine 27:1693.
     """
     low, high = wilson_limits(share, n, quantile)
     other_low, other_high = wilson_limits(other_share, other_n, quantile)
     difference = share - other_share
+
+    def reach(one: float, other: float) -> float:
+        return sqrt(max(0.0, hypot(one, other) ** 2 - 2 * correlation * one * other))
+
     return (
-        difference - hypot(share - low, other_high - other_share),
-        difference + hypot(high - share, other_share - other_low),
+        difference - reach(share - low, other_high - other_share),
+        difference + reach(high - share, other_share - other_low),
     )
 
 
