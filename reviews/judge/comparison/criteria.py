@@ -13,7 +13,7 @@ from reviews.judge.comparison.matches import (
     Matches,
     RatedRecords,
     concatenate,
-    rating_conditions,
+    fetch_ratings,
     unpack_ratings,
 )
 from reviews.judge.ratings import read_score
@@ -26,16 +26,6 @@ from reviews.statistics.paired import PairedRatings
 from reviews.statistics.strata import IntArray
 from reviews.statistics.sums import BoolArray
 
-_RATINGS = """
-    SELECT cell.criterion, cell.judge, cell.human, string_agg(
-        int8send(evaluation_id) || float8send(1 / probability) || int2send(raters), ''
-    )
-    FROM rating_cell AS cell JOIN stratum ON stratum.id = cell.stratum_id
-    JOIN rating ON rating.cell_id = cell.id
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind AND cell.criterion IS NOT NULL
-      AND (stratum.is_flagged OR cell.is_sampled) AND {conditions}
-    GROUP BY 1, 2, 3
-"""
 # Cut like the scores of ratings: see `ratings.sql`.
 _SCORES = """
     SELECT left(key, 200), left(value::text, 200), array_agg(evaluation.id)
@@ -87,14 +77,11 @@ _Scores = tuple[IntArray, IntArray]
 
 def _load_ratings(scopes: tuple[JudgeScope, JudgeScope], codes: _Codes) -> dict[str, RatedRecords]:
     """Load the blind ratings of each criterion for which the judge has a score."""
-    conditions, values = rating_conditions(scopes)
     found: dict[str, list[RatedRecords]] = defaultdict(list)
-    with connection.cursor() as cursor:
-        cursor.execute(_RATINGS.format(conditions=conditions), values)
-        for criterion, judge, human, packed in cursor:
-            number = codes.code_of(human)
-            if number >= 0 and codes.code_of(judge) >= 0:
-                found[criterion].append(unpack_ratings(bytes(packed), number))
+    for criterion, judge, human, packed in fetch_ratings(scopes, of_verdict=False):
+        number = codes.code_of(human)
+        if number >= 0 and codes.code_of(judge) >= 0:
+            found[criterion].append(unpack_ratings(bytes(packed), number))
     return {criterion: concatenate(parts) for criterion, parts in found.items()}
 
 

@@ -26,14 +26,15 @@ from reviews.statistics.sums import BoolArray, Columns, FloatArray
 _RATING = np.dtype([("record", ">i8"), ("weight", ">f8"), ("raters", ">i2")])
 # Ratings of unflagged records that were not sampled represent no others.
 _RATINGS = """
-    SELECT coalesce(cell.human, ''), string_agg(
+    SELECT cell.criterion, cell.judge, cell.human, string_agg(
         int8send(evaluation_id) || float8send(1 / probability) || int2send(raters), ''
     )
     FROM rating_cell AS cell JOIN stratum ON stratum.id = cell.stratum_id
     JOIN rating ON rating.cell_id = cell.id
-    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind AND cell.criterion IS NULL
+    WHERE cell.stratum_id = ANY(%(strata)s) AND cell.is_blind
+      AND (cell.criterion IS NULL) = %(of_verdict)s
       AND (stratum.is_flagged OR cell.is_sampled) AND {conditions}
-    GROUP BY 1
+    GROUP BY 1, 2, 3
 """
 #: The most records of the other judge that form a pair with a rating.
 MOST_PARTNERS = 100
@@ -152,29 +153,28 @@ class Matches:
         return _with_ratings(self.sides, self.places, ratings)
 
 
-def rating_conditions(scopes: Sequence[JudgeScope]) -> tuple[str, dict[str, Any]]:
-    """Return the ratings of scopes that differ in the run alone as SQL, with parameters that name the strata.
+def fetch_ratings(scopes: Sequence[JudgeScope], *, of_verdict: bool) -> list[tuple[Any, ...]]:
+    """Fetch the blind ratings of the verdict, or of criteria, of flagged and sampled records.
 
-    Takes a query.
+    A row has the criterion, the judge's and the human's score, and packed ratings: see `unpack_ratings`. The
+    scopes differ in the run alone. Takes two queries.
     """
     conditions, values = scopes[0].rating_conditions
     of_scopes = reduce(or_, (scope.strata() for scope in scopes))
-    return conditions, values | {"strata": [*of_scopes.values_list("pk", flat=True)]}
+    values |= {"strata": [*of_scopes.values_list("pk", flat=True)], "of_verdict": of_verdict}
+    with connection.cursor() as cursor:
+        cursor.execute(_RATINGS.format(conditions=conditions), values)
+        return [*cursor]
 
 
 def load_ratings(scopes: Sequence[JudgeScope]) -> RatedRecords:
-    """Load the blind ratings of the verdict of flagged and sampled records. Takes two queries.
-
-    The scopes differ in the run alone.
-    """
-    conditions, values = rating_conditions(scopes)
-    with connection.cursor() as cursor:
-        cursor.execute(_RATINGS.format(conditions=conditions), values)
-        parts = [
+    """Load the ratings of the verdict."""
+    return concatenate(
+        [
             unpack_ratings(bytes(packed), VERDICTS.index(human) if human in VERDICTS else -1)
-            for human, packed in cursor
+            for *_, human, packed in fetch_ratings(scopes, of_verdict=True)
         ]
-    return concatenate(parts)
+    )
 
 
 def unpack_ratings(packed: bytes, human: int) -> RatedRecords:
