@@ -98,7 +98,7 @@ def undo_bulk_change(request: ApiRequest, change_id: int) -> dict[str, int]:
     try:
         return asdict(bulk_changes.undo(change_id=change.pk, actor=request.user))
     except bulk_changes.UndoRefused as refused:
-        raise Conflict(refused.reason) from refused
+        raise Conflict(str(refused)) from refused
 
 
 def _order(run: Run, sent: BulkChangeIn) -> BulkOrder:

@@ -32,11 +32,7 @@ Kind = BulkChange.Kind
 
 
 class UndoRefused(Exception):
-    """The change cannot be undone. The reason is a sentence."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    """The change cannot be undone. The message is a sentence."""
 
 
 class BulkOrder(NamedTuple):

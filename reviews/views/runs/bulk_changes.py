@@ -111,7 +111,7 @@ def undo_bulk_change(request: Request, pk: int) -> HttpResponse:
     try:
         outcome = bulk_changes.undo(change_id=done.pk, actor=request.user)
     except bulk_changes.UndoRefused as refused:
-        messages.error(request, refused.reason)
+        messages.error(request, str(refused))
     else:
         stayed = f" Changed since, not restored: {_records(outcome.stayed)}." if outcome.stayed else ""
         messages.success(request, f"Undone: {_records(outcome.restored)} restored.{stayed}")
