@@ -1,4 +1,7 @@
-"""People and invitations. A token grants nothing that it does not allow itself, and never the admin role."""
+"""People with their work, and invitations.
+
+A token grants nothing that it does not allow itself, and never the admin role.
+"""
 
 from typing import Any, Literal
 
@@ -8,17 +11,18 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from ninja import Field, Router
 
-from cognireview.types import operations
+from cognireview.types import leading, operations
 from cognireview.types.encoding import members
 from cognireview.types.people import Invitation, Person, Role
 from reviews.accounts import api_tokens, one_time_links, people
 from reviews.accounts.invitation_list import MOST, InvalidList, parse_invitees
 from reviews.accounts.people import AccountError
-from reviews.accounts.permissions import ROLES, Denied, loaded_role
+from reviews.accounts.permissions import ROLES, Denied, loaded_role, people_with_role
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.links import PAGE_SIZE, After, Limit, OptionalLimit, link_next, list_by_key
+from reviews.api.links import LIST_SIZE, PAGE_SIZE, After, Limit, OptionalLimit, link_next, list_by_key
 from reviews.api.problems import invalid_field
+from reviews.dashboard.workload import workloads
 from reviews.database.pagination import split_page
 from reviews.models import OneTimeLink, User
 from reviews.queue.deactivation import change_reviewer_role, deactivate_reviewer
@@ -95,6 +99,18 @@ def reactivate_person(request: ApiRequest, username: str) -> dict[str, Any]:
     _check_grant(request, loaded_role(found))
     _change(lambda: people.reactivate(person=found, actor=request.user))
     return get_person(request, username)
+
+
+@operation(router, operations.WORKLOADS, scope="read", permission="lead_review")
+def list_workloads(
+    request: ApiRequest, response: HttpResponse, after: After = 0, limit: Limit = LIST_SIZE
+) -> list[dict[str, Any]]:
+    """List the work of everybody with a role, the oldest account first, in runs that you may see.
+
+    Leads and admins only.
+    """
+    found = list_by_key(request, response, people_with_role(), after=after, limit=limit, newest_first=False)
+    return [members(leading.Workload, work) for work in workloads(found, reader=request.user)]
 
 
 @operation(router, operations.INVITATIONS, scope="manage", permission="manage_people")

@@ -1,4 +1,4 @@
-"""Settings of a run: length of claims, due date, sampling and blind review, and saved views."""
+"""Settings of a run: members, length of claims, due date, sampling and blind review, and saved views."""
 
 from dataclasses import asdict
 from typing import Any
@@ -19,6 +19,7 @@ from reviews.api.response_schemas import has_members_of
 from reviews.judge import sampling_settings
 from reviews.judge.sampling_settings import SamplingSettings
 from reviews.models import Run
+from reviews.queue.members import configure_members, current_members
 from reviews.queue.queue_settings import configure_queue
 from reviews.search import saved_views
 
@@ -45,6 +46,15 @@ class ViewIn(Body):
     is_shared: bool = Field(default=False, description="Leads and admins only.")
 
 
+class MembersIn(Body):
+    """The members that a run is to have."""
+
+    members: list[str] | None = Field(
+        max_length=10_000,
+        description="Usernames; null if the run is open to everybody. Admins always have access.",
+    )
+
+
 @operation(router, operations.SETTINGS, scope="read", permission="configure_run")
 def get_run_settings(request: ApiRequest, run: str) -> dict[str, Any]:
     """Return the settings of a run. Leads and admins only."""
@@ -68,6 +78,25 @@ def set_sampling_settings(request: ApiRequest, run: str, sent: SamplingIn) -> di
         run_id=found.pk, actor=request.user, settings=SamplingSettings(**values), seen=sent.seen
     )
     return _shape(get_run(run, request.user))
+
+
+@operation(router, operations.MEMBERS, scope="read", permission="configure_run")
+def get_members(request: ApiRequest, run: str) -> dict[str, Any]:
+    """Return the members of a run. Leads and admins only."""
+    found = get_run(run, request.user)
+    return {"run": found.name, "members": current_members(found)}
+
+
+@operation(router, operations.SET_MEMBERS, scope="configure")
+def set_members(request: ApiRequest, run: str, sent: MembersIn) -> dict[str, Any]:
+    """Restrict a run to members, or open it to everybody.
+
+    People who lose access lose their claims and assignments in the run. Their decisions and drafts stay. A
+    lead must be a member of the runs that they restrict.
+    """
+    found = get_run(run, request.user)
+    saved = configure_members(run_id=found.pk, actor=request.user, members=sent.members)
+    return {"run": saved.name, "members": current_members(saved)}
 
 
 @operation(router, operations.VIEWS, scope="read")

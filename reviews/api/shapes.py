@@ -11,6 +11,7 @@ from typing import Any
 from cognireview.types import records
 from cognireview.types.encoding import members
 from cognireview.types.files import ImportDetails
+from cognireview.types.runs import RunDetails
 from reviews.evidence import record as evidence_record
 from reviews.evidence import task_context
 from reviews.models import Evaluation, Import, ImportProgress, Review, Run, User
@@ -24,13 +25,7 @@ from reviews.search.verdicts import judge_verdict
 
 
 def run_out(run: Run, progress: Progress) -> dict[str, Any]:
-    return {
-        "name": run.name,
-        "created_at": run.created_at,
-        "archived_at": run.archived_at,
-        "is_restricted": run.is_restricted,
-        **dict(zip(Progress._fields, progress, strict=True)),
-    }
+    return members(RunDetails, run, **progress._asdict())
 
 
 def import_out(source: Import) -> dict[str, Any]:

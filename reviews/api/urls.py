@@ -20,7 +20,6 @@ from reviews.api import (
     imports,
     inbox,
     known_answers,
-    members,
     operation_links,
     people,
     plans,
@@ -37,7 +36,6 @@ from reviews.api import (
     undo,
     uploads,
     webhooks,
-    workload,
 )
 from reviews.api.bodies import JsonParser, JsonRenderer
 from reviews.api.examples import EXAMPLES
@@ -120,12 +118,10 @@ for part in (
     escalations,
     inbox,
     known_answers,
-    members,
     exports,
     people,
     tokens,
     webhooks,
-    workload,
     site,
     gold_sets,
     plans,
