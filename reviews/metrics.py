@@ -3,17 +3,17 @@
 Their cost does not grow with the data: they read stored counts, small tables and partial indexes.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from django.conf import settings
-from django.db import Error, connection, transaction
+from django.db import Error, transaction
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 from prometheus_client.registry import Collector
 
 from cognireview.operations import outage
 from reviews.audit import log
+from reviews.database.statements import execute, fetch_all
 from reviews.models import Import, ImportProgress, Run
 from reviews.queue import progress as queue_progress
 
@@ -53,15 +53,8 @@ class DatabaseCollector(Collector):
 
 def _collected() -> list[Metric]:
     with transaction.atomic():
-        _rows(_LIMIT_TIME, [str(_MILLISECONDS)])
+        execute(_LIMIT_TIME, [str(_MILLISECONDS)])
         return [*_of_runs(), _conflicts(), *_of_jobs(), *_of_imports(), *_of_audit()]
-
-
-def _rows(statement: str, values: Iterable[Any] = ()) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, list(values))
-        rows: list[Any] = cursor.fetchall()
-        return rows
 
 
 def _of_audit() -> Iterator[Metric]:
@@ -95,7 +88,7 @@ def _conflicts() -> Metric:
     conflicts = GaugeMetricFamily(
         "cognireview_open_conflicts", "Imported decisions that differ from those made here.", labels=["run"]
     )
-    rows = _rows(_CONFLICTS)
+    rows = fetch_all(_CONFLICTS)
     for name, number in rows[:MOST_RUNS]:
         conflicts.add_metric([name], number)
     if rows[MOST_RUNS:]:
@@ -110,12 +103,12 @@ def _of_jobs() -> Iterator[Metric]:
         labels=["queue", "status"],
     )
     found = {(queue, status): 0 for queue in _QUEUES for status in _STATUSES}
-    for queue, status, number in _rows(_JOBS):
+    for queue, status, number in fetch_all(_JOBS):
         found[queue, status] = number
     for labels, number in found.items():
         jobs.add_metric(labels, number)
     yield jobs
-    [(alive,)] = _rows(_WORKERS, [settings.STALLED_WORKER_SECONDS])
+    [(alive,)] = fetch_all(_WORKERS, [settings.STALLED_WORKER_SECONDS])
     yield GaugeMetricFamily("cognireview_workers", "Job workers with a recent heartbeat.", value=alive)
 
 
@@ -123,7 +116,7 @@ def _of_imports() -> Iterator[Metric]:
     imports = GaugeMetricFamily("cognireview_imports", "Imports by state.", labels=["state"])
     lines = CounterMetricFamily("cognireview_imported_lines", "Lines of all imports that are done.")
     found = {str(state): (0, 0) for state in Import.State}
-    found |= {state: (number, read) for state, number, read in _rows(_IMPORTS)}
+    found |= {state: (number, read) for state, number, read in fetch_all(_IMPORTS)}
     for state, (number, _) in found.items():
         imports.add_metric([state], number)
     lines.add_metric([], found["done"][1])

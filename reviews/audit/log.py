@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -11,6 +11,7 @@ from reviews.audit import decision_check
 from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, event_digest
 from reviews.audit.visibility import visible_events
 from reviews.database.held_transaction import HeldTransaction
+from reviews.database.statements import execute, fetch_all, fetch_one
 from reviews.models import AuditEvent, User
 
 log = logging.getLogger(__name__)
@@ -61,9 +62,7 @@ class LogEntry(NamedTuple):
 
 def chain_head() -> Head:
     """Return the head of the chain in the snapshot of this transaction."""
-    with connection.cursor() as cursor:
-        cursor.execute(_HEAD)
-        row = cursor.fetchone()
+    row = fetch_one(_HEAD)
     return Head(row[0], bytes(row[1])) if row else EMPTY
 
 
@@ -115,22 +114,17 @@ def _snapshot() -> Iterator[None]:
     """Run all queries on one snapshot. Inside another transaction, keep its isolation level."""
     with HeldTransaction():
         if not connection.savepoint_ids:
-            with connection.cursor() as cursor:
-                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         yield
 
 
 def _batches(position: int = 0) -> Iterator[list[LogEntry]]:
-    rows = [()]
-    while rows:
-        with connection.cursor() as cursor:
-            cursor.execute(_NEXT, [position])
-            rows = cursor.fetchall()
+    while rows := fetch_all(_NEXT, [position]):
         yield [_entry(row) for row in rows]
-        position = rows[-1][0] if rows else position
+        position = rows[-1][0]
 
 
-def _entry(row: tuple[int, int, bytes, bytes, int | None, str | None]) -> LogEntry:
+def _entry(row: tuple[Any, ...]) -> LogEntry:
     position, event, previous, hash_, run_id, text = row
     encoded = text.encode() if text is not None else b""
     digest = event_digest(encoded) if encoded else None

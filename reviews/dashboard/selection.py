@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db import connection
 from django.db.models import Q
 
+from reviews.database.statements import fetch_all
 from reviews.days import midnight, next_midnight, today
 from reviews.models import Run, User
 from reviews.records.status import QUEUE_STATUSES
@@ -100,9 +100,7 @@ def _given(values: dict[str, Any]) -> Q:
 
 def selected_rows(statement: str, selection: WorkSelection, **more: Any) -> list[tuple[Any, ...]]:
     """Return the rows of a statement with the parameters of a selection, and `more` ones."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, selection.parameters | more)
-        return list(cursor.fetchall())
+    return fetch_all(statement, selection.parameters | more)
 
 
 def people_by_key(keys: Iterable[int]) -> dict[int, User]:

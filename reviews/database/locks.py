@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from django.db import connection
+from reviews.database.statements import execute, fetch_all
 
 
 class Lock(StrEnum):
@@ -35,8 +35,7 @@ class RunLock(StrEnum):
 
 def acquire(lock: Lock) -> None:
     """Wait for the lock, and hold it until the current transaction ends."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [lock])
+    execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [lock])
 
 
 def acquire_for_run(lock: RunLock, run_id: int, *, is_shared: bool = False) -> None:
@@ -45,8 +44,7 @@ def acquire_for_run(lock: RunLock, run_id: int, *, is_shared: bool = False) -> N
     Transactions that share it do not wait for each other.
     """
     function = "pg_advisory_xact_lock_shared" if is_shared else "pg_advisory_xact_lock"
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [f"{lock} {run_id}"])
+    execute(f"SELECT {function}(hashtextextended(%s, 0))", [f"{lock} {run_id}"])
 
 
 def try_acquire(lock: Lock) -> bool:
@@ -60,7 +58,5 @@ def try_acquire_text(text: str) -> bool:
 
 
 def _try(statement: str, text: str) -> bool:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [text])
-        (acquired,) = cursor.fetchone()
+    [(acquired,)] = fetch_all(statement, [text])
     return bool(acquired)

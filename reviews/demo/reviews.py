@@ -14,11 +14,11 @@ from random import Random
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection
 from django.utils import timezone
 
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
+from reviews.database.statements import execute
 from reviews.demo.clock import WorkingDays
 from reviews.demo.run import demo_context, demo_lines, rejudged_lines, right_scores
 from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
@@ -90,8 +90,7 @@ def import_reviewed_runs(*, reviewers: Sequence[User], lead: User) -> None:
     The decisions of the first run are frozen as a gold set.
     """
     work = _Work(WorkingDays(days=_DAYS, now=timezone.now()), lead, hasty=reviewers[-1])
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT setseed(0)")  # the draws of checks, too, come from a seed
+    execute("SELECT setseed(0)")  # the draws of checks, too, come from a seed
     with work.clock.keep():
         run = _import(REVIEWED_RUN, "reviewed.jsonl", demo_lines(_COUNT, _SEED), lead)
         check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS)

@@ -15,6 +15,7 @@ from django.db import connection
 from reviews.audit import log
 from reviews.database.held_transaction import HeldTransaction
 from reviews.database.replica import yield_from_replica
+from reviews.database.statements import execute
 from reviews.exports.decision_values import order_criteria
 from reviews.exports.documents import archive_text, document_text, require_document
 from reviews.exports.line_plan import LineAction, LinePlan, plan_of_import, plan_of_run, rejected_plan
@@ -102,8 +103,7 @@ def use_snapshot(*, read_only: bool = True) -> None:
     """Let all queries of the transaction see one snapshot. A nested transaction keeps the outer one's."""
     if len(connection.savepoint_ids) == 0:
         mode = "REPEATABLE READ, READ ONLY" if read_only else "REPEATABLE READ"
-        with connection.cursor() as cursor:
-            cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {mode}")
+        execute(f"SET TRANSACTION ISOLATION LEVEL {mode}")
 
 
 def _run_blocks(

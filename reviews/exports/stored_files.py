@@ -8,8 +8,8 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 import zstandard
-from django.db import connection
 
+from reviews.database.statements import fetch_all
 from reviews.exports.receipt import END as END_OF_RECEIPT
 from reviews.models import Export, ExportPart
 from reviews.storage.chunks import MeteredStream
@@ -79,9 +79,7 @@ def _verify_parts(export: Export, kind: ExportPart.Kind, first: int, last: int) 
 
     PostgreSQL computes the hashes.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_INTACT, [export.pk, kind, first, last])
-        intact = {number for (number,) in cursor.fetchall()}
+    intact = {number for (number,) in fetch_all(_INTACT, [export.pk, kind, first, last])}
     for number in range(first, last + 1):
         if number not in intact:
             raise CorruptData(

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import QuerySet
 
 from cognireview.types.files import ConflictingDecision
 from reviews.database.pagination import Page, page_by_key
 from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import fetch_all
 from reviews.models import Evaluation, FileConflict, Run
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.records.rubric import Rubric
@@ -66,11 +66,11 @@ class ConflictComparison:
     judge_verdict: str
 
 
+@prepared_statements()
 def count_open(run: Run) -> int:
     """Count the open conflicts of a run."""
-    with prepared_statements(), connection.cursor() as cursor:
-        cursor.execute(_COUNT_OPEN, [run.pk])
-        return int(cursor.fetchone()[0])
+    [(count,)] = fetch_all(_COUNT_OPEN, [run.pk])
+    return int(count)
 
 
 def load_page(run: Run, *, after: str = "", size: int | None = None) -> Page[ConflictComparison]:

@@ -8,6 +8,7 @@ from django.db import connection
 from django.db.models import Model
 from psycopg import sql
 
+from reviews.database.statements import fetch_all
 from reviews.imports.reconcile import IncomingRecord
 from reviews.models import Evaluation, EvaluationFacets, EvaluationWords, ImportLine
 from reviews.search.index_entries import FACET_COLUMNS, WORD_COLUMNS, EncodedEntries
@@ -71,9 +72,7 @@ def _copy_rows(statement: sql.Composed, rows: Iterable[bytes | memoryview]) -> N
 
 def reserve_keys(count: int) -> list[int]:
     """Return keys for new evaluations, in ascending order."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RESERVE, [count])
-        return [key for (key,) in cursor.fetchall()]
+    return [key for (key,) in fetch_all(_RESERVE, [count])]
 
 
 def insert_import_lines(lines: Collection[ImportLine]) -> None:

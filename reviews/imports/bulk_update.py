@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
-from django.db import connection
 from django.utils import timezone
 
 from reviews.audit import events
+from reviews.database.statements import execute
 from reviews.imports.reconcile import IncomingRecord, Reconciled
 from reviews.models import Evaluation, FileConflict, Import
 from reviews.records.criteria_order import encode_order
@@ -58,8 +58,7 @@ def apply_updates(target: Import, reconciled: Iterable[Reconciled]) -> None:
         # New evidence may contain the first answer, which makes the judge's scores hidden from now on.
         blind_scoring.reveal_served(Evaluation.objects.filter(pk__in=[row["id"] for row in changed]))
     if moved:
-        with connection.cursor() as cursor:
-            cursor.execute(_MOVE, [target.pk, orjson.dumps(moved).decode()])
+        execute(_MOVE, [target.pk, orjson.dumps(moved).decode()])
     if changed:
         status_changes.update_records(target, changed)
         independent_reviews.outdate(row["id"] for row in changed)

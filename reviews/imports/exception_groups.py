@@ -3,9 +3,9 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from django.db import connection
 from psycopg import sql
 
+from reviews.database.statements import fetch_all
 from reviews.models import Import, ImportLine
 from reviews.records.reason_families import LEFT_OUT
 
@@ -63,6 +63,5 @@ def group_exceptions(
     for pattern in _PARTICULARS:
         family = sql.SQL("regexp_replace({}, {}, {}, 'g')").format(family, pattern, LEFT_OUT)
     query = _GROUPS.format(family=family, examples=EXAMPLES, most=most)
-    with connection.cursor() as cursor:
-        cursor.execute(query, {"import": source.pk, "outcomes": [str(outcome) for outcome in outcomes]})
-        return [LineGroup(*row) for row in cursor.fetchall()]
+    values = {"import": source.pk, "outcomes": [str(outcome) for outcome in outcomes]}
+    return [LineGroup(*row) for row in fetch_all(query, values)]

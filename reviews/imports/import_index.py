@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import orjson
 from django.conf import settings
-from django.db import connection
 
+from reviews.database.statements import execute
 from reviews.imports.bulk_insert import execute_with_bound_parameters, insert_entries
 from reviews.imports.parsing import ParsedLines
 from reviews.models import Import
@@ -108,8 +108,7 @@ class ImportIndex:
         if not new:
             return
         if not self._has_options:
-            with connection.cursor() as cursor:
-                cursor.execute(_OPTIONS)
+            execute(_OPTIONS)
             self._has_options = True
         options = orjson.dumps([facet._asdict() for facet in new])
         execute_with_bound_parameters(_KEEP_OPTIONS, [options.decode()])
@@ -122,9 +121,8 @@ class ImportIndex:
         The rubric of the run is final, and the caller has acquired `Lock.INDEXING`.
         """
         if self._has_options:
-            with connection.cursor() as cursor:
-                cursor.execute(_ADD_OPTIONS, [self._source.target_run.pk])
-                cursor.execute("DROP TABLE new_option")
+            execute(_ADD_OPTIONS, [self._source.target_run.pk])
+            execute("DROP TABLE new_option")
         rubric = run_rubric(self._source.target_run)
         left = [lines for lines, used in self._batches if used is None or not used.judges_like(rubric)]
         indexing.index_import(self._source, new=left)

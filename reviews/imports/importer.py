@@ -11,12 +11,12 @@ from pathlib import PurePath
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
+from reviews.database.statements import execute, fetch_one
 from reviews.imports import parser_pool
 from reviews.imports.batches import make_batches
 from reviews.imports.bulk_insert import insert_evaluations, insert_import_lines, reserve_keys
@@ -242,9 +242,7 @@ def _finish(done: Import, totals: ContentTotals, index: ImportIndex, *, document
 
 def _check_written(done: Import) -> None:
     """Compare the counts in memory with the rows in the database. Raises `Incomplete`."""
-    with connection.cursor() as cursor:
-        cursor.execute(_WRITTEN, {"import": done.pk})
-        row = cursor.fetchone()
+    row = fetch_one(_WRITTEN, {"import": done.pk})
     counted = [done.new, done.unchanged, done.updated, done.conflicts, done.rejected]
     if row is None or list(row) != counted:
         raise Incomplete(f"Counted {counted} new, unchanged, updated, ... lines, but wrote {row}.")
@@ -265,8 +263,7 @@ class _FileImport:
     def run(self, stored: Iterable[Chunk], progress: Progress | None, *, checks_at_once: bool = True) -> None:
         locks.acquire(Lock.IMPORT)
         if checks_at_once:
-            with connection.cursor() as cursor:
-                cursor.execute(CHECK_AT_ONCE)
+            execute(CHECK_AT_ONCE)
         repeats = repeats_of(self._target, self._mapping)
         size = 0
         batches = make_batches(stored, most_lines=settings.MAX_REJECTED_LINES)

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
-from django.db import connection
 
+from reviews.database.statements import fetch_all
 from reviews.models import FileConflict, Import, ImportLine
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Record
@@ -148,9 +148,8 @@ def find_known_records(target: Import, incoming: Iterable[IncomingRecord]) -> di
     """Return the incoming records that the run already has, by id."""
     # In one order, as two transactions that lock the same records.
     ids = sorted({one.evaluation_id for one in incoming})
-    with connection.cursor() as cursor:
-        cursor.execute(_KNOWN, {"import": target.pk, "run": target.run_id, "ids": orjson.dumps(ids).decode()})
-        known = {row[0]: _known(*row[1:]) for row in cursor.fetchall()}
+    values = {"import": target.pk, "run": target.run_id, "ids": orjson.dumps(ids).decode()}
+    known = {key: _known(*row) for key, *row in fetch_all(_KNOWN, values)}
     _add_overruled({one.pk: one for one in known.values() if one.is_reviewed})
     return known
 

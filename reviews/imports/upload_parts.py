@@ -13,6 +13,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db import connection
 
+from reviews.database.statements import fetch_all
 from reviews.models import Import, Upload, UploadPart
 from reviews.storage.chunks import BLOCK_SIZE, BOM, Chunk
 from reviews.storage.frames import compress, decompress
@@ -123,10 +124,9 @@ class ChunkedUpload:
     def move(self, source: Import, totals: ContentTotals) -> None:
         """Make the chunks those of an import, with the size and the checksum of the file."""
         source.size, source.sha256 = self._upload.size, self._sha256 or self._read_sha256()
-        with connection.cursor() as cursor:
-            cursor.execute(_MOVE, {"source": source.pk, "upload": str(self._upload.pk), "size": source.size})
-            for digest, size, lines in cursor.fetchall():
-                totals.add(bytes(digest), size, lines)
+        values = {"source": source.pk, "upload": str(self._upload.pk), "size": source.size}
+        for digest, size, lines in fetch_all(_MOVE, values):
+            totals.add(bytes(digest), size, lines)
 
     def _read_sha256(self) -> str:
         digest = hashlib.sha256()

@@ -13,7 +13,7 @@ from functools import partial
 from typing import cast
 
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.db.models import Sum
 from django.utils import timezone
 
@@ -22,6 +22,7 @@ from cognireview.operations.redacted_errors import describe
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
+from reviews.database.statements import execute
 from reviews.imports import importer, jobs, runs, upload_parts
 from reviews.imports.recognition import ToolRecognised, open_text, recognise_tool
 from reviews.imports.upload_parts import ChunkedUpload
@@ -148,8 +149,7 @@ def append(
     _check_bytes(upload, len(data))
     if digest and offset + len(data) < upload.size:
         # The request is not answered yet. The commit of its last part writes all parts to disk.
-        with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL synchronous_commit = off")
+        execute("SET LOCAL synchronous_commit = off")
     upload_parts.store(upload, data, also=[partial(digest.update, data)] if digest else ())
     upload.offset += len(data)
     upload.changed_at = timezone.now()

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import Count, Min, Q, Value
 
 from reviews.database.compiled_queries import with_constants
 from reviews.database.pagination import split_page
 from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import fetch_all
 from reviews.inbox.kinds import BY_NAME, KINDS, Kind, Rows
 from reviews.inbox.place import Place
 from reviews.models import FileConflict, Notification, Run, User
@@ -155,9 +155,7 @@ def _count(person: User, run: Run | None, most: int | None = None) -> _Counts:
             kinds, most, sees_all=sees_every_run(person), of_run=bool(run)
         )
         keys = {_PERSON: person.pk, _RUN: run.pk if run else None}
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [keys[one] for one in values])
-            *found, has_answers = cursor.fetchone()
+        [(*found, has_answers)] = fetch_all(statement, [keys[one] for one in values])
         counts |= zip((kind.name for kind in kinds), found, strict=True)
     return _Counts(counts, has_answers)
 

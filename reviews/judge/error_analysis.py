@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import Count, QuerySet
 
 from cognireview.types import report_parts
+from reviews.database.statements import fetch_all
 from reviews.judge.scope import JudgeScope
 from reviews.models import CauseMention, Review, Stratum
 from reviews.models.evaluations import LARGE_COLUMNS
@@ -203,10 +203,8 @@ def _newest(scope: JudgeScope, wanted: Sequence[_Named], most: int) -> Iterator[
     strata, causes, criteria = map(list, columns)
     values: dict[str, Any] = {"run": scope.run.pk, "most": most}
     values |= {"strata": strata, "causes": causes, "criteria": criteria}
-    with connection.cursor() as cursor:
-        cursor.execute(_NEWEST, values)
-        for *named, review in cursor.fetchall():
-            yield _Named(*named), review
+    for *named, review in fetch_all(_NEWEST, values):
+        yield _Named(*named), review
 
 
 def _in_turns(lists: Iterable[Sequence[tuple[int, str]]]) -> list[tuple[int, str]]:

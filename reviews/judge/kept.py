@@ -21,6 +21,7 @@ from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, ca
 from django.db import connection
 
 from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import fetch_one
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
@@ -242,9 +243,8 @@ def _look(run: Run) -> _State | None:
         "hash": before.hash,
         "most": _MOST_EVENTS,
     }
-    with prepared_statements(), connection.cursor() as cursor:
-        cursor.execute(_LOOK, values)
-        found = cursor.fetchone()
+    with prepared_statements():
+        found = fetch_one(_LOOK, values)
     if found is None:
         return None
     position, sealed, *counts, is_continued, records = found

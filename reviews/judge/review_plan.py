@@ -11,11 +11,12 @@ from dataclasses import replace
 from math import ceil
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from cognireview.types.runs import Aim
 from reviews.accounts.permissions import check
 from reviews.audit import events
+from reviews.database.statements import fetch_all
 from reviews.judge.cells import Cell, load_cells
 from reviews.judge.planning import AIMS, NARROWEST, PLAN_FILTERS, WIDEST, JudgePlan, plan_reviews, points
 from reviews.judge.scope import JudgeScope, read_record_scope
@@ -194,9 +195,7 @@ def _open_records(run: Run) -> dict[Cell, _Open]:
         "not_required": NOT_REQUIRED,
         "has_plan": run.review_plan is not None,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_OPEN, values)
-        return {Cell(*row[:5]): _Open(*row[5:]) for row in cursor.fetchall()}
+    return {Cell(*row[:5]): _Open(*row[5:]) for row in fetch_all(_OPEN, values)}
 
 
 def _average(plan: JudgePlan) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, transaction
 from django.utils import timezone
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
@@ -18,6 +18,7 @@ from procrastinate.exceptions import JobAborted
 from cognireview.operations import outage
 from cognireview.operations.redacted_errors import describe
 from reviews.audit import events
+from reviews.database.statements import fetch_all, fetch_one
 from reviews.exports import jobs as export_jobs
 from reviews.imports import jobs as import_jobs
 from reviews.models import Export, Import, JobError, User, WebhookDelivery
@@ -146,25 +147,19 @@ class PeriodicJob(NamedTuple):
 def list_jobs(*, kind: str = "", state: str = "", offset: int = 0, limit: int) -> list[Job]:
     """Return jobs of a kind and in a state; of any with an empty text."""
     values: dict[str, Any] = {"kind": kind, "state": state, "offset": offset, "limit": limit, **_TASKS}
-    with connection.cursor() as cursor:
-        cursor.execute(_LIST, values)
-        return [Job(*row) for row in cursor.fetchall()]
+    return [Job(*row) for row in fetch_all(_LIST, values)]
 
 
 def new_failures() -> int:
     """Return the number of failed jobs that were not dismissed."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NEW_FAILURES, _TASKS)
-        row = cursor.fetchone()
+    row = fetch_one(_NEW_FAILURES, _TASKS)
     return int(row[0]) if row else 0
 
 
 def periodic_jobs() -> list[PeriodicJob]:
     """Return the periodic jobs by name, with the time when each was last due."""
     app.perform_import_paths()  # type: ignore[no-untyped-call]
-    with connection.cursor() as cursor:
-        cursor.execute(_PERIODIC)
-        last = {name: dt.datetime.fromtimestamp(at, dt.UTC) for name, at in cursor.fetchall() if at}
+    last = {name: dt.datetime.fromtimestamp(at, dt.UTC) for name, at in fetch_all(_PERIODIC) if at}
     return [
         PeriodicJob(
             _title(periodic.task.name),
@@ -258,12 +253,8 @@ def _cancel_background(pk: int, actor: User) -> bool:
 
 def _lock_background(pk: int, status: str) -> str:
     """Lock a job of procrastinate in a status. Return the name of its task, or an empty string."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT task_name FROM procrastinate_jobs WHERE id = %s AND status::text = %s FOR UPDATE",
-            [pk, status],
-        )
-        row = cursor.fetchone()
+    statement = "SELECT task_name FROM procrastinate_jobs WHERE id = %s AND status::text = %s FOR UPDATE"
+    row = fetch_one(statement, [pk, status])
     return str(row[0]) if row else ""
 
 

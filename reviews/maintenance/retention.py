@@ -11,10 +11,11 @@ from typing import NamedTuple
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from reviews.database.statements import execute
 from reviews.exports import jobs
 from reviews.http import repeatable_requests
 from reviews.imports import uploads
@@ -77,15 +78,13 @@ def remove_links() -> None:
 
 def remove_jobs() -> None:
     """Remove failed jobs with their errors. Workers remove successful jobs at once."""
-    with connection.cursor() as cursor:
-        cursor.execute(_REMOVE_JOBS, [timezone.now() - settings.KEEP_JOBS])
-        cursor.execute(_REMOVE_ERRORS)
+    execute(_REMOVE_JOBS, [timezone.now() - settings.KEEP_JOBS])
+    execute(_REMOVE_ERRORS)
 
 
 def remove_cached() -> None:
     """Remove expired cache entries, such as counts of failed logins. Each has its own expiry."""
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM cache WHERE expires < %s", [timezone.now()])
+    execute("DELETE FROM cache WHERE expires < %s", [timezone.now()])
 
 
 RULES = (

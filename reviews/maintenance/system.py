@@ -2,13 +2,10 @@
 
 import datetime as dt
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
 
 from django.conf import settings
-from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from cognireview.environment import PROGRAM
@@ -17,6 +14,7 @@ from cognireview.operations.disk_full import RESERVE
 from cognireview.types import site
 from cognireview.types.site import Check, Worker
 from reviews.database import replica
+from reviews.database.statements import fetch_all
 from reviews.http.health import not_ready_reason
 from reviews.maintenance import job_list
 from reviews.maintenance.backups import last_backup
@@ -61,16 +59,16 @@ class System(site.System):
 def describe_system(now: dt.datetime) -> System:
     """Gather the state of the site. Raises `DatabaseError` if the database cannot be reached."""
     disk = shutil.disk_usage(settings.DATA_DIR)
-    workers = [Worker(*row) for row in _rows(_WORKERS, [settings.STALLED_WORKER_SECONDS])]
-    counted = dict(_rows(_JOBS))
+    workers = [Worker(*row) for row in fetch_all(_WORKERS, [settings.STALLED_WORKER_SECONDS])]
+    counted = dict(fetch_all(_JOBS))
     jobs = {name: counted.get(status, 0) for name, status in _STATUSES.items()}
     jobs["failed"] = job_list.new_failures()
     backup = last_backup()
     return System(
         version=version("cognireview"),
         database=_database(),
-        database_size=_rows("SELECT pg_database_size(current_database())")[0][0],
-        parts={name: _rows(_SIZE, [list(tables)])[0][0] for name, tables in _TABLES.items()},
+        database_size=fetch_all("SELECT pg_database_size(current_database())")[0][0],
+        parts={name: fetch_all(_SIZE, [list(tables)])[0][0] for name, tables in _TABLES.items()},
         disk_free=disk.free,
         disk_total=disk.total,
         workers=workers,
@@ -83,16 +81,9 @@ def describe_system(now: dt.datetime) -> System:
 _STATUSES = {"queued": "todo", "running": "doing"}
 
 
-def _rows(statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement, list(values))
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-        return rows
-
-
 def _database() -> str:
     kind = "PostgreSQL server" if settings.ENVIRONMENT.database_url else "Embedded PostgreSQL"
-    return f"{kind} {_rows('SHOW server_version')[0][0].partition(' ')[0]}"
+    return f"{kind} {fetch_all('SHOW server_version')[0][0].partition(' ')[0]}"
 
 
 def _checks(

@@ -7,13 +7,14 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from reviews.accounts.permissions import can, check, check_release
 from reviews.audit import events, reveals
 from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.statements import execute
 from reviews.days import today
 from reviews.models import AuditEvent, Draft, Escalation, Evaluation, Run, Skip, User
 from reviews.queue import allocation
@@ -116,8 +117,7 @@ def _serialize_claims(reviewer: User, *, keeps_plan: bool = False) -> None:
     A change of a run's members takes its turn with the claims of people who lose access, too.
     """
     check(reviewer, "review_evaluation")
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_PERSON_AND_KEEP_PLAN if keeps_plan else _LOCK_PERSON, [reviewer.pk])
+    execute(_LOCK_PERSON_AND_KEEP_PLAN if keeps_plan else _LOCK_PERSON, [reviewer.pk])
 
 
 def _claimed(claimed: Claimed, reviewer: User, **detail: Any) -> Evaluation:

@@ -6,9 +6,10 @@ A record without a due date is due with its run. Days are in UTC.
 import datetime as dt
 from typing import Any, NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from reviews.audit import events
+from reviews.database.statements import fetch_all
 from reviews.days import today
 from reviews.models import Run, User
 from reviews.records.status import QUEUE_STATUSES
@@ -55,9 +56,7 @@ def assigned_records(
         "runs": runs,
         "due": due,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_ASSIGNED, values)
-        return [AssignedRecords(*row) for row in cursor.fetchall()]
+    return [AssignedRecords(*row) for row in fetch_all(_ASSIGNED, values)]
 
 
 @transaction.atomic

@@ -8,13 +8,13 @@ records are few and have indexes of their own.
 import datetime as dt
 from typing import Any, NamedTuple
 
-from django.db import connection
 from django.db.models import IntegerField, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import fetch_all
 from reviews.models import IndependentReview, Reveal, Run, RunCount, User
 from reviews.queue.claims import EVERYTHING
 from reviews.records.status import COUNTED_AS_DONE, NOT_REQUIRED, QUEUE_STATUSES
@@ -102,9 +102,9 @@ def number_of_records() -> Combinable:
 
 def count_records(run: Run) -> int:
     """Return the number of all records of a run."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %s", [run.pk])
-        return int(cursor.fetchone()[0])
+    statement = "SELECT coalesce(sum(evaluations), 0) FROM run_count WHERE run_id = %s"
+    [(records,)] = fetch_all(statement, [run.pk])
+    return int(records)
 
 
 def all_progress(runs: QuerySet[Run]) -> list[tuple[Run, Progress]]:
@@ -119,10 +119,9 @@ def progress_values(run: int) -> dict[str, Any]:
     return {**_STATUSES, "run": run}
 
 
+@prepared_statements()
 def _progress(statement: str, values: dict[str, Any]) -> dict[int, Progress]:
-    with prepared_statements(), connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return {pk: Progress(*numbers) for pk, *numbers in cursor.fetchall()}
+    return {pk: Progress(*numbers) for pk, *numbers in fetch_all(statement, values)}
 
 
 class ReviewerProgress(NamedTuple):

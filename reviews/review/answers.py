@@ -3,13 +3,14 @@
 from functools import cache
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from reviews.audit import events
 from reviews.database.compiled_queries import with_constants
 from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import fetch_all
 from reviews.models import Escalation, User
 from reviews.models.runs import in_visible_runs, sees_every_run
 
@@ -36,9 +37,8 @@ _COLUMNS = (
 def unread_answers(person: User) -> list[Escalation]:
     """Return the oldest answers that a person has not read, in runs that they may see."""
     statement, values = _unread_statement(sees_all=sees_every_run(person))
-    with prepared_statements(), connection.cursor() as cursor:
-        cursor.execute(statement, [person.pk for _ in values])
-        keys = [key for (key,) in cursor.fetchall()]
+    with prepared_statements():
+        keys = [key for (key,) in fetch_all(statement, [person.pk for _ in values])]
     return list(_own(person).filter(pk__in=keys).order_by("pk")) if keys else []
 
 

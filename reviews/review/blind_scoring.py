@@ -24,12 +24,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.expressions import Combinable
 
 from reviews.accounts.permissions import Denied, check
 from reviews.audit import events, reveals
+from reviews.database.statements import fetch_one
 from reviews.evidence import task_context
 from reviews.models import AuditEvent, BlindScores, Evaluation, Review, Run, StratumCount, User
 from reviews.queue import allocation
@@ -194,7 +195,5 @@ def blind_feasibility(run: Run) -> BlindFeasibility:
     answered: int | None = counts.aggregate(sum=Sum("answered"))["sum"]
     if answered:
         return BlindFeasibility(answered, by_context=False)
-    with connection.cursor() as cursor:
-        cursor.execute(_ANSWER_IN_CONTEXT, {"run": run.pk})
-        (by_context,) = cursor.fetchone() or (False,)
+    (by_context,) = fetch_one(_ANSWER_IN_CONTEXT, {"run": run.pk}) or (False,)
     return BlindFeasibility(answered, by_context)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 from django.db import connection
 
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Run
 from reviews.records.rubric import Rubric
 from reviews.records.verdict import VERDICT_OF_LEVEL
@@ -124,9 +125,8 @@ def rate_again(run: Run, *, record: int | None = None) -> int:
             "humans": [verdicts.human for _, verdicts in changed],
             "finals": [verdicts.final for _, verdicts in changed],
         }
-        with connection.cursor() as cursor:
-            cursor.execute(_ADD_CELLS, values)
-            cursor.execute(_MOVE, values)
+        execute(_ADD_CELLS, values)
+        execute(_MOVE, values)
     return len(changed)
 
 

@@ -3,9 +3,8 @@
 import datetime as dt
 from typing import Any, NamedTuple
 
-from django.db import connection
-
 from reviews.accounts.preferences import FIRST_DECISIONS
+from reviews.database.statements import fetch_all
 from reviews.days import midnight
 from reviews.models import Evaluation, User
 from reviews.queue.progress import PROGRESS_OF_RUN, Progress, progress_values
@@ -56,8 +55,6 @@ def load_screen_basis(evaluation: Evaluation, reviewer: User, now: dt.datetime) 
         "most": FIRST_DECISIONS,
         "midnight": midnight(now.date(), now.tzinfo or dt.UTC),
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_SCREEN, values)
-        [(_run, *found)] = cursor.fetchall()
+    [(_run, *found)] = fetch_all(_SCREEN, values)
     size = len(Progress._fields)
     return ScreenBasis(Progress(*found[:size]), *found[size:])

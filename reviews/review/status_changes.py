@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from django.db import connection
 
+from reviews.database.statements import execute, fetch_all
 from reviews.models import Evaluation, Import
 from reviews.queue.claim_columns import clear_claims
 from reviews.records.schema import Record
@@ -137,12 +138,9 @@ def _execute(probabilities: Mapping[int, float], *statements: str) -> int:
 
 def unsample_records(keys: list[int]) -> int:
     """Remove records that nobody has worked on from the sample and the queue. Return their number."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOCK_UNTOUCHED, {"keys": keys, "sampled": _SAMPLED})
-        locked = [key for (key,) in cursor.fetchall()]
-        status = TRANSITIONS["put back", _SAMPLED]
-        cursor.execute(_UNSAMPLE, {"keys": locked, "not_required": status})
-        removed = cursor.fetchall()
+    locked = [key for (key,) in fetch_all(_LOCK_UNTOUCHED, {"keys": keys, "sampled": _SAMPLED})]
+    status = TRANSITIONS["put back", _SAMPLED]
+    removed = fetch_all(_UNSAMPLE, {"keys": locked, "not_required": status})
     expired_claims = [key for key, has_claim in removed if has_claim]
     clear_claims(Evaluation.objects.filter(pk__in=expired_claims))
     return len(removed)
@@ -155,5 +153,4 @@ def update_records(source: Import, rows: Sequence[dict[str, Any]]) -> None:
     "criteria_order", "is_sampled", "is_outdated", "keeps_review" (the current decision stays), and the
     columns of `Record`.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(_UPDATE_RECORDS, [source.pk, orjson.dumps(rows).decode()])
+    execute(_UPDATE_RECORDS, [source.pk, orjson.dumps(rows).decode()])

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection
 from django.db.models import Exists
 from django.db.models.expressions import Combinable
 from django.utils import timezone
 
+from reviews.database.statements import fetch_all
 from reviews.models import Evaluation, FileConflict, Review, User
 from reviews.records.conflicts import Conflict
 from reviews.records.scores import identity, is_score, score_of
@@ -69,9 +69,8 @@ def load_basis(evaluation: Evaluation, reviewer: User, submission: UUID) -> Basi
         "model": evaluation.model_id or "",
         "is_flagged": evaluation.needs_human_review,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_BASIS, values)
-        [(is_repeated, has_draft, open_reviews, versions, blind_scores, stratum, rubric)] = cursor.fetchall()
+    [row] = fetch_all(_BASIS, values)
+    is_repeated, has_draft, open_reviews, versions, blind_scores, stratum, rubric = row
     evaluation.run.rubric = json.loads(rubric)
     locked_in = None if blind_scores is None else json.loads(blind_scores)
     return Basis(is_repeated, has_draft, open_reviews, versions, locked_in, stratum)

@@ -18,13 +18,14 @@ corrects the probabilities.
 from math import sqrt
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Count
 from procrastinate.contrib.django import app as jobs
 
 from reviews.audit import events
 from reviews.database import locks
 from reviews.database.locks import Lock
+from reviews.database.statements import fetch_all
 from reviews.models import Import, Run, User
 from reviews.queue import allocation, progress
 from reviews.records.status import NOT_REQUIRED
@@ -132,9 +133,7 @@ def _differing(run: Run) -> list[Difference]:
         "purpose": allocation.SAMPLE,
         "not_required": NOT_REQUIRED,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(_DIFFERING, values)
-        return [Difference(*row) for row in cursor]
+    return [Difference(*row) for row in fetch_all(_DIFFERING, values)]
 
 
 def _preselected(share: float) -> float:

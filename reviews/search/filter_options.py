@@ -2,9 +2,8 @@
 
 from typing import NamedTuple
 
-from django.db import connection
-
 from reviews.database.prepared_statements import prepared_statements
+from reviews.database.statements import fetch_all
 from reviews.models import Run
 from reviews.records.scores import criterion_title
 from reviews.search import facets
@@ -45,10 +44,8 @@ _DISTINCT = """
 def facet_options(run: Run, *names: str) -> dict[str, list[FilterOption]]:
     """Return the values that occur in a run, by the name of their filter."""
     found: dict[str, list[FilterOption]] = {name: [] for name in names}
-    with connection.cursor() as cursor:
-        cursor.execute(_FACETS, [list(names), run.pk, MAX_OPTIONS])
-        for name, value, title in cursor.fetchall():
-            found[name].append(FilterOption(value, title or _title(name, value)))
+    for name, value, title in fetch_all(_FACETS, [list(names), run.pk, MAX_OPTIONS]):
+        found[name].append(FilterOption(value, title or _title(name, value)))
     return found
 
 
@@ -82,14 +79,11 @@ def option_counts(run: Run) -> dict[str, dict[str, int]]:
     They are of an older state while `strata.why_not_counted`. See `without_hidden_counts`.
     """
     counts: dict[str, dict[str, int]] = {name: {} for name in _COUNTED}
-    with connection.cursor() as cursor:
-        cursor.execute(_COUNTS, [run.pk])
-        for *values, number in cursor.fetchall():
-            [(name, value)] = [pair for pair in zip(_COUNTED, values, strict=True) if pair[1] is not None]
-            counts[name][value or (facets.NO_VERDICT if name == "verdict" else "")] = int(number)
-        cursor.execute(_FACET_COUNTS, [list(FILTERS), run.pk, MAX_OPTIONS])
-        for name, value, number in cursor.fetchall():
-            counts.setdefault(name, {})[value] = number
+    for *values, number in fetch_all(_COUNTS, [run.pk]):
+        [(name, value)] = [pair for pair in zip(_COUNTED, values, strict=True) if pair[1] is not None]
+        counts[name][value or (facets.NO_VERDICT if name == "verdict" else "")] = int(number)
+    for name, value, number in fetch_all(_FACET_COUNTS, [list(FILTERS), run.pk, MAX_OPTIONS]):
+        counts.setdefault(name, {})[value] = number
     return counts
 
 
@@ -122,6 +116,5 @@ def task_ids(run: Run, prefix: str, most: int) -> list[str]:
 
 
 def _distinct(run: Run, column: str, start: str, most: int) -> list[str]:
-    with connection.cursor() as cursor:
-        cursor.execute(_DISTINCT.format(column=column), {"run": run.pk, "start": start, "most": most})
-        return [value for (value,) in cursor.fetchall()]
+    values = {"run": run.pk, "start": start, "most": most}
+    return [value for (value,) in fetch_all(_DISTINCT.format(column=column), values)]

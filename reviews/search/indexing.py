@@ -15,6 +15,7 @@ from procrastinate.contrib.django import app as jobs
 
 from reviews.database import locks
 from reviews.database.locks import Lock
+from reviews.database.statements import execute
 from reviews.models import Evaluation, Import, ImportLine, Run, RunFacet, UnindexedImport
 from reviews.queue import progress
 from reviews.records.verdict import VERDICT_OF_LEVEL
@@ -224,8 +225,7 @@ def _index(source: Import, records: QuerySet[Evaluation]) -> int:
 
 def add_options(run: Run, facets: Iterable[Facet]) -> None:
     """Add facets to the options of a run's filters. The caller has acquired `Lock.INDEXING`."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ADD_CHOICES, [run.pk, _json([facet._asdict() for facet in facets])])
+    execute(_ADD_CHOICES, [run.pk, _json([facet._asdict() for facet in facets])])
 
 
 def _new_records(source: Import, lines: LineRange) -> QuerySet[Evaluation]:

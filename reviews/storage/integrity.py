@@ -8,9 +8,9 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from django.db import connection
 from django.db.models import Q
 
+from reviews.database.statements import fetch_all
 from reviews.models import Evaluation, Import, ImportSums, Run
 from reviews.storage.corruption import CorruptData, Fault, SourceFile
 
@@ -146,6 +146,4 @@ def _figures(source: Import) -> dict[str, Any]:
 
 def _noted(source: Import) -> dict[str, str]:
     """Return totals of the outcome rows by outcome. They are text, as they exceed JSON's numbers."""
-    with connection.cursor() as cursor:
-        cursor.execute(_NOTED, [source.pk])
-        return dict(cursor.fetchall())
+    return dict(fetch_all(_NOTED, [source.pk]))

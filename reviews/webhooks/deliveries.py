@@ -14,12 +14,13 @@ from urllib.parse import urlsplit
 
 import orjson
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 from procrastinate.contrib.django import app as jobs
 
 from reviews.audit import events as audit_events
+from reviews.database.statements import fetch_all
 from reviews.models import AuditEvent, Run, User, Webhook, WebhookAttempt, WebhookDelivery
 from reviews.queue import progress
 from reviews.queue.progress import Progress
@@ -113,9 +114,7 @@ def send_test(*, webhook: Webhook, actor: User) -> WebhookDelivery:
 @transaction.atomic
 def notify_reviewed_runs() -> int:
     """Enqueue messages about runs that have been reviewed. Return the number of messages."""
-    with connection.cursor() as cursor:
-        cursor.execute(_TAKE_FILLED, [list(QUEUE_STATUSES)])
-        keys = [pk for (pk,) in cursor.fetchall()]
+    keys = [pk for (pk,) in fetch_all(_TAKE_FILLED, [list(QUEUE_STATUSES)])]
     runs = Run.objects.filter(pk__in=keys, deletion_requested_at=None) if keys else Run.objects.none()
     return sum(len(_notify(run)) for run in runs)
 

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-from django.db import connection
 from numpy.typing import NDArray
 
+from reviews.database.statements import fetch_all, fetch_one
 from reviews.judge.cells import IntArray
 from reviews.judge.comparison.judges import JudgeAndPrompt
 from reviews.judge.scope import JudgeScope
@@ -92,15 +92,12 @@ def load_anchors(first: JudgeScope, second: JudgeScope, shared: Collection[Judge
     of_one, values = first.facet_conditions("one")
     of_other, _ = second.facet_conditions("other")
     values |= {"first": first.run.pk, "second": second.run.pk, "limit": MOST_PAIRS + 1}
-    with connection.cursor() as cursor:
-        cursor.execute(_HAS_ANSWERS, values)
-        (has_answers,) = cursor.fetchone() or (False,)
-        source = "answered" if has_answers else "evaluation_facets"
-        statement = _OF_RECORDS.format(one=source, other=source, of_one=of_one, of_other=of_other)
-        # Keys are long, so they are read only for filters.
-        answers = _ANSWERS.format(keys="facets.keys" if values["chosen_keys"] else "NULL::bigint[]")
-        cursor.execute(f"{answers} {statement}" if has_answers else statement, values)
-        rows = cursor.fetchall()
+    (has_answers,) = fetch_one(_HAS_ANSWERS, values) or (False,)
+    source = "answered" if has_answers else "evaluation_facets"
+    statement = _OF_RECORDS.format(one=source, other=source, of_one=of_one, of_other=of_other)
+    # Keys are long, so they are read only for filters.
+    answers = _ANSWERS.format(keys="facets.keys" if values["chosen_keys"] else "NULL::bigint[]")
+    rows = fetch_all(f"{answers} {statement}" if has_answers else statement, values)
     found = np.array(rows[:MOST_PAIRS], dtype=np.int64).reshape(-1, 6)
     if shared:
         found = _of_same_judge(found, {*shared})
@@ -117,9 +114,8 @@ def _columns(found: KeyArray, *, is_sample: bool = False) -> Anchors:
 
 
 def _of_same_judge(found: KeyArray, shared: Collection[JudgeAndPrompt]) -> KeyArray:
-    with connection.cursor() as cursor:
-        cursor.execute(_JUDGES, {"keys": np.unique(found[:, 1:3]).tolist()})
-        judges = {key: JudgeAndPrompt(*names) for key, *names in cursor}
+    rows = fetch_all(_JUDGES, {"keys": np.unique(found[:, 1:3]).tolist()})
+    judges = {key: JudgeAndPrompt(*names) for key, *names in rows}
     sides = [[judges[key] for key in found[:, column].tolist()] for column in (1, 2)]
     return found[[one == other and one in shared for one, other in zip(*sides, strict=True)]]
 

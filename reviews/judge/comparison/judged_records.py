@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from django.db import connection
 
+from reviews.database.statements import fetch_all, fetch_one
 from reviews.judge.comparison.judges import JudgeAndPrompt
 from reviews.judge.kept import keeps_records
 from reviews.judge.scope import JudgeScope
@@ -118,9 +118,7 @@ def _last_of_sample(first: JudgeScope, second: JudgeScope, most: int) -> int | N
     one, values = first.facet_conditions("one")
     other, _ = second.facet_conditions("other")
     values |= {"first": first.run.pk, "second": second.run.pk, "most": most}
-    with connection.cursor() as cursor:
-        cursor.execute(_LAST.format(one=one, other=other), values)
-        found = cursor.fetchone()
+    found = fetch_one(_LAST.format(one=one, other=other), values)
     return found[0] if found else None
 
 
@@ -140,9 +138,7 @@ def load_records(
             values[f"keys{place}"] = [facet_key("judge", name.judge), facet_key("template", name.template)]
             judge += f" WHEN keys @> %(keys{place})s::bigint[] THEN {place}"
         judge += " ELSE -1 END"
-    with connection.cursor() as cursor:
-        cursor.execute(_RECORDS.format(judge=judge, chosen=chosen), values)
-        [(packed,)] = cursor.fetchall()
+    [(packed,)] = fetch_all(_RECORDS.format(judge=judge, chosen=chosen), values)
     found = np.frombuffer(packed or b"", dtype=_RECORD)
     has_verdict = found["verdict"] < len(VERDICTS)
     columns = {name: found[name].astype(np.int64)[has_verdict] for name in found.dtype.names or ()}

@@ -1,7 +1,6 @@
 """Find the run whose judge a run replaces: the most recent earlier run with the same responses."""
 
-from django.db import connection
-
+from reviews.database.statements import fetch_one
 from reviews.models import Run, User
 
 # The responses with the lowest numbers. The numbers are hashes, so these are a random sample.
@@ -27,7 +26,5 @@ def find_predecessor(run: Run, reader: User) -> Run | None:
     """
     earlier = Run.objects.visible_to(reader).filter(pk__lt=run.pk)
     candidates = [*earlier.values_list("pk", flat=True)]
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND, {"run": run.pk, "sample": _SAMPLE, "candidates": candidates})
-        found = cursor.fetchone()
+    found = fetch_one(_FIND, {"run": run.pk, "sample": _SAMPLE, "candidates": candidates})
     return earlier.get(pk=found[0]) if found else None

@@ -2,13 +2,14 @@
 
 from typing import Any, NamedTuple
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from cognireview.types.encoding import members
 from cognireview.types.estimates import Scope
 from reviews.accounts.permissions import check
 from reviews.audit import events
+from reviews.database.statements import fetch_all
 from reviews.judge.scope import JudgeScope
 from reviews.models import GoldSet, User
 from reviews.records.status import QUEUE_STATUSES
@@ -152,9 +153,7 @@ def _insert(scope: JudgeScope, gold_set: GoldSet) -> dict[tuple[str, str], int]:
     strata = [stratum.pk for stratum in scope.strata()]
     values |= {"strata": strata, "queue": [*QUEUE_STATUSES], "gold_set": gold_set.pk}
     statement = _FREEZE.format(candidates=_CANDIDATES.format(conditions=conditions))
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return {(basis, why): ratings for basis, why, ratings in cursor.fetchall()}
+    return {(basis, why): ratings for basis, why, ratings in fetch_all(statement, values)}
 
 
 def _nothing(frozen: Frozen) -> str:

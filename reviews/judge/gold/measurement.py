@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db import connection
 from django.db.models import Q
 from numpy.typing import NDArray
 
@@ -22,6 +21,7 @@ from cognireview.types.encoding import members
 from cognireview.types.estimates import Basis
 from cognireview.types.judge import GoldBasis
 from reviews.database.replica import read_from_replica
+from reviews.database.statements import fetch_all
 from reviews.judge.accuracy_figures import AccuracyFigures, Measured
 from reviews.judge.cells import FEWEST, PACKED_CLUSTER, Cell, unpack_clusters
 from reviews.judge.drilldown import is_said
@@ -229,10 +229,7 @@ def list_records(
 
 
 def _fetch(statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement.format(paired=_PAIRED), values)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+    return fetch_all(statement.format(paired=_PAIRED), values)
 
 
 def _values(gold_set: GoldSet, scope: JudgeScope) -> dict[str, Any]:
