@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from reviews.api.saved import _SUBMISSIONS
+from reviews.api.saved_decision import _SUBMISSIONS
 from reviews.models import Evaluation, Export, Import, Review, User
 from reviews.queue import claims
 from tests.load import imports, invariants, recounts

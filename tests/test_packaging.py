@@ -55,7 +55,7 @@ class TestStaticFiles:
         settings.STATIC_ROOT = tmp_path / "static"
         return tmp_path / "static"
 
-    def test_files_are_collected_once(self, static_root: Path) -> None:
+    def test_unchanged_files_are_not_collected_again(self, static_root: Path) -> None:
         static_files.collect()
         (static_root / "css/tokens.css").unlink()
         static_files.collect()

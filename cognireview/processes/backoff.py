@@ -45,7 +45,7 @@ class SupervisedProgram(ABC):
         """Return why the program ended, without a full stop."""
 
     def ended_as_planned(self) -> bool:
-        """Return whether a program that does not run has ended to be started again, which is no failure."""
+        """Return whether the program ended in order to be restarted. That is no failure."""
         return False
 
     def try_start(self) -> None:

@@ -54,7 +54,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Log the person in whom the provider names. Raises `ProviderLoginFailed` and `Http404`, too."""
+    """Log in the person whom the provider names. Raises `ProviderLoginFailed` and `Http404`."""
     return _respond(OAuth2CallbackView, request, provider_id)
 
 

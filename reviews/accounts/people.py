@@ -50,7 +50,7 @@ def all_people() -> QuerySet[User]:
 
 
 def find_people(words: str = "", role: str = "", *, is_active: bool | None = None) -> QuerySet[User]:
-    """Return the people whose names or e-mail address contain the words, with a role or ("none") without."""
+    """Return the people whose names or e-mail address contain all words. The role "none" means no role."""
     people = all_people()
     for word in words.split():
         is_found = Q(username__icontains=word) | Q(email__icontains=word)

@@ -70,7 +70,8 @@ def role_of(user: User) -> str:
 
     Needs no query for a user loaded by `with_permissions`.
     """
-    loaded = getattr(user, _LOADED_ROLES, None)  # of a lazy user, too
+    # `getattr` and not `vars`, because `request.user` is a lazy object.
+    loaded = getattr(user, _LOADED_ROLES, None)
     names = set(user.groups.values_list("name", flat=True) if loaded is None else loaded)
     return next((role for role in reversed(ROLES) if role in names), "")
 

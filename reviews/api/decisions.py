@@ -13,7 +13,8 @@ from django.http import HttpResponse
 from ninja import Field, Router, Status
 
 from cognireview.types import operations
-from reviews.api import entries, saved, shapes
+from reviews.api import entries, saved_decision, shapes
+from reviews.api.ambiguous_paths import register_ambiguous_paths
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.entries import BlindIn, DecisionIn
@@ -21,7 +22,6 @@ from reviews.api.evaluations import FilterValues, read_filters
 from reviews.api.lookup import get_record, get_run
 from reviews.api.preconditions import IF_MATCH, only_if_match, set_etag
 from reviews.api.problems import Problem
-from reviews.api.readings import register_readings
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, User
 from reviews.queue import claims
@@ -75,21 +75,21 @@ def lock_in_blind_scores(
 
 
 @operation(router, operations.REVIEW, scope="review", problems=(409, 412), parameters=[IF_MATCH])
-@saved.waits_for_first_request
+@saved_decision.waits_for_first_request
 @only_if_match
 @prepared_statements()
 def submit_review(
-    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Submit a decision, or an independent review if the record needs several.
 
     409 names the person who was first and since when; 422 names the invalid fields.
     """
-    submission = saved.submission_of(request.user, key)
+    submission = saved_decision.submission_of(request.user, key)
     record = get_record(run, evaluation_id, request.user, submission=submission)
     with _explained_conflict(record, request.user):
         if vars(record)["is_repeated"] and (
-            before := saved.saved_before(submission, record, request.user, sent)
+            before := saved_decision.saved_before(submission, record, request.user, sent)
         ):
             return before
         if blind_scoring.is_hidden(record, request.user):
@@ -104,10 +104,10 @@ def submit_review(
         others = independent_reviews.readable_for_adjudication(record, request.user)
         arguments = entries.decision_arguments(record, sent, submission, blind_scores, others)
         made = decisions.submit(evaluation_id=record.pk, reviewer=request.user, **arguments)
-    return saved.saved_out(made)
+    return saved_decision.saved_out(made)
 
 
-register_readings(router, "blind-scores", "review")
+register_ambiguous_paths(router, "blind-scores", "review")
 
 
 @contextmanager

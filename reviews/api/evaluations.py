@@ -12,8 +12,8 @@ from cognireview.types import operations
 from reviews.api import shapes
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import JsonRenderer
-from reviews.api.links import PAGE_SIZE, Limit, link_next
 from reviews.api.lookup import get_counted_run, get_record
+from reviews.api.pagination import PAGE_SIZE, Limit, link_next
 from reviews.api.preconditions import set_etag
 from reviews.api.problems import Problem, invalid_field
 from reviews.database.prepared_statements import prepared_statements

@@ -10,8 +10,8 @@ from cognireview.types import files, operations
 from cognireview.types.encoding import members
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import CSV, JSON, JSONL, PARQUET, ZIP, Body
-from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.lookup import get_run, load
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import Problem, invalid_field
 from reviews.exports import downloads, formats, independent_reviews, jobs
 from reviews.exports.documents import InvalidExport, imported_format

@@ -6,12 +6,12 @@ from ninja import Router
 
 from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
-from reviews.api import entries, saved, shapes
+from reviews.api import entries, saved_decision, shapes
+from reviews.api.ambiguous_paths import register_ambiguous_paths
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.entries import DecisionIn
 from reviews.api.lookup import get_record
 from reviews.api.preconditions import IF_MATCH, only_if_match
-from reviews.api.readings import register_readings
 from reviews.history.versions import ReviewState, list_versions
 from reviews.models import Evaluation, Review, User
 from reviews.records.conflicts import Conflict
@@ -23,44 +23,46 @@ router = Router(tags=["review"])
 
 
 @operation(router, operations.REVISE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
-@saved.waits_for_first_request
+@saved_decision.waits_for_first_request
 @only_if_match
 def revise_decision(
-    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Replace the current decision: your own, or as a lead anybody's. No claim is needed."""
     record = get_record(run, evaluation_id, request.user)
     check_revise(request.user, record)
-    submission = saved.submission_of(request.user, key)
-    if before := saved.saved_before(submission, record, request.user, sent):
+    submission = saved_decision.submission_of(request.user, key)
+    if before := saved_decision.saved_before(submission, record, request.user, sent):
         return before
     if not record.is_decided:
         raise Conflict("This record is in the queue, so there is no decision to revise.")
     arguments = entries.decision_arguments(record, sent, submission, None)
-    return saved.saved_out(decisions.revise(evaluation_id=record.pk, reviewer=request.user, **arguments))
+    return saved_decision.saved_out(
+        decisions.revise(evaluation_id=record.pk, reviewer=request.user, **arguments)
+    )
 
 
 @operation(
     router, operations.ADD_INDEPENDENT_REVIEW, scope="review", problems=(409, 412), parameters=[IF_MATCH]
 )
-@saved.waits_for_first_request
+@saved_decision.waits_for_first_request
 @only_if_match
 def add_independent_review(
-    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: DecisionIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Add an independent review to a record that somebody else decided first.
 
     The decision stays current. If the scores differ, a lead decides.
     """
     record = get_record(run, evaluation_id, request.user)
-    submission = saved.submission_of(request.user, key)
-    if before := saved.saved_before(submission, record, request.user, sent):
+    submission = saved_decision.submission_of(request.user, key)
+    if before := saved_decision.saved_before(submission, record, request.user, sent):
         return before
     if not record.is_decided:
         raise Conflict("This record is no longer decided. Submit your review instead.")
     locked_in = blind_scoring.find_locked_in(record, request.user)
     arguments = entries.decision_arguments(record, sent, submission, locked_in)
-    return saved.saved_out(
+    return saved_decision.saved_out(
         independent_reviews.add(evaluation_id=record.pk, reviewer=request.user, **arguments)
     )
 
@@ -111,4 +113,4 @@ def _version(review: Review, state: ReviewState) -> dict[str, Any]:
     return {**shapes.decision_out(review), "state": state}
 
 
-register_readings(router, "revision", "independent-review", "adjudication")
+register_ambiguous_paths(router, "revision", "independent-review", "adjudication")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from django.db import transaction
 from django.http import HttpResponse
 
-from reviews.api import saved
+from reviews.api import saved_decision
 from reviews.api.lookup import get_record
 from reviews.api.problems import Problem
 from reviews.models import Evaluation
@@ -72,7 +72,7 @@ def check_if_match(request: Any, record: Evaluation) -> None:
 
 def _check(request: Any, wanted: str, record: Evaluation, key: str | None) -> int | None:
     """Return the version that the record must still have; None for a repeated request."""
-    if key and versions.sent_before(saved.submission_of(request.user, key), record, request.user):
+    if key and versions.sent_before(saved_decision.submission_of(request.user, key), record, request.user):
         return None
     _check_version(wanted, record)
     return record.version

@@ -9,13 +9,13 @@ from pydantic import StringConstraints
 
 from cognireview.types import operations
 from reviews.accounts.permissions import check_revise
-from reviews.api import saved, shapes
+from reviews.api import saved_decision, shapes
+from reviews.api.ambiguous_paths import register_ambiguous_paths
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
 from reviews.api.lookup import get_record, get_run
 from reviews.api.preconditions import IF_MATCH, check_if_match, locked_if_match, only_if_match, set_etag
 from reviews.api.problems import invalid_field
-from reviews.api.readings import register_readings
 from reviews.api.values import Note
 from reviews.queue import claims
 from reviews.review import decisions, escalations
@@ -129,7 +129,7 @@ def reopen_record(request: ApiRequest, run: str, evaluation_id: str, sent: Reope
 @operation(router, operations.RESTORE, scope="review", problems=(409, 412), parameters=[IF_MATCH])
 @only_if_match
 def restore_decision(
-    request: ApiRequest, run: str, evaluation_id: str, sent: RestoreIn, key: saved.IdempotencyKey
+    request: ApiRequest, run: str, evaluation_id: str, sent: RestoreIn, key: saved_decision.IdempotencyKey
 ) -> dict[str, Any]:
     """Make an earlier version the current decision again, as a new version."""
     record = get_record(run, evaluation_id, request.user)
@@ -140,7 +140,7 @@ def restore_decision(
         evaluation_id=record.pk,
         actor=request.user,
         version=record.version if sent.version is None else sent.version,
-        submission=saved.submission_of(request.user, key),
+        submission=saved_decision.submission_of(request.user, key),
         restored=sent.restored,
         reason=sent.reason,
     )
@@ -153,4 +153,4 @@ def release_record(request: ApiRequest, run: str, evaluation_id: str) -> None:
     claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)
 
 
-register_readings(router, "claim", "skip", "escalation", "reopening", "restoration")
+register_ambiguous_paths(router, "claim", "skip", "escalation", "reopening", "restoration")

@@ -13,7 +13,7 @@ from reviews.accounts import api_tokens
 from reviews.accounts.permissions import Denied, can
 from reviews.api.auth import ApiRequest, operation
 from reviews.api.bodies import Body
-from reviews.api.links import LIST_SIZE, After, Limit, list_by_key
+from reviews.api.pagination import LIST_SIZE, After, Limit, list_by_key
 from reviews.api.problems import invalid_field
 from reviews.models import ApiToken
 

@@ -22,7 +22,7 @@ _LABELS = {
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A chip."""
+    """A warning about a record: a chip that opens its sentences."""
 
     label: str
     #: The sentences that the chip opens; empty if the label is the whole sentence.

@@ -60,7 +60,7 @@ def parse_rubric(toml: bytes) -> Rubric:
 
 def rubric_from_json(data: Any) -> Rubric:
     """Build a rubric from its data; missing parts have defaults. Raises `RubricError` with every problem."""
-    reader = _Reader()
+    reader = _RubricBuilder()
     rubric = reader.rubric(data)
     problems = reader.problems or [*rubric_problems(rubric)]
     if problems:
@@ -127,7 +127,7 @@ class _Table(NamedTuple):
     members: dict[str, Any]
 
 
-class _Reader:
+class _RubricBuilder:
     """Build the parts of a rubric, and collect members of a wrong type or name."""
 
     def __init__(self) -> None:

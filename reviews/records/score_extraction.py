@@ -91,7 +91,7 @@ def extract_scores(raw_judge_output: Mapping[str, Any]) -> Extraction:
     if len(raw) > MAX_CHARACTERS:
         return Extraction(is_too_long=True)
     doubled = double_backslashes(raw)
-    reader = _Reader(doubled.text)
+    reader = _ObjectScanner(doubled.text)
     try:
         reader.read()
     except (OverBudget, RecursionError):
@@ -196,7 +196,7 @@ _JUSTIFICATION = ("justification", "reason", "reasoning", "rationale", "explanat
 _CRITERION = ("criterion", "criteria", "name", "category", "dimension", "parameter")
 
 
-class _Reader:
+class _ObjectScanner:
     """Scan a text from one object to the next.
 
     `unreadable` is the last position where an object broke off.

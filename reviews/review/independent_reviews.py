@@ -226,7 +226,7 @@ def take_over(*, evaluation_id: int, actor: User) -> None:
 def close(evaluation: Evaluation, waiting: Sequence[int] | None = None) -> Sequence[int]:
     """Close the open independent reviews of a locked record, and return their keys.
 
-    `waiting` are those keys where the caller has them.
+    `waiting` are the keys, if the caller has loaded them.
     """
     keys = open_keys(evaluation) if waiting is None else waiting
     if keys:

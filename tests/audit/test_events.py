@@ -129,7 +129,7 @@ def actions() -> list[str]:
 
 
 class TestActions:
-    """The names of actions that tests of their packages do not look at."""
+    """The names of actions that no test of their own package checks."""
 
     @pytest.fixture
     def run(self) -> Run:

@@ -74,7 +74,7 @@ _APART = """() => {
     return labels.filter(isApart).map((it) => `far from its field: ${it.outerHTML.slice(0, 150)}`);
 }"""
 
-# Numbers the controls (one radio button per group), notes which get the focus, and returns their HTML.
+# Number the controls (one radio button per group), record which of them get the focus, and return their HTML.
 _NUMBER_CONTROLS = """() => {
     const root = document.querySelector("dialog[open]") || document;
     const controls = [...root.querySelectorAll("a[href], button, input, select, textarea, summary")];

@@ -25,7 +25,7 @@ from reviews.records.status import NOT_REQUIRED, QUEUE_STATUSES
 from reviews.review import blind_scoring
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.sampling.planned_shares import DEFERRED, NORMAL, current_plan, report_finished_plans
-from reviews.views.settled import item_url
+from reviews.views.inbox_navigation import item_url
 from tests.support.commands import manage
 from tests.support.factories import RunFactory
 from tests.support.lines import file_of, import_data, line

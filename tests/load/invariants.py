@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from reviews.api.saved import _SUBMISSIONS
+from reviews.api.saved_decision import _SUBMISSIONS
 from reviews.audit import log
 from reviews.audit.hash_chain import ChainVerifier
 from reviews.exports.compared_files import ComparedFile

@@ -16,7 +16,7 @@ _NAMED = re.compile(r"\b(?:exhaustive|public_sample|sample: bytes)\b")
 
 @cache
 def may_contain(path: Path) -> bool:
-    """Whether a test file may contain such tests."""
+    """Return whether a test file may contain tests with one of `MARKS`."""
     return bool(_NAMED.search(path.read_text()))
 
 

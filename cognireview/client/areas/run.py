@@ -7,7 +7,7 @@ from cognireview.client.areas.records import Records
 from cognireview.client.areas.run_area import RunArea
 from cognireview.client.areas.run_files import Files
 from cognireview.client.areas.run_judge import Judge
-from cognireview.client.areas.run_settings import Settings
+from cognireview.client.areas.run_settings import SettingsArea
 from cognireview.client.dual_methods import B, call, stream
 from cognireview.client.requests import filters_of
 from cognireview.client.transport import Transport
@@ -68,7 +68,7 @@ class KnownAnswers(RunArea[B]):
         return await self._transport.send(operations.END_KNOWN_ANSWERS, check_id=check_id)
 
 
-class Run(Records[B], Settings[B], Files[B], Judge[B]):
+class Run(Records[B], SettingsArea[B], Files[B], Judge[B]):
     """A run by its name. It need not exist: the first import creates it."""
 
     def __init__(self, transport: Transport[B], name: str) -> None:

@@ -31,7 +31,7 @@ class PlannedRecords(TypedDict, total=False):
     model: str
 
 
-class Settings(RunArea[B]):
+class SettingsArea(RunArea[B]):
     """The settings of a run."""
 
     @call

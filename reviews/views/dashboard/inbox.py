@@ -22,7 +22,7 @@ from reviews.models import Escalation, Run
 from reviews.models.runs import in_visible_runs
 from reviews.records.conflicts import Conflict
 from reviews.review import escalations
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import form_page, safe_page
 from reviews.views.dashboard.inbox_pane import pane_context
 
@@ -103,7 +103,7 @@ def _row(item: Item, answered: tuple[Escalation, AnswerForm] | None = None) -> d
     is_answered = item.kind.name == "question" and item.row == raised
     return {
         "item": item,
-        "url": settled.item_url(item),
+        "url": inbox_navigation.item_url(item),
         "form": form if is_answered else AnswerForm(),
         "can_retry": item.kind.name in jobs.JOBS and jobs.can_retry(item),
     }
@@ -133,7 +133,7 @@ def _answer(request: Request) -> HttpResponse:
 def next_item(request: Request) -> HttpResponse:
     """Redirect to the item after the place `inbox`, or to the first one."""
     check(request.user, "lead_review")
-    return SeeOther(settled.next_url(request, place_of(request)))
+    return SeeOther(inbox_navigation.next_url(request, place_of(request)))
 
 
 @require_POST
@@ -162,7 +162,9 @@ def dismiss(request: Request) -> HttpResponse:
 def _go_back(request: Request) -> HttpResponse:
     """Redirect to the list, with the item after the posted `place` beside it."""
     run, place = _filtered_run(request), Place.parse(request.POST.get("place", ""))
-    return redirect(settled.inbox_url(run, Inbox(request.user, run).next_item(place) if place else None))
+    return redirect(
+        inbox_navigation.inbox_url(run, Inbox(request.user, run).next_item(place) if place else None)
+    )
 
 
 def _failed_job(request: Request) -> Item | None:

@@ -11,7 +11,7 @@ from reviews.review import blind_scoring, independent_reviews
 from reviews.review.adjudication import compare_reviews
 from reviews.rubric.proposals import read_proposals
 from reviews.rubric.run_rubric import run_rubric
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.review import screen
 
 
@@ -25,8 +25,8 @@ def pane_context(request: Request, item: Item | None) -> dict[str, Any]:
         return {"item": None}
     context: dict[str, Any] = {
         "item": item,
-        "url": settled.item_url(item),
-        "queue": settled.place_query(item.place),
+        "url": inbox_navigation.item_url(item),
+        "queue": inbox_navigation.place_query(item.place),
         "can_retry": item.kind.name in jobs.JOBS and jobs.can_retry(item),
     }
     if key := _record_key(item):

@@ -16,7 +16,7 @@ from reviews.records.wording import counted
 from reviews.review import known_answers as review_known_answers
 from reviews.review.known_answer_rows import running_check
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import form_page, load_in_run, load_run, safe_page
 from reviews.views.dashboard import known_answer_tables
 from reviews.views.form_fields import WholeNumberField, add_problems
@@ -79,7 +79,7 @@ def _state(request: Request, run: Run) -> dict[str, object]:
         "is_own": is_own,
         "records": running.answers.count() if running else 0,
         "to_give": to_give,
-        "next_url": settled.item_url(first) if first else "",
+        "next_url": inbox_navigation.item_url(first) if first else "",
         "figures": known_answer_tables.reviewers(running) if running and is_own else None,
         "checks": visible_checks(request.user).filter(run=run, ended_at__isnull=False),
         "obstacle": obstacle,

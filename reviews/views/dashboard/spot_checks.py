@@ -20,7 +20,7 @@ from reviews.review import drafts
 from reviews.review.entries import LINE_END
 from reviews.review.forms.fields import encode_fields
 from reviews.review.forms.review import ReviewForm
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import form_page, load_in_run
 from reviews.views.dashboard import filters
 from reviews.views.form_fields import WholeNumberField
@@ -87,7 +87,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
     else:
         toasts.offer_undo(request, record, f"{done.get_outcome_display()}: {title}.")
     if place := place_of(request):
-        return settled.go_on(request, place)
+        return inbox_navigation.go_on(request, place)
     following = spot_checks.open_checks(request.user).first()
     if following:
         return _go_to(request, "spot-check", following.pk)

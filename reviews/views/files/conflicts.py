@@ -16,7 +16,7 @@ from reviews.inbox.place import place_of
 from reviews.models import FileConflict, Run
 from reviews.records.conflicts import Conflict
 from reviews.review import decisions
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import load_run, safe_page
 
 # The most conflicts per request, so that it ends in reasonable time.
@@ -62,7 +62,7 @@ def resolve_conflicts(request: Request, run_pk: int) -> HttpResponse:
         messages.error(request, f"{refused.count(reason):,} not resolved. {reason}")
     place = place_of(request)
     if place and not file_conflicts.count_open(run):
-        return settled.go_on(request, place)
+        return inbox_navigation.go_on(request, place)
     return redirect(reverse("conflicts", args=[run.pk], query={"inbox": str(place)} if place else {}))
 
 

@@ -22,7 +22,7 @@ from reviews.inbox.place import place_of
 from reviews.models import Export, Import, ImportLine, ImportProgress
 from reviews.storage.decompression import base_name
 from reviews.storage.errors import ImportRefused
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import load_in_run
 from reviews.views.parts import render_part
 
@@ -118,7 +118,7 @@ def retry(request: Request, pk: int) -> HttpResponse:
     jobs.retry_import(import_id=source.pk, actor=request.user)
     if place := place_of(request):
         messages.success(request, f"Queued again: {source.file_name}.")
-        return settled.go_on(request, place)
+        return inbox_navigation.go_on(request, place)
     return redirect("import", source.pk)
 
 

@@ -10,7 +10,7 @@ from reviews.judge.accuracy_figures import AccuracyFigures, figure_title
 from reviews.judge.drilldown import OTHER_SCORE
 from reviews.judge.scope import NO_MODEL, SCOPE_FILTERS
 from reviews.statistics.intervals import complement
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge import confusion, tables
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Link, Section, linked

@@ -8,7 +8,7 @@ from reviews.judge.accuracy_figures import figure_title
 from reviews.judge.alt_test import DEFINITIONS, EPSILONS
 from reviews.records.wording import counted
 from reviews.statistics.alt_test import FEWEST_RECORDS
-from reviews.views.dots import Dot, DotPlot, difference_plot
+from reviews.views.dot_plots import Dot, DotPlot, difference_plot
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.judge.sections import Section, Tone, linked, precisely
 from reviews.views.judge.tables import estimate_column

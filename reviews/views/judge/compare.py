@@ -14,7 +14,7 @@ from reviews.models import Run, User
 from reviews.records.wording import counted, quoted
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import load_run, replica_file, replica_page
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge import drift
 from reviews.views.judge.filters import JudgeFilters, find_other, load_shared, other_runs
 from reviews.views.judge.overview import MOST_RECORDS

@@ -9,7 +9,7 @@ from reviews.judge.drilldown import ANY_SCORE, OTHER_SCORE
 from reviews.judge.flag_precision import left_out_sentence
 from reviews.judge.missed_errors import MissedErrors
 from reviews.records.wording import counted
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, record_list
 from reviews.views.judge.sections import Link, Section, linked
 from reviews.views.judge.tables import estimate_column, explained_column

@@ -21,7 +21,7 @@ from reviews.records.scores import criterion_title
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import form_page, replica_file, replica_page
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.form_fields import add_problems
 from reviews.views.judge import confusion
 from reviews.views.judge.filters import JudgeFilters, load_of_records

@@ -37,7 +37,7 @@ class ImportForm(forms.Form):
     )
 
 
-class NameForm(forms.Form):
+class GoldSetForm(forms.Form):
     """The name of a gold set."""
 
     use_required_attribute = False
@@ -73,7 +73,7 @@ def _import(form: ImportForm, request: Request) -> GoldSet | None:
 def show_gold_set(request: Request, pk: int) -> HttpResponse:
     """Show a gold set. POST renames it."""
     gold_set = _load(request, pk)
-    form = NameForm(request.POST if request.method == "POST" else None, initial={"name": gold_set.name})
+    form = GoldSetForm(request.POST if request.method == "POST" else None, initial={"name": gold_set.name})
     if form.is_valid():
         try:
             gold_sets.rename(gold_set_id=pk, name=form.cleaned_data["name"], actor=request.user)

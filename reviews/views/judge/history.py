@@ -19,7 +19,7 @@ from reviews.judge.comparison.history import (
 from reviews.models import Run
 from reviews.records.wording import counted, quoted
 from reviews.views.access import replica_file, replica_page
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.sections import Section

@@ -6,7 +6,7 @@ from cognireview.types.report_parts import RankedModel, RankingDisagreement
 from reviews.judge import leaderboard
 from reviews.judge.leaderboard import Leaderboard, model_title
 from reviews.judge.scope import NO_MODEL, JudgeScope
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, list_of_scope
 from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import estimate_column, explained_column

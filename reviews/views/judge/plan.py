@@ -19,7 +19,7 @@ from reviews.judge.planning import AIMS, NARROWEST, USUAL_TARGET, WIDEST, JudgeP
 from reviews.judge.scope import SCOPE_FILTERS
 from reviews.models import Run
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import load_run, replica_page
 from reviews.views.judge.filters import JudgeFilters, load_planned, read_planned_filters
 from reviews.views.judge.pages import render_page
@@ -99,7 +99,7 @@ def serve(request: Request, run_pk: int) -> HttpResponse:
         else:
             messages.success(request, _success(served))
             if place := place_of(request):
-                return settled.go_on(request, place)
+                return inbox_navigation.go_on(request, place)
             query = {"target": f"{target:g}", "aim": aim} | served.filters
             return redirect(reverse("judge-plan", args=[run.pk], query=query))
     filters = read_planned_filters(run, request.POST)
@@ -120,7 +120,7 @@ def stop(request: Request, run_pk: int) -> HttpResponse:
     review_plan.stop_plan(run_id=run.pk, actor=request.user)
     messages.success(request, "The plan has ended. The queue has its usual order.")
     place = place_of(request)
-    return settled.go_on(request, place) if place else redirect("judge-plan", run.pk)
+    return inbox_navigation.go_on(request, place) if place else redirect("judge-plan", run.pk)
 
 
 def _entered(query: Any, filters: JudgeFilters) -> dict[str, Any]:

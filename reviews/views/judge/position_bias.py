@@ -16,7 +16,7 @@ from reviews.models import User
 from reviews.records.scores import criterion_title
 from reviews.records.wording import counted
 from reviews.views.access import replica_file, replica_page
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.record_lists import MOST_ROWS, record_titles, render_records
 from reviews.views.judge.sections import Section, linked

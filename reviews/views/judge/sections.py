@@ -7,7 +7,7 @@ To add a section, write a function that yields it from `JudgeFilters`, and add t
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from reviews.views.dots import DotPlot
+from reviews.views.dot_plots import DotPlot
 from reviews.views.judge.filters import JudgeFilters
 from reviews.views.tables import Cell, Column, LinkedTable, Table
 

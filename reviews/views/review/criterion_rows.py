@@ -105,7 +105,7 @@ _USE_WORDS = format_html(
 )
 
 
-class _Shown(NamedTuple):
+class _FormContext(NamedTuple):
     """The context that the rows of a form share."""
 
     form: ReviewForm
@@ -118,16 +118,16 @@ def criterion_rows(form: ReviewForm, reader: User) -> SafeString:
     """Return the rows of a form for its reader."""
     if form.shows_errors:
         form.is_valid()  # adds errors to the rows
-    shown = _Shown(form, reader, form.is_heavy)
+    shown = _FormContext(form, reader, form.is_heavy)
     return format_html_join("", "{}", [(_row(row, shown),) for row in form.rows])
 
 
 def blank_row(form: ReviewForm, reader: User) -> SafeString:
     """Return the row that the page copies to add another."""
-    return _row(form.blank_row, _Shown(form, reader, is_heavy=False))
+    return _row(form.blank_row, _FormContext(form, reader, is_heavy=False))
 
 
-def _row(row: CriterionForm, shown: _Shown) -> SafeString:
+def _row(row: CriterionForm, shown: _FormContext) -> SafeString:
     errors = row.errors if shown.form.shows_errors else {}
     return format_html(
         _ROW,
@@ -163,13 +163,13 @@ def _states(row: CriterionForm) -> str:
     return "".join(f" {name}" for name, applies in states.items() if applies)
 
 
-def _title(row: CriterionForm, shown: _Shown) -> SafeString:
+def _title(row: CriterionForm, shown: _FormContext) -> SafeString:
     seen = NOTHING if shown.form.is_blind else format_html(_SEEN, row.prefix, row.fingerprint)
     optional = NOTHING if row.is_required else _OPTIONAL
     return format_html(_TITLE, row.place, row.title, optional, row["name"], seen)
 
 
-def _typed_title(row: CriterionForm, shown: _Shown) -> SafeString:
+def _typed_title(row: CriterionForm, shown: _FormContext) -> SafeString:
     return format_html(
         _TYPED_TITLE,
         place=row.place,
@@ -180,7 +180,7 @@ def _typed_title(row: CriterionForm, shown: _Shown) -> SafeString:
     )
 
 
-def _invalid(row: CriterionForm, field: str, shown: _Shown) -> SafeString:
+def _invalid(row: CriterionForm, field: str, shown: _FormContext) -> SafeString:
     """Return the attributes of an input with errors."""
     if not shown.form.shows_errors or not row[field].errors:
         return NOTHING
@@ -198,7 +198,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else str(value)
 
 
-def _number_field(row: CriterionForm, field: NumberField, shown: _Shown) -> SafeString:
+def _number_field(row: CriterionForm, field: NumberField, shown: _FormContext) -> SafeString:
     return format_html(
         _NUMBER,
         thresholds=field.thresholds,
@@ -214,7 +214,7 @@ def _number_field(row: CriterionForm, field: NumberField, shown: _Shown) -> Safe
     )
 
 
-def _buttons(row: CriterionForm, shown: _Shown) -> SafeString:
+def _buttons(row: CriterionForm, shown: _FormContext) -> SafeString:
     if not (options := row.options):
         return NOTHING
     invalid = _invalid(row, "score", shown)
@@ -252,17 +252,17 @@ def _description(row: CriterionForm) -> SafeString:
     return format_html(_LONG_DESCRIPTION if row.has_long_description else _DESCRIPTION, markdown(text))
 
 
-def _justification(row: CriterionForm, shown: _Shown) -> SafeString:
+def _justification(row: CriterionForm, shown: _FormContext) -> SafeString:
     text = row.judged_text
     words = format_html(_WORDS_OF_JUDGE, _formatted(text, shown)) if text else NOTHING
     return format_html(_JUSTIFICATION, words)
 
 
-def _formatted(text: str, shown: _Shown) -> SafeString:
+def _formatted(text: str, shown: _FormContext) -> SafeString:
     return plain(text) if shown.is_heavy else markdown(text)
 
 
-def _causes(row: CriterionForm, shown: _Shown) -> SafeString:
+def _causes(row: CriterionForm, shown: _FormContext) -> SafeString:
     """Return why the judge was wrong: the change of the score, and the causes.
 
     They open over the row, so that nothing moves.
@@ -307,7 +307,7 @@ def _repairs(repairs: tuple[Repair, ...]) -> SafeString:
     return format_html(_REPAIRS, len(repairs), plural, format_html_join("", _REPAIR, rows))
 
 
-def _reason(row: CriterionForm, shown: _Shown) -> SafeString:
+def _reason(row: CriterionForm, shown: _FormContext) -> SafeString:
     reason, is_removed = row.reason, row.is_removed
     return format_html(
         _REASON,

@@ -39,7 +39,7 @@ from reviews.review.screen_basis import ScreenBasis, load_screen_basis
 from reviews.rubric.guidelines import current_guideline
 from reviews.search import listing
 from reviews.search.filters import Filters
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import check_not_deleted
 from reviews.views.parts import render_part
 from reviews.views.review import criterion_rows, sibling_rows
@@ -96,7 +96,7 @@ def working_filters(request: Request) -> Filters:
 
 def position(request: Request) -> str:
     """Return the place in the inbox, or the filters of the queue, as a query string to pass on."""
-    return settled.queue_of(request) or working_filters(request).query_string
+    return inbox_navigation.queue_of(request) or working_filters(request).query_string
 
 
 def working_condition(request: Request, run: Run) -> Q:
@@ -131,7 +131,7 @@ def go_on(request: Request, run: Run) -> HttpResponse:
     From the inbox, redirect to its next item instead.
     """
     if place := place_of(request):
-        return settled.go_on(request, place)
+        return inbox_navigation.go_on(request, place)
     condition = working_condition(request, run)
     claimed = claims.claim_next(run=run, reviewer=request.user, condition=condition)
     return _show(request, claimed) if claimed else show_queue(request, run)
@@ -155,7 +155,7 @@ def _show(request: Request, current: Evaluation) -> HttpResponse:
 def show_settled(request: Request, record: Evaluation) -> HttpResponse:
     """Respond to a POST that settled a record: go on with the inbox, or show the record again."""
     place = place_of(request)
-    return settled.go_on(request, place) if place else show(request, record)
+    return inbox_navigation.go_on(request, place) if place else show(request, record)
 
 
 def show_queue(request: Request, run: Run) -> HttpResponse:

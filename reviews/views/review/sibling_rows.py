@@ -32,7 +32,7 @@ _JUDGED = '<span class="badge {}">{}</span>'
 _DECIDED = ' <span class="badge {}">{} <small>human</small></span>'
 
 
-class _Shown(NamedTuple):
+class _TableContext(NamedTuple):
     """The context that the rows of a table share."""
 
     #: The record on the page.
@@ -44,11 +44,11 @@ class _Shown(NamedTuple):
 
 def sibling_rows(siblings: Siblings, evaluation: Evaluation, *, has_answer_above: bool) -> SafeString:
     """Return the rows of the table on the page of a record."""
-    shown = _Shown(evaluation, has_answer_above, siblings.have_verdicts)
+    shown = _TableContext(evaluation, has_answer_above, siblings.have_verdicts)
     return format_html_join("", "{}", [(_row(one, shown),) for one in siblings.records])
 
 
-def _row(sibling: Sibling, shown: _Shown) -> SafeString:
+def _row(sibling: Sibling, shown: _TableContext) -> SafeString:
     is_this = sibling.is_this
     return format_html(
         _ROW,

@@ -19,7 +19,7 @@ from reviews.views.access import load_run
 from reviews.views.runs.settings_page import SettingsForm
 
 
-class NameForm(SettingsForm):
+class RunNameForm(SettingsForm):
     """The name of a run."""
 
     place = "run-name"

@@ -22,7 +22,7 @@ STATES = {"": "Current", "open": "Open", "reviewed": "Reviewed", "archived": "Ar
 _LEFT, _DONE = F("left"), F("done")
 
 
-class Column(NamedTuple):
+class SortableColumn(NamedTuple):
     """A sortable column of the table."""
 
     title: str
@@ -34,11 +34,13 @@ class Column(NamedTuple):
 
 
 COLUMNS = {
-    "name": Column("Run", Lower("name")),
-    "progress": Column("Progress", Cast(_DONE, FloatField()) / NullIf(_LEFT + _DONE, 0), descends=True),
-    "left": Column("Left", _LEFT, descends=True, is_number=True),
-    "due": Column("Due", F("due_on")),
-    "created": Column("Created", F("created_at"), descends=True),
+    "name": SortableColumn("Run", Lower("name")),
+    "progress": SortableColumn(
+        "Progress", Cast(_DONE, FloatField()) / NullIf(_LEFT + _DONE, 0), descends=True
+    ),
+    "left": SortableColumn("Left", _LEFT, descends=True, is_number=True),
+    "due": SortableColumn("Due", F("due_on")),
+    "created": SortableColumn("Created", F("created_at"), descends=True),
 }
 DEFAULT_SORT = "-created"
 
@@ -46,7 +48,7 @@ DEFAULT_SORT = "-created"
 class Header(NamedTuple):
     """The head of a column."""
 
-    column: Column
+    column: SortableColumn
     #: The query string that sorts by it.
     query: str
     #: "ascending", "descending" or empty.

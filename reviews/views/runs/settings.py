@@ -21,9 +21,9 @@ from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import MAX_BYTES, RubricError, format_rubric, parse_rubric
 from reviews.review.rubric_changes import change_rubric
 from reviews.rubric.run_rubric import run_rubric
-from reviews.views import settled
+from reviews.views import inbox_navigation
 from reviews.views.access import load_run
-from reviews.views.runs.archive import NameForm
+from reviews.views.runs.archive import RunNameForm
 from reviews.views.runs.guideline import GuidelineForm
 from reviews.views.runs.members import MembersForm
 from reviews.views.runs.queue_settings import QueueForm
@@ -37,11 +37,11 @@ FORMS: tuple[type[SettingsForm], ...] = (
     GuidelineForm,
     QueueForm,
     MembersForm,
-    NameForm,
+    RunNameForm,
 )
 
 
-class Card(NamedTuple):
+class SettingsCard(NamedTuple):
     """A link to a page with other settings."""
 
     title: str
@@ -140,11 +140,11 @@ def _page(
     return render(request, "runs/settings.html", context, status=status)
 
 
-def _cards(request: Request, run: Run) -> Iterator[Card]:
+def _cards(request: Request, run: Run) -> Iterator[SettingsCard]:
     """Yield the cards of the other settings pages of a run."""
     for form in FORMS:
-        yield Card(PLACES[form.place].title, form.summary(run), reverse(form.place, args=[run.pk]))
-    yield Card(
+        yield SettingsCard(PLACES[form.place].title, form.summary(run), reverse(form.place, args=[run.pk]))
+    yield SettingsCard(
         PLACES["known-answers"].title,
         "Measure how far reviewers agree with your own reviews of the same records.",
         reverse("known-answers", args=[run.pk]),
@@ -156,7 +156,7 @@ def _cards(request: Request, run: Run) -> Iterator[Card]:
             if run.mapping
             else "The files of this run have records as they are."
         )
-        yield Card(PLACES["run-mapping"].title, text, reverse("run-mapping", args=[run.pk]))
+        yield SettingsCard(PLACES["run-mapping"].title, text, reverse("run-mapping", args=[run.pk]))
 
 
 def _entered(editor: RubricEditor, known: Rubric) -> Rubric:
@@ -189,4 +189,4 @@ def confirm_rubric(request: Request, run_pk: int) -> HttpResponse:
         return redirect("run-settings", run.pk)
     messages.success(request, f"The rubric of {run.name} is confirmed. Imports do not change it.")
     place = place_of(request)
-    return settled.go_on(request, place) if place else redirect("run", run.pk)
+    return inbox_navigation.go_on(request, place) if place else redirect("run", run.pk)

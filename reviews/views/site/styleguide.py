@@ -17,7 +17,7 @@ from reviews.http.places import Crumb
 from reviews.http.request import Request
 from reviews.models import User
 from reviews.statistics.intervals import undefined
-from reviews.views.dots import Dot, DotPlot
+from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.tables import share
 
 _TOKENS = Path(settings.BASE_DIR) / "static" / "css" / "tokens.css"

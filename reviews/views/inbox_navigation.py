@@ -1,4 +1,4 @@
-"""Go on with the inbox after one of its items was settled."""
+"""Lead from a settled item of the inbox to the next one."""
 
 from django.contrib import messages
 from django.http import HttpResponse

@@ -1,4 +1,4 @@
-"""Let GET of an operation's path return the record whose id ends like the path."""
+"""Return a record whose id ends like the path of an operation ("task/claim") to a GET of that path."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.lookup import get_record
 
 
-def register_readings(router: Router, *endings: str) -> None:
+def register_ambiguous_paths(router: Router, *endings: str) -> None:
     """Register the endings of a router's record operations. Django looks a path up in one router only."""
     for ending in endings:
         _register(router, ending)

@@ -1,4 +1,4 @@
-"""Pages of lists. The `Link` header (RFC 8288) has the next page, so that programs build no addresses."""
+"""Divide lists into pages. The `Link` header (RFC 8288) has the next page: programs build no addresses."""
 
 from typing import Any
 
