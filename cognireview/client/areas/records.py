@@ -1,11 +1,11 @@
 """The records of a run, and reviews of them."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
-from cognireview.client.areas.run_area import RunArea
+from cognireview.client.areas.run_area import RunArea, T
 from cognireview.client.dual_methods import B, call, stream
-from cognireview.client.requests import Filter, decision_of, filters_of
+from cognireview.client.requests import DecisionParts, Filter, decision_of, filters_of
 from cognireview.types import operations
 from cognireview.types.operations import Operation
 from cognireview.types.records import (
@@ -97,39 +97,31 @@ class Records(RunArea[B]):
         evaluation_id: str,
         scores: Mapping[str, Any],
         *,
-        comments: str | None = None,
-        causes: Mapping[str, str] | None = None,
-        version: int | None = None,
         key: str | None = None,
+        **parts: Unpack[DecisionParts],
     ) -> Saved:
         """Submit a decision: a score for every criterion, `{"score": ..., "justification": ...}`, or None.
 
         Without `comments`, the previous ones stay. With `version`, a record that has changed is not decided
         (`Conflict`). The same `key` stores a decision once, also in another process.
         """
-        return await self._submit(
-            operations.REVIEW,
-            evaluation_id,
-            scores,
-            comments=comments,
-            causes=causes,
-            version=version,
-            key=key,
-        )
+        body = decision_of(scores, **parts)
+        return await self._send(operations.REVIEW, body=body, key=key, evaluation_id=evaluation_id)
 
     @call
     async def revise(
         self, evaluation_id: str, scores: Mapping[str, Any], *, comments: str | None = None
     ) -> Saved:
         """Replace the current decision: your own, or as a lead anybody's."""
-        return await self._submit(operations.REVISE, evaluation_id, scores, comments=comments)
+        return await self._act(operations.REVISE, evaluation_id, decision_of(scores, comments=comments))
 
     @call
     async def add_independent_review(
         self, evaluation_id: str, scores: Mapping[str, Any], *, comments: str | None = None
     ) -> Saved:
         """Add an independent review to a record that somebody else decided first."""
-        return await self._submit(operations.ADD_INDEPENDENT_REVIEW, evaluation_id, scores, comments=comments)
+        body = decision_of(scores, comments=comments)
+        return await self._act(operations.ADD_INDEPENDENT_REVIEW, evaluation_id, body)
 
     @call
     async def independent_reviews(self, evaluation_id: str) -> list[Decision]:
@@ -187,19 +179,5 @@ class Records(RunArea[B]):
             return None
         return await self._send(operations.UNDO, body={"event": action.event})
 
-    async def _submit(
-        self,
-        operation: Operation[Saved],
-        evaluation_id: str,
-        scores: Mapping[str, Any],
-        *,
-        comments: str | None = None,
-        causes: Mapping[str, str] | None = None,
-        version: int | None = None,
-        key: str | None = None,
-    ) -> Saved:
-        body = decision_of(scores, comments, causes, version)
-        return await self._send(operation, body=body, key=key, evaluation_id=evaluation_id)
-
-    async def _act(self, operation: Operation[Record], evaluation_id: str, sent: Mapping[str, Any]) -> Record:
+    async def _act(self, operation: Operation[T], evaluation_id: str, sent: Mapping[str, Any]) -> T:
         return await self._send(operation, body=sent, evaluation_id=evaluation_id)
