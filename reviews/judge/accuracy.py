@@ -23,7 +23,14 @@ from reviews.judge.criterion_ratings import load_blind_ratings
 from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
-from reviews.judge.ratings import Ratings, RatingTable, load_all_ratings, load_ratings, load_tables
+from reviews.judge.ratings import (
+    NO_RATINGS,
+    Ratings,
+    RatingTable,
+    load_all_ratings,
+    load_ratings,
+    load_tables,
+)
 from reviews.judge.scales import ScoreCategories, in_rubric_order
 from reviews.judge.scope import JudgeScope
 from reviews.judge.score_pairs import ScorePairs
@@ -210,8 +217,10 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
         scope=scope,
         blind=rated,
         submitted=load_tables(scope),
-        records={part: _size(records, is_in) for part, is_in in IS_IN.items()} if records else {},
-        unsampled=_unsampled(blind.get(None)),
+        records={part: int(records.only(is_in).sizes.sum()) for part, is_in in IS_IN.items()}
+        if records
+        else {},
+        unsampled=blind.get(None, NO_RATINGS).count(lambda kind: not kind.is_representative),
         unknown=unknown,
         left_out=records.sentence if records else "",
     )
@@ -226,19 +235,9 @@ def estimate_accuracy(scope: JudgeScope) -> Estimate:
     return next((part.accuracy for part in rated.parts), undefined(_NO_BLIND))
 
 
-def _size(records: CellRecords, is_in: Callable[[Cell], bool]) -> int:
-    sizes = zip(records.cells, map(int, records.sizes), strict=True)
-    return sum(size for cell, size in sizes if is_in(cell))
-
-
 def _verdict_parts(blind: Iterable["_Blind"]) -> Iterator[AccuracyFigures]:
     """Yield the blind figures of the verdict, by part."""
     return (one for figures in blind if figures.criterion is None for one in figures.parts)
-
-
-def _unsampled(ratings: Ratings | None) -> int:
-    """Count the ratings of unflagged records that were not sampled."""
-    return len(ratings) - len(ratings.only(lambda kind: kind.is_representative)) if ratings else 0
 
 
 @computes_once

@@ -43,7 +43,7 @@ def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     if unknown := why_not_counted(scope.run):
         return FlagChoice(limit, [], 0, unknown, unknown)
     rated = load_rated_families(scope)
-    if not rated.count(lambda kind: kind.is_rated):
+    if not rated.ratings.count(lambda kind: kind.is_rated):
         return FlagChoice(limit, [], 0, _NONE_RATED, _NONE_RATED)
     sizes, left_out = largest_families(scope.run)
     titles = family_titles(scope.run, sizes)

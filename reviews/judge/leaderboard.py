@@ -169,7 +169,7 @@ def _model(rated: RatedRun, name: str, estimate: Estimate) -> RankedModel:
         records=sum(size for _, size in sizes),
         judged=judged,
         passes=passes,
-        ratings=rated.count(lambda kind: kind.cell.model == name and bool(kind.human)),
+        ratings=rated.ratings.count(lambda kind: kind.cell.model == name and bool(kind.human)),
         judge_rank=None,
         estimate=estimate,
         best_rank=None,

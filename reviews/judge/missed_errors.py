@@ -83,7 +83,7 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     found = MissedErrors(
         share=scope.run.sample_share,
         records=total,
-        ratings=rated.count(lambda kind: not kind.cell.is_flagged and kind.is_rated),
+        ratings=rated.ratings.count(lambda kind: not kind.cell.is_flagged and kind.is_rated),
         unsampled=rated.unsampled,
         miss_rate=miss_rate,
         flagged_error_rate=flagged_error_rate,
@@ -100,15 +100,13 @@ def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
 
 def _unknown(scope: JudgeScope, why: str) -> MissedErrors:
     """Count the ratings of a scope whose records are unknown."""
-    ratings = load_ratings(scope)
-    counts = list(zip(ratings.kinds, map(int, ratings.counts), strict=True))
-    unflagged = [(kind, count) for kind, count in counts if not kind.cell.is_flagged and kind.is_rated]
+    unflagged = load_ratings(scope).only(lambda kind: not kind.cell.is_flagged and kind.is_rated)
     none = undefined(why)
     return MissedErrors(
         share=scope.run.sample_share,
         records=None,
-        ratings=sum(count for kind, count in unflagged if kind.is_sampled),
-        unsampled=sum(count for kind, count in unflagged if not kind.is_sampled),
+        ratings=unflagged.count(lambda kind: kind.is_sampled),
+        unsampled=unflagged.count(lambda kind: not kind.is_sampled),
         miss_rate=none,
         flagged_error_rate=none,
         flag_recall=none,
@@ -152,7 +150,7 @@ def _by_criterion(found: Mapping[str, RatedRun]) -> list[CriterionMissRate]:
     rates = []
     for criterion, rated in found.items():
         unflagged = rated.only(lambda cell: not cell.is_flagged)
-        if unflagged.count(lambda kind: is_score(kind.judge)):
+        if unflagged.ratings.count(lambda kind: is_score(kind.judge)):
             totals = unflagged.totals(
                 lambda kind: is_score(kind.judge) and not is_same_score(kind.judge, kind.human),
                 lambda kind: is_score(kind.judge),

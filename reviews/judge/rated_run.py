@@ -70,16 +70,6 @@ class RatedRun:
         unflagged = pairs.confusion(totals, 1) if has_unflagged else None
         return VerdictsByFlag(totals, pairs.confusion(totals), unflagged)
 
-    def count(self, condition: Callable[[RatingKind], bool]) -> int:
-        """Count the ratings of kinds that meet a condition."""
-        return int(
-            sum(
-                count
-                for kind, count in zip(self.ratings.kinds, self.ratings.counts, strict=True)
-                if condition(kind)
-            )
-        )
-
     def only(self, condition: Callable[[Cell], bool]) -> "RatedRun":
         """Return the records, and their ratings, of cells that meet a condition."""
         places = [place for place, cell in enumerate(self.records.cells) if condition(cell)]
@@ -110,11 +100,7 @@ def combine(ratings: Ratings, records: CellRecords) -> RatedRun:
 
 def _combine(ratings: Ratings, records: CellRecords) -> RatedRun:
     place_of = {cell: place for place, cell in enumerate(records.cells)}
-    unsampled = sum(
-        int(count)
-        for kind, count in zip(ratings.kinds, ratings.counts, strict=True)
-        if not kind.is_representative and kind.cell in place_of
-    )
+    unsampled = ratings.count(lambda kind: not kind.is_representative and kind.cell in place_of)
     kept = ratings.only(lambda kind: kind.is_representative and kind.cell in place_of)
     places = np.array([place_of[kind.cell] for kind in kept.kinds], dtype=np.int32)
     return RatedRun(records, kept, unsampled, places)

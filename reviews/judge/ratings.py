@@ -148,6 +148,10 @@ class Ratings:
     def _meets(self, condition: Callable[[RatingKind], bool]) -> NDArray[np.bool_]:
         return np.array([condition(kind) for kind in self.kinds], dtype=np.bool_)
 
+    def count(self, condition: Callable[[RatingKind], bool]) -> int:
+        """Count the ratings of kinds that meet a condition."""
+        return int(self.counts[self._meets(condition)].sum())
+
     def clusters_of(self, condition: Callable[[RatingKind], bool]) -> IntArray:
         """Return the clusters of the ratings of kinds that meet a condition."""
         return self.cluster[np.repeat(self._meets(condition), self.counts)]
