@@ -139,7 +139,11 @@ def _additions(
     statuses: Iterable[int], files: Iterable[str], parameters: Iterable[dict[str, Any]], *, is_keyed: bool
 ) -> dict[str, Any]:
     """Return responses and parameters of an operation that do not follow from the signature of its view."""
-    responses = _responses([*_ALWAYS, *statuses, *([HTTPStatus.CONFLICT] if is_keyed else ())], files)
+    problems = [*_ALWAYS, *statuses, *([HTTPStatus.CONFLICT] if is_keyed else ())]
+    responses: dict[int, Any] = {int(status): openapi_problem(status) for status in problems}
+    if files:
+        binary = {"schema": {"type": "string", "format": "binary"}}
+        responses[200] = {"content": dict.fromkeys(files, binary)}
     stated = [*parameters, *([idempotency.PARAMETER] if is_keyed else ())]
     return {"responses": responses} | ({"parameters": stated} if stated else {})
 
@@ -147,15 +151,6 @@ def _additions(
 def _is_body(argument: inspect.Parameter) -> bool:
     kinds = get_args(argument.annotation) or (argument.annotation,)
     return any(isinstance(kind, type) and issubclass(kind, Body) for kind in kinds)
-
-
-def _responses(problems: Iterable[int], files: Iterable[str]) -> dict[int, Any]:
-    """Return the responses of an operation in OpenAPI, without those that have a schema of ninja."""
-    found: dict[int, Any] = {int(status): openapi_problem(status) for status in problems}
-    if files:
-        binary = {"schema": {"type": "string", "format": "binary"}}
-        found[200] = {"content": dict.fromkeys(files, binary)}
-    return found
 
 
 def _check_permission(view: View, permission: str) -> View:

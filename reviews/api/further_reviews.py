@@ -12,8 +12,8 @@ from reviews.api.auth import ApiRequest, operation
 from reviews.api.entries import DecisionIn
 from reviews.api.lookup import get_record
 from reviews.api.preconditions import IF_MATCH, only_if_match
-from reviews.history.versions import ReviewState, list_versions
-from reviews.models import Evaluation, Review, User
+from reviews.history.versions import list_versions
+from reviews.models import Evaluation, User
 from reviews.records.conflicts import Conflict
 from reviews.review import blind_scoring, decisions, independent_reviews
 from reviews.rubric.proposals import read_proposals
@@ -103,14 +103,10 @@ def list_decisions(request: ApiRequest, run: str, evaluation_id: str) -> list[di
     blind_scoring.check_shown(record, request.user)
     rubric = run_rubric(record.run)
     found = list_versions(record, read_proposals(record, rubric), rubric, reader=request.user)
-    shown = [_version(version.review, version.state) for version in found]
+    shown = [{**shapes.decision_out(one.review), "state": one.state} for one in found]
     if independent_reviews.are_collected(record):
         return [one | {"version": None} for one in shown]  # it would tell how many reviews there are
     return shown
-
-
-def _version(review: Review, state: ReviewState) -> dict[str, Any]:
-    return {**shapes.decision_out(review), "state": state}
 
 
 register_ambiguous_paths(router, "revision", "independent-review", "adjudication")

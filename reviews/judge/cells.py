@@ -58,7 +58,8 @@ class CellRecords:
     @cached_property
     def population(self) -> Population:
         """The records as a population of `statistics.clusters`."""
-        return Population([_path(cell) for cell in self.cells], self.sizes, self.clusters)
+        paths = [("flagged" if cell.is_flagged else "unflagged", *cell[1:]) for cell in self.cells]
+        return Population(paths, self.sizes, self.clusters)
 
     @property
     def held(self) -> int:
@@ -178,10 +179,6 @@ def _of_task(scope: JudgeScope, task: str) -> CellRecords:
         tuple(np.full(records, cluster, dtype=np.int32) for records in counts.values()),
         undrawable=undrawable,
     )
-
-
-def _path(cell: Cell) -> tuple[str, ...]:
-    return ("flagged" if cell.is_flagged else "unflagged", *cell[1:])
 
 
 def unpack_clusters(packed: bytes) -> IntArray:

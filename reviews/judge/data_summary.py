@@ -59,7 +59,9 @@ class DataSummary:
     @cached_property
     def families(self) -> tuple[DataCount, ...]:
         """The flag reasons with most records, at most `MOST_REASONS`, if the records are counted."""
-        return tuple(_largest_reasons(self.run)) if self.is_counted else ()
+        sizes, _ = largest_families(self.run) if self.is_counted else ({}, 0)
+        titles = family_titles(self.run, sizes)
+        return tuple(DataCount("reason", one, titles.get(one, one), size) for one, size in sizes.items())
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -112,13 +114,6 @@ def _facts(run: Run, names: Sequence[str]) -> Iterator[DataCount]:
     rows = FacetCount.objects.filter(run=run, name__in=names).order_by("-evaluations", "name", "value")
     for name, value, records in rows.values_list("name", "value", "evaluations"):
         yield DataCount(name, value, titles.get(name, {}).get(value, value), records)
-
-
-def _largest_reasons(run: Run) -> Iterator[DataCount]:
-    sizes, _ = largest_families(run)
-    titles = family_titles(run, sizes)
-    for family, records in sizes.items():
-        yield DataCount("reason", family, titles.get(family, family), records)
 
 
 def family_titles(run: Run, keys: Collection[str]) -> dict[str, str]:

@@ -16,7 +16,6 @@ from reviews.search.facets import facet_key
 from reviews.statistics.clusters import difference
 from reviews.statistics.extrapolation import Sample, cluster_totals
 from reviews.statistics.intervals import scale
-from reviews.statistics.sums import FloatArray
 
 #: Of more pairs than this, the scores of the first ones are read. Pairs are in random order.
 MOST_SCORED = 5_000
@@ -95,7 +94,10 @@ def _load_scores(records: list[int], amounts: dict[str, _Amounts]) -> dict[str, 
 
 
 def _measure(criterion: str, read: _Amounts, scores: dict[int, float], anchors: Anchors) -> ScoreShift | None:
-    sides = [_scores_of(scores, keys.tolist()) for keys in (anchors.first, anchors.second)]
+    sides = [
+        np.array([scores.get(record, np.nan) for record in records.tolist()], dtype=np.float64)
+        for records in (anchors.first, anchors.second)
+    ]
     both = ~np.isnan(sides[0]) & ~np.isnan(sides[1])
     if not both.any():
         return None
@@ -108,7 +110,3 @@ def _measure(criterion: str, read: _Amounts, scores: dict[int, float], anchors: 
     )
     means = [float(read.lowest + reach * np.average(side, weights=kept.weight)) for side in shares]
     return ScoreShift(criterion, len(kept), means[0], means[1], scale(compared.difference, reach), compared.p)
-
-
-def _scores_of(scores: dict[int, float], records: list[int]) -> FloatArray:
-    return np.array([scores.get(record, np.nan) for record in records], dtype=np.float64)

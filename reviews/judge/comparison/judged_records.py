@@ -5,9 +5,10 @@ decisions change none of them.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reviews.database.statements import fetch_all, fetch_one
 from reviews.judge.comparison.judges import JudgeAndPrompt
@@ -141,15 +142,7 @@ def load_records(
     [(packed,)] = fetch_all(_RECORDS.format(judge=judge, chosen=chosen), values)
     found = np.frombuffer(packed or b"", dtype=_RECORD)
     has_verdict = found["verdict"] < len(VERDICTS)
-    columns = {name: found[name].astype(np.int64)[has_verdict] for name in found.dtype.names or ()}
-    order = np.argsort(columns["response"], kind="stable")
-    columns = {name: column[order] for name, column in columns.items()}
-    return JudgedRecords(
-        columns["response"],
-        columns["record"],
-        columns["verdict"],
-        columns["is_flagged"] > 0,
-        columns["cluster"],
-        columns["judge"],
-        int((~has_verdict).sum()),
-    )
+    columns: dict[str, NDArray[Any]] = {name: found[name].astype(np.int64) for name in _RECORD.names or ()}
+    columns["is_flagged"] = columns["is_flagged"] > 0
+    records = JudgedRecords(**columns, without_verdict=int((~has_verdict).sum())).only(has_verdict)
+    return records.only(np.argsort(records.response, kind="stable"))

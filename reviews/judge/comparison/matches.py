@@ -190,15 +190,9 @@ def unpack_ratings(packed: bytes, human: int) -> RatedRecords:
 
 def concatenate(parts: Sequence[RatedRecords]) -> RatedRecords:
     """Return all ratings of several parts, in the order of records."""
-    parts = [*parts, unpack_ratings(b"", -1)]
-    record = np.concatenate([one.record for one in parts])
-    order = np.argsort(record, kind="stable")
-    return RatedRecords(
-        record[order],
-        np.concatenate([one.human for one in parts])[order],
-        np.concatenate([one.weight for one in parts])[order],
-        np.concatenate([one.raters for one in parts])[order],
-    )
+    rows = [(one.record, one.human, one.weight, one.raters) for one in (*parts, unpack_ratings(b"", -1))]
+    found = RatedRecords(*map(np.concatenate, zip(*rows, strict=True)))
+    return found.only(np.argsort(found.record, kind="stable"))
 
 
 def match(first: JudgedRecords, second: JudgedRecords, ratings: RatedRecords) -> Matches:

@@ -149,7 +149,9 @@ def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> P
         return _unknown(runs, _NOT_INDEXED)
     before, after = (load_scope_judges(one) for one in scopes)
     names = before.pairs, after.pairs
-    selected = select_records(scopes, tuple(map(_if_several, names)), limits.records)
+    # The records of a single judge need not be told apart.
+    several = tuple(one if len(one) > 1 else () for one in names)
+    selected = select_records(scopes, several, limits.records)
     one, other = selected.sides
     ratings = matches.load_ratings(scopes)
     judges = _Judges(runs, scopes, tuple(changes_between(before, after)), limits, selected.is_sample)
@@ -157,11 +159,6 @@ def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> P
         _compare(judges, matches.match(one, other, ratings), one.without_verdict + other.without_verdict),
         parts=[*_compare_parts(judges, names, (one, other), ratings)] if limits.parts else [],
     )
-
-
-def _if_several(names: tuple[JudgeAndPrompt, ...]) -> tuple[JudgeAndPrompt, ...]:
-    """Return the judges of a run, or none if there is one: then records need not be told apart."""
-    return names if len(names) > 1 else ()
 
 
 def _compare_parts(
