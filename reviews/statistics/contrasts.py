@@ -44,17 +44,7 @@ def count_by_cluster(columns: Sequence[Sequence[Counted]]) -> ClusterTotals:
             rows[:, column] += np.bincount(places.row[cluster], weight, minlength=places.size)
             squares[column] += len(cluster) if weight is None else (weight**2).sum()
             counts[column] += len(cluster)
-    return ClusterTotals(
-        sums=rows.sum(axis=0),
-        rows=rows,
-        rated=rows,
-        unseen=np.zeros((len(columns), len(columns))),
-        counts=counts,
-        squares=squares,
-        records=int(counts.sum()),
-        uncovered=0,
-        is_extrapolated=False,
-    )
+    return ClusterTotals.of_ratings(rows, counts, squares, int(counts.sum()))
 
 
 def contrast(totals: ClusterTotals, terms: Sequence[Term]) -> Comparison:

@@ -118,17 +118,8 @@ def cluster_totals(
     columns = _columns(sample, values, _domain_of_cells(domains, int(sample.cell.max(initial=-1)) + 1))
     places = Places.from_seen(seen_clusters([sample.cluster]))
     rated = columns.by_cluster(sample.of_ratings, places.row[sample.cluster], places.size, sample.weight)
-    return ClusterTotals(
-        sums=rated.sum(axis=0),
-        rows=rated,
-        rated=rated,
-        unseen=np.zeros((columns.total, columns.total)),
-        counts=_counts(sample, columns),
-        squares=columns.sums(sample.by_kind(sample.weight**2), power=2),
-        records=len(sample.cluster),
-        uncovered=0,
-        is_extrapolated=False,
-    )
+    squares = columns.sums(sample.by_kind(sample.weight**2), power=2)
+    return ClusterTotals.of_ratings(rated, _counts(sample, columns), squares, len(sample.cluster))
 
 
 def _domain_of_cells(domains: Sequence[int] | IntArray | None, cells: int) -> IntArray:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,6 +37,12 @@ class ClusterTotals:
     is_extrapolated: bool
     #: The parts of variances that follow from denominators: see `clusters.spread_of`.
     kept: dict[tuple[Columns, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of_ratings(cls, rated: FloatArray, counts: IntArray, squares: FloatArray, records: int) -> Self:
+        """Return totals that describe weighted ratings alone, given by cluster and column (T x K)."""
+        sums, unseen = rated.sum(axis=0), np.zeros((rated.shape[1], rated.shape[1]))
+        return cls(sums, rated, rated, unseen, counts, squares, records, uncovered=0, is_extrapolated=False)
 
     def of_all_domains(self, width: int) -> "ClusterTotals":
         """Return the totals of all domains together: `width` columns."""
