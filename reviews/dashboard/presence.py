@@ -43,7 +43,8 @@ class ActiveReviewer(NamedTuple):
 def active_reviewers(selection: WorkSelection) -> list[ActiveReviewer]:
     """Return reviewers with a claim or recent activity in the runs of a selection, last active first."""
     claims: dict[int, list[Evaluation]] = {}
-    for evaluation in _claimed_records(selection):
+    claimed = Evaluation.objects.filter(selection.in_runs()).in_queue().in_progress()
+    for evaluation in claimed.order_by("claimed_until").select_related("run").without_large_columns():
         claims.setdefault(evaluation.claimed_by_id or 0, []).append(evaluation)
     since = timezone.now() - RECENTLY
     rows = selected_rows(_LAST_SEEN, selection, claim_length=settings.CLAIM_LENGTH)
@@ -51,9 +52,3 @@ def active_reviewers(selection: WorkSelection) -> list[ActiveReviewer]:
     people = User.objects.filter(pk__in=seen)
     present = [ActiveReviewer(person, claims.get(person.pk, []), seen[person.pk]) for person in people]
     return sorted(present, key=lambda one: one.last_seen, reverse=True)
-
-
-def _claimed_records(selection: WorkSelection) -> list[Evaluation]:
-    rows = Evaluation.objects.filter(selection.in_runs())
-    claimed = rows.in_queue().in_progress().order_by("claimed_until")
-    return list(claimed.select_related("run").without_large_columns())

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable
 from functools import wraps
 from itertools import count
 from threading import Lock
-from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 from django.db import connection
 
@@ -33,6 +33,7 @@ _T = TypeVar("_T")
 _F = TypeVar("_F", bound=Hashable)
 _S = TypeVar("_S")
 _P = ParamSpec("_P")
+_OfScope: TypeAlias = Callable[Concatenate[JudgeScope, _P], _T]
 
 # The ratings and records that kept figures may hold, about 35 bytes each. The last figures always stay.
 _MOST_HELD = 3_000_000
@@ -155,9 +156,7 @@ class _Memory:
 _memory = _Memory()
 
 
-def keeps_figures(
-    compute: Callable[Concatenate[JudgeScope, _P], _T],
-) -> Callable[Concatenate[JudgeScope, _P], _T]:
+def keeps_figures(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
     """Decorate a function that computes figures from the ratings, decisions and records of a run alone.
 
     Its arguments are hashable, and nobody changes its result, which may state how much it holds as `held`.
@@ -166,16 +165,14 @@ def keeps_figures(
     return _keeps(compute, _if_unchanged, lambda scope: _part(scope.run, "whole"))
 
 
-def keeps_counts(
-    compute: Callable[Concatenate[JudgeScope, _P], _T],
-) -> Callable[Concatenate[JudgeScope, _P], _T]:
+def keeps_counts(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
     """Do the same for a function that reads the counts of a run's records alone."""
     return _keeps(compute, _if_unchanged, lambda scope: _part(scope.run, "of_counts"))
 
 
 def keeps_by_record(
     load_again: Callable[Concatenate[_T, frozenset[int], JudgeScope, _P], _T],
-) -> Callable[[Callable[Concatenate[JudgeScope, _P], _T]], Callable[Concatenate[JudgeScope, _P], _T]]:
+) -> Callable[[_OfScope[_P, _T]], _OfScope[_P, _T]]:
     """Do the same for a function that loads rows of records. `load_again` loads those of some again."""
 
     def renew(

@@ -140,7 +140,9 @@ def freeze(*, scope: JudgeScope, name: str, actor: User | None) -> Frozen:
         left_out[why] = left_out.get(why, 0) + ratings
     frozen = Frozen(gold_set, kept["blind"], kept["adjudicated"], left_out)
     if not any(kept.values()):
-        raise InvalidSettings({"run": [_nothing(frozen)]})
+        why = " ".join(frozen.sentences[1:])
+        nothing = f"There are no blind ratings or adjudicated decisions to freeze. {why}".strip()
+        raise InvalidSettings({"run": [nothing]})
     events.record(
         "freeze gold set", actor=actor, run=scope.run, ratings=kept, left_out=left_out, **detail(gold_set)
     )
@@ -154,11 +156,6 @@ def _insert(scope: JudgeScope, gold_set: GoldSet) -> dict[tuple[str, str], int]:
     values |= {"strata": strata, "queue": [*QUEUE_STATUSES], "gold_set": gold_set.pk}
     statement = _FREEZE.format(candidates=_CANDIDATES.format(conditions=conditions))
     return {(basis, why): ratings for basis, why, ratings in fetch_all(statement, values)}
-
-
-def _nothing(frozen: Frozen) -> str:
-    why = " ".join(frozen.sentences[1:])
-    return f"There are no blind ratings or adjudicated decisions to freeze. {why}".strip()
 
 
 @transaction.atomic
