@@ -12,11 +12,9 @@ from django.urls import reverse
 from procrastinate.contrib.django.models import ProcrastinateJob
 from pytest_django import DjangoAssertNumQueries
 
-from cognireview.types.runs import QueueSettings
 from reviews import tasks
 from reviews.audit import chain_checks, events, log
 from reviews.models import ChainCheck, Evaluation, Run, User
-from reviews.queue.queue_settings import configure_queue
 from tests.support.factories import EvaluationFactory, RunFactory
 from tests.support.pages import text
 from tests.support.work import decide
@@ -61,7 +59,8 @@ class TestPage:
         assert "&lt;b&gt;" in page
 
     def test_details_have_values_before_and_after(self, run: Run, as_lea: Client, lea: User) -> None:
-        configure_queue(run_id=run.pk, settings=QueueSettings(claim_minutes=45, due_on=None), actor=lea)
+        changes = {"before": {"claim_minutes": 15}, "after": {"claim_minutes": 45}}
+        events.record("configure queue", actor=lea, run=run, **changes)
         page = text(as_lea.get(reverse("audit")))
         assert "changed the settings of the queue" in page
         assert '<th scope="col">Before</th>' in page
