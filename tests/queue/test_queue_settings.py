@@ -1,6 +1,7 @@
 """The settings of a run's queue: their limits, their page, and the audit event of a change."""
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from django.test import Client
@@ -17,18 +18,18 @@ from tests.support.pages import text
 pytestmark = pytest.mark.django_db
 
 DAY = dt.date(2026, 11, 27)
-UNSET = QueueSettings(claim_minutes=None, due_on=None)
+UNSET = QueueSettings(**dict.fromkeys(QueueSettings.__annotations__))
 
 
 def test_change_leaves_one_audit_event(lea: User) -> None:
     run = RunFactory.create()
     for _ in range(2):
-        configure_queue(run_id=run.pk, actor=lea, settings=QueueSettings(60, DAY))
+        configure_queue(run_id=run.pk, actor=lea, settings=replace(UNSET, claim_minutes=60, due_on=DAY))
     [event] = AuditEvent.objects.filter(action="configure queue", run=run)
-    assert event.detail == {
-        "before": {"claim_minutes": None, "due_on": None},
-        "after": {"claim_minutes": 60, "due_on": "2026-11-27"},
-    }
+    assert (event.detail["before"], event.detail["after"]) == (
+        vars(UNSET),
+        vars(UNSET) | {"claim_minutes": 60, "due_on": "2026-11-27"},
+    )
 
 
 def test_reviewer_cannot_change_settings(ana: User) -> None:
@@ -38,10 +39,9 @@ def test_reviewer_cannot_change_settings(ana: User) -> None:
 
 @pytest.mark.parametrize("minutes", [0, -1, MAX_CLAIM_MINUTES + 1])
 def test_every_value_out_of_range_is_named(lea: User, minutes: int) -> None:
+    settings = replace(UNSET, claim_minutes=minutes, due_on=dt.date.max)
     with pytest.raises(InvalidSettings) as invalid:
-        configure_queue(
-            run_id=RunFactory.create().pk, actor=lea, settings=QueueSettings(minutes, dt.date.max)
-        )
+        configure_queue(run_id=RunFactory.create().pk, actor=lea, settings=settings)
     assert invalid.value.problems.keys() == {"claim_minutes", "due_on"}
 
 
@@ -79,7 +79,7 @@ class TestPage:
         run = RunFactory.create()
         page = reverse("run-queue", args=[run.pk])
         seen = as_lea.get(page).context["form"].initial["seen"]
-        configure_queue(run_id=run.pk, actor=max, settings=QueueSettings(None, DAY))
+        configure_queue(run_id=run.pk, actor=max, settings=replace(UNSET, due_on=DAY))
         refused = as_lea.post(page, {"claim_minutes": "45", "seen": seen})
         assert refused.status_code == 409
         assert Run.objects.get(pk=run.pk).due_on == DAY

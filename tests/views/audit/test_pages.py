@@ -59,8 +59,8 @@ class TestPage:
         assert "&lt;b&gt;" in page
 
     def test_details_have_values_before_and_after(self, run: Run, as_lea: Client, lea: User) -> None:
-        changes = {"before": {"claim_minutes": 15}, "after": {"claim_minutes": 45}}
-        events.record("configure queue", actor=lea, run=run, **changes)
+        before, after = {"claim_minutes": 15}, {"claim_minutes": 45}
+        events.record("configure queue", actor=lea, run=run, before=before, after=after)
         page = text(as_lea.get(reverse("audit")))
         assert "changed the settings of the queue" in page
         assert '<th scope="col">Before</th>' in page
