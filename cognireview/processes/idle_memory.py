@@ -3,16 +3,24 @@
 glibc keeps up to 64 MB of it, and more in the middle of its heaps, for the next request. A lower limit
 (`MALLOC_TRIM_THRESHOLD_`) would return each large array at once: a report about the judge then spends a
 third of its time on page faults.
+
+A process also has the parts of libraries in its memory that only its start has used, until the system needs
+the memory.
 """
 
 import ctypes
+import mmap
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 _LIBRARY = ctypes.CDLL(None)
 _M_ARENA_MAX = -8
+# A mapping that is never written, of a file (its inode is not 0).
+_READ_ONLY = re.compile(r"([0-9a-f]+)-([0-9a-f]+) r-[x-]p [0-9a-f]+ \S+ [1-9]", re.ASCII)
 _PERIOD_SECONDS = 5
 # CPU time of a period in which a process is idle, and of the work after which memory is worth looking for.
 _IDLE_SECONDS, _WORK_SECONDS = 0.05, 0.2
@@ -44,3 +52,25 @@ def _trim_after_work(trim: Callable[[], object], sleep: Callable[[float], object
             trim()
             trimmed = time.process_time()
         before = now
+
+
+def release_libraries() -> None:
+    """Release the pages of libraries. The process reads those that it still uses from the system's cache.
+
+    Without Linux, do nothing.
+    """
+    mappings = Path("/proc/self/smaps")
+    if not mappings.exists():
+        return
+    for start, end in _unchanged_mappings(mappings.read_text()):
+        _LIBRARY.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), mmap.MADV_DONTNEED)
+
+
+def _unchanged_mappings(smaps: str) -> Iterator[tuple[int, int]]:
+    """Yield the first address and the end of each read-only mapping whose pages are those of its file.
+
+    The loader changes some pages before it makes them read-only. They are counted as anonymous.
+    """
+    for mapping in re.split(r"^(?=[0-9a-f]+-)", smaps, flags=re.MULTILINE):
+        if (found := _READ_ONLY.match(mapping)) and re.search(r"^Anonymous: +0 kB$", mapping, re.MULTILINE):
+            yield int(found[1], 16), int(found[2], 16)

@@ -24,6 +24,7 @@ from cognireview.postgres import embedded
 from cognireview.processes import child_process
 from cognireview.processes.backoff import ProgramError, SupervisedProgram
 from cognireview.processes.child_process import GRACE_SECONDS, HOST
+from cognireview.processes.idle_memory import release_libraries
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _READY_TIMEOUT_SECONDS = 60
@@ -85,6 +86,8 @@ def _supervise(site: Site) -> None:
         _wait_until_ready(programs, site.port)
         for line in site.lines:
             _say(line)
+        # It has imported the program for its children.
+        release_libraries()
         while True:
             time.sleep(_POLL_SECONDS)
             for program in programs:

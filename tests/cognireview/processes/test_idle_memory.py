@@ -1,4 +1,4 @@
-"""Freed memory returns to the system when a process is idle."""
+"""Freed memory and unused libraries return to the system when a process is idle."""
 
 import ctypes
 import subprocess
@@ -37,6 +37,45 @@ try:
 except Done:
     print(before - psutil.Process().memory_info().rss)
 """
+
+
+_SMAPS = """\
+7f0000000000-7f0000003000 r-xp 00001000 fe:00 12                         /usr/lib/code.so
+Anonymous:             0 kB
+7f0000003000-7f0000004000 r--p 00004000 fe:00 12                         /usr/lib/code.so
+Anonymous:             4 kB
+7f0000004000-7f0000006000 r--p 00005000 fe:00 12                         /usr/lib/code.so
+Anonymous:             0 kB
+7f0000006000-7f0000007000 rw-p 00007000 fe:00 12                         /usr/lib/code.so
+Anonymous:             0 kB
+7f0000007000-7f0000008000 r--p 00000000 00:00 0                          [vvar]
+Anonymous:             0 kB
+"""
+_RELEASES_LIBRARIES = """
+import math
+import numpy
+import psutil
+from cognireview.processes.idle_memory import release_libraries
+
+numpy.linalg.inv(numpy.eye(3))
+before = psutil.Process().memory_info().shared
+release_libraries()
+print(before - psutil.Process().memory_info().shared)
+assert numpy.linalg.inv(2 * numpy.eye(3))[0, 0] == math.sqrt(0.25)
+"""
+
+
+def test_only_mappings_equal_to_their_file_are_released() -> None:
+    first, second = 0x7F0000000000, 0x7F0000004000
+    found = [(first, first + 0x3000), (second, second + 0x2000)]
+    assert list(idle_memory._unchanged_mappings(_SMAPS)) == found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="without /proc")
+def test_process_works_after_it_has_released_its_libraries() -> None:
+    released = subprocess.check_output([sys.executable, "-c", _RELEASES_LIBRARIES], text=True)
+    assert int(released) > 3_000_000
 
 
 def trims(monkeypatch: pytest.MonkeyPatch, cpu_times: list[float]) -> list[float]:
