@@ -70,9 +70,7 @@ class ListedRecord(NamedTuple):
 
     def create(self) -> Evaluation:
         """Return the record as an instance."""
-        [record] = self.query.create([self.values])
-        # As an assignment, which takes ten times as long.
-        Evaluation.run.field.set_cached_value(record, self.run)
+        [record] = _create([self])
         return record
 
 
@@ -92,7 +90,16 @@ class RecordPage(NamedTuple):
     @property
     def rows(self) -> list[Evaluation]:
         """The records as instances."""
-        return [one.create() for one in self.records]
+        return _create(self.records)
+
+
+def _create(listed: list[ListedRecord]) -> list[Evaluation]:
+    """Return records of one page as instances."""
+    found = listed[0].query.create(one.values for one in listed) if listed else []
+    for record in found:
+        # As an assignment, which takes ten times as long.
+        Evaluation.run.field.set_cached_value(record, listed[0].run)
+    return found
 
 
 class _Matches(NamedTuple):
