@@ -78,7 +78,7 @@ def resend_webhook_message(request: ApiRequest, webhook_id: int, delivery_id: in
     """Send a delivered or given up message again, with the same `webhook-id`."""
     sent = _find(webhook_id).deliveries.select_related("run")
     found = get_object_or_404(sent, pk=delivery_id)
-    if not deliveries.resend(delivery_id=found.pk, actor=request.user):
+    if not deliveries.retry(delivery_id=found.pk, actor=request.user, is_delivered_too=True):
         raise Conflict("This message is still being sent.")
     found.refresh_from_db()
     return _delivery(found)

@@ -218,21 +218,12 @@ def _made(delivery: WebhookDelivery) -> int:
 
 
 @transaction.atomic
-def retry(*, delivery_id: int, actor: User) -> bool:
-    """Attempt a delivery again that was given up. Return False for any other, and for a removed webhook."""
-    return _attempt_again(delivery_id, actor, (State.GIVEN_UP,))
+def retry(*, delivery_id: int, actor: User, is_delivered_too: bool = False) -> bool:
+    """Send a message again that was given up, or also one that was delivered, with the same id.
 
-
-@transaction.atomic
-def resend(*, delivery_id: int, actor: User) -> bool:
-    """Send a finished message again, with the same id, also a delivered one.
-
-    Return False for a waiting one, and for a removed webhook.
+    Return False for any other, and for a removed webhook.
     """
-    return _attempt_again(delivery_id, actor, (State.GIVEN_UP, State.DELIVERED))
-
-
-def _attempt_again(delivery_id: int, actor: User, states: tuple[State, ...]) -> bool:
+    states = {State.GIVEN_UP, State.DELIVERED} if is_delivered_too else {State.GIVEN_UP}
     delivery = _locked(delivery_id)
     if delivery is None or delivery.state not in states or delivery.webhook.removed_at:
         return False

@@ -392,10 +392,10 @@ class TestDelivery:
     def test_delivered_message_is_sent_again_on_request(
         self, sent: WebhookDelivery, there: Receiver, max: User
     ) -> None:
-        assert not deliveries.resend(delivery_id=sent.pk, actor=max)
+        assert not deliveries.retry(delivery_id=sent.pk, actor=max, is_delivered_too=True)
         deliveries.attempt_delivery(sent.pk, 1)
         assert not deliveries.retry(delivery_id=sent.pk, actor=max)
-        assert deliveries.resend(delivery_id=sent.pk, actor=max)
+        assert deliveries.retry(delivery_id=sent.pk, actor=max, is_delivered_too=True)
         deliveries.attempt_delivery(sent.pk, 2)
         first, second = there.received
         assert (first.body, first.headers["webhook-id"]) == (second.body, second.headers["webhook-id"])

@@ -144,7 +144,7 @@ def resend(request: Request, pk: int, delivery_pk: int) -> HttpResponse:
     """Send a message again."""
     found = get_object_or_404(deliveries.active_webhooks(), pk=pk)
     delivery = get_object_or_404(found.deliveries, pk=delivery_pk)
-    if deliveries.resend(delivery_id=delivery.pk, actor=request.user):
+    if deliveries.retry(delivery_id=delivery.pk, actor=request.user, is_delivered_too=True):
         messages.success(request, "Message queued. Reload the page to see the result.")
     else:
         messages.error(request, "This message is still being sent.")
