@@ -40,9 +40,6 @@ class Responses(Columns):
     #: N x 4: the number of records of the first judge that are unflagged and flagged, then of the second.
     records: IntArray
 
-    def __len__(self) -> int:
-        return len(self.cluster)
-
     @cached_property
     def is_flagged(self) -> BoolArray:
         """Whether some record of each response is flagged."""
@@ -73,9 +70,6 @@ class PairedRatings(Columns):
     raters: IntArray
     #: n x 2: whether the first and the second judge are right, as shares of their records.
     right: FloatArray
-
-    def __len__(self) -> int:
-        return len(self.response)
 
 
 class PairedEstimate(NamedTuple):

@@ -15,7 +15,10 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A dataclass whose arrays are columns of one length."""
+    """A dataclass whose arrays are columns of one length, among them its first field."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
 
     def only(self, kept: NDArray[Any]) -> Self:
         """Return some of the rows."""

@@ -76,9 +76,6 @@ class Anchors(Columns):
     #: Whether there are more pairs than these: a random sample was read.
     is_sample: bool = False
 
-    def __len__(self) -> int:
-        return len(self.first)
-
     def head(self, number: int) -> "Anchors":
         """Return the first pairs."""
         return self.only(np.arange(len(self)) < number)

@@ -79,9 +79,6 @@ class JudgedRecords(Columns):
     #: The number of records without a verdict, which are left out.
     without_verdict: int
 
-    def __len__(self) -> int:
-        return len(self.record)
-
 
 class Selection(NamedTuple):
     """The records of scopes that differ in the run alone."""

@@ -56,9 +56,6 @@ class RatedRecords(Columns):
     #: The number of blind ratings of the record.
     raters: IntArray
 
-    def __len__(self) -> int:
-        return len(self.record)
-
 
 class Pairs(NamedTuple):
     """Rated records with a record of the other judge and the same response, as columns."""
