@@ -97,18 +97,16 @@ def lock_in_arguments(record: Evaluation, sent: BlindIn) -> dict[str, Any]:
         for name, score in sent.scores.items()
     }
     decision = _build(sheet, entries, "scores", [])
-    rows = [_row_after_reveal(sheet, entry) for entry in entries.values()]
+    rows = [
+        FormRow(name, sheet.input(name).encode(entry.score), is_removed=entry.is_excluded)
+        for name, entry in entries.items()
+    ]
     return {
         "version": record.version if sent.version is None else sent.version,
         "scores": {name: entry["score"] for name, entry in decision["scores"].items()},
         "fields": encode_fields(rows, sheet.comments),
         "active_ms": None,
     }
-
-
-def _row_after_reveal(sheet: ReviewSheet, entry: CriterionEntry) -> FormRow:
-    value = sheet.input(entry.criterion).encode(entry.score)
-    return FormRow(entry.criterion, value, is_removed=entry.is_excluded)
 
 
 def _build(

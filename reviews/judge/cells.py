@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reviews.judge.kept import keeps_counts
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
-from reviews.models import Rating, Run, Stratum, StratumCount
+from reviews.models import Rating, Stratum, StratumCount
 from reviews.records.clusters import CLUSTERS, task_cluster
 from reviews.records.status import NOT_REQUIRED
 from reviews.records.wording import counted
@@ -137,7 +137,9 @@ def load_cells(scope: JudgeScope) -> CellRecords:
     for cell, clusters in zip(found.cells, found.clusters, strict=True):
         sizes[cell.model] = sizes.get(cell.model, 0) + len(clusters)
     few = {model for model, size in sizes.items() if size < FEWEST}
-    if not (few and _hides_any(scope.run)):
+    # Whether the judge's verdict on some record is still hidden from somebody.
+    hides_any = few and any(scope.run.evaluations.filter(one).exists() for one in hidden_from_all(scope.run))
+    if not hides_any:
         return found
     withheld = {model for model in few if _has_unreviewed(scope, model)}
     shown = [place for place, cell in enumerate(found.cells) if cell.model not in withheld]
@@ -184,11 +186,6 @@ def _of_task(scope: JudgeScope, task: str) -> CellRecords:
 def unpack_clusters(packed: bytes) -> IntArray:
     """Return cluster numbers that SQL packed as big-endian 16-bit integers less 32,768."""
     return np.frombuffer(packed, dtype=PACKED_CLUSTER).astype(np.int32) + CLUSTERS // 2
-
-
-def _hides_any(run: Run) -> bool:
-    """Return whether the judge's verdict on some record of the run is still hidden from somebody."""
-    return any(run.evaluations.filter(condition).exists() for condition in hidden_from_all(run))
 
 
 def _has_unreviewed(scope: JudgeScope, model: str) -> bool:

@@ -9,13 +9,7 @@ from django.db import connection
 
 from cognireview.types.judge import CriterionComparison
 from reviews.judge.cells import FEWEST
-from reviews.judge.comparison.matches import (
-    Matches,
-    RatedRecords,
-    concatenate,
-    fetch_ratings,
-    unpack_ratings,
-)
+from reviews.judge.comparison.matches import Matches, RatedRecords, concatenate, fetch_ratings, unpack_ratings
 from reviews.judge.ratings import read_score
 from reviews.judge.scope import JudgeScope
 from reviews.records.scores import identity, is_score
