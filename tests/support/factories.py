@@ -3,14 +3,19 @@
 from datetime import UTC, datetime
 from functools import cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 import factory
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
+from django.db.models import Model
 from factory.django import DjangoModelFactory
 
 from reviews.models import Evaluation, Export, ExportProgress, GoldSet, Import, Run, User
 from reviews.records.extracted_scores import encode_extracted
+from tests.support.quick_insert import insert
+
+Row = TypeVar("Row", bound=Model)
 
 PASSWORD = "a pass phrase for tests"
 SCORES = {
@@ -19,7 +24,23 @@ SCORES = {
 }
 
 
-class UserFactory(DjangoModelFactory[User]):
+class _QuickFactory(DjangoModelFactory[Row]):
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def _create(cls, model_class: type[Row], *args: Any, **values: Any) -> Row:
+        row = model_class(*args, **values)
+        insert(row)
+        return row
+
+
+@cache
+def _hash(password: str) -> str:
+    return make_password(password)
+
+
+class UserFactory(_QuickFactory[User]):
     """`role="lead"` adds the user to that group; without `role`, the user has no role."""
 
     class Meta:
@@ -27,12 +48,12 @@ class UserFactory(DjangoModelFactory[User]):
         skip_postgeneration_save = True
 
     username = factory.Sequence(lambda n: f"person{n:05}")  # in the order of their creation
-    password = factory.django.Password(PASSWORD)
+    password = factory.Transformer(PASSWORD, transform=_hash)
 
     @factory.post_generation  # type: ignore[untyped-decorator]
     def role(self: User, create: bool, extracted: str | None, **_: Any) -> None:
         if create and extracted:
-            self.groups.through.objects.create(user_id=self.pk, group_id=_group_id(extracted))
+            insert(self.groups.through(user_id=self.pk, group_id=_group_id(extracted)))
 
 
 @cache
@@ -41,14 +62,14 @@ def _group_id(role: str) -> int:
     return Group.objects.get(name=role).pk
 
 
-class RunFactory(DjangoModelFactory[Run]):
+class RunFactory(_QuickFactory[Run]):
     class Meta:
         model = Run
 
     name = factory.Sequence(lambda n: f"run {n}")
 
 
-class ImportFactory(DjangoModelFactory[Import]):
+class ImportFactory(_QuickFactory[Import]):
     class Meta:
         model = Import
 
@@ -57,7 +78,7 @@ class ImportFactory(DjangoModelFactory[Import]):
     state = Import.State.DONE
 
 
-class EvaluationFactory(DjangoModelFactory[Evaluation]):
+class EvaluationFactory(_QuickFactory[Evaluation]):
     """A record in the queue, on a line of its own in the single import of its run."""
 
     class Meta:
