@@ -130,7 +130,10 @@ def _read_sample(imports: list[tuple[int, int]], run: Run) -> list[_Read]:
 
 def _sample(imports: list[tuple[int, int]], run: Run) -> list[Evaluation]:
     each = SAMPLE_SIZE // max(1, len(imports))
-    places = [(pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)]
+    # Each line once: an import may have fewer lines than places.
+    places = dict.fromkeys(
+        (pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)
+    )
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_ALONG_THE_INDEX)
         cursor.execute(_SAMPLE, [[pk for pk, _ in places], [line for _, line in places], run.pk, _LARGEST])

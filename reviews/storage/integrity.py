@@ -62,13 +62,22 @@ def record_content(source: Import, text: ContentTotals, *, document_sha256: str 
 
     `document_sha256` is that of a decompressed document, if it is not recorded yet.
     """
-    sums = {"text_size": text.size, "text_lines": text.lines, "frames_sha256": text.frames_sha256}
+    sums: dict[str, Any] = {
+        "text_size": text.size,
+        "text_lines": text.lines,
+        "frames_sha256": text.frames_sha256,
+    }
     if document_sha256:
         sums["text_sha256"] = document_sha256
     elif source.records_path is None:
         # The file of a compressed import has another size than its text.
         sums["text_sha256"] = source.sha256 if source.size == text.size else ""
-    ImportSums.objects.update_or_create(source=source, defaults=sums)
+    ImportSums.objects.bulk_create(
+        [ImportSums(source=source, **sums)],
+        update_conflicts=True,
+        unique_fields=["source"],
+        update_fields=list(sums),
+    )
 
 
 def record_result(source: Import) -> None:
