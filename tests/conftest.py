@@ -21,7 +21,7 @@ from reviews.imports import parser_pool
 from reviews.models import Run, User
 from reviews.search import listing
 from tests.support import audit_check as audit_checks
-from tests.support import rare_tests, samples
+from tests.support import rare_tests, request_fixture, samples
 from tests.support.audit_check import AuditCheck
 from tests.support.cleanup import quick_cleanup
 from tests.support.data_folders import copy_cluster
@@ -43,6 +43,8 @@ examples.load_profile("short")
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(settings.DATA_DIR / "tests" / "bytecode"))
     sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
+
+request_fixture.create_without_inspection()
 
 # For pytest-django: an undefined template variable fails the test.
 os.environ["FAIL_INVALID_TEMPLATE_VARS"] = "true"
