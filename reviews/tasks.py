@@ -16,9 +16,9 @@ from procrastinate.middleware import TaskMiddleware
 from cognireview.operations import disk_full, outage
 from cognireview.operations.redacted_errors import describe
 from reviews.audit import chain_checks, log
-from reviews.exports import jobs
+from reviews.exports import jobs as export_jobs
 from reviews.imports import importer
-from reviews.imports import jobs as imports_job
+from reviews.imports import jobs as import_jobs
 from reviews.maintenance import job_list, retention
 from reviews.notifications import audit_walk, sending
 from reviews.queue import due_dates
@@ -106,7 +106,7 @@ def _check_in(context: JobContext) -> None:
 
 @app.task(
     task_middleware=_AROUND,
-    name=imports_job.JOB,
+    name=import_jobs.JOB,
     queue="import",
     # Imports run one at a time (`Lock.IMPORT`). With this lock they wait without a connection or a worker.
     lock="import",
@@ -115,12 +115,12 @@ def _check_in(context: JobContext) -> None:
 )
 def import_upload(context: JobContext, import_id: int) -> None:
     """Import an uploaded file. The job is restarted after a stop of its worker or an outage."""
-    with _record_failure(partial(imports_job.fail_upload, import_id=import_id)):
+    with _record_failure(partial(import_jobs.fail_upload, import_id=import_id)):
         try:
-            with imports_job.progress_reports(import_id) as report:
-                imports_job.import_upload(import_id=import_id, progress=_unless_stopped(context, report))
+            with import_jobs.progress_reports(import_id) as report:
+                import_jobs.import_upload(import_id=import_id, progress=_unless_stopped(context, report))
         except importer.Cancelled:
-            imports_job.finish_cancelled(import_id=import_id)
+            import_jobs.finish_cancelled(import_id=import_id)
 
 
 def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.Progress:
@@ -133,15 +133,15 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
 
 @app.task(
     task_middleware=_AROUND,
-    name=jobs.JOB,
+    name=export_jobs.JOB,
     queue="export",
     pass_context=True,
     retry=_RESTART,
 )
 def build_export(context: JobContext, export_id: int) -> None:
     """Build the file of an export. The job is restarted after a stop of its worker or an outage."""
-    with _record_failure(partial(jobs.fail, export_id=export_id)):
-        jobs.build(export_id=export_id, check_in=partial(_check_in, context))
+    with _record_failure(partial(export_jobs.fail, export_id=export_id)):
+        export_jobs.build(export_id=export_id, check_in=partial(_check_in, context))
 
 
 @app.periodic(cron="*/10 * * * *")

@@ -19,6 +19,7 @@ from reviews.models import Run, User
 
 TEMPLATES = BASE_DIR / "templates"
 LONGEST_MODULE = 400
+LONGEST_FUNCTION = 50
 
 
 def name_of(path: Path) -> str:
@@ -217,6 +218,16 @@ class TestModules:
         paths = [*MODULES.values(), *(BASE_DIR / "cognireview").rglob("*.py")]
         lines = {str(path.relative_to(BASE_DIR)): len(path.read_text().splitlines()) for path in paths}
         assert {name: count for name, count in lines.items() if count > LONGEST_MODULE} == {}
+
+    def test_function_has_at_most_50_lines(self) -> None:
+        lines = {
+            place(node, path): (node.end_lineno or 0) - node.lineno + 1
+            for path in MODULES.values()
+            for top in tree(path).body
+            for node in (top.body if isinstance(top, ast.ClassDef) else [top])
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+        assert {where: count for where, count in lines.items() if count > LONGEST_FUNCTION} == {}
 
     def test_public_classes_of_a_package_have_different_names(self) -> None:
         places = Counter(

@@ -79,13 +79,12 @@ def operation(
 ) -> Callable[[View], View]:
     """Register the view of an operation for tokens with a scope. Its name is the id of the operation.
 
-    `permission` is one that the role of the owner needs besides that of the scope (`permissions.check`). The
-    usual `status` of success is 204 for an operation that returns nothing, and otherwise 200. `response`
-    is a schema that is no type of the client. `problems` are the statuses of problems that neither the path
-    nor a JSON body implies. `files` are the content types of a file response. `parameters` and `extra` are
-    additions to the OpenAPI schema that the signature of the view does not have. With `takes_any_run`, the
-    run need not exist, and its name may have slashes, so that the view says why it is invalid. Operations
-    that change something take an Idempotency-Key, unless the view stores the key by itself.
+    The role of the owner needs the `permission` besides that of the scope (`permissions.check`). The usual
+    `status` of success is 200, or 204 without a response. `response` is a schema that is no type of the
+    client. `problems` are the statuses that neither the path nor a JSON body implies. `files` are the content
+    types of a file response. `parameters` and `extra` add to the OpenAPI schema what the signature does not
+    have. With `takes_any_run`, the view takes names of runs that do not exist or have slashes. Operations
+    that change something take an Idempotency-Key, unless the view stores the key.
     """
     method, path = registered.method, django_path(registered.path, takes_any_run=takes_any_run)
     responses = _successes(registered, response or registered.returns, status, is_file=bool(files))
@@ -95,13 +94,10 @@ def operation(
     def register(view: View) -> View:
         arguments = inspect.signature(view).parameters
         is_keyed = method not in _SAFE and registered.may_repeat and "key" not in arguments
-        has_body = any(map(_is_body, arguments.values()))
-        statuses = [*implied, *problems, *(JSON_PROBLEMS if has_body else ())]
+        statuses = [*implied, *problems, *(JSON_PROBLEMS if any(map(_is_body, arguments.values())) else ())]
         additions = _additions(statuses, files, parameters or (), is_keyed=is_keyed)
-        if permission:
-            view = _check_permission(view, permission)
-        if is_keyed:
-            view = _answer_repeated(view, takes_file="requestBody" in extra)
+        view = _check_permission(view, permission) if permission else view
+        view = _answer_repeated(view, takes_file="requestBody" in extra) if is_keyed else view
         checked = _reject_unknown_parameters(view, in_query)
         decorate: Callable[[View], View] = router.api_operation(
             [method],
