@@ -1,10 +1,10 @@
-"""Actions on a record besides reviewing it: claim, skip, escalate, reopen and restore it."""
+"""Actions on a record besides reviewing it: claim, skip, escalate, reopen, restore and undo."""
 
 from typing import Annotated, Any, Literal
 
 from django.db import transaction
 from django.http import HttpResponse
-from ninja import Field, Router
+from ninja import Field, Router, Status
 from pydantic import StringConstraints
 
 from cognireview.types import operations
@@ -19,7 +19,9 @@ from reviews.api.problems import invalid_field
 from reviews.api.values import Note
 from reviews.queue import claims
 from reviews.review import decisions, escalations
+from reviews.review import undo as review_undo
 from reviews.review.forms.escalation import EscalationForm
+from reviews.review.undo import Action
 
 router = Router(tags=["review"])
 # No U+0000, which PostgreSQL does not store.
@@ -57,6 +59,14 @@ class RestoreIn(Body):
     reason: Reason
     version: int | None = Field(
         default=None, ge=1, le=2**31 - 1, description="The record's version when it was read."
+    )
+
+
+class UndoIn(Body):
+    """The action to undo; without it, your last one."""
+
+    event: int | None = Field(
+        default=None, ge=1, le=2**63 - 1, description="From GET. Repeating it undoes nothing more."
     )
 
 
@@ -151,6 +161,39 @@ def restore_decision(
 def release_record(request: ApiRequest, run: str, evaluation_id: str) -> None:
     """Release your claim on a record, or as a lead anybody's. An unclaimed record stays unchanged."""
     claims.release(evaluation_id=get_record(run, evaluation_id, request.user).pk, actor=request.user)
+
+
+@operation(router, operations.LAST_ACTION, scope="review")
+def get_last_action(request: ApiRequest, run: str) -> Status[Any]:
+    """Return your last action in the run that was not undone; 204 without one in the last 24 hours."""
+    action = review_undo.last_action(run=get_run(run, request.user), actor=request.user)
+    return Status(204, None) if action is None else Status(200, _action_out(action))
+
+
+@operation(router, operations.UNDO, scope="review", problems=(409,))
+def undo_last_action(request: ApiRequest, run: str, wanted: UndoIn | None = None) -> dict[str, Any]:
+    """Undo your last action in the run, whatever it was. You get the record back if it is free.
+
+    409 says why the action can no longer be undone.
+    """
+    found = get_run(run, request.user)
+    event = wanted.event if wanted else None
+    undone = review_undo.undo(run=found, actor=request.user, event=event)
+    record = get_record(run, undone.evaluation.evaluation_id, request.user)
+    return {"undone": _action_out(undone.action), "record": shapes.record_out(record, request.user)}
+
+
+def _action_out(action: Action) -> dict[str, Any]:
+    event = action.event
+    # The number of an independent review would tell how many there are.
+    has_version = action.is_decision and event.action != "independent review"
+    return {
+        "event": event.pk,
+        "action": event.action,
+        "at": event.at,
+        "evaluation_id": action.record.evaluation_id,
+        "decision_version": event.detail["version"] if has_version else None,
+    }
 
 
 register_ambiguous_paths(router, "claim", "skip", "escalation", "reopening", "restoration")

@@ -33,7 +33,6 @@ from reviews.api import (
     spot_checks,
     task_context,
     tokens,
-    undo,
     uploads,
     webhooks,
 )
@@ -110,7 +109,6 @@ for part in (
     further_reviews,
     evaluations,
     drafts,
-    undo,
     bulk_changes,
     conflicts,
     spot_checks,
