@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,28 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _session() -> Iterator[AuditCheck]:
+    """Enter the contexts of all tests, and return the check of their writes.
+
+    In one fixture: before each of thousands of tests, pytest resolves each fixture again.
+    """
+    with (
+        audit_checks.checking() as check,
+        _log_keeps_its_stream(),
+        _settings_for_tests(),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        # Queries of pages and metrics may take a minute on a busy machine. Tests of the limits set their own.
+        patch.setattr(listing, "TIME_LIMIT", timedelta(seconds=PATIENCE))
+        patch.setattr(metrics, "_MILLISECONDS", PATIENCE * 1_000)
+        # Processes that parse imports take long to start. Tests of the processes set more cores.
+        patch.setattr(parser_pool, "usable_cores", lambda: 1)
+        # An outage of one test may not last into the next. Tests of the watch start it themselves.
+        patch.setattr(outage._watch, "start", lambda: None)
+        yield check
+
+
+@contextmanager
 def _settings_for_tests() -> Iterator[None]:
     """Serve static files from the source tree without collectstatic, and hash passwords quickly."""
     storages = settings.STORAGES | {
@@ -151,7 +174,7 @@ def _settings_for_tests() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@contextmanager
 def _log_keeps_its_stream() -> Iterator[None]:
     """Fail if a test has bound the log to its captured stream: each later entry would print a traceback."""
 
@@ -161,23 +184,6 @@ def _log_keeps_its_stream() -> Iterator[None]:
     before = streams()
     yield
     assert streams() == before
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _patient_queries() -> Iterator[None]:
-    """Let queries of pages and metrics take a minute on a busy machine. Tests of the limits set their own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listing, "TIME_LIMIT", timedelta(seconds=PATIENCE))
-        patch.setattr(metrics, "_MILLISECONDS", PATIENCE * 1_000)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _parsing_in_this_process() -> Iterator[None]:
-    """Parse imports without processes, whose start takes longer. Tests of the processes set more cores."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parser_pool, "usable_cores", lambda: 1)
-        yield
 
 
 @pytest.fixture(scope="session")
@@ -206,25 +212,22 @@ def _no_request_outlives_its_test(request: pytest.FixtureRequest) -> Iterator[No
 
 
 @pytest.fixture(scope="session")
-def audit_check() -> Iterator[AuditCheck]:
-    """Check the writes of the program in all tests of this process."""
-    with audit_checks.checking() as check:
-        yield check
+def audit_check(_session: AuditCheck) -> AuditCheck:
+    """The check of the program's writes in all tests of this process."""
+    return _session
 
 
-@pytest.fixture(autouse=True)
-def _every_write_leaves_an_event(audit_check: AuditCheck) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: Any) -> Iterator[None]:
     """Fail a test in which the program commits a write to a domain table without an audit event."""
-    yield
-    found = audit_check.found.copy()
-    audit_check.found.clear()
+    check: AuditCheck | None = item.funcargs.get("_session")
+    found: list[str] = []
+    try:
+        yield
+    finally:
+        if check:
+            found, check.found = check.found, found
     assert not found, "\n".join(found)
-
-
-@pytest.fixture(autouse=True)
-def _no_outage_watch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep an outage of one test from lasting into the next. Tests of the watch start it themselves."""
-    monkeypatch.setattr(outage._watch, "start", lambda: None)
 
 
 @pytest.fixture(params=samples.SAMPLES)
