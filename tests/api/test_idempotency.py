@@ -1,6 +1,7 @@
 """`Idempotency-Key`: repeated requests get the first response and have no effect, whatever the operation."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -44,6 +45,27 @@ WITHOUT_STORED_RESPONSE = {
     ),
     "PATCH /uploads/{upload_id}": "a repeated part has a wrong offset (tests/api/test_uploads.py)",
 }
+# A request of each kind: with and without a body, with a file, with parameters and headers that count, and
+# for each type of response. Exhaustive tests send the others, and `wrapped_operations` names all of them.
+USUAL = {
+    "DELETE /runs/{run}",
+    "DELETE /runs/{run}/evaluations/{evaluation_id}/claim",
+    "PATCH /runs/{run}",
+    "POST /escalations/{escalation_id}/resolve",
+    "POST /gold-sets",
+    "POST /runs/{run}/claims",
+    "POST /runs/{run}/exports",
+    "POST /runs/{run}/imports",
+    "POST /runs/{run}/undo",
+    "POST /spot-checks",
+    "POST /tokens",
+    "POST /uploads",
+    "POST /webhooks",
+    "PUT /people/{username}/role",
+    "PUT /runs/{run}/drafts/{evaluation_id}",
+    "PUT /runs/{run}/evaluations/{evaluation_id}/skip",
+    "PUT /runs/{run}/mapping",
+}
 
 
 def unsafe_operations() -> dict[str, dict[str, Any]]:
@@ -54,6 +76,26 @@ def unsafe_operations() -> dict[str, dict[str, Any]]:
         for method, operation in methods.items()
         if method not in {"get", "head"}
     }
+
+
+def wrapped_operations() -> set[str]:
+    """Return the operations whose view answers repeated requests and whose response is stored."""
+    return {
+        re.sub(r"{\w+:(\w+)}", r"{\1}", f"{method} {path}")
+        for _, router in api._routers
+        for path, view in router.path_operations.items()
+        for operation in view.operations
+        for method in operation.methods
+        if is_wrapped(operation)
+    }
+
+
+def is_wrapped(operation: Any) -> bool:
+    stores, answers = operation.run, operation.view_func.__wrapped__
+    return (
+        "stores_response" in stores.__code__.co_qualname
+        and "_answer_repeated" in answers.__code__.co_qualname
+    )
 
 
 def ask(program: Program, method: str, request: tuple[Any, ...], key: str = "one") -> Any:
@@ -84,6 +126,7 @@ def test_every_operation_that_changes_something_takes_a_key() -> None:
         if "Idempotency-Key" not in {one["name"] for one in operation.get("parameters", ())}
     }
     assert without == {"PATCH /uploads/{upload_id}"}
+    assert wrapped_operations() == REQUESTS.keys()
 
 
 @pytest.fixture
@@ -102,7 +145,10 @@ def world(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
 @pytest.mark.django_db
 @pytest.mark.slow
 class TestOperations:
-    @pytest.mark.parametrize("name", REQUESTS)
+    @pytest.mark.parametrize(
+        "name",
+        [pytest.param(name, marks=[] if name in USUAL else [pytest.mark.exhaustive]) for name in REQUESTS],
+    )
     def test_repeated_request_gets_the_same_response_and_has_no_effect(
         self, name: str, world: World, settings: LazySettings
     ) -> None:
