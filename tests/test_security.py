@@ -81,6 +81,7 @@ NAME_COLUMNS = {
     "inbox.kinds": "the column with the run of a kind",
     "imports.jobs": "the columns of a job's progress",
     "judge.scope": "the fields of a scope",
+    "models.evaluations": "the column of an index",
     "queue.claim_columns": "the columns of a claim",
     "review.blind_scoring": "the place of a line",
     "review.independent_reviews": "the columns of a disagreement",

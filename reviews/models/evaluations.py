@@ -79,6 +79,11 @@ class EvaluationQuerySet(models.QuerySet["Evaluation"]):
         return self.defer(*LARGE_COLUMNS)
 
 
+def _index_where_set(column: str, *columns: str, name: str) -> models.Index:
+    """Return an index of the records in which a column is not null."""
+    return models.Index(*columns, name=name, condition=models.Q(**{f"{column}__isnull": False}))
+
+
 class Evaluation(QuicklyLoaded):
     """One record: its 23 fields under their own names, and its line in a source file.
 
@@ -208,49 +213,20 @@ class Evaluation(QuicklyLoaded):
                 ),
             ),
             models.Index("run", "task_id", "model_id", name="evaluation_siblings"),
-            models.Index(
-                "claimed_by",
-                "claimed_until",
-                name="evaluation_claims",
-                condition=models.Q(claimed_by__isnull=False),
-            ),
-            models.Index(
-                "run",
-                "claimed_until",
-                name="evaluation_claim_expiry",
-                condition=models.Q(claimed_by__isnull=False),
-            ),
+            _index_where_set("claimed_by", "claimed_by", "claimed_until", name="evaluation_claims"),
+            _index_where_set("claimed_by", "run", "claimed_until", name="evaluation_claim_expiry"),
             models.Index("run", "human_review_status", name="evaluation_progress"),
             models.Index("run", *TASK_ORDER, "id", name="evaluation_task_order"),
             models.Index("run", "created_at", "id", name="evaluation_newest"),
             # Few or no records of a new file are in these indexes, so they cost an import nothing.
-            models.Index(
-                "run",
-                "human_review_timestamp",
-                "id",
-                name="evaluation_reviewed",
-                condition=models.Q(human_review_timestamp__isnull=False),
+            _index_where_set(
+                "human_review_timestamp", "run", "human_review_timestamp", "id", name="evaluation_reviewed"
             ),
-            models.Index(
-                "run",
-                "updated_at",
-                "id",
-                name="evaluation_updated",
-                condition=models.Q(updated_at__isnull=False),
+            _index_where_set("updated_at", "run", "updated_at", "id", name="evaluation_updated"),
+            _index_where_set(
+                "human_reviewer_id", "run", "human_reviewer_id", "id", name="evaluation_decided_by"
             ),
-            models.Index(
-                "run",
-                "human_reviewer_id",
-                "id",
-                name="evaluation_decided_by",
-                condition=models.Q(human_reviewer_id__isnull=False),
-            ),
-            models.Index(
-                "run",
-                "assigned_to",
-                name="evaluation_assigned",
-                condition=models.Q(assigned_to__isnull=False),
-            ),
+            _index_where_set("assigned_to", "run", "assigned_to", name="evaluation_assigned"),
             # Counts of assigned and overdue records per person read this index alone.
             models.Index(
                 "assigned_to",
@@ -261,9 +237,7 @@ class Evaluation(QuicklyLoaded):
                     assigned_to__isnull=False, human_review_status__in=QUEUE_STATUSES, is_escalated=False
                 ),
             ),
-            models.Index(
-                "run", "due_on", "id", name="evaluation_due", condition=models.Q(due_on__isnull=False)
-            ),
+            _index_where_set("due_on", "run", "due_on", "id", name="evaluation_due"),
             models.Index("run", name="evaluation_escalated", condition=models.Q(is_escalated=True)),
             # Counts of records to score blind read this index alone.
             models.Index(
