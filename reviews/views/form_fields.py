@@ -1,5 +1,7 @@
-"""Form fields of days, numbers and files, whose errors say what to enter, and errors of settings."""
+"""Form fields of days, numbers and files, whose errors say what to enter, and reasons to refuse a form."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from django import forms
@@ -61,3 +63,18 @@ def add_problems(form: forms.BaseForm, invalid: InvalidSettings) -> None:
     """Add the problems of settings to the form, each to its field if there is one."""
     for name, sentences in invalid.problems.items():
         form.add_error(name if name in form.fields else None, [*sentences])
+
+
+@contextmanager
+def refusal_in(form: forms.BaseForm, kind: type[Exception], field: str | None = None) -> Iterator[None]:
+    """Add an error that ends this block to the form: to a field, or above all fields.
+
+    Without a field, the problems of settings are added to their own.
+    """
+    try:
+        yield
+    except kind as error:
+        if isinstance(error, InvalidSettings) and field is None:
+            add_problems(form, error)
+        else:
+            form.add_error(field, str(error))

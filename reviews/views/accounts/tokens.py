@@ -17,7 +17,7 @@ from reviews.http.redirects import SeeOther, sending_page
 from reviews.http.request import Request
 from reviews.models import ApiToken, User
 from reviews.views.access import requires
-from reviews.views.form_fields import WholeNumberField
+from reviews.views.form_fields import WholeNumberField, refusal_in
 from reviews.views.parts import render_form
 
 _PAGE_SIZE = 50
@@ -98,7 +98,7 @@ def add(request: Request) -> HttpResponse:
         form = TokenForm(request.user, initial={"person": key, "scopes": ["read"]})
     if form.is_valid():
         values = form.cleaned_data
-        try:
+        with refusal_in(form, api_tokens.TokenError, "scopes"):
             made = api_tokens.create(
                 person=values.get("person") or request.user,
                 scopes=values["scopes"],
@@ -106,9 +106,6 @@ def add(request: Request) -> HttpResponse:
                 name=values["name"],
                 actor=request.user,
             )
-        except api_tokens.TokenError as error:
-            form.add_error("scopes", str(error))
-        else:
             return render(request, "accounts/tokens/created.html", {"made": made, **origin})
     return render_form(request, "accounts/tokens/new.html", form, **origin)
 

@@ -16,6 +16,7 @@ from reviews.http.request import Request
 from reviews.models import Export, Import, IndependentReview, Run
 from reviews.views.access import load_in_run, load_run
 from reviews.views.files.imports import poll_seconds
+from reviews.views.form_fields import refusal_in
 from reviews.views.parts import render_form, render_part
 
 SHOWN_EXPORTS = 20
@@ -87,10 +88,8 @@ def export(request: Request, run_pk: int) -> HttpResponse:
     run = load_run(request, run_pk, "export_run")
     form = ExportForm(request.POST if request.method == "POST" else None, run=run)
     if form.is_valid():
-        try:
+        with refusal_in(form, InvalidExport):
             return redirect("export-page", jobs.enqueue(options=form.options(), actor=request.user).pk)
-        except InvalidExport as reason:
-            form.add_error(None, str(reason))
     context = {
         "run": run,
         "has_independent_reviews": IndependentReview.objects.filter(evaluation__run=run).exists(),

@@ -12,7 +12,7 @@ from reviews.imports.task_context import import_context
 from reviews.models import ContextImport, Run
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
-from reviews.views.form_fields import UploadField
+from reviews.views.form_fields import UploadField, refusal_in
 from reviews.views.parts import render_form
 
 SHOWN = 50
@@ -41,11 +41,10 @@ class ContextForm(forms.Form):
 def contexts(request: Request) -> HttpResponse:
     """List the files, newest first. POST imports a file."""
     check(request.user, "import_context")
-    form = ContextForm()
-    if request.method == "POST":
-        form = ContextForm(request.POST, request.FILES)
-        done = _import(form, request) if form.is_valid() else None
-        if done:
+    form = ContextForm(request.POST, request.FILES) if request.method == "POST" else ContextForm()
+    if form.is_valid():
+        with refusal_in(form, ImportRefused, "file"):
+            done = _import(form, request)
             messages.success(request, f"Imported {done.tasks:,} tasks with {done.answers:,} answers.")
             return redirect("task-context")
     imports = ContextImport.objects.select_related("run", "created_by").order_by("-pk")[:SHOWN]
@@ -53,16 +52,11 @@ def contexts(request: Request) -> HttpResponse:
     return render_form(request, template, form, imports=imports, shown_entries=SHOWN_ENTRIES)
 
 
-def _import(form: ContextForm, request: Request) -> ContextImport | None:
-    """Import an uploaded file. Return None, with the reason in the form, if it is refused."""
+def _import(form: ContextForm, request: Request) -> ContextImport:
     file, run = form.cleaned_data["file"], form.cleaned_data["run"]
-    try:
-        return import_context(
-            blocks=file.chunks(BLOCK_SIZE),
-            file_name=file.name,
-            run_name=run.name if run else None,
-            actor=request.user,
-        )
-    except ImportRefused as error:
-        form.add_error("file", str(error))
-        return None
+    return import_context(
+        blocks=file.chunks(BLOCK_SIZE),
+        file_name=file.name,
+        run_name=run.name if run else None,
+        actor=request.user,
+    )

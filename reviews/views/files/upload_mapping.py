@@ -11,9 +11,9 @@ from django.views.decorators.http import require_http_methods
 from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.imports import uploads
-from reviews.imports.recognition import ToolRecognised
-from reviews.models import RUN_NAME_LENGTH, Import, Upload
+from reviews.models import RUN_NAME_LENGTH, Upload
 from reviews.storage.errors import ImportRefused
+from reviews.views.form_fields import refusal_in
 from reviews.views.parts import render_form
 
 
@@ -45,18 +45,8 @@ def upload_mapping(request: Request, pk: UUID) -> HttpResponse:
             messages.success(request, "Upload cancelled. Nothing was imported.")
             return redirect("runs")
         form = ConfirmForm(request.POST)
-        source = _import(form, upload, proposal) if form.is_valid() else None
-        if source:
-            return redirect("import", source.pk)
+        if form.is_valid():
+            with refusal_in(form, ImportRefused, "run_name"):
+                name, mapping = form.cleaned_data["run_name"], proposal.shipped.read()
+                return redirect("import", uploads.enqueue_mapped(upload, run_name=name, mapping=mapping).pk)
     return render_form(request, "files/uploads/mapping.html", form, upload=upload, proposal=proposal)
-
-
-def _import(form: ConfirmForm, upload: Upload, proposal: ToolRecognised) -> Import | None:
-    """Enqueue the import. Return None, with the reason in the form, if it is refused."""
-    try:
-        return uploads.enqueue_mapped(
-            upload, run_name=form.cleaned_data["run_name"], mapping=proposal.shipped.read()
-        )
-    except ImportRefused as refused:
-        form.add_error("run_name", str(refused))
-        return None

@@ -22,7 +22,7 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.search.listing import QueryTooSlow, time_limit
 from reviews.views.access import form_page, replica_file, replica_page
 from reviews.views.dot_plots import Dot, DotPlot
-from reviews.views.form_fields import add_problems
+from reviews.views.form_fields import refusal_in
 from reviews.views.judge import confusion
 from reviews.views.judge.filters import JudgeFilters, load_of_records
 from reviews.views.judge.pages import render_page
@@ -58,11 +58,8 @@ def gold_page(request: Request, run_pk: int) -> HttpResponse:
     filters = load_of_records(request, run_pk)
     form = FreezeForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        try:
+        with refusal_in(form, InvalidSettings):
             frozen = gold_sets.freeze(scope=filters.scope, name=form.cleaned_data["name"], actor=request.user)
-        except InvalidSettings as invalid:
-            add_problems(form, invalid)
-        else:
             messages.success(request, " ".join(frozen.sentences))
             return redirect(filters.address("judge-gold", set=frozen.gold_set.name))
     sets = [*GoldSet.objects.visible_to(request.user).order_by("-pk")]

@@ -16,7 +16,7 @@ from reviews.models import GoldSet
 from reviews.rubric.run_settings import InvalidSettings
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.views.access import form_page
-from reviews.views.form_fields import UploadField, add_problems
+from reviews.views.form_fields import UploadField, refusal_in
 from reviews.views.parts import render_form
 
 
@@ -48,25 +48,15 @@ class GoldSetForm(forms.Form):
 def gold_set_list(request: Request) -> HttpResponse:
     """List the gold sets, newest first. POST imports one."""
     check(request.user, "lead_review")
-    form = ImportForm()
-    if request.method == "POST":
-        form = ImportForm(request.POST, request.FILES)
-        gold_set = _import(form, request) if form.is_valid() else None
-        if gold_set:
+    form = ImportForm(request.POST, request.FILES) if request.method == "POST" else ImportForm()
+    if form.is_valid():
+        name, blocks = form.cleaned_data["name"], form.cleaned_data["file"].chunks(BLOCK_SIZE)
+        with refusal_in(form, InvalidSettings):
+            gold_set = gold_file.import_gold_set(blocks=blocks, actor=request.user, name=name)
             messages.success(request, f"Imported {gold_set.name}.")
             return redirect("gold-set", gold_set.pk)
     sets = GoldSet.objects.visible_to(request.user).annotate(size=Count("ratings")).order_by("-pk")
     return render_form(request, "judge/gold_sets.html", form, sets=sets)
-
-
-def _import(form: ImportForm, request: Request) -> GoldSet | None:
-    """Import an uploaded file. Return None, with the reasons in the form, if it is refused."""
-    blocks = form.cleaned_data["file"].chunks(BLOCK_SIZE)
-    try:
-        return gold_file.import_gold_set(blocks=blocks, actor=request.user, name=form.cleaned_data["name"])
-    except InvalidSettings as invalid:
-        add_problems(form, invalid)
-        return None
 
 
 @form_page
@@ -75,11 +65,8 @@ def show_gold_set(request: Request, pk: int) -> HttpResponse:
     gold_set = _load(request, pk)
     form = GoldSetForm(request.POST if request.method == "POST" else None, initial={"name": gold_set.name})
     if form.is_valid():
-        try:
+        with refusal_in(form, InvalidSettings):
             gold_sets.rename(gold_set_id=pk, name=form.cleaned_data["name"], actor=request.user)
-        except InvalidSettings as invalid:
-            add_problems(form, invalid)
-        else:
             messages.success(request, "Renamed the gold set.")
             return redirect("gold-set", pk)
     counts = dict(gold_set.ratings.values_list("basis").annotate(Count("pk")))

@@ -16,6 +16,7 @@ from reviews.rubric.run_settings import InvalidSettings
 from reviews.runs.changes import archive_run, rename_run, unarchive_run
 from reviews.runs.deletion import request_deletion
 from reviews.views.access import load_run
+from reviews.views.form_fields import refusal_in
 from reviews.views.runs.settings_page import SettingsForm
 
 
@@ -82,12 +83,9 @@ def delete(request: Request, run_pk: int) -> HttpResponse:
     run = load_run(request, run_pk, "delete_run")
     form = DeletionForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        try:
+        with refusal_in(form, InvalidSettings, "confirmation"):
             confirmation = form.cleaned_data["confirmation"]
             request_deletion(run_id=run.pk, actor=request.user, confirmation=confirmation)
-        except InvalidSettings as invalid:
-            form.add_error("confirmation", str(invalid))
-        else:
             messages.success(request, f"{run.name} is being deleted.")
             return redirect("runs")
     context = {"run": run, "form": form, "progress": run_progress(run), "files": run.files.count()}

@@ -51,8 +51,7 @@ class MappingForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         """Replace the mapping by the chosen one, or else by the parsed TOML."""
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        name = cleaned.get("shipped")
-        if name:
+        if name := cleaned.get("shipped"):
             cleaned["mapping"] = BY_NAME[name].read()
         elif "shipped" in cleaned and "mapping" in cleaned:
             cleaned["mapping"] = self._parsed(cleaned["mapping"])
@@ -81,24 +80,17 @@ class NewMappingForm(MappingForm):
 def mappings(request: Request) -> HttpResponse:
     """Show the runs with a mapping, latest first. A POST adds a mapping (admins)."""
     check(request.user, "import_file")
-    form = NewMappingForm(initial={"mapping": BEGINNING})
-    if request.method == "POST":
-        form = NewMappingForm(request.POST)
-        run = _map(form, request) if form.is_valid() else None
-        if run:
+    posted = request.POST if request.method == "POST" else None
+    form = NewMappingForm(posted, initial={"mapping": BEGINNING})
+    if form.is_valid():
+        name, mapping = form.cleaned_data["run_name"], form.cleaned_data["mapping"]
+        try:
+            run = get_or_create_run(name=name, mapping=mapping, actor=request.user)
+        except ImportRefused as refused:
+            form.add_error("mapping" if refused.field == "mapping" else "run_name", str(refused))
+        else:
             messages.success(request, f"Mapping of {run.name} saved. Now import its files.")
             return redirect("mappings")
     mapped = Run.objects.filter(archived_at=None).exclude(mapping=None).order_by("-pk")[:SHOWN]
     context = {"form": form, "runs": [(run, run_mapping(run)) for run in mapped]}
     return render(request, "runs/mappings.html", context, status=422 if form.is_bound else 200)
-
-
-def _map(form: NewMappingForm, request: Request) -> Run | None:
-    """Save the mapping. Return None, with the reason in the form, if it is rejected."""
-    try:
-        return get_or_create_run(
-            name=form.cleaned_data["run_name"], mapping=form.cleaned_data["mapping"], actor=request.user
-        )
-    except ImportRefused as refused:
-        form.add_error("mapping" if refused.field == "mapping" else "run_name", str(refused))
-        return None
