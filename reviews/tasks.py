@@ -131,13 +131,7 @@ def _unless_stopped(context: JobContext, report: importer.Progress) -> importer.
     return progress
 
 
-@app.task(
-    task_middleware=_AROUND,
-    name=export_jobs.JOB,
-    queue="export",
-    pass_context=True,
-    retry=_RESTART,
-)
+@app.task(task_middleware=_AROUND, name=export_jobs.JOB, queue="export", pass_context=True, retry=_RESTART)
 def build_export(context: JobContext, export_id: int) -> None:
     """Build the file of an export. The job is restarted after a stop of its worker or an outage."""
     with _record_failure(partial(export_jobs.fail, export_id=export_id)):

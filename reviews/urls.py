@@ -28,8 +28,8 @@ from reviews.views.files import (
 from reviews.views.judge import compare as judge_compare
 from reviews.views.judge import csv_files as judge_csv
 from reviews.views.judge import decisions as judge_decisions
+from reviews.views.judge import downloads, gold_sets, report
 from reviews.views.judge import drift as judge_drift
-from reviews.views.judge import error_analysis, gold_sets, judge_data, report
 from reviews.views.judge import funnel as judge_funnel
 from reviews.views.judge import gold as judge_gold
 from reviews.views.judge import history as judge_history
@@ -42,9 +42,7 @@ from reviews.views.review import (
     escalations,
     history,
     independent_reviews,
-    peek,
     queue,
-    recent,
     record,
     undo,
 )
@@ -88,7 +86,7 @@ pages = [
     path("runs/<int:run_pk>/prefetch/", queue.prefetch_next, name="prefetch"),
     path("runs/<int:run_pk>/release-prefetched/", queue.release_prefetched, name="release-prefetched"),
     path("runs/<int:run_pk>/undo/", undo.undo, name="undo"),
-    path("runs/<int:run_pk>/recent/", recent.recent, name="recent"),
+    path("runs/<int:run_pk>/recent/", queue.recent, name="recent"),
     path("runs/<int:run_pk>/unskip/", queue.unskip_all, name="unskip-all"),
     path("runs/<int:run_pk>/judge/", judge_pages.show_overview, name="judge"),
     *(
@@ -97,10 +95,10 @@ pages = [
     ),
     path(
         "runs/<int:run_pk>/judge/error-analysis.md",
-        error_analysis.error_analysis_markdown,
+        downloads.error_analysis_markdown,
         name="judge-error-analysis-markdown",
     ),
-    path("runs/<int:run_pk>/judge/few-shot.jsonl", error_analysis.few_shot_examples, name="judge-few-shot"),
+    path("runs/<int:run_pk>/judge/few-shot.jsonl", downloads.few_shot_examples, name="judge-few-shot"),
     path("runs/<int:run_pk>/judge/compare/", judge_compare.show_compare, name="judge-compare"),
     path("runs/<int:run_pk>/judge/compare/pairs/", judge_compare.show_pairs, name="judge-pairs"),
     path("runs/<int:run_pk>/judge/compare/pairs.csv", judge_compare.pairs_csv, name="judge-pairs-csv"),
@@ -124,7 +122,7 @@ pages = [
     path("runs/<int:run_pk>/judge/report.html", report.report_html, name="judge-report-html"),
     path("runs/<int:run_pk>/judge/report.csv", report.report_as_csv, name="judge-report-csv"),
     path("runs/<int:run_pk>/judge/report.json", report.report_json, name="judge-report-json"),
-    path("runs/<int:run_pk>/judge/data/", judge_data.judge_data_page, name="judge-data"),
+    path("runs/<int:run_pk>/judge/data/", downloads.judge_data_page, name="judge-data"),
     path("runs/<int:run_pk>/judge/blind/", judge_funnel.show_records, name="judge-blind-records"),
     path("runs/<int:run_pk>/judge/blind.csv", judge_funnel.records_csv, name="judge-blind-records-csv"),
     path("runs/<int:run_pk>/judge/decisions/", judge_decisions.decision_list, name="judge-decisions"),
@@ -148,7 +146,7 @@ pages = [
     path("uploads/<uuid:pk>/mapping/", upload_mapping.upload_mapping, name="upload-mapping"),
     path("evaluations/<int:pk>/", record.evaluation, name="evaluation"),
     path("evaluations/<int:pk>/line.jsonl", record.line, name="line"),
-    path("evaluations/<int:pk>/peek/<int:other>/", peek.peek, name="peek"),
+    path("evaluations/<int:pk>/peek/<int:other>/", record.peek, name="peek"),
     path("evaluations/<int:pk>/claim/", record.claim, name="claim"),
     path("evaluations/<int:pk>/next/", record.show_neighbour, {"forward": True}, name="look-next"),
     path("evaluations/<int:pk>/previous/", record.show_neighbour, {"forward": False}, name="look-previous"),

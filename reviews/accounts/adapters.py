@@ -69,8 +69,7 @@ class AccountAdapter(DefaultAccountAdapter):
         known = User.objects.filter(username__iexact=credentials.get("username", "")).first()
         username = known.username if known else None
         events.record("login failed", actor=None, username=username)
-        until = self._locked_until(request, credentials)
-        if until:
+        if until := self._locked_until(request, credentials):
             events.record("login locked", actor=None, username=username, until=until.isoformat())
 
     @transaction.atomic

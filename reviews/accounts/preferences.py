@@ -88,8 +88,7 @@ def chosen_keys(user: User) -> dict[str, str]:
 def save(*, user: User, theme: str, has_shortcuts: bool, keys: Mapping[str, str]) -> None:
     """Save the preferences of a person. `keys` has a key for each command. Raises `InvalidShortcuts`."""
     keys = {command.name: keys[command.name].strip().lower() for command in COMMANDS}
-    reasons = _invalid_keys(keys)
-    if reasons:
+    if reasons := _invalid_keys(keys):
         raise InvalidShortcuts(reasons)
     before = _audited(user)
     user.theme, user.has_shortcuts = theme, has_shortcuts

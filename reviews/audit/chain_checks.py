@@ -50,8 +50,7 @@ def chain_status() -> ChainStatus:
 def request_check(*, actor: User | None) -> ChainCheck:
     """Enqueue a check of the whole log, unless one is already waiting or running. Return it."""
     locks.acquire(Lock.CHAIN_CHECK)
-    running = _running()
-    if running:
+    if running := _running():
         return running
     check = ChainCheck.objects.create(requested_by=actor)
     events.record("check requested", actor=actor, check=check.pk)

@@ -168,8 +168,7 @@ def cancel(*, export_id: int, actor: User) -> bool:
     check(actor, "export_run")
     # A running job has locked the row. Skip it instead of waiting for the job to end.
     exports = Export.objects.select_related("run").filter(pk=export_id, state=Export.State.UNFINISHED)
-    waiting = exports.select_for_update(of=["self"], no_key=True, skip_locked=True).first()
-    if waiting:
+    if waiting := exports.select_for_update(of=["self"], no_key=True, skip_locked=True).first():
         _cancel(waiting, actor)
         return True
     running = exports.first()

@@ -182,8 +182,7 @@ def _has_bom(file: FileLines) -> bool:
 
 def _without_bom(file: FileLines) -> Iterator[bytes]:
     lines = iter(file())
-    first = next(lines, b"").removeprefix(BOM)
-    if first:
+    if first := next(lines, b"").removeprefix(BOM):
         yield first
     yield from lines
 

@@ -196,8 +196,7 @@ def _unexplained(audit_log: AuditLogFile, mapping: FieldMapping | None, met: Mat
         if met.keys:
             yield f"{place} has changed in {', '.join(met.keys)}, and {decision.event} left it as it came"
     elif met.line:
-        differing = _differing(met.text, mapping, decision.values)
-        if differing:
+        if differing := _differing(met.text, mapping, decision.values):
             yield f"{place} is not as {decision.event} left it: {', '.join(differing)}"
     elif decision.values["human_review_status"] in DONE_STATUSES:
         yield f"{met.evaluation_id} is not in the export, and was decided in {decision.event}"

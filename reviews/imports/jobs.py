@@ -205,8 +205,7 @@ def cancel_import(*, import_id: int, actor: User) -> None:
     """Cancel a queued import, or ask its running job to stop. A finished import stays as it is."""
     # A running job has locked the row. Skip it instead of waiting for the job to end.
     unlocked = Import.objects.select_for_update(of=["self"], no_key=True, skip_locked=True)
-    queued = unlocked.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first()
-    if queued:
+    if queued := unlocked.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first():
         _cancel(queued, actor)
         return
     running = Import.objects.select_related("run").filter(pk=import_id, state__in=Import.UNFINISHED).first()

@@ -181,10 +181,10 @@ def keep_for_mapping(
     return _append_all(upload, parts, keep_known_tool=True)
 
 
-def _drop_after(error: BaseException, upload: Upload, actor: User) -> None:
+def _drop_after(error: BaseException, upload: Upload) -> None:
     """Remove a failed upload. If the full disk prevents even that, the upload expires later."""
     try:
-        discard(upload=upload, actor=actor)
+        discard(upload=upload, actor=upload.created_by)
     except DatabaseError as second:
         if not is_disk_full(error):
             raise
@@ -201,7 +201,7 @@ def _append_all(upload: Upload, parts: Iterable[bytes], *, keep_known_tool: bool
             )
         _check_complete(upload)
     except BaseException as error:
-        _drop_after(error, upload, upload.created_by)
+        _drop_after(error, upload)
         raise
     return upload
 

@@ -210,18 +210,12 @@ def _retry_export(pk: int, actor: User) -> bool:
     return Export.objects.filter(pk=pk).exists() and export_jobs.retry(export_id=pk, actor=actor)
 
 
-def _retry_delivery(pk: int, actor: User) -> bool:
-    return deliveries.retry(delivery_id=pk, actor=actor)
-
-
 @transaction.atomic
 def _retry_background(pk: int, actor: User) -> bool:
-    task = _lock_background(pk, "failed")
-    if not task:
-        return False
-    app.job_manager.retry_job_by_id(pk, retry_at=timezone.now())
-    events.record("job retried", actor=actor, job=pk, task=task)
-    return True
+    if task := _lock_background(pk, "failed"):
+        app.job_manager.retry_job_by_id(pk, retry_at=timezone.now())
+        events.record("job retried", actor=actor, job=pk, task=task)
+    return bool(task)
 
 
 def _cancel_import(pk: int, actor: User) -> bool:
@@ -231,24 +225,17 @@ def _cancel_import(pk: int, actor: User) -> bool:
     return True
 
 
-def _cancel_export(pk: int, actor: User) -> bool:
-    return export_jobs.cancel(export_id=pk, actor=actor)
-
-
 def _cancel_delivery(pk: int, actor: User) -> bool:
-    if not WebhookDelivery.objects.filter(pk=pk).exists():
-        return False
-    return deliveries.give_up(delivery_id=pk, actor=actor)
+    exists = WebhookDelivery.objects.filter(pk=pk).exists()
+    return exists and deliveries.give_up(delivery_id=pk, actor=actor)
 
 
 @transaction.atomic
 def _cancel_background(pk: int, actor: User) -> bool:
-    task = _lock_background(pk, "todo")
-    if not task:
-        return False
-    app.job_manager.cancel_job_by_id(pk)
-    events.record("job cancelled", actor=actor, job=pk, task=task)
-    return True
+    if task := _lock_background(pk, "todo"):
+        app.job_manager.cancel_job_by_id(pk)
+        events.record("job cancelled", actor=actor, job=pk, task=task)
+    return bool(task)
 
 
 def _lock_background(pk: int, status: str) -> str:
@@ -261,12 +248,12 @@ def _lock_background(pk: int, status: str) -> str:
 _RETRY: dict[str, Callable[[int, User], bool]] = {
     "import": _retry_import,
     "export": _retry_export,
-    "delivery": _retry_delivery,
+    "delivery": lambda pk, actor: deliveries.retry(delivery_id=pk, actor=actor),
     "background": _retry_background,
 }
 _CANCEL: dict[str, Callable[[int, User], bool]] = {
     "import": _cancel_import,
-    "export": _cancel_export,
+    "export": lambda pk, actor: export_jobs.cancel(export_id=pk, actor=actor),
     "delivery": _cancel_delivery,
     "background": _cancel_background,
 }

@@ -278,14 +278,7 @@ class _RubricBuilder:
         is_list = lambda one: isinstance(one, list) and all(word in known for word in one)  # noqa: E731
         return tuple(self._member(table, name, (), is_list, f"a list of {', '.join(known)}"))
 
-    def _member(
-        self,
-        table: _Table,
-        name: str,
-        default: Any,
-        fits: Callable[[Any], bool],
-        takes: str,
-    ) -> Any:
+    def _member(self, table: _Table, name: str, default: Any, fits: Callable[[Any], bool], takes: str) -> Any:
         value = table.members.get(name, default)
         if name in table.members and not fits(value):
             self._add(f"{table.place}.{name}", f"This is {type_name(value)}, but takes {takes}.")

@@ -267,8 +267,7 @@ class _ObjectScanner:
         self.unreadable = max(self.unreadable, error.pos)
         end = _end_of_piece(self.text, brace)
         self.budget.spend(_LOOKS_AT_PIECE * (end - brace))
-        part = _repaired_part(name, self.text, start, brace, end)
-        if part:
+        if part := _repaired_part(name, self.text, start, brace, end):
             self.parts.append(part)
             self._at = self._since = part.end
 

@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple, TypeGuard
 
-from django.db import connection, transaction
+from django.db import transaction
 
+from reviews.database.statements import execute, fetch_all
 from reviews.models import Evaluation, Import, Run
 from reviews.records import extracted_scores
 from reviews.records.criteria_order import encode_order
@@ -59,8 +60,7 @@ def infer_rubric(run: Run) -> None:
     """
     if run.is_rubric_declared:
         return
-    sample = _read_sample(_finished_imports(run), run)
-    if sample:
+    if sample := _read_sample(_finished_imports(run), run):
         extend_rubric(run_id=run.pk, found=_infer(run, sample))
         run.refresh_from_db(fields=["rubric"])
 
@@ -91,13 +91,10 @@ def _infer(run: Run, sample: list[_Read]) -> Rubric:
     scales = {name: scale for name in names if (scale := _infer_scale(name, sample))}
     usual = Counter(scales.values()).most_common(1)
     common = usual[0][0] if usual else YES_PARTIAL_NO
-    criteria = [Criterion(name, scale=_own(scales.get(name), common)) for name in names]
+    own = {name: scale for name, scale in scales.items() if scale != common}
+    criteria = [Criterion(name, scale=own.get(name)) for name in names]
     is_scored = any(scale.has_levels for scale in (common, *scales.values()))
     return Rubric(tuple(criteria), common, VerdictRule("worst" if is_scored else "none"))
-
-
-def _own(scale: Scale | None, common: Scale) -> Scale | None:
-    return None if scale == common else scale
 
 
 def _infer_scale(name: str, sample: list[_Read]) -> Scale | None:
@@ -134,11 +131,11 @@ def _sample(imports: list[tuple[int, int]], run: Run) -> list[Evaluation]:
     places = dict.fromkeys(
         (pk, 1 + number * lines // each) for pk, lines in imports for number in range(each)
     )
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_ALONG_THE_INDEX)
-        cursor.execute(_SAMPLE, [[pk for pk, _ in places], [line for _, line in places], run.pk, _LARGEST])
-        keys = [key for (key,) in cursor.fetchall()]
-        cursor.execute(_ANY_WAY)
+    values = [[pk for pk, _ in places], [line for _, line in places], run.pk, _LARGEST]
+    with transaction.atomic():
+        execute(_ALONG_THE_INDEX)
+        keys = [key for (key,) in fetch_all(_SAMPLE, values)]
+        execute(_ANY_WAY)
     columns = ("extracted_scores", "parsed_rubric_scores", "criteria_order")
     return list(Evaluation.objects.filter(pk__in=keys).order_by("pk").only(*columns))
 

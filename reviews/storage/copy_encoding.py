@@ -89,8 +89,7 @@ def encode_line(
 ) -> EncodedLine:
     """Encode the record in a line. Raises `LineError`."""
     translation = translate(line, limits, mapping, keys.line) if mapping else Translation(line, None)
-    quick = encode_line_fast(translation.line, limits, keys, task_context=translation.task_context)
-    if quick:
+    if quick := encode_line_fast(translation.line, limits, keys, task_context=translation.task_context):
         return quick
     record = read_translated(translation, limits, mapping) if mapping else parse_line(line, limits)
     return encode_record(record, keys)

@@ -217,7 +217,6 @@ def on_one_line(lines: bytes) -> bytes:
     first, *parts = bare.split(b"\r")
     out = [first.rstrip(b" \t")] if parts else [first]
     for part in parts:
-        text = part.strip(b" \t")
-        if text:
+        if text := part.strip(b" \t"):
             out += [b" " if out[-1].endswith(b",") else b"", text]
     return b"".join(out)

@@ -14,9 +14,8 @@ from reviews.records.score_extraction import Repair
 from reviews.review.entries import CriterionEntry, EarlierScore, same_text, score_input
 from reviews.review.forms.causes import CauseOption, cause_options
 from reviews.review.forms.fields import FormRow, row_prefix
-from reviews.review.forms.hidden_input import HiddenInput
+from reviews.review.forms.quick_parts import HiddenInput, shares_fields
 from reviews.review.forms.segments import MAX_LABEL
-from reviews.review.forms.shared_fields import shares_fields
 from reviews.rubric.overrides import is_same_score
 from reviews.rubric.proposals import Proposal
 from reviews.rubric.score_input import Choice

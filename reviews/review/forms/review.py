@@ -17,7 +17,7 @@ from reviews.records.wording import counted
 from reviews.review.entries import LINE_END, MAX_CRITERIA, EntryError, InvalidDecision
 from reviews.review.forms.criterion import CriterionForm
 from reviews.review.forms.fields import has_too_many_rows, row_names
-from reviews.review.forms.hidden_input import HiddenInput
+from reviews.review.forms.quick_parts import HiddenInput
 from reviews.review.forms.segments import SegmentLayout, segment_layout
 from reviews.review.sheet import load_sheet
 from reviews.rubric.overrides import is_same_score
@@ -240,8 +240,7 @@ class ReviewForm(forms.Form):
     def _judge_title(self) -> str:
         if self.evaluation.parsed_rubric_scores and self.has_judged_scores:
             return "The judge's scores"
-        extracted = sum(is_score(proposal.score) for proposal in self.proposals)
-        if extracted:
+        if extracted := sum(is_score(proposal.score) for proposal in self.proposals):
             return f"Scores extracted from raw output ({extracted} of {len(self.proposals)})"
         return "Your scores"
 

@@ -159,8 +159,7 @@ class _PasswordChangeForm(PasswordChangeForm):
         self.fields["new_password1"].help_text = HELP_WITH_CHOOSING
         self.fields["new_password2"].label = "Repeat the new password"
         self.fields["new_password2"].help_text = ""
-        tokens = api_tokens.valid_tokens(user).count()
-        if tokens:
+        if tokens := api_tokens.valid_tokens(user).count():
             label = "Also revoke my API token" if tokens == 1 else f"Also revoke my {tokens} API tokens"
             help_text = "Programs that use them stop working until they have new tokens."
             self.fields["revoke_tokens"] = forms.BooleanField(

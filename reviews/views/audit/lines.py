@@ -87,8 +87,7 @@ def _sentence(event: AuditEvent, rows: _Rows, page: str) -> list[Part]:
 
 def _field(name: str, event: AuditEvent, rows: _Rows, page: str) -> Part:
     if name == "record":
-        record = rows.records.get(event.evaluation_id or 0)
-        if record:
+        if record := rows.records.get(event.evaluation_id or 0):
             return Part(record.title, reverse("evaluation", args=[record.pk]))
         return Part(event.record or "a record")
     if name == "source":

@@ -88,8 +88,7 @@ def spot_check(request: Request, pk: int) -> HttpResponse:
         toasts.offer_undo(request, record, f"{done.get_outcome_display()}: {title}.")
     if place := place_of(request):
         return inbox_navigation.go_on(request, place)
-    following = spot_checks.open_checks(request.user).first()
-    if following:
+    if following := spot_checks.open_checks(request.user).first():
         return _go_to(request, "spot-check", following.pk)
     messages.success(request, "All spot checks are done.")
     return _go_to(request, "spot-checks")

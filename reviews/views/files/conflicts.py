@@ -67,8 +67,7 @@ def resolve_conflicts(request: Request, run_pk: int) -> HttpResponse:
 
 
 def _posted(request: Request, run: Run) -> tuple[str, list[tuple[int, int]]]:
-    one = request.POST.get("one", "")
-    if one:
+    if one := request.POST.get("one", ""):
         keep, _, key = one.partition("-")
         return keep, [_key(key)]
     keep = request.POST.get("keep", "")

@@ -112,11 +112,7 @@ def flag_figures_table(found: MissedErrors, filters: JudgeFilters) -> Table:
 
 def criterion_miss_rates(found: MissedErrors) -> Table:
     rows = [[words(figure_title(one.criterion)), share(one.miss_rate)] for one in found.criteria]
-    column = estimate_column(
-        "miss_rate",
-        "Wrong score",
-        missed_errors.DEFINITIONS["criteria"],
-    )
+    column = estimate_column("miss_rate", "Wrong score", missed_errors.DEFINITIONS["criteria"])
     return Table(
         "missed-errors-by-criterion",
         "Errors in unflagged records, by criterion",
@@ -158,10 +154,7 @@ def reason_sections(filters: JudgeFilters) -> Iterator[Section]:
     found = flag_precision.measure_flag_precision(filters.scope)
     table = reasons(found, filters)
     dots = [
-        Dot(
-            family.title,
-            share(family.precision, _ratings(filters, family, human_said=OTHER_SCORE)),
-        )
+        Dot(family.title, share(family.precision, _ratings(filters, family, human_said=OTHER_SCORE)))
         for family in found.families
         if family.precision.value is not None
     ]

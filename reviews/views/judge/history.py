@@ -24,16 +24,7 @@ from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.pages import render_page
 from reviews.views.judge.sections import Section
 from reviews.views.judge.tables import estimate_column
-from reviews.views.tables import (
-    Cell,
-    LinkedTable,
-    Table,
-    as_csv,
-    moment,
-    share,
-    text_columns,
-    words,
-)
+from reviews.views.tables import Cell, LinkedTable, Table, as_csv, moment, share, text_columns, words
 
 _TITLE = "Accuracy over runs"
 _HELP = (

@@ -10,28 +10,14 @@ from reviews.views.dot_plots import Dot, DotPlot
 from reviews.views.judge.filters import JudgeFilters, list_of_scope
 from reviews.views.judge.sections import Section, linked
 from reviews.views.judge.tables import estimate_column, explained_column
-from reviews.views.tables import (
-    NOTHING,
-    Cell,
-    Column,
-    Table,
-    count,
-    percent,
-    share,
-    text_columns,
-    words,
-)
+from reviews.views.tables import NOTHING, Cell, Column, Table, count, percent, share, text_columns, words
 
 _MOST_NAMES = 4
 _MODELS = [
     Column("model", "Model", is_number=False),
     Column("records", "Records"),
     explained_column(leaderboard.DEFINITIONS, "judge_rate", "Judge's pass rate"),
-    estimate_column(
-        "estimate",
-        "Reviewers' pass rate",
-        leaderboard.DEFINITIONS["estimate"],
-    ),
+    estimate_column("estimate", "Reviewers' pass rate", leaderboard.DEFINITIONS["estimate"]),
     explained_column(leaderboard.DEFINITIONS, "judge_rank", "Judge's rank"),
     Column("ranks", "Possible ranks", leaderboard.DEFINITIONS["rank"], is_number=False),
     Column("ratings", "Blind ratings"),

@@ -7,11 +7,7 @@ from django.http import Http404, HttpResponse, StreamingHttpResponse
 
 from reviews.http.request import Request
 from reviews.judge.comparison.pairwise_choices import BothOrders, Choice
-from reviews.judge.comparison.position_bias import (
-    DEFINITIONS,
-    PositionBias,
-    measure_position_bias,
-)
+from reviews.judge.comparison.position_bias import DEFINITIONS, PositionBias, measure_position_bias
 from reviews.models import User
 from reviews.records.scores import criterion_title
 from reviews.records.wording import counted

@@ -60,8 +60,7 @@ def renew(request: Request, pk: int) -> HttpResponse:
 
 def _renewed(request: Request, before: Evaluation) -> HttpResponse:
     """Return 204 with the end of the claim, or 200 with a strip if the claim in `before` had expired."""
-    regained = claims.expired_claim_notice(before, request.user)
-    if regained:
+    if regained := claims.expired_claim_notice(before, request.user):
         notice = {"sentence": regained, "tone": "ok", "state": "regained"}
         response = render(request, "review/notices/notice.html", notice)
     else:

@@ -1,14 +1,16 @@
-"""The queue of a run: claim the next record, and prefetch the one after it."""
+"""The queue of a run: claim the next record, prefetch the one after it, and list the recent ones."""
 
 from http import HTTPStatus
 
 from django.http import HttpResponse
+from django.shortcuts import render
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.database.prepared_statements import prepared_statements
+from reviews.history.recent import load_page
 from reviews.http.request import Request
 from reviews.queue import claims
-from reviews.views.access import load_run
+from reviews.views.access import load_run, safe_page
 from reviews.views.review import screen
 
 
@@ -52,3 +54,17 @@ def release_prefetched(request: Request, run_pk: int) -> HttpResponse:
     """Release the prefetched records when the page is closed."""
     claims.release_prefetched(run=load_run(request, run_pk), reviewer=request.user)
     return HttpResponse(status=HTTPStatus.NO_CONTENT)
+
+
+@safe_page
+def recent(request: Request, run_pk: int) -> HttpResponse:
+    """Show the reviewer's decisions (`?after=` is the cursor of a page), skips and escalations."""
+    run = load_run(request, run_pk)
+    after = request.GET.get("after", "")
+    context = {
+        "run": run,
+        "page": load_page(reviewer=request.user, run=run, after=after),
+        "after": after,
+        "undoable": screen.undoable_action(request, run),
+    }
+    return render(request, "review/recent/page.html", context)

@@ -8,11 +8,12 @@ from http import HTTPStatus
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from reviews.accounts.permissions import Denied, check
 from reviews.database.prepared_statements import prepared_statements
+from reviews.evidence import record as evidence_record
 from reviews.evidence import rendering
 from reviews.http.request import Request
 from reviews.http.streaming import download
@@ -20,6 +21,8 @@ from reviews.models import SourceChunk
 from reviews.queue import claims
 from reviews.records.conflicts import RecordUnavailable
 from reviews.review import blind_scoring
+from reviews.rubric.proposals import read_proposals
+from reviews.rubric.run_rubric import run_rubric
 from reviews.search import listing
 from reviews.storage import line_reader
 from reviews.views.access import safe_page
@@ -104,3 +107,22 @@ def preview(request: Request) -> HttpResponse:
     check(request.user, "review_evaluation")
     text = next((value for name, value in request.POST.items() if name.endswith("justification")), "")
     return HttpResponse(rendering.markdown(str(text)))
+
+
+@safe_page
+def peek(request: Request, pk: int, other: int) -> HttpResponse:
+    """Show the response, scores and justifications of `other` without claiming it, as a part of a page.
+
+    The scores are left out if they are hidden from the person, and while the record `pk` is scored blind.
+    """
+    record, sibling = screen.load(request, pk), screen.load(request, other)
+    if record.task_id is None or (record.run_id, record.task_id) != (sibling.run_id, sibling.task_id):
+        raise Http404
+    is_blind = any(blind_scoring.is_hidden(one, request.user) for one in (record, sibling))
+    proposals = read_proposals(sibling, run_rubric(sibling.run))
+    context = {
+        "evaluation": sibling,
+        "responses": evidence_record.read_responses(sibling),
+        "decision": None if is_blind else evidence_record.summarise_decision(sibling, proposals),
+    }
+    return render(request, "review/record/peek.html", context)

@@ -97,8 +97,7 @@ def bulk_change(request: Request, run_pk: int) -> HttpResponse:
 
 def _select_checks(request: Request, run: Run, filters: Filters) -> HttpResponse:
     """Create spot checks of the selected records and open the first one. Without any, go back."""
-    made = spot_checks.select(run=run, records=_selected(request.POST) or (), actor=request.user)
-    if made:
+    if made := spot_checks.select(run=run, records=_selected(request.POST) or (), actor=request.user):
         messages.success(request, f"Selected {_records(len(made))} for spot checks.")
         return redirect("spot-check", made[0].pk)
     messages.info(request, "No record with somebody else's decision that was not checked before is selected.")
