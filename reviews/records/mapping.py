@@ -11,14 +11,14 @@ from dataclasses import MISSING, asdict, dataclass, field, replace
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from itertools import starmap
-from typing import Any, NamedTuple
+from typing import Any
 
 import tomli_w
 
 from reviews.records import expressions
 from reviews.records.expressions import ExpressionError, first_line
 from reviews.records.rubric import Rubric
-from reviews.records.rubric_file import RubricError, rubric_from_json
+from reviews.records.rubric_file import Problem, RubricError, rubric_from_json
 from reviews.records.schema import FIELDS, HUMAN_FIELDS, LineError, type_name
 from reviews.records.task_context import CONTEXT_FIELDS
 
@@ -39,17 +39,10 @@ _EITHER = (("responses", "structured_model_response"), ("reference", "structured
 _TARGETS = (*FIELDS, *CONTEXT_FIELDS)
 
 
-class _Problem(NamedTuple):
-    """A place in a mapping with the reason why it is invalid."""
-
-    place: str
-    reason: str
-
-
 class MappingError(Exception):
     """An invalid mapping. `problems` are places and reasons."""
 
-    def __init__(self, problems: list[_Problem]) -> None:
+    def __init__(self, problems: list[Problem]) -> None:
         super().__init__("; ".join(": ".join(problem) for problem in problems))
         self.problems = problems
 
@@ -190,13 +183,13 @@ def shorten(expression: str) -> str:
 def parse_mapping(toml: bytes) -> FieldMapping:
     """Parse a mapping from TOML. Raises `MappingError`."""
     if len(toml) > MOST_BYTES:
-        raise MappingError([_Problem("mapping", f"is longer than {MOST_BYTES:,} bytes")])
+        raise MappingError([Problem("mapping", f"is longer than {MOST_BYTES:,} bytes")])
     try:
         data = tomllib.loads(toml.decode())
     except UnicodeDecodeError as error:
-        raise MappingError([_Problem("mapping", f"is not UTF-8: byte {error.start + 1}")]) from None
+        raise MappingError([Problem("mapping", f"is not UTF-8: byte {error.start + 1}")]) from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise MappingError([_Problem("mapping", f"is not TOML: {first_line(error)}")]) from None
+        raise MappingError([Problem("mapping", f"is not TOML: {first_line(error)}")]) from None
     return mapping_from_json(data)
 
 
@@ -211,13 +204,13 @@ def format_mapping(wanted: FieldMapping) -> str:
 def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
     """Build a mapping from its data. Raises `MappingError` with every problem."""
     known = ", ".join(_PARTS)
-    problems = [_Problem(name, f"is not part of a mapping: {known}") for name in data if name not in _PARTS]
+    problems = [Problem(name, f"is not part of a mapping: {known}") for name in data if name not in _PARTS]
     fields = _table("fields", data.get("fields", {}), problems)
     criteria = _entries("criteria", CriteriaMapping, data, problems)
     review = _entries("review", ReviewRule, data, problems)
     inherit = data.get("inherit", False)
     if not isinstance(inherit, bool):
-        problems.append(_Problem("inherit", f"is {_kind(inherit)}, but takes true or false"))
+        problems.append(Problem("inherit", f"is {_kind(inherit)}, but takes true or false"))
     records = data.get("records", "")
     problems += _problems_of_path(records)
     archive = _entry("archive", ArchiveMapping, data.get("archive", _NO_ARCHIVE), problems)
@@ -239,81 +232,81 @@ def mapping_from_json(data: dict[str, Any]) -> FieldMapping:
     )
 
 
-def _rubric(data: Any, problems: list[_Problem]) -> Rubric | None:
+def _rubric(data: Any, problems: list[Problem]) -> Rubric | None:
     try:
         return rubric_from_json(data)
     except RubricError as error:
-        problems += [_Problem(f"rubric.{place}", reason) for place, reason in error.problems]
+        problems += [Problem(f"rubric.{place}", reason) for place, reason in error.problems]
         return None
 
 
-def _table(place: str, value: Any, problems: list[_Problem]) -> dict[str, str]:
+def _table(place: str, value: Any, problems: list[Problem]) -> dict[str, str]:
     """Return the strings of a table, and report other values as problems."""
     if not isinstance(value, dict):
-        problems.append(_Problem(place, f"is {type_name(value)}, but takes a table"))
+        problems.append(Problem(place, f"is {type_name(value)}, but takes a table"))
         return {}
     for name, text in value.items():
         if not isinstance(text, str):
             problems.append(
-                _Problem(f"{place}.{name}", f"is {_kind(text)}, but takes an expression in quotes")
+                Problem(f"{place}.{name}", f"is {_kind(text)}, but takes an expression in quotes")
             )
     return {name: text for name, text in value.items() if isinstance(text, str)}
 
 
 def _entries(
-    part: str, shape: type[Any], data: dict[str, Any], problems: list[_Problem]
+    part: str, shape: type[Any], data: dict[str, Any], problems: list[Problem]
 ) -> list[dict[str, str]]:
     listed = data.get(part, [])
     if not isinstance(listed, list):
-        problems.append(_Problem(part, f"is {_kind(listed)}, but takes tables: [[{part}]]"))
+        problems.append(Problem(part, f"is {_kind(listed)}, but takes tables: [[{part}]]"))
         return []
     if len(listed) > _MOST_ENTRIES:
-        problems.append(_Problem(part, f"has more than {_MOST_ENTRIES} tables"))
+        problems.append(Problem(part, f"has more than {_MOST_ENTRIES} tables"))
         return []
     return [
         _entry(f"{part}[{number}]", shape, entry, problems) for number, entry in enumerate(listed, start=1)
     ]
 
 
-def _entry(place: str, shape: type[Any], entry: Any, problems: list[_Problem]) -> dict[str, str]:
+def _entry(place: str, shape: type[Any], entry: Any, problems: list[Problem]) -> dict[str, str]:
     """Return the strings of a table with the fields of a dataclass."""
     known = [field.name for field in dataclass_fields(shape)]
     needed = [field.name for field in dataclass_fields(shape) if field.default is MISSING]
     table = _table(place, entry, problems)
     odd = [name for name in table if name not in known]
-    problems += [_Problem(f"{place}.{name}", f"is not one of {', '.join(known)}") for name in odd]
-    problems += [_Problem(f"{place}.{name}", "is missing") for name in needed if not table.get(name)]
+    problems += [Problem(f"{place}.{name}", f"is not one of {', '.join(known)}") for name in odd]
+    problems += [Problem(f"{place}.{name}", "is missing") for name in needed if not table.get(name)]
     return table
 
 
-def _problems_of_path(records: Any) -> Iterator[_Problem]:
+def _problems_of_path(records: Any) -> Iterator[Problem]:
     if not isinstance(records, str):
-        yield _Problem("records", f"is {_kind(records)}, but takes a path in quotes")
+        yield Problem("records", f"is {_kind(records)}, but takes a path in quotes")
     elif records:
         try:
             expressions.plain_path(records)
         except ExpressionError as error:
-            yield _Problem("records", str(error))
+            yield Problem("records", str(error))
 
 
 def _problems_of_fields(
     fields: dict[str, str], *, has_criteria: bool, has_review: bool, inherits: bool
-) -> Iterator[_Problem]:
+) -> Iterator[Problem]:
     for name in fields:
         if name in HUMAN_FIELDS:
-            yield _Problem(f"fields.{name}", "is read from the line's own key of that name")
+            yield Problem(f"fields.{name}", "is read from the line's own key of that name")
         elif name not in _TARGETS:
-            yield _Problem(f"fields.{name}", "is not a field of a record")
+            yield Problem(f"fields.{name}", "is not a field of a record")
     for name in _NEEDED:
         if name not in fields and not inherits:
-            yield _Problem(f"fields.{name}", "is missing: give a path, or a text in quotes of its own")
+            yield Problem(f"fields.{name}", "is missing: give a path, or a text in quotes of its own")
     for name in (SCORES,) * has_criteria + BY_RULES * has_review:
         if name in fields:
             part = "criteria" if name == SCORES else "review"
-            yield _Problem(f"fields.{name}", f"conflicts with [[{part}]], which sets the same field")
+            yield Problem(f"fields.{name}", f"conflicts with [[{part}]], which sets the same field")
     for name, other in _EITHER:
         if name in fields and other in fields:
-            yield _Problem(f"fields.{name}", f"conflicts with fields.{other}: set one of them")
+            yield Problem(f"fields.{name}", f"conflicts with fields.{other}: set one of them")
 
 
 def _expressions(
@@ -329,15 +322,15 @@ def _expressions(
                     yield f"{part}[{number}].{name}", text
 
 
-def _problem_of(place: str, expression: str) -> _Problem | None:
+def _problem_of(place: str, expression: str) -> Problem | None:
     """Return the problem of an expression, if any."""
     try:
         names = expressions.outside_names(expression)
     except ExpressionError as error:
-        return _Problem(place, str(error))
+        return Problem(place, str(error))
     if place == "fields.evaluation_id" and (varying := sorted(names - _OF_CONTENT)):
         reason = f"has ${varying[0]}, but an id takes values of the file alone, to stay the same later"
-        return _Problem(place, reason)
+        return Problem(place, reason)
     return None
 
 

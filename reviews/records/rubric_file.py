@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partialmethod
 from typing import Any, NamedTuple, get_args
 
 import tomli_w
@@ -30,7 +31,7 @@ _MEMBERS: dict[ScaleKind, tuple[str, ...]] = {
 
 
 class Problem(NamedTuple):
-    """A place in a rubric with the reason why it is invalid."""
+    """A place in a rubric or mapping with the reason why it is invalid."""
 
     place: str
     reason: str
@@ -62,8 +63,7 @@ def rubric_from_json(data: Any) -> Rubric:
     """Build a rubric from its data; missing parts have defaults. Raises `RubricError` with every problem."""
     reader = _RubricBuilder()
     rubric = reader.rubric(data)
-    problems = reader.problems or [*rubric_problems(rubric)]
-    if problems:
+    if problems := reader.problems or [*rubric_problems(rubric)]:
         raise RubricError(problems)
     return rubric
 
@@ -203,12 +203,6 @@ class _RubricBuilder:
         best = self._flag(table, "best", default=True)
         return ValueScale((best, not best), self._flag(table, "pass_from", default=best))
 
-    def _integer_scale(self, table: _Table) -> Scale:
-        return self._range(table, is_integer=True)
-
-    def _number_scale(self, table: _Table) -> Scale:
-        return self._range(table, is_integer=False)
-
     def _range(self, table: _Table, *, is_integer: bool) -> Scale:
         for name in ("min", "max"):
             if name not in table.members:
@@ -222,6 +216,9 @@ class _RubricBuilder:
             self._number(table, "partial_from"),
             self._flag(table, "lower_is_better", default=False),
         )
+
+    _integer_scale = partialmethod(_range, is_integer=True)
+    _number_scale = partialmethod(_range, is_integer=False)
 
     def _pairwise_scale(self, table: _Table) -> Scale:
         given = {name: self._score(table, name) for name in _MEMBERS["pairwise"]}

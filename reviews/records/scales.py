@@ -19,6 +19,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 ScaleKind = Literal["values", "boolean", "integer", "number", "pairwise"]
 
 MAX_VALUES, MAX_VALUE = 15, 40
+_VALUES = f"A value is a number, true, false, or a text of 1 to {MAX_VALUE} printable characters."
 #: A range with at most this many scores has a button for each.
 MAX_BUTTONS = 7
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d{1,3})?")
@@ -132,10 +133,7 @@ class ValueScale(_ListedScores):
         if len(self.unranked) > MAX_VALUES:
             yield "unranked", f"A scale has at most {MAX_VALUES} values without a rank."
         if not all(map(_is_value, self.buttons)):
-            yield (
-                "values",
-                f"A value is a number, true, false, or a text of 1 to {MAX_VALUE} printable characters.",
-            )
+            yield "values", _VALUES
             return
         keys = [_key(one) for one in self.buttons]
         twice = {
@@ -345,10 +343,7 @@ class PairwiseScale(_ListedScores):
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if not all(map(_is_value, self.buttons)):
-            yield (
-                "a",
-                f"A value is a number, true, false, or a text of 1 to {MAX_VALUE} printable characters.",
-            )
+            yield "a", _VALUES
         elif len({_key(one) for one in self.buttons}) < len(self.buttons):
             yield "a", "The values of the outcomes must differ."
 
@@ -364,7 +359,10 @@ def _given(**members: Any) -> dict[str, Any]:
 def number_of(score: Any) -> float | None:
     """Return a finite number, which may be written as text; None for other scores."""
     if isinstance(score, str) and _NUMBER.fullmatch(score.strip()):
-        score = json.loads(score) if _is_json(score) else float(score)
+        try:
+            score = json.loads(score)
+        except ValueError:
+            score = float(score)
     return score if isinstance(score, int | float) and is_number(score) else None
 
 
@@ -389,11 +387,3 @@ def _is_whole(number: float) -> bool:
 
 def _shown(number: float) -> str:
     return f"{int(number) if _is_whole(number) else number:,}"
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True

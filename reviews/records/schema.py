@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import UnionType
 from typing import Any, NamedTuple
 
 import orjson
@@ -232,10 +233,19 @@ def _wrong(name: str, value: Any, takes: str) -> LineError:
     return LineError(name, f"is {type_name(value)}, but takes {takes}")
 
 
-def _text(name: str, value: Any, _: _Line) -> str:
-    if not isinstance(value, str):
-        raise _wrong(name, value, "a string")
-    return value
+def _of_type(kind: type | UnionType, takes: str) -> Callable[[str, Any, _Line], Any]:
+    def read(name: str, value: Any, _: _Line) -> Any:
+        if not isinstance(value, kind):
+            raise _wrong(name, value, takes)
+        return value
+
+    return read
+
+
+_text = _of_type(str, "a string")
+_boolean = _of_type(bool, "true or false")
+_object = _of_type(dict, "an object")
+_response = _of_type(dict | str, "an object or a string")
 
 
 def _name(name: str, value: Any, line: _Line) -> str:
@@ -263,24 +273,13 @@ def _id(name: str, value: Any, line: _Line) -> str:
     return _bounded(name, spelled[-1].decode(), line)
 
 
-def _boolean(name: str, value: Any, _: _Line) -> bool:
-    if not isinstance(value, bool):
-        raise _wrong(name, value, "true or false")
-    return value
-
-
-def _object(name: str, value: Any, _: _Line) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _wrong(name, value, "an object")
-    return value
-
-
 def _scores(name: str, value: Any, line: _Line) -> dict[str, Any]:
-    for criterion, judged in _object(name, value, line).items():
+    scores: dict[str, Any] = _object(name, value, line)
+    for criterion, judged in scores.items():
         if not isinstance(judged, dict):
             takes = "an object with score and justification"
             raise LineError(name, f"has {type_name(judged)} for {criterion[:40]!r}, but takes {takes}")
-    return value  # type: ignore[no-any-return]
+    return scores
 
 
 def _strings(name: str, value: Any, _: _Line) -> list[str]:
@@ -289,12 +288,6 @@ def _strings(name: str, value: Any, _: _Line) -> list[str]:
     for number, part in enumerate(value, start=1):
         if not isinstance(part, str):
             raise LineError(name, f"has {type_name(part)} in place {number}, but takes strings")
-    return value
-
-
-def _response(name: str, value: Any, _: _Line) -> dict[str, Any] | str:
-    if not isinstance(value, dict | str):
-        raise _wrong(name, value, "an object or a string")
     return value
 
 
