@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from heapq import nlargest, nsmallest
 from typing import Any, NamedTuple, Self
 
@@ -19,7 +19,7 @@ from django.http import QueryDict
 from django.utils.http import urlencode
 from psycopg.errors import QueryCanceled
 
-from reviews.database.compiled_queries import CompiledQuery, parameter
+from reviews.database.compiled_queries import CompiledQuery, is_any_of, parameter
 from reviews.database.pagination import split_page
 from reviews.database.prepared_statements import prepared_statements
 from reviews.models import Evaluation, Run, User
@@ -27,7 +27,7 @@ from reviews.queue import progress
 from reviews.search import density, indexing
 from reviews.search.density import Density
 from reviews.search.filters import Filters
-from reviews.search.hidden_records import hidden_from
+from reviews.search.hidden_records import hidden_from, hidden_in_share
 from reviews.search.sort_orders import DEFAULT_SORT, SORTS, Cursor, SortOrder
 from reviews.search.verdicts import with_judged_scores
 
@@ -242,8 +242,23 @@ def hidden_record_notes(run: Run, filters: Filters, *, sort: str = DEFAULT_SORT)
 def _hidden(run: Run, rows: list[ListedRecord], reader: User | None) -> frozenset[int]:
     if not (run.blind_share and rows):
         return frozenset()
-    shown = run.evaluations.filter(hidden_from(reader, run), pk__in=[row.pk for row in rows])
-    return frozenset(shown.values_list("pk", flat=True))
+    values = {"run": run.pk, "share": run.blind_share, "records": [row.pk for row in rows]}
+    with prepared_statements():
+        found = _hidden_records(has_reader=reader is not None).load(reader=reader and reader.pk, **values)
+    return frozenset(pk for (pk,) in found)
+
+
+@cache
+def _hidden_records(*, has_reader: bool) -> CompiledQuery[Evaluation]:
+    """Return the query for those of the parameter `records` that `hidden_from` finds in a run."""
+
+    def build() -> QuerySet[Evaluation]:
+        reader = parameter("reader") if has_reader else None
+        hidden = hidden_in_share(reader, parameter("run"), parameter("share"))
+        of_page = is_any_of('"evaluation"."id"', "records")
+        return Evaluation.objects.filter(hidden, of_page, run=parameter("run")).only("pk")
+
+    return CompiledQuery(build)
 
 
 def _few_matches(matching: QuerySet[Evaluation], order: SortOrder) -> list[Cursor] | None:
