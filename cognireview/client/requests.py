@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypedDict, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 from urllib.parse import quote, urlencode
 
 from cognireview.client.errors import PROBLEM, CogniReviewError, Problem
@@ -124,24 +124,13 @@ def scores_of(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class DecisionParts(TypedDict, total=False):
-    """The parts of a decision besides its scores."""
-
-    #: Without comments, the previous ones stay.
-    comments: str | None
-    #: Criterion -> why the judge was wrong.
-    causes: Mapping[str, str] | None
-    #: The version of the record that you read. If it has changed, nothing is saved (`Conflict`).
-    version: int | None
-
-
 def decision_of(
     scores: Mapping[str, Any],
     comments: str | None = None,
     causes: Mapping[str, str] | None = None,
     version: int | None = None,
 ) -> dict[str, Any]:
-    """Return the body of a decision."""
+    """Return the body of a decision. Without comments, the previous ones stay."""
     found = {"corrected_scores": scores_of(scores), "causes": dict(causes or {}), "version": version}
     return found if comments is None else found | {"comments": comments}
 

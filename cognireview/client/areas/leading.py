@@ -2,10 +2,10 @@
 
 import datetime as dt
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from cognireview.client.dual_methods import Area, B, call, stream
-from cognireview.client.requests import DecisionParts, decision_of
+from cognireview.client.requests import decision_of
 from cognireview.types import operations
 from cognireview.types.leading import Escalation, InboxItem, InboxKind, InboxPage, SpotCheck
 
@@ -126,9 +126,11 @@ class SpotChecks(Area[B]):
         scores: Mapping[str, Any],
         *,
         reason: str,
+        comments: str | None = None,
+        causes: Mapping[str, str] | None = None,
+        version: int | None = None,
         key: str | None = None,
-        **parts: Unpack[DecisionParts],
     ) -> SpotCheck:
         """Replace the decision, with the arguments of `decide`."""
-        body = decision_of(scores, **parts) | {"reason": reason}
+        body = decision_of(scores, comments, causes, version) | {"reason": reason}
         return await self._transport.send(operations.CORRECT, body=body, key=key, check_id=check_id)

@@ -1,11 +1,11 @@
 """The records of a run, and reviews of them."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from cognireview.client.areas.run_area import RunArea, T
 from cognireview.client.dual_methods import B, call, stream
-from cognireview.client.requests import DecisionParts, Filter, decision_of, filters_of
+from cognireview.client.requests import Filter, decision_of, filters_of
 from cognireview.types import operations
 from cognireview.types.operations import Operation
 from cognireview.types.records import (
@@ -97,15 +97,17 @@ class Records(RunArea[B]):
         evaluation_id: str,
         scores: Mapping[str, Any],
         *,
+        comments: str | None = None,
+        causes: Mapping[str, str] | None = None,
+        version: int | None = None,
         key: str | None = None,
-        **parts: Unpack[DecisionParts],
     ) -> Saved:
         """Submit a decision: a score for every criterion, `{"score": ..., "justification": ...}`, or None.
 
         Without `comments`, the previous ones stay. With `version`, a record that has changed is not decided
         (`Conflict`). The same `key` stores a decision once, also in another process.
         """
-        body = decision_of(scores, **parts)
+        body = decision_of(scores, comments, causes, version)
         return await self._send(operations.REVIEW, body=body, key=key, evaluation_id=evaluation_id)
 
     @call
