@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import orjson
-
 from reviews.models import AuditEvent
+from reviews.records.json_text import sorted_json
 
 # Deeper values are compared as JSON.
 _DEPTH = 3
@@ -67,4 +66,4 @@ def _text(value: Any) -> str:
         return value
     if value is None:
         return "none"
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return sorted_json(value).decode()

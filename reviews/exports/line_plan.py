@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Generator
 from contextlib import ExitStack, closing
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from django.db.models import F, Q
 
@@ -35,6 +35,7 @@ class LineAction(NamedTuple):
     human: dict[str, Any] | None = None
 
 
+_Row = TypeVar("_Row")
 _Actions = Generator[LineAction, None, None]
 
 
@@ -75,12 +76,12 @@ def _checked_order(source: Import, actions: _Actions) -> _Actions:
             yield action
 
 
-def _merged(*actions: _Actions) -> _Actions:
-    """Merge by line."""
+def merge_by_line(*rows: Generator[_Row, None, None]) -> Generator[_Row, None, None]:
+    """Merge rows that have a `line`. Closing the result closes all of them."""
     with ExitStack() as stack:
-        for each in actions:
+        for each in rows:
             stack.enter_context(closing(each))
-        yield from heapq.merge(*actions, key=attrgetter("line"))
+        yield from heapq.merge(*rows, key=attrgetter("line"))
 
 
 def plan_of_run(source: Import, only: str, *, with_rejected: bool) -> _Actions:
@@ -94,7 +95,7 @@ def plan_of_run(source: Import, only: str, *, with_rejected: bool) -> _Actions:
         for number in range(line, line + lines)
     )
     decided_or_moved = Q(review__isnull=False) | ~Q(source_import=F("first_import"))
-    return _merged(noted, _record_actions(source, decided_or_moved))
+    return merge_by_line(noted, _record_actions(source, decided_or_moved))
 
 
 def _record_actions(source: Import, condition: Q) -> _Actions:
@@ -132,7 +133,7 @@ def plan_of_import(source: Import, only: str, *, with_rejected: bool) -> _Action
     """Yield the actions for the export of one import's own lines."""
     if with_rejected or only == "reviewed":
         return _decided_actions(source, only)
-    return _merged(_decided_actions(source, only), rejected_plan(source, written=False))
+    return merge_by_line(_decided_actions(source, only), rejected_plan(source, written=False))
 
 
 def _decided_actions(source: Import, only: str) -> _Actions:

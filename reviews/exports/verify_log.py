@@ -14,6 +14,7 @@ from reviews.audit.hash_chain import EMPTY, ChainVerifier, Head, SealedEvent, ev
 from reviews.exports import formats
 from reviews.exports.verify_export import Comparison, MatchedRecord
 from reviews.exports.verify_receipt import InvalidReceipt, bind_mapping, verify_files
+from reviews.records.json_text import sorted_json
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Limits
 from reviews.records.status import DONE_STATUSES
@@ -211,9 +212,4 @@ def _unseen(audit_log: AuditLogFile) -> Iterator[str]:
 
 def _differing(line: bytes, mapping: FieldMapping | None, values: dict[str, Any]) -> list[str]:
     record = read_line(line.removesuffix(b"\n"), mapping=mapping)
-    return [name for name in HUMAN_FIELDS if _spelled(getattr(record, name)) != _spelled(values[name])]
-
-
-def _spelled(value: Any) -> bytes:
-    """Encode as JSON, where 1, 1.0 and true differ."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return [name for name in HUMAN_FIELDS if sorted_json(getattr(record, name)) != sorted_json(values[name])]

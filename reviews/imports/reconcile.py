@@ -15,6 +15,7 @@ import orjson
 
 from reviews.database.statements import fetch_all
 from reviews.models import FileConflict, Import, ImportLine
+from reviews.records.json_text import sorted_json
 from reviews.records.mapping import FieldMapping
 from reviews.records.schema import HUMAN_FIELDS, Record
 from reviews.records.status import DONE_STATUSES, NOT_REQUIRED, QUEUE_STATUSES, TRANSITIONS, keeps_line
@@ -337,8 +338,4 @@ def _same(one: Any, other: Any) -> bool:
     """Whether two values are equal in JSON, too, where 1, 1.0 and true differ."""
     if not isinstance(one, dict | list):
         return bool(one == other)
-    return bool(one == other) and _sorted_json(one) == _sorted_json(other)
-
-
-def _sorted_json(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return bool(one == other) and sorted_json(one) == sorted_json(other)

@@ -5,7 +5,7 @@ Each invalid entry is reported with place, field and reason; the others are impo
 replaced as a whole, so importing a file twice changes nothing.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from django.conf import settings
 from django.db import transaction
@@ -21,7 +21,7 @@ from reviews.imports.task_entry import Task
 from reviews.models import ContextImport, Evaluation, Run, TaskAnswer, TaskContext, User
 from reviews.records.schema import LineError
 from reviews.review import blind_scoring
-from reviews.storage.chunks import BLOCK_SIZE, OVERLONG, MeteredStream, cut_chunks, split_lines
+from reviews.storage.chunks import BLOCK_SIZE, OVERLONG, MeteredStream, numbered_lines
 from reviews.storage.errors import ImportRefused
 from reviews.storage.source_text import SourceText
 
@@ -77,7 +77,8 @@ class _ContextImport:
         """Read the file entry by entry and write the tasks in batches. Memory stays within a batch."""
         waiting: dict[int, Task] = {}
         size = 0
-        for place, entry in _entries(blocks):
+        # The place of an entry is the number of its line or array element.
+        for place, entry in numbered_lines(blocks, line_bytes=settings.LIMITS.line_bytes):
             try:
                 waiting[place] = _read(entry)
                 self._limit.count(good=1)
@@ -152,11 +153,3 @@ def _read(entry: bytes) -> Task:
         limit = settings.LIMITS.line_bytes
         raise LineError("", f"is longer than {limit:,} bytes (COGNIREVIEW_MAX_LINE_BYTES)")
     return task_entry.read_task(entry, settings.LIMITS)
-
-
-def _entries(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield the entries of a file with their places from 1: the number of the line or the array element."""
-    for lines in split_lines(cut_chunks(blocks, line_bytes=settings.LIMITS.line_bytes)):
-        for place, line in enumerate(lines, start=lines.chunk.first_line):
-            if line.strip():
-                yield place, line

@@ -1,12 +1,10 @@
 """Verify all stored data of a run: frames, checksums, every line and every finished export. Reads only."""
 
 import hashlib
-import heapq
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import NamedTuple
 
 import zstandard
@@ -14,6 +12,7 @@ from django.db.models import Q
 
 from reviews.database.held_transaction import HeldTransaction
 from reviews.exports.jsonl import use_snapshot
+from reviews.exports.line_plan import merge_by_line
 from reviews.exports.stored_files import Kind, stored_range, stored_receipt
 from reviews.models import Evaluation, Export, Import, ImportSums, Run
 from reviews.records.mapping import FieldMapping
@@ -188,7 +187,7 @@ class _FileVerification:
 
 
 def _rows(source: Import) -> Generator[_Row, None, None]:
-    """Yield all rows about lines of an import, ordered by line."""
+    """Return all rows about lines of an import, ordered by line."""
     place = ("first_line", "evaluation_id", "source_import_id", "source_line", "content_hash")
     inserted = Evaluation.objects.filter(run=source.run_id, first_import=source).order_by("first_line")
     updated = (
@@ -214,10 +213,7 @@ def _rows(source: Import) -> Generator[_Row, None, None]:
             for number in range(line, line + lines)
         ),
     )
-    with ExitStack() as stack:
-        for each in rows:
-            stack.enter_context(closing(each))
-        yield from heapq.merge(*rows, key=attrgetter("line"))
+    return merge_by_line(*rows)
 
 
 def _expected(source: Import, line: int, newest_import: int, newest_line: int, line_hash: bytes) -> bytes:

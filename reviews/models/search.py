@@ -24,10 +24,11 @@ class Have(Lookup):
 
     lookup_name = "have"
     prepare_rhs = False
+    form = "{words} @@ %s::tsquery"
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
         words, words_parameters = self.process_lhs(compiler, connection)
-        return f"{words} @@ %s::tsquery", (*words_parameters, self.rhs)
+        return self.form.format(words=words), (*words_parameters, self.rhs)
 
 
 @WordsField.register_lookup
@@ -35,10 +36,7 @@ class HaveByReading(Have):
     """Match words against a query without their index, which is slower for words of most records."""
 
     lookup_name = "have_by_reading"
-
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
-        words, words_parameters = self.process_lhs(compiler, connection)
-        return f"ts_match_vq({words}, %s::tsquery)", (*words_parameters, self.rhs)
+    form = "ts_match_vq({words}, %s::tsquery)"
 
 
 class RunFacet(models.Model):

@@ -1,8 +1,10 @@
-"""Format JSON values for people."""
+"""Format JSON values: for people, or to compare them."""
 
 import json
 from collections.abc import Callable
 from typing import Any
+
+import orjson
 
 # Deep nesting makes indentation grow faster than the value: 200 levels put 400 spaces before each element.
 MOST_INDENTED = 1_000_000
@@ -24,6 +26,11 @@ def indented(
             return json.dumps(value, **options)
         chunks.append(chunk)
     return "".join(chunks)
+
+
+def sorted_json(value: Any) -> bytes:
+    """Return a value as JSON with sorted keys, where 1, 1.0 and true differ. Raises `TypeError`."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def as_text(value: Any) -> str:

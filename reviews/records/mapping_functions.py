@@ -5,8 +5,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 from jmespath.functions import Functions, signature
+
+from reviews.records.json_text import sorted_json
 
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
@@ -65,7 +66,7 @@ def content_sha256(value: Any) -> str:
 
     Raises `TypeError` for a value that is nested too deep.
     """
-    text = value.encode() if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    text = value.encode() if isinstance(value, str) else sorted_json(value)
     return hashlib.sha256(text).hexdigest()
 
 

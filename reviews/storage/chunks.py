@@ -133,6 +133,14 @@ def split_lines(chunks: Iterable[Chunk]) -> Iterator[ChunkLines]:
         inside = chunk.breaks_off
 
 
+def numbered_lines(blocks: Iterable[bytes], *, line_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file with their numbers, without blank ones."""
+    for lines in split_lines(cut_chunks(blocks, line_bytes=line_bytes)):
+        for number, line in enumerate(lines, start=lines.chunk.first_line):
+            if line.strip():
+                yield number, line
+
+
 def read_ahead(items: Iterable[_T]) -> Iterator[_T]:
     """Fetch the next item in a thread while the consumer works on the current one."""
     end = object()

@@ -26,7 +26,7 @@ from reviews.records.rubric_file import RubricError, rubric_from_json
 from reviews.records.schema import LineError, read_object
 from reviews.records.scores import is_score
 from reviews.rubric.run_settings import InvalidSettings
-from reviews.storage.chunks import OVERLONG, cut_chunks, split_lines
+from reviews.storage.chunks import OVERLONG, numbered_lines
 from reviews.storage.errors import ImportRefused
 from reviews.storage.source_text import SourceText
 
@@ -243,10 +243,7 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield the lines with their numbers, without blank ones."""
     text = SourceText(blocks, most=settings.MAX_UNPACKED_BYTES, limits=settings.LIMITS)
     try:
-        for lines in split_lines(cut_chunks(text, line_bytes=settings.LIMITS.line_bytes)):
-            for place, line in enumerate(lines, start=lines.chunk.first_line):
-                if line.strip():
-                    yield place, line
+        yield from numbered_lines(text, line_bytes=settings.LIMITS.line_bytes)
     except ImportRefused as refused:
         raise _refused([str(refused)]) from refused
 
