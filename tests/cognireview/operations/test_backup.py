@@ -26,12 +26,12 @@ from tests.support.factories import UserFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.work import decide
 for name in {RUNS}:
-    import_data(file_of(*(line(f"eval_{{number}}", task_id=str(number)) for number in range(30))), run=name)
+    import_data(file_of(*(line(f"eval_{{number}}", task_id=str(number)) for number in range(10))), run=name)
 ana = UserFactory.create(username="ana", role="reviewer")
-for record in Evaluation.objects.order_by("pk")[:40]:
+for record in Evaluation.objects.order_by("pk")[:13]:
     decide(record, ana)
 """
-COUNTS = "3 runs, 90 records, 40 decisions, 1 account"
+COUNTS = "3 runs, 30 records, 13 decisions, 1 account"
 STATE = f"""
 from hashlib import sha256
 from django.core.management import call_command
