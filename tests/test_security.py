@@ -39,7 +39,7 @@ REACH_OUT = {
     "cognireview/postgres/embedded.py": "runs PostgreSQL",
     "cognireview/postgres/server_account.py": "creates the operating system account of the server",
     "cognireview/processes/child_process.py": "forks the web server and the worker",
-    "cognireview/processes/idle_memory.py": "asks the C library to return freed memory",
+    "cognireview/processes/idle_memory.py": "asks the C library to return memory",
     "cognireview/processes/supervisor.py": "keeps web server and worker running, and probes readiness",
     "cognireview/processes/up.py": "checks whether the port is free",
     "cognireview/processes/web_server.py": "runs the web processes",
