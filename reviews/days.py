@@ -5,6 +5,7 @@ import datetime as dt
 from django.utils import timezone
 
 from reviews.records.schema import EARLIEST_YEAR
+from reviews.records.wording import abbreviate
 
 
 def today() -> dt.date:
@@ -33,7 +34,6 @@ def read_day(text: str) -> dt.date:
     try:
         day = dt.date.fromisoformat(text)
     except ValueError:
-        shown = text if len(text) <= 60 else f"{text[:60]}…"
-        raise ValueError(f"“{shown}” is not a date. Write it as 2026-11-21.") from None
+        raise ValueError(f"“{abbreviate(text)}” is not a date. Write it as 2026-11-21.") from None
     check_year(day)
     return day

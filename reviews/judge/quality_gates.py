@@ -21,6 +21,7 @@ from reviews.judge.outcomes import GateOutcome, compare_with_limit
 from reviews.judge.report import JudgeReport
 from reviews.judge.sequences import coefficient_sequence, figure_sequence
 from reviews.models import User
+from reviews.records.wording import abbreviate
 from reviews.statistics.intervals import undefined
 
 # The figures about flags, by the names of `MissedErrors`.
@@ -45,7 +46,6 @@ _KINDS: dict[tuple[str, ...], tuple[Basis, Part]] = {
     ("assisted", "unflagged"): ("assisted", "unflagged"),
 }
 _LIMIT = re.compile(r"-?(\d{1,9}(\.\d{0,9})?|\.\d{1,9})", re.ASCII)
-_LONGEST = 60
 _MOST_NAMED = 10
 
 
@@ -110,7 +110,7 @@ class GateResult(NamedTuple):
 
 def parse_requirement(text: str) -> Requirement:
     """Parse `METRIC >= LIMIT` or `METRIC <= LIMIT`. Raises `InvalidRequirement`."""
-    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    shown = abbreviate(text)
     at = max(text.rfind(">="), text.rfind("<="))
     if at < 0 or not text.isprintable():
         raise InvalidRequirement(f"“{shown}” is not of the form METRIC >= LIMIT or METRIC <= LIMIT.")

@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from reviews.days import midnight, next_midnight, read_day
 from reviews.models import Evaluation, Rating, RatingCell, Reveal, Review, Run, Stratum, User
 from reviews.models.evaluations import EvaluationQuerySet
+from reviews.records.wording import abbreviate
 from reviews.search.facets import facet_key
 
 #: The filters and their titles. Their names are those of query parameters and command-line options.
@@ -28,7 +29,6 @@ SCOPE_FILTERS = {
 DATES = ("since", "until")
 #: Stands for records without a model where "" means no filter.
 NO_MODEL = "-"
-_LONGEST = 60
 
 
 @dataclass(frozen=True)
@@ -234,16 +234,12 @@ def _problem(run: Run, name: str, value: str, known: Mapping[str, Collection[str
             return f"{title}: {error}"
     elif name == "task":
         if not _has_task(run, value):
-            return f"No record of this run has the task “{_short(value)}”."
+            return f"No record of this run has the task “{abbreviate(value)}”."
     elif value not in known[name]:
-        return f"{missing} the {title.lower()} “{_short(value)}”."
+        return f"{missing} the {title.lower()} “{abbreviate(value)}”."
     return ""
 
 
 def _has_task(run: Run, task: str) -> bool:
     # PostgreSQL stores no text with a zero byte.
     return "\0" not in task and run.evaluations.filter(task_id=task).exists()
-
-
-def _short(value: str) -> str:
-    return value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…"

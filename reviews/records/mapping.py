@@ -21,6 +21,7 @@ from reviews.records.rubric import Rubric
 from reviews.records.rubric_file import Problem, RubricError, rubric_from_json
 from reviews.records.schema import FIELDS, HUMAN_FIELDS, LineError, type_name
 from reviews.records.task_context import CONTEXT_FIELDS
+from reviews.records.wording import abbreviate
 
 MOST_BYTES = 64 * 1024
 _LONGEST_SHOWN = 200
@@ -177,7 +178,7 @@ class FieldMapping:
 
 def shorten(expression: str) -> str:
     """Shorten an expression for an error message."""
-    return expression if len(expression) <= _LONGEST_SHOWN else f"{expression[:_LONGEST_SHOWN]}…"
+    return abbreviate(expression, _LONGEST_SHOWN)
 
 
 def parse_mapping(toml: bytes) -> FieldMapping:

@@ -11,6 +11,11 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
+def abbreviate(text: str, length: int = 60) -> str:
+    """Return the first characters of a text, with "…" after them if there are more."""
+    return text if len(text) <= length else f"{text[:length]}…"
+
+
 def quoted(name: str) -> str:
     """Return a name within quotation marks, so that its commas do not read as the sentence's."""
     return f"“{name}”"

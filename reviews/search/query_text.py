@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from reviews.records.wording import abbreviate
 from reviews.search.filters import FILTERS
 
 MAX_LENGTH = 2_000
@@ -65,7 +66,7 @@ def format_words(texts: Iterable[str]) -> str:
 
 
 def _unknown(name: str, term: str) -> str:
-    shown = name if len(name) <= 40 else f"{name[:40]}…"
+    shown = abbreviate(name, 40)
     quoted = (
         f' To search for the text, put it in quotes: "{term}".' if len(term) <= 60 and '"' not in term else ""
     )

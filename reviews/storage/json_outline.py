@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reviews.records.patterns import STRING
+from reviews.records.wording import abbreviate
 
 _TOKEN = re.compile(
     rf'[ \t\r\n]*+(?:(?P<string>{STRING})|(?P<mark>[{{}}\[\]:,])|(?P<word>[^\s{{}}\[\]:,"]++))'.encode()
@@ -14,7 +15,6 @@ _SPACE = re.compile(rb"[ \t\r\n]*+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _DEEPEST = 200
 _MOST_KEYS = 1_000
-_LONGEST_KEY = 60
 
 
 class ObjectList(NamedTuple):
@@ -161,5 +161,5 @@ def path_text(keys: tuple[str, ...]) -> str:
 
 def key_text(key: str) -> str:
     """Return a key as in a JMESPath expression. A long one is shortened."""
-    shortened = key if len(key) <= _LONGEST_KEY else key[:_LONGEST_KEY] + "…"
+    shortened = abbreviate(key)
     return shortened if _IDENTIFIER.fullmatch(shortened) else json.dumps(shortened, ensure_ascii=False)
