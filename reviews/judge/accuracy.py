@@ -20,7 +20,7 @@ from reviews.judge.assisted_figures import BY_FLAG, IS_IN, assisted_figures
 from reviews.judge.cells import Cell, CellRecords, load_cells
 from reviews.judge.computed_once import computes_once
 from reviews.judge.criterion_ratings import load_blind_ratings
-from reviews.judge.kept import keeps_figures
+from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import shares_loads, why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import (
@@ -202,7 +202,7 @@ class JudgeVsHuman:
         return members(report_parts.JudgeVsHuman, self, bases=BASES, parts=PARTS, ratings=ratings)
 
 
-@keeps_figures
+@cache_figures
 @shares_loads
 def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     """Compute all figures of a scope."""
@@ -226,7 +226,7 @@ def compare_with_humans(scope: JudgeScope) -> JudgeVsHuman:
     )
 
 
-@keeps_figures
+@cache_figures
 def estimate_accuracy(scope: JudgeScope) -> Estimate:
     """Estimate the accuracy of the verdict over the whole run: the figure of the headline alone."""
     unknown = why_not_counted(scope.run)

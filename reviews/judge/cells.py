@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reviews.judge.kept import keeps_counts
+from reviews.judge.figure_cache import cache_counts
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Rating, Stratum, StratumCount
@@ -146,7 +146,7 @@ def load_cells(scope: JudgeScope) -> CellRecords:
     return found.keep(shown, sum(sizes[model] for model in withheld))
 
 
-@keeps_counts
+@cache_counts
 def _of_run(scope: JudgeScope) -> CellRecords:
     columns = ("is_flagged", "judge_llm_model", "judge_prompt_template_path", "model_id")
     rows = StratumCount.objects.filter(scope.condition(), evaluations__gt=0)

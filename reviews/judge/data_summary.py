@@ -13,7 +13,7 @@ from django.utils.http import urlencode
 
 from cognireview.types import report_parts
 from cognireview.types.encoding import members
-from reviews.judge.kept import keeps_counts
+from reviews.judge.figure_cache import cache_counts
 from reviews.judge.loading import why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import FacetCount, Run, RunFacet, StratumCount
@@ -103,7 +103,7 @@ def summarize_data(run: Run) -> DataSummary:
     )
 
 
-@keeps_counts
+@cache_counts
 def _count_flag_reasons(scope: JudgeScope) -> int:
     return FacetCount.objects.filter(run=scope.run, name="reason").count()
 

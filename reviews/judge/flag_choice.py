@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from cognireview.types.report_parts import FlagChoice, FlagStep
 from reviews.judge.data_summary import family_titles, largest_families
+from reviews.judge.figure_cache import cache_figures
 from reviews.judge.flag_precision import load_rated_families
-from reviews.judge.kept import keeps_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun
 from reviews.judge.ratings import RatingKind, load_ratings_by_families
@@ -37,7 +37,7 @@ DEFINITION = (
 _NONE_RATED = "No record has a blind rating yet."
 
 
-@keeps_figures
+@cache_figures
 def choose_flags(scope: JudgeScope, limit: float = USUAL_LIMIT) -> FlagChoice:
     """Find the flag reasons that can be dropped. `limit` is a share from 0 to 1."""
     if unknown := why_not_counted(scope.run):

@@ -14,7 +14,7 @@ from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import FlagAdvice, FlagPrecision, FlagReason
 from reviews.judge.cells import load_cells
 from reviews.judge.data_summary import MOST_REASONS, family_titles, largest_families
-from reviews.judge.kept import keeps_figures
+from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import load_ratings_by_families
@@ -80,7 +80,7 @@ def left_out_sentence(left_out: int) -> str:
     return f"Only the {MOST_REASONS} flag reasons with most records are measured. Left out: {left_out:,}."
 
 
-@keeps_figures
+@cache_figures
 def measure_flag_precision(scope: JudgeScope) -> FlagPrecision:
     """Measure the families of a run's flag reasons with most records."""
     run = scope.run

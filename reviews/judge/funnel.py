@@ -27,7 +27,7 @@ from cognireview.types.report_parts import Bounds
 from reviews.database.pagination import Page, page_by_key
 from reviews.judge.accuracy import JudgeVsHuman
 from reviews.judge.cells import load_strata
-from reviews.judge.kept import keeps_by_record, keeps_figures
+from reviews.judge.figure_cache import cache_by_record, cache_figures
 from reviews.judge.ratings import Keys, RatingBatch, load_verdicts
 from reviews.judge.scope import JudgeScope
 from reviews.models import Escalation, Evaluation, IndependentReview, Rating
@@ -145,7 +145,7 @@ def _sentences(found: Funnel) -> Iterator[str]:
         yield f"{ratings}: a file changed what was rated."
 
 
-@keeps_figures
+@cache_figures
 def _count_records(scope: JudgeScope) -> _Counted:
     ratings = [one for one in load_verdicts(scope).batches if one.kind.is_representative]
     locked_in = _locked_in(ratings)
@@ -253,7 +253,7 @@ def _kept(find: Callable[[JudgeScope, Iterable[int] | None], _Records]) -> Calla
     def update(found: _Records, records: frozenset[int], scope: JudgeScope) -> _Records:
         return found.replaced(records, find(scope, records))
 
-    @keeps_by_record(update)
+    @cache_by_record(update)
     def load(scope: JudgeScope) -> _Records:
         return find(scope, None)
 

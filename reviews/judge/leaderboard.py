@@ -7,7 +7,7 @@ from itertools import combinations
 from cognireview.types import report_parts
 from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import RankedModel, RankingDisagreement
-from reviews.judge.kept import keeps_figures
+from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, load_rated_run
 from reviews.judge.scope import JudgeScope
@@ -110,7 +110,7 @@ def _with_sentences(board: Leaderboard) -> Leaderboard:
     return replace(board, sentences=[*_sentences(board)])
 
 
-@keeps_figures
+@cache_figures
 def _rank_all(scope: JudgeScope) -> Leaderboard:
     if unknown := why_not_counted(scope.run):
         return Leaderboard([], [], 0, [unknown], scope, unknown=unknown)

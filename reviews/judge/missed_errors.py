@@ -11,7 +11,7 @@ from cognireview.types.estimates import Estimate
 from cognireview.types.report_parts import CriterionMissRate
 from reviews.judge.cells import load_cells
 from reviews.judge.criterion_ratings import load_blind_ratings
-from reviews.judge.kept import keeps_figures
+from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import why_not_counted
 from reviews.judge.rated_run import RatedRun, VerdictsByFlag, combine
 from reviews.judge.ratings import NO_RATINGS, load_ratings
@@ -66,7 +66,7 @@ class MissedErrors(report_parts.MissedErrors):
         return share_of_columns(estimate, self.verdicts.totals, *_columns(self.verdicts)[name])
 
 
-@keeps_figures
+@cache_figures
 def estimate_missed_errors(scope: JudgeScope) -> MissedErrors:
     """Estimate the missed errors of a scope from blind ratings."""
     if unknown := why_not_counted(scope.run):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cognireview.types.estimates import Basis
 from reviews.judge.cells import Cell, IntArray, cell_of, load_strata, unpack_clusters
-from reviews.judge.kept import keeps_by_record
+from reviews.judge.figure_cache import cache_by_record
 from reviews.judge.loading import loads
 from reviews.judge.scope import JudgeScope
 
@@ -301,7 +301,7 @@ def _update(
 
 
 @loads
-@keeps_by_record(_update)
+@cache_by_record(_update)
 def _tables(scope: JudgeScope, basis: Basis, part: _RatedPart) -> _Tables:
     loaded = _batches(scope, basis, part, None)
     return _in_order({criterion: RatingTable.from_batches(found) for criterion, found in loaded.items()})

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from cognireview.types.report_parts import ReviewerAgreement
+from reviews.judge.figure_cache import cache_figures
 from reviews.judge.joint_ratings import JointRatings, load_joint_ratings
-from reviews.judge.kept import keeps_figures
 from reviews.judge.scope import JudgeScope
 from reviews.statistics import reliability as coefficients
 
@@ -18,7 +18,7 @@ FIGURES = ("alpha", "ordinal_alpha", "fleiss_kappa", "unanimous")
 DEFINITIONS = {name: coefficients.DEFINITIONS[name] for name in FIGURES}
 
 
-@keeps_figures
+@cache_figures
 def measure_reviewer_agreement(scope: JudgeScope) -> tuple[ReviewerAgreement, ...]:
     """Return the agreement on the verdict, then on each criterion in the order of the rubric.
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from reviews.judge import kept
+from reviews.judge import figure_cache
 from reviews.judge.comparison.judged_records import select_records
 from reviews.judge.comparison.judges import JudgeAndPrompt, load_scope_judges
 from reviews.judge.scope import JudgeScope
@@ -31,7 +31,7 @@ EVENTS = (
 
 @pytest.fixture(autouse=True)
 def _empty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_memory", kept._Memory())
+    monkeypatch.setattr(figure_cache, "_cache", figure_cache._Cache())
 
 
 def bring_records(run: str, *verdicts: Any) -> Run:

@@ -1,7 +1,8 @@
 """Find transactions of the program that write to a domain table and leave no audit event.
 
 Find also those that change ratings, or the state, of a record without an event of it: figures about the judge
-stay in memory for records that no event names (`reviews/judge/kept.py`). An event without a record is enough.
+stay cached for records that no event names (`reviews/judge/figure_cache.py`). An event without a record is
+enough.
 
 Triggers in the tests' database note each table that a transaction writes to, and these records. The check
 reads the notes before each commit of a transaction that the program began. Writes by tests and their

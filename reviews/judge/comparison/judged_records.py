@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reviews.database.statements import fetch_all, fetch_one
 from reviews.judge.comparison.judges import JudgeAndPrompt
-from reviews.judge.kept import keeps_records
+from reviews.judge.figure_cache import cache_records
 from reviews.judge.scope import JudgeScope
 from reviews.search.facets import NO_VERDICT, VERDICT_ORDER, facet_key
 from reviews.statistics.strata import IntArray
@@ -94,7 +94,7 @@ class Selection(NamedTuple):
         return sum(map(len, self.sides))
 
 
-@keeps_records
+@cache_records
 def select_records(
     scopes: tuple[JudgeScope, ...], judges: tuple[tuple[JudgeAndPrompt, ...], ...], most: int | None
 ) -> Selection:

@@ -12,7 +12,7 @@ from django.http import QueryDict
 from reviews.accounts.permissions import people_in, people_with_role
 from reviews.database.compiled_queries import CompiledQuery
 from reviews.database.prepared_statements import prepared_statements
-from reviews.judge.kept import keeps_records
+from reviews.judge.figure_cache import cache_records
 from reviews.judge.loading import why_not_counted
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run, User
@@ -161,7 +161,7 @@ def _values_in(run: Run) -> RunValues:
     return _counted_values((JudgeScope(run),))
 
 
-@keeps_records
+@cache_records
 def _counted_values(scopes: tuple[JudgeScope, ...]) -> RunValues:
     [scope] = scopes
     options = filter_options.facet_options(scope.run, *facets.WITH_OPTIONS)

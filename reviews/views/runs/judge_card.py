@@ -5,7 +5,7 @@ from typing import NamedTuple
 from reviews.judge import accuracy, missed_errors
 from reviews.judge.accuracy import DEFINITIONS
 from reviews.judge.accuracy_figures import AccuracyFigures
-from reviews.judge.kept import keeps_figures
+from reviews.judge.figure_cache import cache_figures
 from reviews.judge.loading import shares_loads
 from reviews.judge.scope import JudgeScope
 from reviews.models import Run
@@ -37,7 +37,7 @@ def judge_card(run: Run) -> JudgeCard:
     return _measure(JudgeScope(run))
 
 
-@keeps_figures
+@cache_figures
 @shares_loads
 def _measure(scope: JudgeScope) -> JudgeCard:
     compared = accuracy.compare_with_humans(scope)

@@ -9,7 +9,7 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
-from reviews.judge import kept
+from reviews.judge import figure_cache
 from reviews.models import Run, UnindexedImport, User
 from reviews.queue.members import configure_members
 from reviews.queue.progress import run_progress
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def _empty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_memory", kept._Memory())
+    monkeypatch.setattr(figure_cache, "_cache", figure_cache._Cache())
 
 
 def shown_menu() -> list[MenuFilter]:
@@ -60,13 +60,13 @@ def test_menu_is_right_in_each_process_after_each_change(
         change_rubric_in_a_job,
         lambda: [*iter(indexing.index_next_chunk, False)],
     ]
-    processes, menus = (kept._Memory(), kept._Memory()), []
+    processes, menus = (figure_cache._Cache(), figure_cache._Cache()), []
     for number, change in enumerate(changes):
         change()
-        monkeypatch.setattr(kept, "_memory", kept._Memory())
+        monkeypatch.setattr(figure_cache, "_cache", figure_cache._Cache())
         menus.append(shown_menu())
         for process in processes[: 1 + number % 2]:
-            monkeypatch.setattr(kept, "_memory", process)
+            monkeypatch.setattr(figure_cache, "_cache", process)
             assert shown_menu() == menus[-1]
     assert all(menu != later for menu, later in pairwise(menus))
 

@@ -1,4 +1,4 @@
-"""Keep figures of runs in the memory of the process, until an event of the run may have changed them.
+"""Cache figures of runs in the memory of the process, until an event of the run may have changed them.
 
 Each transaction that changes a run writes an audit event, and events are sealed in the order of their
 commits. So figures stay right as long as no event of their run has been sealed since they were computed. A
@@ -35,7 +35,7 @@ _S = TypeVar("_S")
 _P = ParamSpec("_P")
 _OfScope: TypeAlias = Callable[Concatenate[JudgeScope, _P], _T]
 
-# The ratings and records that kept figures may hold, about 35 bytes each. The last figures always stay.
+# The ratings and records that cached figures may hold, about 35 bytes each. The last figures always stay.
 _MOST_HELD = 3_000_000
 # The number assumed for figures without `held`.
 _USUAL = 2_000
@@ -124,69 +124,69 @@ class _State(NamedTuple):
         return frozenset(found)
 
 
-class _Kept(NamedTuple):
+class _Entry(NamedTuple):
     state: Any
     held: int
     value: Any
 
 
-class _Memory:
-    """The figures that this process keeps, the least recently used first."""
+class _Cache:
+    """The figures of this process, the least recently used first."""
 
     def __init__(self) -> None:
         self.lock = Lock()
         self.seen: dict[int, _Seen] = {}
-        self.kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self.entries: OrderedDict[Hashable, _Entry] = OrderedDict()
 
-    def find(self, key: Hashable) -> _Kept | None:
+    def find(self, key: Hashable) -> _Entry | None:
         with self.lock:
-            if found := self.kept.get(key):
-                self.kept.move_to_end(key)
+            if found := self.entries.get(key):
+                self.entries.move_to_end(key)
             return found
 
-    def keep(self, key: Hashable, state: object, value: Any) -> None:
+    def add(self, key: Hashable, state: object, value: Any) -> None:
         with self.lock:
-            self.kept[key] = _Kept(state, getattr(value, "held", _USUAL), value)
-            self.kept.move_to_end(key)
-            held = sum(one.held for one in self.kept.values())
-            while held > _MOST_HELD and len(self.kept) > 1:
-                held -= self.kept.popitem(last=False)[1].held
+            self.entries[key] = _Entry(state, getattr(value, "held", _USUAL), value)
+            self.entries.move_to_end(key)
+            held = sum(one.held for one in self.entries.values())
+            while held > _MOST_HELD and len(self.entries) > 1:
+                held -= self.entries.popitem(last=False)[1].held
 
 
-_memory = _Memory()
+_cache = _Cache()
 
 
-def keeps_figures(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
+def cache_figures(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
     """Decorate a function that computes figures from the ratings, decisions and records of a run alone.
 
     Its arguments are hashable, and nobody changes its result, which may state how much it holds as `held`.
     Within a transaction that may have changed the run itself, it always computes.
     """
-    return _keeps(compute, _if_unchanged, lambda scope: _part(scope.run, "whole"))
+    return _decorate(compute, _if_unchanged, lambda scope: _part(scope.run, "whole"))
 
 
-def keeps_counts(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
+def cache_counts(compute: _OfScope[_P, _T]) -> _OfScope[_P, _T]:
     """Do the same for a function that reads the counts of a run's records alone."""
-    return _keeps(compute, _if_unchanged, lambda scope: _part(scope.run, "of_counts"))
+    return _decorate(compute, _if_unchanged, lambda scope: _part(scope.run, "of_counts"))
 
 
-def keeps_by_record(
+def cache_by_record(
     load_again: Callable[Concatenate[_T, frozenset[int], JudgeScope, _P], _T],
 ) -> Callable[[_OfScope[_P, _T]], _OfScope[_P, _T]]:
     """Do the same for a function that loads rows of records. `load_again` loads those of some again."""
 
     def renew(
-        kept: _Kept, state: _State, scope: JudgeScope, /, *args: _P.args, **options: _P.kwargs
+        entry: _Entry, state: _State, scope: JudgeScope, /, *args: _P.args, **options: _P.kwargs
     ) -> _T | None:
-        records = state.changed_since(kept.state)
+        records = state.changed_since(entry.state)
         if records is None:
             return None
-        return load_again(kept.value, records, scope, *args, **options) if records else kept.value
+        return load_again(entry.value, records, scope, *args, **options) if records else entry.value
 
-    return lambda compute: _keeps(compute, renew, lambda scope: _look(scope.run))
+    return lambda compute: _decorate(compute, renew, lambda scope: _look(scope.run))
 
 
-def keeps_records(
+def cache_records(
     compute: Callable[Concatenate[tuple[JudgeScope, ...], _P], _T],
 ) -> Callable[Concatenate[tuple[JudgeScope, ...], _P], _T]:
     """Do the same for a function of several scopes that reads of records what no decision changes."""
@@ -195,11 +195,11 @@ def keeps_records(
         states = tuple(_part(scope.run, "of_records") for scope in scopes)
         return None if None in states else states
 
-    return _keeps(compute, _if_unchanged, look)
+    return _decorate(compute, _if_unchanged, look)
 
 
-def _if_unchanged(kept: _Kept, state: object, /, *_args: Any, **_options: Any) -> Any:
-    return kept.value if kept.state == state else None
+def _if_unchanged(entry: _Entry, state: object, /, *_args: Any, **_options: Any) -> Any:
+    return entry.value if entry.state == state else None
 
 
 def _part(run: Run, name: Literal["whole", "of_counts", "of_records"]) -> Hashable:
@@ -208,32 +208,32 @@ def _part(run: Run, name: Literal["whole", "of_counts", "of_records"]) -> Hashab
     return getattr(state, name) if state else None
 
 
-def _keeps(
+def _decorate(
     compute: Callable[Concatenate[_F, _P], _T],
-    renew: Callable[Concatenate[_Kept, _S, _F, _P], _T | None],
+    renew: Callable[Concatenate[_Entry, _S, _F, _P], _T | None],
     look: Callable[[_F], _S | None],
 ) -> Callable[Concatenate[_F, _P], _T]:
     @wraps(compute)
-    def keeping(scope: _F, /, *args: _P.args, **options: _P.kwargs) -> _T:
+    def cached(scope: _F, /, *args: _P.args, **options: _P.kwargs) -> _T:
         # Read before the figures: a later change then makes another state.
         state = None if connection.in_atomic_block and not only_reads() else look(scope)
         if state is None:
             return compute(scope, *args, **options)
         key = compute, scope, args, tuple(options.items())
-        known = _memory.find(key)
+        known = _cache.find(key)
         value = renew(known, state, scope, *args, **options) if known else None
         if value is None:
             value = compute(scope, *args, **options)
-        _memory.keep(key, state, value)
+        _cache.add(key, state, value)
         return value
 
-    return keeping
+    return cached
 
 
 @loads
 def _look(run: Run) -> _State | None:
     """Return the state of the run; None before the first sealed event."""
-    before = _memory.seen.get(run.pk, _Seen(0, b"", 0, ()))
+    before = _cache.seen.get(run.pk, _Seen(0, b"", 0, ()))
     values: dict[str, Any] = {
         "run": run.pk,
         "position": before.position,
@@ -249,7 +249,7 @@ def _look(run: Run) -> _State | None:
         epoch, changes = before.epoch, _with(before.changes, position, records or ())
     else:
         epoch, changes = next(_epochs), ()
-    seen = _memory.seen[run.pk] = _Seen(position, bytes(sealed), epoch, changes)
+    seen = _cache.seen[run.pk] = _Seen(position, bytes(sealed), epoch, changes)
     return _State(seen, tuple(counts))
 
 

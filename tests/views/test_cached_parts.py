@@ -2,15 +2,16 @@
 
 from django.template import Context, Template
 
-from reviews.templatetags import kept
+from reviews.templatetags import cached_parts
 from reviews.views.runs.filter_menu import MenuFilter
 
 
 def test_part_is_rendered_once_for_equal_values_and_again_for_others() -> None:
     template = Template(
-        '{% load kept %}{% kept "runs/filter_values.html" one=one run=7 sort="file" values=values %}'
+        "{% load cached_parts %}"
+        '{% include_cached "runs/filter_values.html" one=one run=7 sort="file" values=values %}'
     )
-    kept._render.cache_clear()
+    cached_parts._render.cache_clear()
 
     def render(title: str) -> str:
         one = MenuFilter("task", title, "choose", options=(), more=0)
@@ -19,4 +20,4 @@ def test_part_is_rendered_once_for_equal_values_and_again_for_others() -> None:
     assert "<summary>A &lt;task&gt;</summary>" in render("A <task>")
     assert render("A <task>") == render("A <task>")
     assert "<summary>Model</summary>" in render("Model")
-    assert kept._render.cache_info().misses == 2
+    assert cached_parts._render.cache_info().misses == 2

@@ -1,4 +1,4 @@
-"""Keep rendered parts of pages."""
+"""Cache rendered parts of pages."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -11,7 +11,7 @@ register = template.Library()
 
 
 @register.simple_tag
-def kept(name: str, **values: Hashable) -> SafeString:
+def include_cached(name: str, **values: Hashable) -> SafeString:
     """Include a template that depends on these values alone, and render it once for equal values.
 
     The values are hashable and contain no HTML: a text that is HTML equals the same text that has to be

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from cognireview.types import report_parts
 from cognireview.types.encoding import encode
 from reviews.audit import events
-from reviews.judge import kept
+from reviews.judge import figure_cache
 from reviews.judge.accuracy import JudgeVsHuman, compare_with_humans
 from reviews.judge.flag_precision import measure_flag_precision
 from reviews.judge.funnel import follow_records
@@ -45,7 +45,7 @@ _FORGET_SEALS = """
 
 @pytest.fixture(autouse=True)
 def _empty_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_memory", kept._Memory())
+    monkeypatch.setattr(figure_cache, "_cache", figure_cache._Cache())
 
 
 @pytest.fixture
@@ -177,21 +177,21 @@ def test_figures_are_computed_again_after_a_restored_backup(run: Run, ana: User)
 
 
 def test_figures_are_computed_again_after_many_events(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_MOST_EVENTS", 2)
+    monkeypatch.setattr(figure_cache, "_MOST_EVENTS", 2)
     first = compare(run)
     for _ in range(3):
         touch(RunFactory.create())
     assert compare(run) is not first
 
 
-def test_figures_without_an_event_are_not_kept(ana: User) -> None:
+def test_figures_without_an_event_are_not_cached(ana: User) -> None:
     run = RunFactory.create(blind_share=0.5)
     rated(stratum(run, {"Pass": 100}), ana, "Pass", "Pass", 20)
     assert compare(run) is not compare(run)
 
 
-def test_least_recently_used_figures_leave_a_full_memory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "_MOST_HELD", 2_200)
+def test_least_recently_used_figures_leave_a_full_cache(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figure_cache, "_MOST_HELD", 2_200)
     first, missed = compare(run), estimate_missed_errors(JudgeScope(run))
     assert first.held == 20
     assert compare(run) is first
@@ -251,9 +251,9 @@ def test_blind_figures_survive_an_assisted_decision(run: Run, ana: User, bo: Use
     assert all(one is other for one, other in zip(before.blind, after.blind, strict=True))
     lock_in(blind, bo, "No")
     assert compare(run).blind[0] is not after.blind[0]
-    kept_figures, found = (one.find(None, "assisted", "run") for one in (after, compare(run)))
-    assert kept_figures
-    assert found is kept_figures
+    cached, found = (one.find(None, "assisted", "run") for one in (after, compare(run)))
+    assert cached
+    assert found is cached
 
 
 def test_ratings_of_changed_records_are_loaded_with_the_filters_of_a_scope(
@@ -270,7 +270,7 @@ def test_ratings_of_changed_records_are_loaded_with_the_filters_of_a_scope(
 def test_all_ratings_are_loaded_after_changes_of_many_records(
     run: Run, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "_MOST_RECORDS", 2)
+    monkeypatch.setattr(figure_cache, "_MOST_RECORDS", 2)
     records = rated_records(run, "1", "2", "3")
     assert ratings(run) == 20
     for record in records:
@@ -284,7 +284,7 @@ def test_all_ratings_are_loaded_after_changes_of_many_records(
     ("seed", "steps"),
     [(0, 6), *(pytest.param(seed, 15, marks=pytest.mark.exhaustive) for seed in (1, 2, 3, 4))],
 )
-def test_kept_figures_equal_fresh_ones_after_any_history(
+def test_figure_cache_equal_fresh_ones_after_any_history(
     seed: int, steps: int, ana: User, bo: User, lea: User
 ) -> None:
     chance = random.Random(seed)
