@@ -18,6 +18,7 @@ from reviews.imports import uploads
 from reviews.models import AuditEvent, AuditSeal, Evaluation, Review, Run, User
 from reviews.queue import claims
 from reviews.review import escalations, standing_sample
+from reviews.runs import changes
 from reviews.search import saved_views
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
@@ -214,13 +215,16 @@ class TestAuditCheck:
     """The check of every test's database, by a write of the program whose event is left out."""
 
     def test_write_without_an_event_is_found(
-        self, ana: User, audit_check: AuditCheck, monkeypatch: pytest.MonkeyPatch
+        self, ana: User, max: User, audit_check: AuditCheck, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         evaluation = EvaluationFactory.create()
         monkeypatch.setattr(events, "record", lambda *_, **__: None)
         claims.claim(evaluation_id=evaluation.pk, reviewer=ana)
-        [found] = audit_check.found
-        assert found == "reviews.queue.claims.claim writes to evaluation without an audit event"
+        changes.rename_run(run_id=evaluation.run_id, actor=max, name="Geometry")
+        assert audit_check.found == [
+            "reviews.queue.claims.claim writes to evaluation without an audit event",
+            "reviews.runs.changes.rename_run writes to run without an audit event",
+        ]
         audit_check.found.clear()
 
     def test_write_with_its_event_passes(self, ana: User, audit_check: AuditCheck) -> None:
