@@ -12,9 +12,14 @@ from reviews.exports.verify_export import compare
 from reviews.models import Evaluation, User
 from reviews.records.schema import HUMAN_FIELDS
 from tests.browser.conftest import log_in
+from tests.support import samples
 from tests.support.lines import import_data
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+# Every day, other tests import and export the public sample as it is.
+GENERATED, _public = samples.SAMPLES
+PUBLIC = pytest.param(*_public.values, id=_public.id, marks=[*_public.marks, pytest.mark.exhaustive])
 
 
 @pytest.fixture
@@ -26,6 +31,7 @@ def original(db: None, sample: bytes, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("sample", [GENERATED, PUBLIC], indirect=True)
 def test_import_review_and_export_change_only_the_reviewed_line(
     page: Page, live_server: LiveServer, ana: User, original: Path
 ) -> None:
