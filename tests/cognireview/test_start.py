@@ -50,7 +50,7 @@ BUDGETS = {
     ),
     "a worker of its own": (
         f"{SETUP}; {LOAD.format('work')}",
-        910,
+        915,
         (
             "requests",
             "pydantic",
