@@ -68,7 +68,7 @@ class _Habits(NamedTuple):
 
 
 # The last reviewer needs help, which spot checks show. A known answer is right.
-_CAREFUL, _HASTY, _EXPERT = _Habits(0.02, 0.15), _Habits(0.16, 0.5), _Habits(0, 0)
+_CAREFUL, _HASTY, _EXPERT = _Habits(0.02, 0.15), _Habits(0.2, 0.5), _Habits(0, 0)
 _SENTENCES = {"Yes": "Checked against the reference: it holds.", "No": "The final answer does not follow."}
 # Reasons of escalations (`escalations.REASONS`) and notes.
 _QUESTIONS = (
@@ -80,7 +80,8 @@ _QUESTIONS = (
 _REPLY = "Yes, unless the task asks for the unit."
 # The lead's reasons in spot checks.
 _UNCLEAR, _CORRECTED = "Name the step that is missing.", "The reference settles this."
-_CHECKS = 22
+# Of each reviewer, so many that they show who needs help, whatever is drawn.
+_CHECKS = 28
 _CAUSES = {"Yes": "too lenient", "No": "too strict"}
 
 
