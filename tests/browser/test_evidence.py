@@ -246,7 +246,7 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
     page.keyboard.press("ArrowRight")
     page.wait_for_function("() => document.activeElement.scrollLeft > 0")
     page.locator("#scores .justification p").first.scroll_into_view_if_needed()
-    wide = page.locator("#scores .justification p > .math:not([data-display=true])")
+    wide = page.locator("#scores .justification p .math:not([data-display=true])")
     expect(wide.last).to_have_attribute("data-wide", "")
     assert wide.first.get_attribute("data-wide") is None
 
