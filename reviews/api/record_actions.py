@@ -185,7 +185,7 @@ def undo_last_action(request: ApiRequest, run: str, wanted: UndoIn | None = None
 
 def _action_out(action: Action) -> dict[str, Any]:
     event = action.event
-    # The number of an independent review would tell how many there are.
+    # The number of an independent review would reveal how many there are.
     has_version = action.is_decision and event.action != "independent review"
     return {
         "event": event.pk,

@@ -80,7 +80,7 @@ _QUESTIONS = (
 _REPLY = "Yes, unless the task asks for the unit."
 # The lead's reasons in spot checks.
 _UNCLEAR, _CORRECTED = "Name the step that is missing.", "The reference settles this."
-# Of each reviewer, so many that they show who needs help, whatever is drawn.
+# Spot checks of each reviewer: enough to show who needs help, whatever is drawn.
 _CHECKS = 28
 _CAUSES = {"Yes": "too lenient", "No": "too strict"}
 

@@ -149,7 +149,7 @@ def compare_runs(first: Run, scope: JudgeScope, limits: Limits = NO_LIMITS) -> P
         return _unknown(runs, _NOT_INDEXED)
     before, after = (load_scope_judges(one) for one in scopes)
     names = before.pairs, after.pairs
-    # The records of a single judge need not be told apart.
+    # The records of a single judge need no distinction.
     several = tuple(one if len(one) > 1 else () for one in names)
     selected = select_records(scopes, several, limits.records)
     one, other = selected.sides
