@@ -247,7 +247,7 @@ class _Records:
         return _Records(self.loaded, self.changed | records, keys)
 
 
-def _kept(find: Callable[[JudgeScope, Iterable[int] | None], _Records]) -> Callable[[JudgeScope], _Records]:
+def _cached(find: Callable[[JudgeScope, Iterable[int] | None], _Records]) -> Callable[[JudgeScope], _Records]:
     """Decorate a function that finds records among some or all (None), to look at changed ones alone."""
 
     def update(found: _Records, records: frozenset[int], scope: JudgeScope) -> _Records:
@@ -260,7 +260,7 @@ def _kept(find: Callable[[JudgeScope, Iterable[int] | None], _Records]) -> Calla
     return load
 
 
-@_kept
+@_cached
 def _missing(scope: JudgeScope, among: Iterable[int] | None) -> _Records:
     """Find the records to score blind that have no blind rating, among some records or all (None).
 
@@ -320,7 +320,7 @@ def _outdated(scope: JudgeScope, locked_in: Mapping[bool, _LockedIn]) -> int:
     return max(0, sum(_scored(scope).counts.values()) - sum(one.ratings for one in locked_in.values()))
 
 
-@_kept
+@_cached
 def _scored(scope: JudgeScope, among: Iterable[int] | None) -> _Records:
     """Return the record of each locked-in score, whether or not the score still counts."""
     values = {"strata": [*load_strata(scope)], "records": None if among is None else list(among)}
