@@ -18,7 +18,7 @@ from reviews.dashboard.selection import WorkSelection
 from reviews.models import Evaluation, Review, Run, SpotCheck, User
 from reviews.models.evaluations import LARGE_COLUMNS
 from reviews.models.runs import in_visible_runs
-from reviews.queue import claims
+from reviews.queue import allocation, claims
 from reviews.records.conflicts import Conflict
 from reviews.records.status import QUEUE_STATUSES
 from reviews.review import decisions
@@ -32,20 +32,20 @@ LISTED = 200
 
 
 @transaction.atomic
-def draw(*, selection: WorkSelection, count: int, actor: User) -> list[SpotCheck]:
+def draw(*, selection: WorkSelection, count: int, actor: User, seed: str | None = None) -> list[SpotCheck]:
     """Draw at most `count` current decisions of the selection's reviewer, with equal probability.
 
-    Archived runs are left out.
-    A decision is drawn only once, and at most `MOST_DRAWN` at a time. Raises `Denied` for the actor's own
-    decisions.
+    Archived runs are left out. A decision is drawn only once, and at most `MOST_DRAWN` at a time. In one run,
+    the same `seed` draws the same decisions. Raises `Denied` for the actor's own decisions.
     """
     check(actor, "lead_review")
     if selection.reviewer is None or selection.reviewer == actor:
         raise Denied("Choose one other reviewer for a spot check.")
     # The lock serialises concurrent draws, so that they draw different decisions.
     User.objects.select_for_update(no_key=True).only("pk").get(pk=selection.reviewer.pk)
-    drawn = _unchecked().filter(selection.condition()).order_by("?")[: min(count, MOST_DRAWN)]
-    checks = _create(drawn, actor)
+    order = allocation.random_order(seed, "evaluation__evaluation_id")
+    drawn = _unchecked().filter(selection.condition()).order_by(order)
+    checks = _create(drawn[: min(count, MOST_DRAWN)], actor)
     events.record(
         "draw spot checks",
         actor=actor,

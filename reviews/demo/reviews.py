@@ -18,7 +18,6 @@ from django.utils import timezone
 
 from reviews.dashboard import spot_checks
 from reviews.dashboard.selection import WorkSelection
-from reviews.database.statements import execute
 from reviews.demo.clock import WorkingDays
 from reviews.demo.run import demo_context, demo_lines, rejudged_lines, right_scores
 from reviews.evidence.reading_time import MS_PER_WORD, count_words_to_read
@@ -42,7 +41,7 @@ from reviews.rubric.proposals import Proposal
 REVIEWED_RUN = "Demo, reviewed"
 REJUDGED_RUN = "Demo, new prompt"
 GOLD_SET = "Demo, gold set"
-_COUNT, _SEED = 150, 8
+_COUNT, _SEED, _DRAWS = 150, 8, "demo"
 _SAMPLING = SamplingSettings(
     blind_share=0.4,
     sample_share=0.3,
@@ -91,10 +90,9 @@ def import_reviewed_runs(*, reviewers: Sequence[User], lead: User) -> None:
     The decisions of the first run are frozen as a gold set.
     """
     work = _Work(WorkingDays(days=_DAYS, now=timezone.now()), lead, hasty=reviewers[-1])
-    execute("SELECT setseed(0)")  # the draws of checks, too, come from a seed
     with work.clock.keep():
         run = _import(REVIEWED_RUN, "reviewed.jsonl", demo_lines(_COUNT, _SEED), lead)
-        check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS)
+        check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS, seed=_DRAWS)
         work.answer(check)
         work.review(run, reviewers)
         work.clock.pass_time(dt.timedelta(minutes=10))
@@ -104,7 +102,7 @@ def import_reviewed_runs(*, reviewers: Sequence[User], lead: User) -> None:
         work.check_decisions(run, reviewers)
         run = _import(REJUDGED_RUN, "new-prompt.jsonl", rejudged_lines(_COUNT, _SEED), lead)
         work.ask(run, reviewers)
-        check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS)
+        check = known_answers.start(run_id=run.pk, actor=lead, count=_KNOWN_ANSWERS, seed=_DRAWS)
         work.answer(check, left=_ANSWERS_LEFT)
         work.review(run, reviewers, left=_LEFT)
         work.adjudicate(run, left=_DISAGREEMENTS)
@@ -200,7 +198,7 @@ class _Work:
         """Spot-check decisions of each reviewer: correct wrong scores, reopen one, and leave two open."""
         for reviewer in reviewers:
             selection = WorkSelection(run=run, reviewer=reviewer)
-            drawn = spot_checks.draw(selection=selection, count=_CHECKS, actor=self._lead)
+            drawn = spot_checks.draw(selection=selection, count=_CHECKS, actor=self._lead, seed=_DRAWS)
             self.clock.pass_time(dt.timedelta(minutes=10))
             unclear, *others = drawn[:-2]
             spot_checks.reopen(check_id=unclear.pk, actor=self._lead, reason=_UNCLEAR)

@@ -7,6 +7,9 @@ records, or on the choice for another purpose. A larger share contains every sma
 import hashlib
 from math import ceil
 
+from django.db.models import F, FloatField, Func, Value
+from django.db.models.functions import Random
+
 from reviews.models import Run
 
 BLIND, SAMPLE, OVERLAP, SPOT_CHECK = "blind", "sample", "overlap", "spot check"
@@ -22,6 +25,19 @@ def position(purpose: str, evaluation_id: str) -> float:
     """Return the record's position in [0, 1). A share contains the record if it is larger."""
     digest = hashlib.sha256(f"{purpose}:{evaluation_id}".encode()).digest()
     return int.from_bytes(digest[:_BYTES]) / _POSITIONS
+
+
+def position_expression(purpose: str, column: str = "evaluation_id") -> Func:
+    """Return the expression of `position` for a column with the ids of records."""
+    return Func(Value(purpose), F(column), function="share_position", output_field=FloatField())
+
+
+def random_order(seed: str | None, column: str = "evaluation_id") -> Func:
+    """Return an expression to sort records by at random. With a seed, the order depends only on their ids.
+
+    PostgreSQL's own seed is no substitute: its plan decides which row gets which random number.
+    """
+    return Random() if seed is None else position_expression(seed, column)
 
 
 def bound(share: float) -> bytes:

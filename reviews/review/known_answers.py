@@ -9,7 +9,7 @@ of the overlap share that wait for further reviews.
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Exists, F, FloatField, Func, OuterRef, QuerySet, Value
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from reviews.accounts.permissions import check as check_permission
@@ -49,22 +49,18 @@ def has_overlap(run: Run) -> bool:
 
 def candidates(run: Run) -> QuerySet[Evaluation]:
     """Return the records that a check can draw: of the overlap share, and untouched."""
-    place = Func(
-        Value(allocation.OVERLAP),
-        F("evaluation_id"),
-        function="share_position",
-        output_field=FloatField(),
-    )
+    place = allocation.position_expression(allocation.OVERLAP)
     reviewed = IndependentReview.objects.filter(evaluation=OuterRef("pk"))
     free = run.evaluations.filter(IN_QUEUE, UNCLAIMED, is_escalated=False, review=None, assigned_to=None)
     return free.filter(~Exists(reviewed)).annotate(place=place).filter(place__lt=run.overlap_share)
 
 
 @transaction.atomic
-def start(*, run_id: int, actor: User, count: int) -> KnownAnswerCheck:
+def start(*, run_id: int, actor: User, count: int, seed: str | None = None) -> KnownAnswerCheck:
     """Start a check with at most `count` records drawn at random. The actor gives the known answers.
 
-    Raises `Conflict` if a check is running, `RunArchived`, and `InvalidSettings` for `count`.
+    The same `seed` draws the same records. Raises `Conflict` if a check is running, `RunArchived`, and
+    `InvalidSettings` for `count`.
     """
     check_permission(actor, "lead_review")
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
@@ -76,8 +72,8 @@ def start(*, run_id: int, actor: User, count: int) -> KnownAnswerCheck:
     if not has_overlap(run):
         raise InvalidSettings({"count": [NO_OVERLAP]})
     # The locks keep a submit that settles a record from ending between the draw and the check.
-    free = candidates(run).order_by("?").select_for_update(of=("self",), no_key=True, skip_locked=True)
-    drawn = list(free.values_list("pk", flat=True)[:count])
+    free = candidates(run).select_for_update(of=("self",), no_key=True, skip_locked=True)
+    drawn = list(free.order_by(allocation.random_order(seed)).values_list("pk", flat=True)[:count])
     if not drawn:
         raise InvalidSettings({"count": [NONE_LEFT]})
     started = KnownAnswerCheck.objects.create(run=run, started_by=actor)

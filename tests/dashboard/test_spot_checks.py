@@ -48,13 +48,17 @@ class TestDraw:
         assert (event.actor, event.run) == (lea, drawn.run)
         assert event.detail == {"reviewer": "ana", "reviews": [drawn.review_id]}
 
-    def test_draw_is_limited_to_a_hundred(
+    def test_draw_is_limited_to_a_hundred_and_repeatable_with_a_seed(
         self, run: Run, ana: User, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(spot_checks, "MOST_DRAWN", 2)
-        for evaluation in evaluations(run, tasks=["1"] * 3):
+        monkeypatch.setattr(spot_checks, "MOST_DRAWN", 5)
+        made = evaluations(run, tasks=["1"] * 7)
+        for evaluation in made:
             decide(evaluation, ana)
-        assert len(spot_checks.draw(selection=WorkSelection(run, reviewer=ana), count=10**9, actor=lea)) == 2
+        selection = WorkSelection(run, reviewer=ana)
+        drawn = spot_checks.draw(selection=selection, count=10**9, actor=lea, seed="demo")
+        by_hash = sorted(made, key=lambda one: allocation.position("demo", one.evaluation_id))
+        assert [one.review.evaluation for one in drawn] == by_hash[:5]
 
     def test_lead_cannot_draw_own_decisions(self, run: Run, ana: User, lea: User) -> None:
         for actor, reviewer in ((ana, lea), (lea, lea), (lea, None)):

@@ -67,9 +67,13 @@ class TestStart:
         assert 0 < len(shared) < 40
         assert {answer.evaluation_id for answer in KnownAnswer.objects.all()} == shared
 
-    def test_check_draws_as_many_records_as_wanted(self, run: Run, lea: User) -> None:
-        evaluations(run, tasks=map(str, range(6)))
-        assert start(run, lea, 4).answers.count() == 4
+    def test_check_draws_as_many_records_as_wanted_and_the_same_with_a_seed(
+        self, run: Run, lea: User
+    ) -> None:
+        made = evaluations(run, tasks=map(str, range(8)))
+        started = known_answers.start(run_id=run.pk, actor=lea, count=5, seed="demo")
+        by_hash = sorted(made, key=lambda one: allocation.position("demo", one.evaluation_id))
+        assert [answer.evaluation for answer in started.answers.order_by("pk")] == by_hash[:5]
 
     def test_only_leads_start_and_end_checks(self, evaluation: Evaluation, ana: User, lea: User) -> None:
         with pytest.raises(Denied):
