@@ -47,18 +47,21 @@ def current_settings(run: Run) -> SamplingSettings:
 
 
 @transaction.atomic
-def configure(*, run_id: int, actor: User, settings: SamplingSettings, seen: str) -> Run:
+def configure(*, run_id: int, actor: User | None, settings: SamplingSettings, seen: str) -> Run:
     """Change the settings of a run. `seen` is the fingerprint of the settings that the actor saw.
 
-    A new sample is drawn at once or by a job. Raises `InvalidSettings`, and `SettingsChanged` if somebody
-    else has changed the settings since.
+    `actor=None` is the program itself. A new sample is drawn at once or by a job. Raises `InvalidSettings`,
+    and `SettingsChanged` if somebody else has changed the settings since.
     """
-    check(actor, "configure_run")
+    if actor:
+        check(actor, "configure_run")
     _check(settings)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     before = current_settings(run)
     if before.fingerprint != seen:
         raise SettingsChanged
+    if settings == before:
+        return run
     if settings.blind_share > before.blind_share:
         blind_scoring.reveal_served(run.evaluations.all(), share=settings.blind_share)
     after = asdict(settings)

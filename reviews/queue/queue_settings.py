@@ -15,13 +15,17 @@ MAX_CLAIM_MINUTES = 24 * 60
 
 
 @transaction.atomic
-def configure_queue(*, run_id: int, actor: User, settings: QueueSettings, seen: str | None = None) -> Run:
+def configure_queue(
+    *, run_id: int, actor: User | None, settings: QueueSettings, seen: str | None = None
+) -> Run:
     """Change the settings of a run's queue. Claims have a new length from their next renewal on.
 
-    `seen` is the fingerprint of the settings that the actor saw; None replaces any. Raises `InvalidSettings`,
-    and `SettingsChanged` if somebody else has changed the settings since.
+    `actor=None` is the program itself. `seen` is the fingerprint of the settings that the actor saw; None
+    replaces any. Raises `InvalidSettings`, and `SettingsChanged` if somebody else has changed the settings
+    since.
     """
-    check(actor, "configure_run")
+    if actor:
+        check(actor, "configure_run")
     _check(settings)
     run = Run.objects.select_for_update(no_key=True).get(pk=run_id)
     before, after = members(QueueSettings, run), members(QueueSettings, settings)
