@@ -75,6 +75,7 @@ MIDDLEWARE = [
     "reviews.api.problems.ProblemMiddleware",
     "reviews.api.rate_limits.RateLimitMiddleware",
     "reviews.http.errors.OutageMiddleware",
+    "reviews.http.complete_bodies.CompleteBodyMiddleware",
     "reviews.http.errors.Utf8Middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 import orjson
 from django.db import connection
-from django.http import HttpRequest
+from django.http import HttpRequest, UnreadablePostError
 from ninja import Schema
 from ninja.parser import Parser
 from ninja.renderers import BaseRenderer
@@ -34,7 +34,7 @@ ENCODINGS = ("gzip", "zstd")
 # Each part of a body is committed on its own, so larger ones take fewer statements.
 _PART_SIZE = 4 * BLOCK_SIZE
 # The statuses of problems of every operation with a JSON body.
-JSON_PROBLEMS = (400, 413, 415)
+JSON_PROBLEMS = (400, 411, 413, 415)
 # The OpenAPI schema of a body that is a file. It has few of the accepted types, because generated clients
 # offer each of them, and encode a file of the type JSON as JSON.
 FILE_BODY = {
@@ -125,7 +125,10 @@ def read_parts(request: HttpRequest, size: int) -> Iterator[bytes]:
         # A slow sender must not occupy a database connection.
         if not connection.in_atomic_block:
             connection.close()
-        block = request.read(min(_PART_SIZE - len(pending), size))
+        try:
+            block = request.read(min(_PART_SIZE - len(pending), size))
+        except UnreadablePostError:
+            block = b""
         if not block:
             raise ImportRefused("The upload was interrupted. Send the file again.")
         size -= len(block)

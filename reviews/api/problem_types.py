@@ -68,7 +68,7 @@ _TEXTS = {
     ),
     (411, "length-required"): (
         "Length required",
-        "The file was sent without its size.",
+        "The body was sent without its size, for example in chunks.",
         "Send the header Content-Length.",
     ),
     (412, "precondition-failed"): (

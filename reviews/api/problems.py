@@ -29,6 +29,7 @@ _SENTENCES = {
     HTTPStatus.BAD_REQUEST: "The request cannot be read.",
     HTTPStatus.NOT_FOUND: "Not found. Check the address.",
     HTTPStatus.METHOD_NOT_ALLOWED: "This address does not support this method.",
+    HTTPStatus.LENGTH_REQUIRED: "Send the size of the body as Content-Length.",
     HTTPStatus.INTERNAL_SERVER_ERROR: "Internal error. It was logged; try again in a moment.",
     HTTPStatus.INSUFFICIENT_STORAGE: disk_full.MESSAGE,
     HTTPStatus.SERVICE_UNAVAILABLE: "The database is unavailable. Try again in a moment.",

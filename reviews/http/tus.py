@@ -12,6 +12,8 @@ from reviews.storage.decompression import base_name
 
 VERSION = "1.0.0"
 CONTENT_TYPE = "application/offset+octet-stream"
+# Of the bytes that arrived before an interruption, a shorter rest is dropped.
+_LOST_AT_MOST = 64 * 1024
 
 
 class TusError(Exception):
@@ -32,7 +34,7 @@ def read_parts(request: HttpRequest) -> Iterator[bytes]:
     """Yield the body in parts of 1 MiB. It ends where the connection was interrupted."""
     pending = bytearray()
     try:
-        while block := request.read(BLOCK_SIZE - len(pending)):
+        while block := request.read(min(_LOST_AT_MOST, BLOCK_SIZE - len(pending))):
             pending += block
             if len(pending) == BLOCK_SIZE:
                 yield bytes(pending)

@@ -14,11 +14,13 @@ import pytest
 import zstandard
 from django.db import OperationalError
 
+from reviews.api.bodies import JSON
+from reviews.api.problems import CONTENT_TYPE
 from reviews.audit import events as audit_events
 from reviews.exports import jsonl
 from reviews.imports import jobs
 from reviews.imports.runs import run_mapping
-from reviews.models import AuditEvent, Import, Run, Upload, User
+from reviews.models import AuditEvent, Evaluation, Import, Run, Upload, User
 from reviews.records.mapping import parse_mapping
 from reviews.runs import reread
 from tests.api.conftest import Program
@@ -258,6 +260,18 @@ class TestImport:
         assert answer.status_code == (422 if length.isdigit() else 411)
         assert not Import.objects.exists()
         assert not Upload.objects.exists()
+
+    def test_body_that_did_not_arrive_as_a_whole_is_rejected(self, of_max: Program) -> None:
+        EvaluationFactory.create(run__name="one")
+        cut = {"CONTENT_LENGTH": "20", "wsgi.input": BytesIO(b"{}")}
+        in_chunks = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}
+        sent: dict[str, Any]
+        for sent, status in ((cut, 400), (in_chunks, 411)):
+            place = "/api/v1/runs/one/claims"
+            answer = of_max._client.generic("POST", place, b"{}", content_type=JSON, **sent)
+            assert answer.status_code == status
+            assert answer["Content-Type"] == CONTENT_TYPE
+        assert not Evaluation.objects.filter(claimed_by__isnull=False).exists()
 
 
 class TestRuns:

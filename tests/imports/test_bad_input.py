@@ -29,6 +29,7 @@ from tests.support.work import decide
 
 pytestmark = pytest.mark.django_db
 
+FORM = "application/x-www-form-urlencoded"
 STATUSES = ["waiting", "done", "not-required"]
 # The first example of every third kind is always tried.
 TRIED = [examples[0] for examples in [*ACCEPTED.values()][::3]]
@@ -195,6 +196,29 @@ def broken_off(client: Client, _: Evaluation) -> Any:
     return response
 
 
+def cut_off_form(client: Client, evaluation: Evaluation) -> Any:
+    place = reverse("save-view", args=[evaluation.run_id])
+    body = b"name=Cut&list=verdict%3DPa"
+    kinds = {FORM: body, "multipart/form-data; boundary=x": multipart(body)}
+    for kind, sent in kinds.items():
+        options: Any = {"wsgi.input": BytesIO(sent), "CONTENT_LENGTH": str(len(sent) + 8)}
+        response = client.generic("POST", place, sent, content_type=kind, **options)
+        assert response.status_code == 400
+    assert not evaluation.run.saved_views.exists()
+    return response
+
+
+def multipart(body: bytes) -> bytes:
+    return b'--x\r\nContent-Disposition: form-data; name="name"\r\n\r\n' + body
+
+
+def in_chunks(client: Client, evaluation: Evaluation) -> Any:
+    place = reverse("save-view", args=[evaluation.run_id])
+    # As a server has it: without the length that the test client sets.
+    options: Any = {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}
+    return client.generic("POST", place, b"name=Cut&list=", content_type=FORM, **options)
+
+
 # Rows of the table in docs/file-outcomes.md: a request, and the status of its response.
 REQUESTS: dict[str, tuple[Callable[[Client, Evaluation], Any], int]] = {
     "has more than 3,000 form fields": (many_fields, 400),
@@ -205,6 +229,8 @@ REQUESTS: dict[str, tuple[Callable[[Client, Evaluation], Any], int]] = {
     "resolves an unknown conflict, or has a choice that was not offered": (not_offered, 400),
     "has an unknown filter or an invalid value of a filter": (unknown_filter, 200),
     "is an upload that is interrupted": (broken_off, 422),
+    "is a form whose connection breaks off": (cut_off_form, 400),
+    "has a body without a Content-Length (in chunks)": (in_chunks, 411),
 }
 LOST_CONNECTION = "comes after the database closed its connection"
 
