@@ -33,10 +33,10 @@ _MUTED = '<span class="muted">{}</span>'
 _BLIND = format_html(_MUTED, "Blind")
 _CHANGED_FROM = '<del class="muted">{}</del> <span aria-hidden="true">→</span> '
 _NOTE = '<span class="small muted block">{}{}</span>'
-# The rows of a table that depend neither on the time nor on the reader, by the values of their record and
-# whether it is hidden. Formatting a row takes five times as long as finding it.
-_KeptRows = dict[tuple[tuple[Any, ...], bool], SafeString]
-_MOST_KEPT = 200
+# The cached rows of a table, by the values of their record and whether it is hidden. They depend neither on
+# the time nor on the reader. Formatting a row takes five times as long as finding it.
+_RowCache = dict[tuple[tuple[Any, ...], bool], SafeString]
+_MAX_CACHED = 200
 
 
 class _Table(NamedTuple):
@@ -53,26 +53,28 @@ class _Table(NamedTuple):
 def rows_of(page: RecordPage, run: Run, reader: User, *, selects: bool) -> SafeString:
     """Return the rows of a page for its reader, each with a checkbox if the reader `selects` records."""
     table = _Table(run_rubric(run), run.due_on, run.draws_samples, selects)
-    kept = _kept_rows(table)
-    return join_html(_row(table, kept, one, reader, is_blind=one.pk in page.hidden) for one in page.records)
+    cached = _row_cache(table)
+    return join_html(_row(table, cached, one, reader, is_blind=one.pk in page.hidden) for one in page.records)
 
 
 @lru_cache(maxsize=8)
-def _kept_rows(_table: _Table) -> _KeptRows:
+def _row_cache(_table: _Table) -> _RowCache:
     return {}
 
 
-def _row(table: _Table, kept: _KeptRows, listed: ListedRecord, reader: User, *, is_blind: bool) -> SafeString:
+def _row(
+    table: _Table, cached: _RowCache, listed: ListedRecord, reader: User, *, is_blind: bool
+) -> SafeString:
     key = listed.values, is_blind
-    if known := kept.get(key):
+    if known := cached.get(key):
         return known
     evaluation = listed.create()
     row = _format_row(table, evaluation, reader, is_blind=is_blind)
     depends_on_more = evaluation.claimed_by_id or evaluation.assigned_to_id or evaluation.due
     if not depends_on_more:
-        if len(kept) >= _MOST_KEPT:
-            kept.clear()
-        kept[key] = row
+        if len(cached) >= _MAX_CACHED:
+            cached.clear()
+        cached[key] = row
     return row
 
 
