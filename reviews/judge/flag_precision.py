@@ -20,7 +20,7 @@ from reviews.judge.rated_run import RatedRun, combine
 from reviews.judge.ratings import load_ratings_by_families
 from reviews.judge.scope import JudgeScope
 from reviews.models import ReasonCount, RunFacet
-from reviews.records.wording import percent
+from reviews.records.wording import counted, percent
 from reviews.statistics import clusters
 from reviews.statistics.intervals import undefined
 from reviews.statistics.totals import ClusterTotals
@@ -199,7 +199,9 @@ def _because(found: _Found, advice: FlagAdvice) -> str:
     why = found.precision.why
     if found.precision.value is None:
         return f"Not enough data: {why[:1].lower()}{why[1:]}"
-    wrong = f"{found.wrong:,} of {found.ratings:,} blind ratings found a wrong verdict"
+    wrong = f"{found.wrong:,} of {counted(found.ratings, 'blind rating')} found a wrong verdict"
+    if found.ratings < FEWEST:
+        return f"{advice.capitalize()}: {wrong}; advice needs {FEWEST} ratings or more."
     low, high = found.precision.low or 0, found.precision.high or 0
     between = f"the share is between {percent(low)} and {percent(high)}"
     compared = {"keep": "more than", "retire": "less than", "not enough data": "which includes"}[advice]

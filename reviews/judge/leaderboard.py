@@ -256,6 +256,14 @@ def _sentences(board: Leaderboard) -> Iterator[str]:
     if board.scope.model is not None:
         yield f"Ranks and comparisons are those among all {counted(board.ranked, 'model')} with a rank."
     elif board.pairs:
-        real = sum(swap.is_significant for swap in board.ranking_disagreements)
-        swapped = f"{len(board.ranking_disagreements):,} of {counted(board.pairs, 'pair')} of models"
-        yield f"The judge and reviewers rank {swapped} in opposite order, {real:,} of them significantly."
+        yield _order_sentence(board)
+
+
+def _order_sentence(board: Leaderboard) -> str:
+    """Say how many pairs of models the judge and reviewers rank in opposite order."""
+    if not board.ranking_disagreements:
+        return "The judge and reviewers rank no pair of models in opposite order."
+    real = sum(swap.is_significant for swap in board.ranking_disagreements)
+    swapped = f"{len(board.ranking_disagreements):,} of {counted(board.pairs, 'pair')} of models"
+    significantly = f"{f'{real:,}' if real else 'none'} of them significantly"
+    return f"The judge and reviewers rank {swapped} in opposite order, {significantly}."

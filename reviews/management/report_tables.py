@@ -26,7 +26,7 @@ from reviews.judge.report import JudgeReport
 from reviews.records.wording import percent
 
 NOTHING = "-"
-_PARTS: dict[Part, str] = {"run": "whole run", "flagged": "flagged", "unflagged": "unflagged"}
+_PARTS: dict[Part, str] = {"run": "whole run", "flagged": "flagged records", "unflagged": "unflagged records"}
 
 
 def print_parts(parts: Iterable[RenderableType], *, wraps: bool = True) -> None:
@@ -137,13 +137,14 @@ def _judge(judge: JudgeVsHuman) -> Iterator[RenderableType]:
     if not judge.overall:
         yield _sentences(["Nobody has scored a record with judge scores yet."])
         return
-    headings = ("Score", "Ratings", "Records", "n", "Accuracy", "Kappa", "AC1", "False pass", "False fail")
-    rows = []
-    for one in judge.overall:
-        shares = (_share(one.accuracy), _number(one.kappa), _number(one.ac1))
-        wrong = (_share(one.false_pass), _share(one.false_fail))
-        rows.append((one.title, one.basis, _PARTS[one.part], _count(one.n), *shares, *wrong))
-    yield _table(headings, rows, texts=3)
+    for basis, part in judge.rated:
+        yield Text(f"\n{basis.capitalize()} ratings, {_PARTS[part]}")
+        rows = []
+        for one in judge.figures_of(basis, part):
+            shares = (_share(one.accuracy), _number(one.kappa), _number(one.ac1))
+            wrong = (_share(one.false_pass), _share(one.false_fail))
+            rows.append((one.title, _count(one.n), *shares, *wrong))
+        yield _table(("Score", "n", "Accuracy", "Kappa", "AC1", "False pass", "False fail"), rows)
     notes = [judge.unknown, judge.left_out]
     if judge.headline:
         notes.append(judge.headline.accuracy.why)

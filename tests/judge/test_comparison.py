@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from django.db import connection
@@ -331,6 +332,9 @@ class TestPages(RatedOnce):
         assert "No earlier run that you can see" in text(client.get(reverse("judge", args=[first.pk])))
         Run.objects.filter(pk=first.pk).update(is_restricted=True)
         assert "monday" not in text(client.get(reverse("judge", args=[second.pk])))
+        later = second.created_at + timedelta(days=1)
+        Run.objects.filter(pk=first.pk).update(is_restricted=False, created_at=later)
+        assert client.get(reverse("judge-compare", args=[first.pk])).context["other"] == second
 
     def test_page_refuses_a_run_that_the_reader_may_not_see(
         self, first: Run, second: Run, client: Client, lea: User

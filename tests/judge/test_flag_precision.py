@@ -161,6 +161,7 @@ class TestAdvice:
         family = only(run, ana, wrong=wrong, ratings=ratings)
         assert family.advice == advice
         assert family.because.lower().startswith(advice)
+        assert ("includes one in 10" in family.because) == (advice == "not enough data" and ratings >= 10)
 
     def test_advice_has_its_rule(self, run: Run) -> None:
         reasons = measured(run)

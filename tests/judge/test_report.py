@@ -1,14 +1,18 @@
 """The complete report about a run's judge, as JSON and as text."""
 
-import inspect
+import csv
 import json
 from dataclasses import fields
+from typing import Any, cast
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from cognireview.types import judge
 from reviews.judge import report
+from reviews.judge.report_csv import report_csv
 from reviews.judge.scope import JudgeScope
 from reviews.management import report_tables
 from reviews.models import Evaluation, Run, User
@@ -35,9 +39,32 @@ def reviewed(reviewer: User) -> Run:
     return run
 
 
-def test_text_report_has_every_part() -> None:
-    source = inspect.getsource(report_tables.tables)
-    assert [part.name for part in fields(report.JudgeReport) if f"report.{part.name}" not in source] == []
+class ReadParts:
+    """A report that notes which of its parts are read."""
+
+    def __init__(self, found: report.JudgeReport) -> None:
+        self._found = found
+        self.read: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        self.read.add(name)
+        return getattr(self._found, name)
+
+
+@pytest.mark.slow
+def test_page_csv_and_text_show_every_part(as_lea: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run.objects.create(name="empty")
+    found = report.build_report(JudgeScope(run))
+    names = {one.name for one in fields(report.JudgeReport)}
+    text, page = ReadParts(found), ReadParts(found)
+    list(report_tables.tables(cast("report.JudgeReport", text)))
+    monkeypatch.setattr(report, "build_report", lambda _: page)
+    as_lea.get(reverse("judge-report", args=[run.pk]))
+    # Filters show the scope on the page.
+    assert (names - text.read, names - page.read) == (set(), {"scope"})
+    in_json = {one.name for one in fields(judge.JudgeReport)}
+    rows = csv.DictReader(b"".join(report_csv({name: {"n": 1} for name in in_json})).decode().splitlines())
+    assert names - {row["part"] for row in rows} == {"scope", "at"}
 
 
 class TestReport:

@@ -23,8 +23,8 @@ from reviews.models import Run
 
 #: What another run has in common with the run.
 RELATIONS: dict[Relation, str] = {
-    "judge": "the same judge",
-    "prompt": "the same prompt",
+    "judge": "the same judge (any version)",
+    "prompt": "the same prompt (any version)",
     "criteria": "the same criteria",
 }
 # Without a choice, runs on the line have at least this many relations.

@@ -1,5 +1,7 @@
 """Find the run whose judge a run replaces: the most recent earlier run with the same responses."""
 
+from django.db.models import Q
+
 from reviews.database.statements import fetch_one
 from reviews.models import Run, User
 
@@ -10,11 +12,11 @@ _FIND = """
         SELECT response FROM evaluation_facets WHERE run_id = %(run)s AND response IS NOT NULL
         ORDER BY response LIMIT %(sample)s
     )
-    SELECT candidate FROM unnest(%(candidates)s::bigint[]) AS candidate
+    SELECT candidate FROM unnest(%(candidates)s::bigint[]) WITH ORDINALITY AS earlier (candidate, place)
     WHERE EXISTS (
         SELECT FROM sample JOIN evaluation_facets AS known USING (response) WHERE known.run_id = candidate
     )
-    ORDER BY candidate DESC LIMIT 1
+    ORDER BY place LIMIT 1
 """
 
 
@@ -24,7 +26,9 @@ def find_predecessor(run: Run, reader: User) -> Run | None:
     It looks for a sample of the responses, so it can overlook a run that shares few of them, and one whose
     answers come from task context. Takes two queries, or three.
     """
-    earlier = Run.objects.visible_to(reader).filter(pk__lt=run.pk)
-    candidates = [*earlier.values_list("pk", flat=True)]
+    earlier = Run.objects.visible_to(reader).filter(
+        Q(created_at__lt=run.created_at) | Q(created_at=run.created_at, pk__lt=run.pk)
+    )
+    candidates = [*earlier.order_by("-created_at", "-pk").values_list("pk", flat=True)]
     found = fetch_one(_FIND, {"run": run.pk, "sample": _SAMPLE, "candidates": candidates})
     return earlier.get(pk=found[0]) if found else None

@@ -58,7 +58,7 @@ def _subject(tested: AltTest) -> str:
 def _answer(tested: AltTest, answer: Epsilon) -> str:
     judge, whom = _subject(tested), f"{answer.suits} (epsilon {answer.epsilon:g})"
     if answer.winning_rate is None:
-        return f"{judge}: not shown yet, because several reviewers scored too few records blind."
+        return f"{judge}: not shown yet, because too few records were scored blind by several reviewers."
     close = f"it is close enough to {len(answer.replaces)} of {counted(answer.tested, 'reviewer')}"
     if answer.outcome == "passed":
         return f"{judge} may replace {whom}: {close}."

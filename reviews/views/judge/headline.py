@@ -59,10 +59,12 @@ class Headline(NamedTuple):
         return f"{100 * self.followed.scored:.2f}%"
 
 
-def headline(filters: JudgeFilters, compared: JudgeVsHuman, followed: Funnel) -> Headline:
+def headline(
+    filters: JudgeFilters, compared: JudgeVsHuman, followed: Funnel, check: TargetCheck | None
+) -> Headline:
     """Return the answer for the ratings that the filters choose."""
     answer = _known(compared, filters) or _unknown(compared, filters)
-    return Headline(_title(compared), answer, followed, target.check_target(compared))
+    return Headline(_title(compared), answer, followed, check)
 
 
 def _title(compared: JudgeVsHuman) -> str:

@@ -8,6 +8,7 @@ from django.shortcuts import render
 
 from reviews.http.request import Request
 from reviews.judge.loading import shares_loads
+from reviews.judge.target import check_target
 from reviews.views.access import replica_page
 from reviews.views.judge import (
     accuracy,
@@ -77,8 +78,9 @@ CARDS: tuple[Callable[[JudgeFilters], Iterator[Card]], ...] = (
 def show_overview(request: Request, run_pk: int) -> HttpResponse:
     """Show how good the judge is, with a short answer to each further question."""
     filters = load(request, run_pk)
+    check = check_target(filters.compared)
     context = {
-        "headline": headline(filters, filters.compared, filters.followed),
+        "headline": headline(filters, filters.compared, filters.followed, check),
         "cards": [card for build in CARDS for card in build(filters)],
     }
     return render_page(request, filters, "judge", context)

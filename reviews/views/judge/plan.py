@@ -44,7 +44,7 @@ _PARTS = [
     Column("records", "Number"),
     Column("ratings", "Blind reviews"),
     estimate_column("accuracy", "Accuracy", DEFINITIONS["accuracy"]),
-    Column("half_width", "±"),
+    Column("half_width", "± points"),
     Column("more", "In this plan"),
     Column("more_alone", "For it alone", _ALONE),
 ]

@@ -19,7 +19,7 @@ from reviews.judge.loading import shares_loads
 from reviews.judge.report import JudgeReport
 from reviews.judge.report_csv import report_csv
 from reviews.views.access import replica_file, replica_page
-from reviews.views.judge import accuracy, alt_test, flags, leaderboard
+from reviews.views.judge import accuracy, alt_test, flags, leaderboard, position_bias
 from reviews.views.judge import tables as judge_tables
 from reviews.views.judge.filters import JudgeFilters, load
 from reviews.views.judge.headline import headline
@@ -72,6 +72,8 @@ def _page(request: Request, filters: JudgeFilters, base: str) -> HttpResponse:
         "verdicts": judge_tables.verdicts(found.judge_vs_human),
         "replaced": alt_test.answers_table([one for one in found.alt_test if one.criterion is None]),
         "reasons": flags.reasons(found.flag_precision, filters),
+        "choice": flags.choice_table(found.flag_choice),
+        "orders": position_bias.orders_table(found.position_bias, filters),
         "models": leaderboard.models(found.leaderboard),
     }
     if best:
@@ -79,7 +81,7 @@ def _page(request: Request, filters: JudgeFilters, base: str) -> HttpResponse:
     context: dict[str, Any] = {name: on_paper(table, *_LEFT_OUT) for name, table in tables.items()}
     context |= {
         "report": found,
-        "headline": headline(filters, found.judge_vs_human, found.funnel),
+        "headline": headline(filters, found.judge_vs_human, found.funnel, found.target),
         "sentences": list(_sentences(found)),
         "figures": [
             (column, prominent(cell)) for column, cell in flags.flag_figures(found.missed_errors, filters)

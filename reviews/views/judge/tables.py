@@ -32,6 +32,12 @@ RECORDS: dict[Part, str] = {
     "flagged": "flagged records",
     "unflagged": "unflagged records",
 }
+# The rated records of a group.
+_RATED: dict[Part, str] = {
+    "run": "flagged and unflagged",
+    "flagged": "flagged",
+    "unflagged": "unflagged",
+}
 MOST_GROUPS = 40
 _BASIS_HELP = (
     "Whether the reviewers had seen the judge's scores. Only blind ratings measure the judge.\n\n"
@@ -156,7 +162,7 @@ def groups(compared: JudgeVsHuman, criterion: str | None) -> Table:
     title = figure_title(criterion)
     most = {id(one) for one in nlargest(MOST_GROUPS, found, key=lambda one: one.accuracy.n)}
     shown = [one for one in found if id(one) in most]
-    rows = [[*_group(one), words(one.part), share(one.accuracy)] for one in shown]
+    rows = [[*_group(one), Cell(_RATED[one.part], one.part), share(one.accuracy)] for one in shown]
     left_out = f"The groups with most ratings. The CSV file has all {len(found):,}." if shown != found else ""
     return Table(
         "groups",
