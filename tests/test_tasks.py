@@ -121,7 +121,7 @@ class TestDatabaseOutage:
         export = jobs.enqueue(
             options=output.ExportOptions(import_data(file_of(line("eval_1"))).target_run), actor=lea
         )
-        lose_database(monkeypatch, stored_files, "_parts", times=2)
+        lose_database(monkeypatch, stored_files, "pack", times=2)
         work()
         export.refresh_from_db()
         assert (export.state, export.error) == (Export.State.DONE, "")

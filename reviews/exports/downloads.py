@@ -42,7 +42,7 @@ def _headers(export: Export, name: str) -> dict[str, str]:
         "Content-Type": formats.CONTENT_TYPES[f".{name.rpartition('.')[2]}"],
         "Accept-Ranges": "bytes",
         "ETag": _etag(export),
-        "Repr-Digest": repr_digest(bytes.fromhex(export.sha256)),
+        "Repr-Digest": repr_digest(export.sha256),
         # Not no-store: a browser may resume an interrupted download.
         "Cache-Control": "private, no-cache",
     }

@@ -29,6 +29,7 @@ from reviews.storage import integrity, source_files
 from reviews.storage.chunks import BOM, Chunk
 from reviews.storage.copy_encoding import content_hash
 from reviews.storage.corruption import CorruptData, SourceFile
+from reviews.storage.frames import keep_frame
 from reviews.storage.json_document import on_one_line
 from reviews.storage.line_reader import LineReader, line_has_record, wrong_line_message
 from reviews.storage.source_mapping import source_mapping
@@ -132,10 +133,12 @@ def _run_blocks(
                     after_line_end=opening == b"\n",
                 )
                 block, line_ends = writer.block(plan, whole=only == "all", repeated=source.repeated_lines)
-                if block or (opening == b"\n" and _ends_previous_file(source, chunk)):
-                    yield opening + block, line_ends + (opening == b"\n")
-                    ended = (opening + block).endswith(b"\n")
+                if opening and (block or (opening == b"\n" and _ends_previous_file(source, chunk))):
+                    block, line_ends = opening + block, line_ends + (opening == b"\n")
                     start = opening = b""
+                if block:
+                    yield block, line_ends
+                    ended = block.endswith(b"\n")
     if form == Form.LINES and not ended and source.is_document:
         yield b"\n", 1
     # A file that consists of a byte order mark alone.
@@ -155,9 +158,10 @@ def _import_blocks(
         for chunk in source_files.stored_chunks(source):
             writer = _ChunkWriter(source, chunk, tally, reader, mapping, form=form)
             block, line_ends = writer.block(plan, whole=only == "all")
-            if block or opening:
-                yield opening + block, line_ends
-                opening = b""
+            if opening:
+                block, opening = opening + block, b""
+            if block:
+                yield block, line_ends
     if form == Form.LINES and tally.in_line and source.is_document:
         yield b"\n", 1
 
@@ -215,7 +219,8 @@ class _ChunkWriter:
             self._tally.leaves_out(self._source.pk, all_numbers[0], all_numbers[-1])
             return b"", 0
         # The import counted the line ends. The last line of a file may have none.
-        return data, chunk.lines if data.endswith(b"\n") else data.count(b"\n")
+        line_ends = chunk.lines if data.endswith(b"\n") else data.count(b"\n")
+        return keep_frame(data, chunk.frame) if data is chunk.data else data, line_ends
 
     def _lines(
         self,

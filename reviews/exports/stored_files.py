@@ -5,59 +5,61 @@ its bytes and its place. The checksums are verified before a download begins and
 """
 
 import hashlib
+import struct
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import zstandard
+from django.db import connection
+from django.db.models import F, Max
 
 from reviews.database.statements import fetch_all
 from reviews.exports.receipt import END as END_OF_RECEIPT
 from reviews.models import Export, ExportPart
-from reviews.storage.chunks import MeteredStream
+from reviews.storage.chunks import MeteredStream, map_ahead
 from reviews.storage.corruption import CorruptData, export_fault
+from reviews.storage.frames import pack
 
 PART_SIZE = 1024**2
 Kind = ExportPart.Kind
 
+_ROWS_PER_QUERY = 4
+_COPY_PART = "COPY export_part (export_id, kind, number, start, size, frame) FROM STDIN (FORMAT BINARY)"
+_PART_TYPES = ["int8", "varchar", "int4", "int8", "int4", "bytea"]
 # The trigger of `export_part` hashes a row in this form.
-_DIGEST = "sha256(int8send(export_id) || convert_to(kind, 'UTF8') || int4send(number) || frame)"
-_INTACT = f"""
-    SELECT number FROM export_part
-    WHERE export_id = %s AND kind = %s AND number BETWEEN %s AND %s AND digest = {_DIGEST}
-"""  # noqa: S608 (a constant)
+_place = struct.Struct("!iqi").pack
+_PARTS = """
+    SELECT number, start, size,
+           digest = sha256(int8send(export_id) || convert_to(kind, 'UTF8') || int4send(number)
+                           || int8send(start) || int4send(size) || frame)
+    FROM export_part
+    WHERE export_id = %s AND kind = %s AND start <= %s AND start + size > %s
+    ORDER BY number
+"""
 
 
-def store_parts(export: Export, kind: ExportPart.Kind, blocks: Iterable[bytes]) -> Iterator[ExportPart]:
-    """Store a stream in parts of `PART_SIZE`, and yield each part once it is stored."""
-    for number, part in enumerate(_parts(blocks)):
-        frame = zstandard.compress(part)
-        yield ExportPart.objects.create(export=export, kind=kind, number=number, frame=frame)
-
-
-def _parts(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    pending = bytearray()
-    for block in blocks:
-        pending += block
-        while len(pending) >= PART_SIZE:
-            yield bytes(pending[:PART_SIZE])
-            del pending[:PART_SIZE]
-    if pending:
-        yield bytes(pending)
+def store_parts(export: Export, kind: ExportPart.Kind, blocks: Iterable[bytes]) -> Iterator[int]:
+    """Store a stream in parts of about `PART_SIZE`, and yield the number of each part once it is stored."""
+    start = 0
+    for number, part in enumerate(pack(blocks, PART_SIZE)):
+        with connection.cursor() as cursor, cursor.copy(_COPY_PART) as copy:
+            copy.set_types(_PART_TYPES)
+            copy.write_row((export.pk, str(kind), number, start, *part))
+        start += part.size
+        yield number
 
 
 def stored_range(export: Export, kind: ExportPart.Kind, first: int, last: int) -> Iterator[bytes]:
-    """Return the bytes `first` to `last` (inclusive) of a stored file. Stops early if the export is removed.
+    """Return the bytes `first` to `last` (inclusive) of a stored file or receipt.
 
     Raises `CorruptData` at once for a damaged part, and before the last block if the SHA-256 of the whole
-    file is wrong.
+    file is wrong or the export was removed meanwhile.
     """
-    first_part, last_part = first // PART_SIZE, last // PART_SIZE
-    if last >= first:
-        _verify_parts(export, kind, first_part, last_part)
+    numbers = _verified_parts(export, kind, first, last)
     if kind == Kind.FILE:
         _verify_size(export)
     blocks = (
-        _read_part(export, kind, number)[max(first - number * PART_SIZE, 0) : last + 1 - number * PART_SIZE]
-        for number in range(first_part, last_part + 1)
+        text[max(first - start, 0) : last + 1 - start] for start, text in _read_parts(export, kind, numbers)
     )
     is_whole = kind == Kind.FILE and first == 0 and last == export.size - 1
     return _verified_file(export, blocks) if is_whole else blocks
@@ -65,51 +67,70 @@ def stored_range(export: Export, kind: ExportPart.Kind, first: int, last: int) -
 
 def stored_receipt(export: Export) -> Iterator[bytes]:
     """Return the receipt of a finished export in blocks. Raises `CorruptData` at once or while it is read."""
-    count = export.parts.filter(kind=Kind.RECEIPT).count()
-    _verify_parts(export, Kind.RECEIPT, 0, max(count - 1, 0))
-    # The end of the receipt may be split over two parts.
-    last = b"".join(_read_part(export, Kind.RECEIPT, number) for number in range(count)[-2:])
-    if not last.endswith(END_OF_RECEIPT):
+    size = _stored_size(export, Kind.RECEIPT)
+    end = stored_range(export, Kind.RECEIPT, max(size - len(END_OF_RECEIPT), 0), size - 1)
+    if b"".join(end) != END_OF_RECEIPT:
         raise CorruptData(export_fault(export, "the end of its receipt is missing"))
-    return (_read_part(export, Kind.RECEIPT, number) for number in range(count))
+    return stored_range(export, Kind.RECEIPT, 0, size - 1)
 
 
-def _verify_parts(export: Export, kind: ExportPart.Kind, first: int, last: int) -> None:
-    """Raise `CorruptData` for the first of these parts that is missing or does not match its checksum.
+def _verified_parts(export: Export, kind: ExportPart.Kind, first: int, last: int) -> range:
+    """Return the numbers of the parts with these bytes.
 
-    PostgreSQL computes the hashes.
+    Raises `CorruptData` if one of them is missing or does not match its checksum. PostgreSQL computes the
+    hashes.
     """
-    intact = {number for (number,) in fetch_all(_INTACT, [export.pk, kind, first, last])}
-    for number in range(first, last + 1):
-        if number not in intact:
-            raise CorruptData(
-                export_fault(export, f"the {kind} is missing there or does not match its checksum", number)
-            )
+    numbers, end = range(0), first
+    for number, start, size, is_intact in fetch_all(_PARTS, [export.pk, kind, last, first]):
+        if not is_intact:
+            raise CorruptData(export_fault(export, f"the {kind} does not match its checksum", number))
+        if start > end:
+            break
+        numbers, end = range(numbers.start if numbers else number, number + 1), start + size
+    if end <= last:
+        raise CorruptData(export_fault(export, f"byte {end:,} of the {kind} is missing"))
+    return numbers
 
 
-def _read_part(export: Export, kind: ExportPart.Kind, number: int) -> bytes:
-    part = export.parts.filter(kind=kind, number=number).first()
-    if part is None:
-        raise CorruptData(export_fault(export, f"the {kind} is missing there", number))
+def _read_parts(export: Export, kind: ExportPart.Kind, numbers: range) -> Iterator[tuple[int, bytes]]:
+    """Yield the first byte and the text of each part."""
+
+    def rows() -> Iterator[ExportPart]:
+        for begin in range(numbers.start, numbers.stop, _ROWS_PER_QUERY):
+            wanted = range(begin, min(begin + _ROWS_PER_QUERY, numbers.stop))
+            found = {part.number: part for part in export.parts.filter(kind=kind, number__in=wanted)}
+            for number in wanted:
+                if number not in found:
+                    raise CorruptData(export_fault(export, f"the {kind} is missing there", number))
+                yield found[number]
+
+    return map_ahead(partial(_read_part, export), rows())
+
+
+def _read_part(export: Export, part: ExportPart) -> tuple[int, bytes]:
     frame = bytes(part.frame)
-    place = (
-        part.export_id.to_bytes(8, signed=True) + part.kind.encode() + part.number.to_bytes(4, signed=True)
-    )
-    if hashlib.sha256(place + frame).digest() != part.digest:
-        raise CorruptData(export_fault(export, f"the {kind} does not match its checksum", number))
+    place = _place(part.number, part.start, part.size)
+    digest = hashlib.sha256(part.export_id.to_bytes(8, signed=True) + part.kind.encode() + place)
+    digest.update(frame)
+    if digest.digest() != part.digest:
+        problem = f"the {part.kind} does not match its checksum"
+        raise CorruptData(export_fault(export, problem, part.number))
     try:
-        return zstandard.decompress(frame)
+        return part.start, zstandard.decompress(frame)
     except zstandard.ZstdError as error:
-        raise CorruptData(
-            export_fault(export, f"the {kind} cannot be decompressed ({error})", number)
-        ) from error
+        problem = f"the {part.kind} cannot be decompressed ({error})"
+        raise CorruptData(export_fault(export, problem, part.number)) from error
+
+
+def _stored_size(export: Export, kind: ExportPart.Kind) -> int:
+    """Return the bytes of all parts, or 0 without parts."""
+    end = export.parts.filter(kind=kind).aggregate(end=Max(F("start") + F("size")))["end"]
+    return int(end or 0)
 
 
 def _verify_size(export: Export) -> None:
     """Raise `CorruptData` unless the stored parts add up to the size of the file."""
-    parts, last = export.parts.filter(kind=Kind.FILE), max(export.size - 1, 0) // PART_SIZE
-    size = len(_read_part(export, Kind.FILE, last)) if parts.exists() else 0
-    if last * PART_SIZE + size != export.size or parts.filter(number__gt=last).exists():
+    if _stored_size(export, Kind.FILE) != export.size:
         raise CorruptData(export_fault(export, f"the file does not have its {export.size:,} bytes"))
     if not export.size and export.sha256 != MeteredStream(()).sha256:
         raise CorruptData(export_fault(export, "the file does not match its SHA-256"))

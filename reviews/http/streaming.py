@@ -1,7 +1,6 @@
 """Stream generated files as downloads."""
 
 import base64
-import hashlib
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,8 @@ from django.http import StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from reviews.database.held_transaction import close
-from reviews.storage.chunks import BLOCK_SIZE
+from reviews.storage.chunks import BLOCK_SIZE, MeteredStream
+from reviews.storage.frames import pack
 
 _MAX_IN_MEMORY = 4 * 1024**2
 
@@ -44,34 +44,31 @@ def download(
     )
 
 
-def repr_digest(sha256: bytes) -> str:
-    """Return the value of the header Repr-Digest (RFC 9530) of a file."""
-    return f"sha-256=:{base64.b64encode(sha256).decode()}:"
+def repr_digest(sha256: str) -> str:
+    """Return the value of the header Repr-Digest (RFC 9530) of a file. `sha256` is hexadecimal."""
+    return f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"
 
 
 class _SpooledBlocks:
     """Generated blocks, spooled in compressed form; large ones in an unnamed temporary file."""
 
     def __init__(self, blocks: Iterable[bytes]) -> None:
-        self.size = 0
-        digest = hashlib.sha256()
+        stream = MeteredStream(blocks)
         self._file = tempfile.SpooledTemporaryFile(_MAX_IN_MEMORY)  # noqa: SIM115 closed with the answer
         try:
-            with zstandard.ZstdCompressor(level=1).stream_writer(self._file, closefd=False) as file:
-                for block in blocks:
-                    self.size += len(block)
-                    digest.update(block)
-                    file.write(block)
+            for part in pack(stream, BLOCK_SIZE):
+                self._file.write(part.frame)
         except BaseException:
             self.close()
             raise
         finally:
             close(blocks)
-        self.sha256 = digest.digest()
+        self.size, self.sha256 = stream.size, stream.sha256
         self._file.seek(0)
 
     def __iter__(self) -> Iterator[bytes]:
-        with zstandard.ZstdDecompressor().stream_reader(self._file, closefd=False) as file:
+        decompressor = zstandard.ZstdDecompressor()
+        with decompressor.stream_reader(self._file, read_across_frames=True, closefd=False) as file:
             while block := file.read(BLOCK_SIZE):
                 yield block
 

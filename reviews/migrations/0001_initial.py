@@ -946,10 +946,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("kind", models.CharField(choices=[("file", "File"), ("receipt", "Receipt")], max_length=10)),
+                ("number", models.IntegerField(help_text="From 0.")),
                 (
-                    "number",
-                    models.IntegerField(help_text="From 0. All parts but the last have the same size."),
+                    "start",
+                    models.BigIntegerField(
+                        help_text="The byte of the file or receipt that it begins with, from 0."
+                    ),
                 ),
+                ("size", models.IntegerField(help_text="Bytes before compression.")),
                 ("frame", models.BinaryField()),
                 (
                     "digest",

@@ -79,7 +79,9 @@ class ExportPart(models.Model):
 
     export = models.ForeignKey(Export, models.CASCADE, related_name="parts", db_index=False)
     kind = models.CharField(max_length=10, choices=Kind)
-    number = models.IntegerField(help_text="From 0. All parts but the last have the same size.")
+    number = models.IntegerField(help_text="From 0.")
+    start = models.BigIntegerField(help_text="The byte of the file or receipt that it begins with, from 0.")
+    size = models.IntegerField(help_text="Bytes before compression.")
     frame = models.BinaryField()
     digest = models.BinaryField(
         null=True, help_text="SHA-256 over place and frame, set by a trigger (`frame_checksums.sql`)."

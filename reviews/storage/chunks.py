@@ -5,9 +5,10 @@ a whole: it is cut into chunks of its own and read back as `OVERLONG`.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import BinaryIO, TypeVar, overload
 
@@ -18,6 +19,7 @@ BOM = b"\xef\xbb\xbf"
 OVERLONG = b"\0overlong"  # no JSON line starts like this
 
 _T = TypeVar("_T")
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class Chunk:
     #: How many lines end in the chunk. The last line of a file ends with or without a line end.
     lines: int
     data: bytes
+    #: The frame that a stored chunk was read from.
+    frame: bytes = field(default=b"", compare=False, repr=False)
 
     @property
     def breaks_off(self) -> bool:
@@ -150,3 +154,18 @@ def read_ahead(items: Iterable[_T]) -> Iterator[_T]:
         while (read := item.result()) is not end:
             item = pool.submit(next, iterator, end)
             yield read  # type: ignore[misc]
+
+
+def map_ahead(function: Callable[[_T], _Result], items: Iterable[_T]) -> Iterator[_Result]:
+    """Apply a function to the next item in a thread while the consumer works on the current result.
+
+    The consumer's thread fetches the items, because a database connection belongs to its thread.
+    """
+    waiting: deque[Future[_Result]] = deque()
+    with ThreadPoolExecutor(1, "ahead") as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 1:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -6,16 +6,15 @@ read to the end verifies the totals of the whole file (`integrity`), so damaged 
 
 import hashlib
 import struct
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import zstandard
 from django.db import connection
 
 from reviews.models import Import, SourceChunk
 from reviews.storage import integrity
-from reviews.storage.chunks import Chunk
+from reviews.storage.chunks import Chunk, map_ahead
 from reviews.storage.corruption import CorruptData, SourceFile
 from reviews.storage.frames import LEVEL
 from reviews.storage.integrity import ContentTotals
@@ -98,16 +97,13 @@ def stored_chunks(source: Import, totals: ContentTotals | None = None) -> Iterat
         totals.add(bytes(row.digest or b""), len(chunk.data), chunk.lines)
         return chunk
 
-    waiting: deque[Future[Chunk]] = deque()
-    with ThreadPoolExecutor(1, "decompress") as pool:
+    def rows() -> Iterator[SourceChunk]:
         for number, row in enumerate(chunk_rows(source)):
             if row.number != number:
                 raise CorruptData(file.bytes_fault("it is missing", number))
-            waiting.append(pool.submit(read, row))
-            if len(waiting) > 1:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            yield row
+
+    yield from map_ahead(read, rows())
     integrity.verify_content(file, totals)
 
 
@@ -132,4 +128,4 @@ def decode_chunk(row: SourceChunk, file: SourceFile, decompressor: zstandard.Zst
     if len(data) != row.size:
         problem = f"it decompresses to {len(data):,} of {row.size:,} bytes"
         raise CorruptData(file.bytes_fault(problem, row.number))
-    return Chunk(row.number, row.first_line, row.lines, data)
+    return Chunk(row.number, row.first_line, row.lines, data, frame)

@@ -226,9 +226,7 @@ class Site(Tool):
         return str(path)
 
     def export(self) -> int:
-        job = self._admin.ask("POST", f"/api/v1/runs/{RUN}/exports")
-        self._wait_for(f"/api/v1/exports/{job['id']}")
-        return self._admin.read(f"/api/v1/exports/{job['id']}/file")
+        return self._admin.read(f"/api/v1/runs/{RUN}/export")
 
     def processes(self) -> Iterator[psutil.Process]:
         database = self._folder / "var" / "postgres" / "postmaster.pid"

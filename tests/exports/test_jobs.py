@@ -17,6 +17,7 @@ from reviews.exports.documents import InvalidExport
 from reviews.exports.output import ExportOptions
 from reviews.models import AuditEvent, Evaluation, Export, ExportPart, ExportProgress, Import, Run, User
 from reviews.storage import progress_connection
+from reviews.storage.frames import compress, keep_frame
 from tests.support.factories import ImportFactory
 from tests.support.lines import file_of, import_data, line
 from tests.support.threads import together
@@ -151,8 +152,13 @@ class TestBuilding:
         monkeypatch.setattr(stored_files, "PART_SIZE", 100)
         export = built(ExportOptions(run), lea)
         data = file_of(A, B)
-        assert export.parts.filter(kind=Kind.FILE).count() == -(-len(data) // 100)
-        for first, last in ((0, 0), (0, 99), (99, 100), (100, 199), (150, 420), (0, len(data) - 1)):
+        export.parts.filter(kind=Kind.FILE).delete()
+        kept = keep_frame(data[150:300], compress(data[150:300]))
+        blocks = [data[:60], data[60:130], data[130:150], kept, data[300:]]
+        assert list(stored_files.store_parts(export, Kind.FILE, blocks)) == [0, 1, 2, 3]
+        assert bytes(export.parts.get(kind=Kind.FILE, number=2).frame) == kept.frame
+        end = len(data) - 1
+        for first, last in ((0, 0), (0, 129), (129, 130), (130, 150), (150, 299), (149, 420), (0, end)):
             assert (
                 b"".join(stored_files.stored_range(export, Kind.FILE, first, last)) == data[first : last + 1]
             )
@@ -324,7 +330,8 @@ class TestCancelling:
     def test_running_export_stops_when_it_is_cancelled(
         self, lea: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        run = import_data(FILE).target_run
+        run = import_data(file_of(A)).target_run
+        import_data(file_of(B))
         export = jobs.enqueue(options=ExportOptions(run), actor=lea)
         monkeypatch.setattr(stored_files, "PART_SIZE", 10)
         monkeypatch.setattr(progress_connection, "SECONDS_BETWEEN_REPORTS", 0)

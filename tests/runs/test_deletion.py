@@ -141,7 +141,7 @@ def full_run(name: str, ana: User, bo: User, lea: User, max: User) -> Run:
     delivery.attempts.create(number=1, reason="No answer.")
     Notification.objects.create(person=lea, event="disagreement", run=run, due_at=timezone.now())
     export = export_jobs.enqueue(options=ExportOptions(run), actor=lea)
-    export.parts.create(kind=ExportPart.Kind.FILE, number=0, frame=b"x", digest=b"x")
+    export.parts.create(kind=ExportPart.Kind.FILE, number=0, start=0, size=1, frame=b"x", digest=b"x")
     Export.objects.filter(pk=export.pk).update(state=Export.State.DONE)
     return run
 

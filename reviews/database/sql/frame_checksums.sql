@@ -12,7 +12,7 @@ CREATE TRIGGER source_chunk_has_digest BEFORE INSERT ON source_chunk
 CREATE FUNCTION digest_export_part() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.digest := sha256(int8send(NEW.export_id) || convert_to(NEW.kind, 'UTF8') || int4send(NEW.number)
-                         || NEW.frame);
+                         || int8send(NEW.start) || int4send(NEW.size) || NEW.frame);
     RETURN NEW;
 END $$;
 CREATE TRIGGER export_part_has_digest BEFORE INSERT ON export_part

@@ -16,6 +16,7 @@ ALTER TABLE evaluation
     ALTER COLUMN structured_model_response SET STORAGE EXTERNAL,
     ALTER COLUMN task_context SET STORAGE EXTERNAL;
 ALTER TABLE source_chunk ALTER COLUMN frame SET STORAGE EXTERNAL;
+ALTER TABLE export_part ALTER COLUMN frame SET STORAGE EXTERNAL;
 ALTER TABLE upload_part ALTER COLUMN data SET STORAGE EXTERNAL;
 
 -- The table of Django's database cache, as `createcachetable` makes it.
