@@ -127,7 +127,7 @@ async function send(submitted) {
     old.setAttribute("aria-busy", "true");
   }
   await own.request;
-  const { status, reason } = await post(submitted, values);
+  const { status, reason } = await post(submitted, values, submitted.hasAttribute("data-stays") ? "#scores" : "window");
   const isSaved = status >= 200 && status < 300;
   if (isSaved) {
     own.end();
@@ -143,14 +143,15 @@ async function send(submitted) {
   return isSaved;
 }
 
-/** Send a review through htmx; resolve to the status of the response, or 0 without one, and the reason of a failure. */
-async function post(submitted, values) {
+/** Send a review through htmx, and scroll to the part `shown` of the new screen; resolve to the status of the response,
+    or 0 without one, and the reason of a failure. */
+async function post(submitted, values, shown) {
   let answer = { status: 0, reason: reasonFor() };
   const listen = ({ detail: { elt, xhr } }) => { if (elt === document.body) answer = { status: xhr.status, reason: reasonFor(xhr) }; };
   const limit = ({ detail: { elt, xhr } }) => { if (elt === document.body) xhr.timeout = PATIENCE_MS; };
   document.body.addEventListener("htmx:beforeSend", limit);
   document.body.addEventListener("htmx:afterRequest", listen);
-  const context = { target: "#screen", swap: "outerHTML show:window:top", values };
+  const context = { target: "#screen", swap: `outerHTML show:${shown}:top`, values };
   await window.htmx.ajax("POST", submitted.getAttribute("action"), context).catch(() => {});
   document.body.removeEventListener("htmx:beforeSend", limit);
   document.body.removeEventListener("htmx:afterRequest", listen);

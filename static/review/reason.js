@@ -33,5 +33,9 @@ function label() {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-swap-words]");
   if (button) swapWords(button.closest(".criterion"));
+  const opener = event.target.closest(".reason:not([open]) > summary");
+  if (!opener) return;
+  event.preventDefault(); // without a script, the browser opens it and leaves the focus where letters are commands
+  openReason(opener.closest(".criterion"));
 });
 for (const name of ["shown", "changed"]) screenEvents.addEventListener(name, label);

@@ -69,9 +69,11 @@ def test_judge_scores_are_neither_shown_nor_prefetched_before_the_reveal_and_cha
     held = blind.evaluate(f"{SPARE}.outerHTML")
     assert "b-model" in held
     assert "Each step follows." not in held
+    blind.set_viewport_size({"width": 390, "height": 420})
     press(blind, "Shift+Y", "a")
     is_revealed(blind)
     heading(blind, "a-model")
+    expect(blind.get_by_role("heading", name="Your scores vs the judge's")).to_be_in_viewport()
     assert "b-model" in blind.evaluate(f"{SPARE}.outerHTML")
     label(blind, "Submit 1 change")
     press(blind, "2", "n", "2", "a")
@@ -104,6 +106,11 @@ def test_incomplete_or_failed_lock_in_changes_nothing(blind: Page) -> None:
     press(blind, "y", "a")
     expect(blind.get_by_role("group", name="rigour")).to_be_focused()
     assert not BlindScores.objects.exists()
+    submit = blind.locator("#submit[aria-disabled='true']")
+    colour = "button => getComputedStyle(button).backgroundColor"
+    before = submit.evaluate(colour)
+    submit.hover()
+    assert submit.evaluate(colour) == before
 
     def fail(route: Route) -> None:
         route.abort()

@@ -252,6 +252,15 @@ def test_wide_formulas_scroll_sideways_with_a_sign_and_by_keyboard(
 
 
 @pytest.mark.exhaustive
+def test_printed_record_is_not_cut_off(screen: Page) -> None:
+    screen.emulate_media(media="print")
+    screen.set_viewport_size({"width": 1123, "height": 794})  # A4, landscape
+    assert screen.evaluate("getComputedStyle(document.body).overflow") == "visible"
+    expect(screen.get_by_role("group", name="Decide")).to_be_hidden()
+    expect(screen.get_by_role("region", name="Scores")).to_be_visible()
+
+
+@pytest.mark.exhaustive
 def test_evidence_of_a_spot_check_has_the_same_keys(
     page: Page, live_server: LiveServer, lea: User, bo: User, record: Evaluation
 ) -> None:

@@ -161,9 +161,15 @@ def test_letters_start_no_text_and_in_text_fields_no_command(screen: Page) -> No
     screen.keyboard.type("skip, please")
     heading(screen, "b-model")
     screen.keyboard.press("Escape")
+    screen.get_by_text("Your reason").first.click()
+    screen.keyboard.type("as above")
+    heading(screen, "b-model")
+    screen.keyboard.press("Escape")
     press(screen, "s")
     heading(screen, "c-model")
-    assert Draft.objects.get().fields[-1] == ["comments", "skip, please"]
+    fields = Draft.objects.get().fields
+    assert ["criteria-0-justification", "as above"] in fields
+    assert fields[-1] == ["comments", "skip, please"]
 
 
 # Escalations
@@ -182,7 +188,12 @@ def test_escalating_takes_three_keys_requires_a_reason_and_can_be_withdrawn(scre
         "no response",
     )
     # The dialog of a question focuses the note.
+    optional = screen.get_by_text("(optional)")
+    press(screen, "x")
+    expect(optional).to_be_visible()
+    screen.keyboard.press("Escape")
     press(screen, "f")
+    expect(optional).to_be_hidden()
     screen.keyboard.type("Is 1/2 the same as 0.5 here?")
     press(screen, "Control+Enter")
     heading(screen, "c-model")

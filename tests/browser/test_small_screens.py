@@ -7,9 +7,9 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from reviews.models import Run, User
+from reviews.models import Evaluation, Run, User
 from tests.browser.conftest import checked, start_session
-from tests.browser.screen import heading, settle
+from tests.browser.screen import draft_is, heading, settle
 from tests.support.lines import file_of, import_data, line
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,6 +36,8 @@ _SHARE = """() => {
 @pytest.fixture
 def phone(browser: Browser, live_server: LiveServer, ana: User, algebra: Run) -> Iterator[Page]:
     """Ana at her first record on a phone."""
+    response = {"response": {"final_answer": "54"}}
+    Evaluation.objects.update(structured_model_response=response, structured_ideal_response=response)
     context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True)
     page = context.new_page()
     with checked(page):
@@ -51,7 +53,11 @@ def test_review_on_a_phone_has_large_targets_room_to_read_and_a_way_between_evid
     phone: Page,
 ) -> None:
     scores, evidence = phone.locator("#scores"), phone.locator("#evidence")
+    top, height = phone.locator(".record-head"), "it => it.offsetHeight"
+    before = top.evaluate(height)
     assert phone.evaluate(_SMALL) == []
+    tops = phone.locator("label.tab").evaluate_all("tabs => tabs.map((tab) => tab.offsetTop)")
+    assert (len(tops), len(set(tops))) == (4, 1)
     assert phone.locator("kbd:visible").count() == 0
     phone.get_by_role("button", name="More", exact=True).click()
     assert phone.evaluate(_SMALL) == []
@@ -66,10 +72,24 @@ def test_review_on_a_phone_has_large_targets_room_to_read_and_a_way_between_evid
     phone.get_by_role("link", name="Scores", exact=True).click()
     expect(scores.get_by_role("heading", level=2)).to_be_in_viewport()
     phone.get_by_role("link", name="Evidence", exact=True).click()
-    expect(evidence.get_by_role("heading", level=2).first).to_be_in_viewport()
-    phone.locator("#submit").click()
-    heading(phone, "b-model")
-    phone.wait_for_function("() => scrollY === 0")
+    expect(evidence.get_by_role("radio", name="Compare")).to_be_in_viewport()
+    phone.get_by_role("group", name="depth").get_by_role("radio", name="Yes").tap()
+    expect(phone.locator("label.cause:visible").first).to_be_visible()
+    assert phone.locator("kbd:visible").count() == 0
+    phone.locator("label.cause:visible").first.tap()
+    draft_is(phone, "saved")
+    assert top.evaluate(height) == before
+    for model in ("b-model", "c-model"):
+        settle(phone)
+        phone.locator("#submit").click()
+        heading(phone, model)
+        phone.wait_for_function("() => scrollY === 0")
+    # The toasts leave the record free: the last one is over the site header.
+    expect(phone.locator(".toast")).to_have_count(2)
+    toast, head = phone.locator(".toast:visible").bounding_box(), phone.locator("h1").bounding_box()
+    assert toast
+    assert head
+    assert toast["y"] + toast["height"] <= head["y"]
 
 
 @pytest.mark.exhaustive
