@@ -16,7 +16,7 @@ export function clock(moment) {
 }
 
 /** The local time in relation to now: "just now", "3 min ago", "10:04", "yesterday 16:20", "12 Mar 16:20", "12 Mar 2025 16:20". */
-export function relative(moment, now = new Date()) {
+function relative(moment, now = new Date()) {
   const local = new Date(moment);
   const minutes = Math.round((now - local) / 60_000);
   if (minutes === 0) return "just now";
@@ -29,7 +29,7 @@ export function relative(moment, now = new Date()) {
 }
 
 /** Show a time in an element: `moment` is anything that Date takes. */
-export function showTime(element, moment) {
+function showTime(element, moment) {
   const utc = new Date(moment).toISOString();
   element.dateTime = utc;
   element.title = `${utc.slice(0, 10)} ${utc.slice(11, 19)} UTC`;

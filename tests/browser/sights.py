@@ -432,9 +432,6 @@ def judged_run() -> int:
     return made.pk
 
 
-_JUDGES = "?first=judge-1&second=judge-2"
-
-
 # The key of the run before the compared one, which queries name.
 _EARLIER = 900_000
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from tests.load.client import SECONDS_TO_COME_BACK, Client, GaveUp, Unknown
 
-ACCEPTED, OK = 202, 200
+ACCEPTED = 202
 SECONDS_BETWEEN_LOOKS = 0.25
 SECONDS_TO_IMPORT = 600
 UNFINISHED = ("queued", "running")

@@ -22,10 +22,6 @@ def shares(draw: st.DrawFn) -> Estimate:
     return wilson(draw(st.integers(0, n)), n)
 
 
-def is_within_its_limits(estimate: Estimate) -> bool:
-    return limits(estimate, 9)[0] <= round(value(estimate), 9) <= limits(estimate, 9)[1]
-
-
 class TestEstimate:
     def test_estimate_prints_value_interval_and_n(self) -> None:
         assert str(Estimate(0.612, 0.44, 0.75, 57)) == "0.61, 0.44 to 0.75, n = 57"
