@@ -64,7 +64,7 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Judge data and exports": {
         "reveal": "was shown judge data",
-        "export": "exported the run",
+        "export": "exported records",
         "export asked for": "requested an export",
         "export begun": "began a download",
         "cancel export": "cancelled an export",

@@ -39,6 +39,7 @@ from reviews.imports.runs import check_open, get_or_create_run
 from reviews.models import Import, ImportLine, Run, User
 from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
+from reviews.records.wording import counted
 from reviews.review.rubric_changes import change_rubric, follow_rubric
 from reviews.rubric import inference
 from reviews.rubric.run_rubric import run_rubric
@@ -93,7 +94,8 @@ def _why_nothing(source: Import) -> str:
             "in this run, so nothing was imported. Import the file as a run of its own."
         )
     if source.rejected:
-        return f"{source.rejected:,} of {source.lines:,} lines are invalid, so nothing was imported."
+        invalid = f"{source.rejected:,} of {counted(source.lines, 'line')}"
+        return f"{invalid} {'is' if source.rejected == 1 else 'are'} invalid, so nothing was imported."
     return "The file has only blank lines, so nothing was imported."
 
 

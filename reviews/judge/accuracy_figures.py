@@ -13,6 +13,10 @@ from reviews.statistics.agreement import ConfusionMatrix
 from reviews.statistics.coefficients import Confusion
 from reviews.statistics.intervals import undefined
 
+_OUT_OF_SCALE = (
+    "No rated score has a place on the scale of the criterion. Check the scale in the settings of the run; "
+    "numbers without steps need “Pass from”."
+)
 FIGURES = tuple(name for name, kind in get_type_hints(Metrics).items() if kind is Estimate)
 
 
@@ -30,6 +34,8 @@ class Measured(NamedTuple):
 
 def _figure(compute: Callable[[Confusion], Estimate]) -> "cached_property[Estimate]":
     def estimate(figures: "AccuracyFigures") -> Estimate:
+        if not figures.n and figures.out_of_scale:
+            return undefined(_OUT_OF_SCALE)
         confusion, why = figures.measured
         return compute(confusion) if confusion else undefined(why, figures.n)
 

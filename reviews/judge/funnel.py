@@ -134,7 +134,8 @@ def _sentences(found: Funnel) -> Iterator[str]:
         yield "No record is to be scored blind."
         return
     assigned, ratings = counted(found.assigned, "record"), counted(found.ratings, "rating")
-    yield f"{found.locked_in:,} of {assigned} assigned to blind review are locked in, by {ratings}."
+    are = "is" if found.locked_in == 1 else "are"
+    yield f"{found.locked_in:,} of {assigned} assigned to blind review {are} locked in, by {ratings}."
     if found.missing and found.bounds:
         yield (
             f"The accuracy over the whole run would be {percent(found.bounds.low)} if the judge were wrong "

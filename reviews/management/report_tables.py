@@ -242,7 +242,10 @@ def _missed_errors(missed: MissedErrors) -> Iterator[RenderableType]:
         "Error rate among flagged": missed.flagged_error_rate,
         "Flag recall": missed.flag_recall,
     }
-    rows = [(name, _share(figure), _count(figure.n)) for name, figure in figures.items()]
+    rows = [
+        (name, _share(figure), NOTHING if figure.value is None else _count(figure.n))
+        for name, figure in figures.items()
+    ]
     yield _table(("Figure", "Estimate", "n"), rows)
     yield _sentences(missed.sentences)
 

@@ -49,8 +49,11 @@ EVENTS: dict[str, EventType] = {
     "plan.reviewed": EventType("The records of a plan are reviewed", "configure_run", When.DAILY),
     "rubric.inferred": EventType("A rubric waits for confirmation", "configure_run", When.DAILY),
 }
-# Name -> description of the events of which webhooks are notified, and people are not.
+# Name -> description of events to webhooks: of events that concern one person, and of those without mail.
 _OF_WEBHOOKS = {
+    "escalation.answered": "A lead answers a question",
+    "records.assigned": "Records are assigned to a person",
+    "records.due": "Assigned records are due tomorrow",
     "record.decided": "A record has a new current decision",
     "import.finished": "An import is done",
     "export.ready": "An export can be downloaded",

@@ -189,7 +189,7 @@ _VERIFIED = {
 _CONTRADICTIONS = {
     "verdict": "verdict contradicts scores",
     "verifier": "score contradicts verifier",
-    "justification": "No contradicts its justification",
+    "justification": "No without a named error",
 }
 # By name, in the order of canonical query strings.
 FILTERS: dict[str, Filter] = {

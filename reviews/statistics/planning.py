@@ -83,10 +83,13 @@ def deviations(rated: FloatArray, wrong: FloatArray, group: IntArray) -> FloatAr
 
 
 def half_width(cells: PlanCells, ratings: FloatArray, effect: DesignEffect) -> float | None:
-    """Return half the width of the 95% interval with these numbers of ratings; None if a cell has none."""
+    """Return half the width of the 95% interval with these numbers of ratings; None if a cell has none.
+
+    The interval of a share is at most from 0 to 1.
+    """
     if not len(ratings) or (ratings <= 0).any():
         return None
-    return Z * sqrt(effect.reduced * _variance(cells, ratings) + effect.kept)
+    return min(0.5, Z * sqrt(effect.reduced * _variance(cells, ratings) + effect.kept))
 
 
 def _wanted(target: float) -> float:

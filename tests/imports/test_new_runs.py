@@ -82,7 +82,7 @@ class TestUpload:
     @pytest.mark.parametrize(
         ("data", "strict", "error"),
         [
-            (MIXED, True, "1 of 2 lines are invalid, so nothing was imported."),
+            (MIXED, True, "1 of 2 lines is invalid, so nothing was imported."),
             (REJECTED, False, "2 of 2 lines are invalid, so nothing was imported."),
             (BLANK, False, "The file has only blank lines, so nothing was imported."),
         ],
@@ -149,7 +149,7 @@ class TestUpload:
 class TestReportOfAFailedImport:
     def test_import_page_lists_the_rejected_lines(self, as_max: Client, max: User) -> None:
         page = text(as_max.get(reverse("import", args=[imported(MIXED, max, strict=True).pk])))
-        assert "1 of 2 lines are invalid, so nothing was imported." in page
+        assert "1 of 2 lines is invalid, so nothing was imported." in page
         assert "into a new run, algebra" in page
         assert "judge_llm_model" in page
 

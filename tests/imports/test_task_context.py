@@ -143,7 +143,7 @@ class TestCommand:
         file.write_text(json.dumps([task(model_responses=[ANSWER])]))
         finished = manage(capsysbinary, "import_context", str(file))
         assert (finished.status, finished.err) == (0, "")
-        assert finished.out == b"tasks.json (for every run): 1 tasks, 1 answers, 0 rejected\n"
+        assert finished.out == b"tasks.json (for every run): 1 task, 1 answer, 0 rejected\n"
 
     def test_context_command_exits_with_1_if_tasks_are_rejected(
         self, tmp_path: Path, capsysbinary: Any

@@ -130,6 +130,18 @@ class TestConfusionMatrix:
         assert figures.table.counts == ((8, 0, 0), (6, 0, 0), (5, 0, 0))
         assert figures.out_of_scale == 1
 
+    @pytest.mark.slow
+    def test_numbers_without_a_limit_for_passing_have_no_figures_and_say_why(
+        self, run: Run, ana: User
+    ) -> None:
+        run.rubric = rubric_data(CLARITY, scale=RangeScale(0, 1, is_integer=False))
+        run.save()
+        for number in range(20):
+            review(run, ana, {CLARITY: 0.5}, judge={CLARITY: number / 32})
+        figures = only(compare_with_humans(JudgeScope(run)).overall)
+        assert (figures.n, figures.out_of_scale, figures.accuracy.value) == (0, 20, None)
+        assert "“Pass from”" in figures.accuracy.why
+
 
 class TestParts:
     def test_blind_and_assisted_ratings_are_counted_separately(self, run: Run, ana: User) -> None:

@@ -238,7 +238,7 @@ REFUSED = {
     ],
     "has only blank and rejected lines": [
         (b"\n", "only blank lines, so nothing was imported"),
-        (file_of(b"", b"{}"), "1 of 2 lines are invalid, so nothing was imported"),
+        (file_of(b"", b"{}"), "1 of 2 lines is invalid, so nothing was imported"),
     ],
     "is a file of a [known tool](mapping.md#shipped-mappings), and its run has no mapping": [
         (MT_BENCH, "It needs the mapping 'mt-bench'."),

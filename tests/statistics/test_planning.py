@@ -92,10 +92,11 @@ def test_deviation_borrows_from_cells_of_the_same_group() -> None:
     assert other == 0.5
 
 
-def test_half_width_is_unknown_without_ratings_of_a_cell() -> None:
+def test_half_width_is_unknown_without_ratings_of_a_cell_and_at_most_half() -> None:
     found = cells([10, 10], 0.5)
     assert planning.half_width(found, np.array([5.0, 0.0]), INDEPENDENT) is None
     assert planning.half_width(found, np.array([50.0, 50.0]), INDEPENDENT) == pytest.approx(0.098, abs=0.001)
+    assert planning.half_width(found, np.array([0.5, 0.5]), INDEPENDENT) == 0.5
 
 
 @given(

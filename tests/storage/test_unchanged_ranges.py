@@ -88,7 +88,7 @@ class TestRanges:
     def test_failed_strict_import_lists_its_lines(self) -> None:
         before = lines(3)
         import_data(file_of(*before))
-        with pytest.raises(Exception, match="1 of 4 lines are invalid") as refused:
+        with pytest.raises(Exception, match="1 of 4 lines is invalid") as refused:
             import_data(file_of(*before, b"no record"), strict=True)
         found = [one["line"] for one in refused.value.listed_exceptions()]  # type: ignore[attr-defined]
         assert found == [1, 2, 3, 4]

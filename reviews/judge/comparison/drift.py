@@ -56,7 +56,8 @@ DEFINITIONS = {
     "too.\n\n"
     "The pass rate of the second model by the second judge minus that of the first model by the first judge.",
     "adjusted": "The difference of the models' pass rates, minus the judge's shift on the same responses "
-    "(difference in differences). It assumes that the judge shifted as much on the other responses.",
+    "(difference in differences). It assumes that the judge shifted as much on the other responses.\n\nn "
+    "adds the records of both models and, once for each run, the responses in both runs.",
 }
 _OUTCOMES: dict[int, LeniencyChange] = {1: "milder", -1: "stricter", 0: "not shown"}
 _PASS, _NONE = VERDICT_ORDER.index("Pass"), VERDICT_ORDER.index(NO_VERDICT)

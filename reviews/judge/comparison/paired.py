@@ -44,6 +44,7 @@ _OUTCOMES: dict[int, AccuracyChange] = {1: "better", -1: "worse", 0: "not shown"
 _MOST_PARTS = 10
 _NOT_INDEXED = "The records of a run are still being indexed. Try again in a few minutes."
 _NO_MATCHES = "The two have no response in common."
+_NO_VERDICTS = "No response in common has a verdict of both."
 _NO_RATINGS = "No response that both judged has a blind rating."
 _SAMPLED = "Only a random sample of {:,} common responses is compared; the command judge_report compares all."
 
@@ -217,7 +218,7 @@ def compare_judges(scope: JudgeScope, limits: Limits = NO_LIMITS) -> tuple[Paire
 
 def _compare(judges: _Judges, found: Matches, without_verdict: int) -> PairedComparison:
     if not len(found.sides[0]):
-        return _unknown(judges.names, _NO_MATCHES)
+        return _unknown(judges.names, _NO_VERDICTS if without_verdict else _NO_MATCHES)
     decided = found.ratings.human >= 0
     undecided = int((~decided).sum())
     everything = found.rated_by(found.ratings.only(decided))

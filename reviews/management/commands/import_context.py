@@ -11,6 +11,7 @@ from reviews.imports.task_context import import_context
 from reviews.management.arguments import open_input
 from reviews.management.errors import reason_of
 from reviews.models import ContextImport
+from reviews.records.wording import counted
 from reviews.storage.chunks import read_blocks
 from reviews.storage.errors import ImportRefused
 
@@ -49,7 +50,8 @@ class Command(BaseCommand):
 
     def _print_text(self, done: ContextImport) -> None:
         where = f"run {done.run.name!r}" if done.run else "every run"
-        counts = f"{done.tasks:,} tasks, {done.answers:,} answers, {done.rejected_count:,} rejected"
+        new = f"{counted(done.tasks, 'task')}, {counted(done.answers, 'answer')}"
+        counts = f"{new}, {done.rejected_count:,} rejected"
         self.stdout.write(f"{done.file_name} (for {where}): {counts}")
         for entry in done.rejected[:SHOWN]:
             name = f"{entry['field']} " if entry["field"] else ""

@@ -21,6 +21,7 @@ from reviews.management.errors import reason_of
 from reviews.models import Evaluation, Import
 from reviews.records.mapping import FieldMapping
 from reviews.records.rubric import Rubric
+from reviews.records.wording import counted
 from reviews.storage import decompression
 from reviews.storage.chunks import read_blocks
 from reviews.storage.corruption import CorruptData
@@ -135,7 +136,7 @@ class Command(BaseCommand):
             if kept
             else f"run {done.target_name!r}, nothing written"
         )
-        self.stdout.write(f"{done.file_name}: {done.lines:,} lines ({where}): {counts}")
+        self.stdout.write(f"{done.file_name}: {counted(done.lines, 'line')} ({where}): {counts}")
         for group in groups:
             field = f"{group.field} " if group.field else ""
             self.stdout.write(

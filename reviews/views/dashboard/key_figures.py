@@ -13,6 +13,7 @@ from reviews.dashboard.pace import Pace, WorkPerDay
 from reviews.dashboard.reviewer_activity import DEFINITIONS, median_active_time
 from reviews.dashboard.selection import WorkSelection
 from reviews.days import today
+from reviews.records.wording import counted
 from reviews.views.dashboard.filters import DashboardFilters
 from reviews.views.tables import FEWEST, NOTHING, Cell, count, percent
 
@@ -89,7 +90,7 @@ def _pace(scope: DashboardFilters, pace: Pace) -> Cell:
         f"{number(pace.per_day)} a day",
         pace.per_day,
         url,
-        f"{pace.total:,} decisions {working_days(pace)}",
+        f"{counted(pace.total, 'decision')} {working_days(pace)}",
     )
 
 
@@ -159,7 +160,7 @@ def _quality(scope: DashboardFilters, before: WorkSelection | None) -> list[KeyF
         KeyFigure(
             "median_seconds",
             "Median active time",
-            _with_base(duration(team.median.seconds), team.median.timed, to()),
+            with_base(duration(team.median.seconds), team.median.timed, to()),
             f"{duration(earlier_time.seconds).text} {when}" if earlier_time and earlier_time.timed else "",
         ),
         KeyFigure(
@@ -189,8 +190,9 @@ def _of_scores(cell: Cell) -> Cell:
     return cell._replace(note=f"{cell.note} scores" if cell.note else "no scores to compare")
 
 
-def _with_base(cell: Cell, n: int, url: str) -> Cell:
-    return cell._replace(url=url if n else "", note=f"{n:,} decisions" if n else "no timed decisions")
+def with_base(cell: Cell, n: int, url: str = "") -> Cell:
+    """Return a cell with a time, and with the number of decisions behind it as a note."""
+    return cell._replace(url=url if n else "", note=counted(n, "decision") if n else "no timed decisions")
 
 
 def _share_before(part: int, whole: int, when: str) -> str:

@@ -22,7 +22,7 @@ from reviews.queue.progress import Progress
 from reviews.records.scores import criterion_title
 from reviews.statistics.intervals import wilson
 from reviews.views.dashboard.filters import DashboardFilters
-from reviews.views.dashboard.key_figures import duration, finish_cell
+from reviews.views.dashboard.key_figures import duration, finish_cell, with_base
 from reviews.views.tables import (
     NOTHING,
     Cell,
@@ -47,7 +47,10 @@ def _figure(
 # The column of each figure, and the function that formats its cells.
 _FIGURES: list[tuple[Column, Callable[[ReviewerFigures, Callable[..., str]], Cell]]] = [
     (_figure("done", "Decisions"), lambda work, to: count(work.done, to())),
-    (_figure("median_seconds", "Median active time"), lambda work, _: duration(work.median_seconds)),
+    (
+        _figure("median_seconds", "Median active time", notes="timed"),
+        lambda work, _: with_base(duration(work.median_seconds), work.timed),
+    ),
     (
         _figure("change_rate", "Changed records", notes="changed"),
         lambda work, to: percent(work.changed, work.compared, to(signal="changed")),

@@ -38,7 +38,8 @@ class ExportForm(forms.Form):
         widget=forms.RadioSelect,
     )
     with_rejected = forms.BooleanField(
-        label="Include rejected lines at their original positions (not in tables, all lines)", required=False
+        label="Include rejected lines at their original positions (only with all lines, not in tables)",
+        required=False,
     )
     only_import = _ImportField(
         Import.objects.none(),

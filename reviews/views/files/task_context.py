@@ -10,6 +10,7 @@ from reviews.accounts.permissions import check
 from reviews.http.request import Request
 from reviews.imports.task_context import import_context
 from reviews.models import ContextImport, Run
+from reviews.records.wording import counted
 from reviews.storage.chunks import BLOCK_SIZE
 from reviews.storage.errors import ImportRefused
 from reviews.views.form_fields import UploadField, refusal_in
@@ -45,7 +46,9 @@ def contexts(request: Request) -> HttpResponse:
     if form.is_valid():
         with refusal_in(form, ImportRefused, "file"):
             done = _import(form, request)
-            messages.success(request, f"Imported {done.tasks:,} tasks with {done.answers:,} answers.")
+            messages.success(
+                request, f"Imported {counted(done.tasks, 'task')} with {counted(done.answers, 'answer')}."
+            )
             return redirect("task-context")
     imports = ContextImport.objects.select_related("run", "created_by").order_by("-pk")[:SHOWN]
     template = "files/task_context/page.html"

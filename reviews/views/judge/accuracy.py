@@ -341,26 +341,31 @@ def reviewer_sections(filters: JudgeFilters) -> Iterator[Section]:
 
 
 def agreement_answer(found: Sequence[ReviewerAgreement]) -> str:
-    """Say how often reviewers agree on the verdict, if enough records have several reviews."""
+    """Say how often reviewers agree on the verdict, or else on a criterion, if enough records tell."""
     for one in found:
-        if one.criterion is None and one.unanimous.value is not None and one.unanimous.n >= FEWEST:
-            agreed, alpha = share(one.unanimous).words, figure(one.alpha).words
+        if one.unanimous.value is not None and one.unanimous.n >= FEWEST:
+            agreed, subject = share(one.unanimous).words, _subject(one.criterion)
+            alpha = "" if one.alpha.value is None else f"; Krippendorff's alpha is {figure(one.alpha).words}"
             return (
-                f"Reviewers agree on the verdict of {agreed} of the records that several of them scored "
-                f"blind; Krippendorff's alpha is {alpha}."
+                f"Reviewers agree on {subject} in {agreed} of the records that several scored blind{alpha}."
             )
     return f"A figure needs {FEWEST} records or more that several reviewers scored blind."
 
 
 def changes_answer(found: Sequence[AfterReveal]) -> str:
-    """Say how many blind verdicts were changed after the reveal, if there are enough."""
+    """Say how many blind verdicts, or else scores, were changed after the reveal, if there are enough."""
     for one in found:
-        if one.criterion is None and one.changed.value is not None and one.changed.n >= FEWEST:
+        if one.changed.value is not None and one.changed.n >= FEWEST:
             changed = share(one.changed).words
             return (
-                f"After the judge's scores are revealed, reviewers change {changed} of their blind verdicts."
+                f"After the judge's scores are revealed, reviewers change {_subject(one.criterion)} in "
+                f"{changed} of their blind reviews."
             )
     return f"A figure needs {FEWEST} submitted reviews or more."
+
+
+def _subject(criterion: str | None) -> str:
+    return "the verdict" if criterion is None else f"“{figure_title(criterion)}”"
 
 
 def data_sections(filters: JudgeFilters) -> Iterator[Section]:

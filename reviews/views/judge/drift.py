@@ -146,7 +146,7 @@ def answer(found: Drift) -> str:
     if found.shift.value is None:
         return found.shift.why
     shift = share(found.shift, sign="+").words
-    changed = f"It changed {share(found.changed).words} of the verdicts."
+    changed = f"The judge changed {share(found.changed).words} of the verdicts."
     if found.outcome == "not shown":
         return f"No shift is shown: the pass rate on the same responses changed by {shift}. {changed}"
     return (

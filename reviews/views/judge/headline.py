@@ -97,7 +97,8 @@ def _unknown(compared: JudgeVsHuman, filters: JudgeFilters) -> Answer:
         why = f"The run has {ratings} so far. A figure needs {FEWEST} or more."
         return Answer(Cell("not shown yet"), [why], action)
     if not found and any(basis == "blind" for basis, _ in compared.rated):
-        return Answer(Cell("unknown"), [_NO_VERDICTS])
+        rubric = Link("Check the rubric", reverse("run-settings", args=[run.pk]))
+        return Answer(Cell("unknown"), [_NO_VERDICTS], rubric)
     impossible = why_not_blind(run)
     if impossible and not found:
         return Answer(Cell("unknown"), _sentences(impossible, _secondary(compared)))

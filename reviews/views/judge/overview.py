@@ -76,8 +76,8 @@ def _weakest(figures: list[AccuracyFigures], filters: JudgeFilters) -> Iterator[
         for one in figures
         if one.criterion is not None and one.n >= FEWEST and one.accuracy.value is not None
     ]
-    if len(known) > 1:
-        lowest = min(known, key=lambda one: one.accuracy.value or 0)
+    lowest = min(known, key=lambda one: one.accuracy.value or 0, default=None)
+    if lowest and len(known) > 1 and lowest.accuracy.value != 1:
         wrong = share(complement(lowest.accuracy))
         yield Mark(
             f"Least accurate criterion: {lowest.title}",
@@ -192,4 +192,6 @@ def _next(plan: JudgePlan) -> Iterator[Mark]:
         yield Mark("Independent reviews", f"{counted(second, 'record')} with reviews still missing")
     for part in plan.parts:
         if part.name != "run" and part.more:
-            yield Mark(f"{part.name.capitalize()} records", f"{part.more:,} blind reviews of the plan")
+            yield Mark(
+                f"{part.name.capitalize()} records", f"{counted(part.more, 'blind review')} of the plan"
+            )

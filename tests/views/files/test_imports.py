@@ -175,7 +175,7 @@ class TestFinishedImport:
 
     def test_failed_strict_import_says_that_nothing_was_imported(self, as_max: Client, max: User) -> None:
         page = text(as_max.get(address(imported(max, line("e-1"), b"no record", strict=True))))
-        assert "1 of 2 lines are invalid, so nothing was imported." in page
+        assert "1 of 2 lines is invalid, so nothing was imported." in page
         assert "Result of" not in page
         assert "is not JSON" in page
 

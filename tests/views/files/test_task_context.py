@@ -23,7 +23,7 @@ def send(client: Client, data: bytes, **fields: Any) -> Any:
 
 def test_context_upload_imports_tasks_and_lists_invalid_ones(as_max: Client) -> None:
     page = text(send(as_max, json.dumps([task(), {"task_id": "<8>"}]).encode()))
-    assert "Imported 1 tasks with 0 answers." in page
+    assert "Imported 1 task with 0 answers." in page
     assert "tasks.json" in page
     assert "<code>prompt</code> is missing" in page
     assert TaskContext.objects.get().run is None

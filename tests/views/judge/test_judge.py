@@ -17,10 +17,14 @@ from django.utils.html import escape
 from django.utils.http import urlencode
 from pytest_django.plugin import DjangoDbBlocker
 
+from cognireview.types.estimates import Estimate
+from cognireview.types.report_parts import AfterReveal, ReviewerAgreement
 from reviews.models import Evaluation, Rating, Run, User
 from reviews.search import strata
 from reviews.search.listing import QueryTooSlow
+from reviews.statistics.intervals import undefined
 from reviews.views.judge import tables
+from reviews.views.judge.accuracy import agreement_answer, changes_answer
 from reviews.views.judge.confusion import ConfusionTable
 from reviews.views.judge.csv_files import TABLES
 from reviews.views.judge.filters import read_filters
@@ -36,6 +40,20 @@ from tests.support.work import decide, evaluations, lock_in_scores
 pytestmark = pytest.mark.django_db
 
 CLARITY = "Clarity"
+
+
+def test_answers_are_about_a_criterion_if_no_verdict_has_enough_reviews() -> None:
+    none, some = undefined("No record has two scores to compare."), Estimate(0.75, 0.5, 0.9, 12)
+    agreement = [
+        ReviewerAgreement(None, none, none, none, none),
+        ReviewerAgreement("depth", none, none, none, some),
+    ]
+    assert agreement_answer(agreement) == (
+        "Reviewers agree on “Depth” in 75% (50 to 90%, n\xa0=\xa012) of the records that several scored "
+        "blind."
+    )
+    assert "change “Depth” in 75%" in changes_answer([AfterReveal("depth", some, 0, 0)])
+    assert agreement_answer(agreement[:1]).startswith("A figure needs 10 records")
 
 
 @pytest.fixture
