@@ -16,6 +16,7 @@ SHORTEST_KEY = 50
 CLIENT_VARIABLES = ("COGNIREVIEW_URL", "COGNIREVIEW_TOKEN")
 # A name or address, or an IPv6 address in brackets, with an optional port.
 _HOST = re.compile(r"([a-z0-9.-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?", re.IGNORECASE)
+_ESCAPES = "Escape signs like %, @, / and : in its password (%25, %40, %2F, %3A), or set DATABASE_PASSWORD"
 _ROLES = ("reviewer", "lead", "admin")
 _BOOLEANS = dict.fromkeys(("true", "1", "yes", "on"), True) | dict.fromkeys(
     ("false", "0", "no", "off"), False
@@ -84,12 +85,21 @@ def secret(least: int) -> Callable[[str], Secret]:
 
 
 def postgresql_url(url: str) -> str:
-    if url and not url.startswith(("postgresql://", "postgres://")):
+    if not url:
+        return url
+    if not url.startswith(("postgresql://", "postgres://")):
         raise ValueError("takes a URL that starts with postgresql://")
     try:
-        conninfo_to_dict(url)
+        parts = conninfo_to_dict(url)
     except ProgrammingError as error:
-        raise ValueError(f"takes a PostgreSQL URL: {error}") from error
+        # libpq quotes what it cannot read, which may be a part of the password.
+        reason, *_ = re.split(r"[:\s]*\"", str(error).strip(), maxsplit=1)
+        raise ValueError(f"takes a PostgreSQL URL: {reason}. {_ESCAPES}") from error
+    numbers = [*str(parts.get("port", "")).split(","), str(parts.get("connect_timeout", ""))]
+    if any(number and not number.isdecimal() for number in numbers):
+        raise ValueError(f"takes a PostgreSQL URL: its port and connect_timeout are numbers. {_ESCAPES}")
+    if not (parts.get("dbname") or parts.get("service")):
+        raise ValueError("takes a URL with the name of a database, like postgresql://user@host/cognireview")
     return url
 
 

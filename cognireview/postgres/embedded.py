@@ -287,7 +287,7 @@ class Server:
                 if exists.fetchone() is None:
                     connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
         except psycopg.Error as error:
-            reason = _first_error(str(error))
+            reason = error.diag.message_primary or _first_error(str(error))
             raise CannotStart(f"PostgreSQL runs but cannot be used: {reason} (see {self.log})") from error
 
     def _last_error(self, begin: int) -> str:

@@ -23,6 +23,7 @@ from cognireview.postgres import embedded
 from cognireview.postgres.migrations import migrate
 from cognireview.processes import supervisor
 from cognireview.processes.child_process import GRACE_SECONDS, HOST
+from cognireview.processes.listening import check_free
 from cognireview.processes.supervisor import SIGNALS, Report, Site
 from cognireview.web import static_files
 
@@ -143,22 +144,20 @@ def _write(file: IO[str], text: str) -> None:
 
 
 def _check_port(port: int, *, patient: bool) -> None:
-    """Check that the port is free. Otherwise two servers would share the port and its requests.
+    """Check that the port is free.
 
     If `patient`, wait for the web server of a crashed `up`, which is about to stop.
     """
     end = time.monotonic() + (_PORT_TIMEOUT_SECONDS if patient else 0)
     while True:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((HOST, port))
-            except OSError as error:
-                if time.monotonic() >= end or error.errno != errno.EADDRINUSE:
-                    message = f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
-                    raise CannotRun(message, status=2) from None
-            else:
-                return
+        try:
+            check_free(HOST, port)
+        except OSError as error:
+            if time.monotonic() >= end or error.errno != errno.EADDRINUSE:
+                message = f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
+                raise CannotRun(message, status=2) from None
+        else:
+            return
         time.sleep(0.1)
 
 

@@ -1,6 +1,7 @@
 """Typed settings from environment variables. One error lists all invalid values."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,29 @@ class TestServers:
         monkeypatch.setattr(cognireview_settings, "ENVIRONMENT", read())
         assert cognireview_settings._server(read().database_url)["PASSWORD"] == "p@ss/word"
         assert cognireview_settings._server(self.URL)["PASSWORD"] == "hush"
+
+    @pytest.mark.parametrize(
+        ("url", "problem"),
+        [
+            ("postgresql://max:hu%sh@db/x", r"invalid percent-encoded token\. Escape signs like %"),
+            (
+                "postgresql://max:hush@[::1/x",
+                "end of string reached .* matching. Escape",
+            ),
+            ("postgresql://max:hu/sh@db/x", "its port and connect_timeout are numbers"),
+            ("postgresql://max:hush@db/x?connect_timeout=soon", "its port and connect_timeout are numbers"),
+            ("postgresql://max:hush@db", "takes a URL with the name of a database, like postgresql://"),
+        ],
+    )
+    def test_unreadable_url_is_reported_without_its_password(
+        self, url: str, problem: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for variable in ("DATABASE_URL", "DATABASE_REPLICA_URL"):
+            monkeypatch.setenv(variable, url)
+        with pytest.raises(ImproperlyConfigured, match=rf"got \(hidden\); .*{problem}") as raised:
+            read()
+        assert not re.search("hush|hu%sh|hu/sh|: hu", str(raised.value))
+        assert str(raised.value).count("\n") == 2
 
     def test_pooler_gets_no_connection_options(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DATABASE_URL", f"{self.URL}?options=-csearch_path%3Dother")

@@ -1,5 +1,6 @@
 """Commands report wrong input in one plain sentence, with exit status 1 or 2 and without a traceback."""
 
+import socket
 import sys
 from io import StringIO
 from pathlib import Path
@@ -69,6 +70,8 @@ WRONG = {
     "run_settings algebra --blind-share 15": "--blind-share: Enter a share from 0 to 100%, not 1500%.",
     "run_settings algebra --sample-share some": "--sample-share: 'some' is not a number from 0 to 1.",
     "serve --port abc": f"--port: 'abc' {_PORT} serve --help`.",
+    "serve --host localhost": "--host: 'localhost' is not an IP address, like 127.0.0.1, or 0.0.0.0 for all",
+    "serve --host 192.0.2.1": "192.0.2.1:8000 cannot be used: ",
     "serve --finish soon": "--finish: 'soon' is not a whole number from 0 to 86400.",
     "up --port abc": f"--port: 'abc' {_PORT} up --help`.",
     "up --port 65536": f"--port: '65536' {_PORT} up --help`.",
@@ -132,6 +135,17 @@ def test_wrong_input_is_reported_in_a_sentence(arguments: str, run_command: Run,
     assert "Error:" not in ended.err
     assert ended.err.count("\n") <= 2
     assert "\x1b" not in ended.out + ended.err
+
+
+def test_server_does_not_share_the_port_of_another_program(run_command: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0), reuse_port=True) as other:
+        port = other.getsockname()[1]
+        ended = run_command("serve", f"--port={port}")
+    assert ended.status == 2
+    assert (
+        ended.err
+        == f"127.0.0.1:{port} cannot be used: Address already in use. Choose another --host or --port.\n"
+    )
 
 
 def test_verify_audit_without_a_head_to_compare_has_not_checked(run_command: Run) -> None:
