@@ -64,8 +64,8 @@ from reviews.sampling.planned_shares import DEFERRED, NORMAL
 from reviews.search.filters import Filters
 from reviews.webhooks import deliveries
 from tests.api.conftest import program_of
-from tests.sampling.test_draws import set_share, unflagged
 from tests.support.lines import file_of, import_data, line
+from tests.support.sampled_runs import set_share, unflagged
 from tests.support.work import SCORES, agree, decide, lock_in_scores
 
 pytestmark = pytest.mark.django_db
