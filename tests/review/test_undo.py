@@ -1,27 +1,22 @@
-"""Undo of a person's last action: each kind of action, its obstacles, and concurrent undos."""
+"""Undo of a person's last action: each kind of action, and their order."""
 
 import datetime as dt
-from collections.abc import Callable
 from functools import partial
 
 import pytest
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from reviews.accounts.permissions import Denied
-from reviews.models import AuditEvent, Draft, Evaluation, FileConflict, Run, User
+from reviews.models import AuditEvent, Evaluation, Run, User
 from reviews.queue import claims
-from reviews.records.conflicts import Conflict, RunArchived
+from reviews.records.conflicts import Conflict
 from reviews.review import decisions, drafts, escalations
-from reviews.review.undo import Undone, UndoRefused, last_action, undo
-from reviews.runs.changes import archive_run
-from tests.support.factories import EvaluationFactory, RunFactory, UserFactory
-from tests.support.threads import together
-from tests.support.work import decide, end_claim, fresh, restore_version
+from reviews.review.undo import UndoRefused, last_action, undo
+from tests.support.factories import EvaluationFactory, RunFactory
+from tests.support.undone_actions import KINDS, Act, ask, claim, record_in, release, skip, submit
+from tests.support.work import decide, fresh, restore_version
 
 pytestmark = pytest.mark.django_db
-
-Act = Callable[[Evaluation, User], object]
 
 
 @pytest.fixture
@@ -32,52 +27,12 @@ def evaluation(run: Run, ana: User) -> Evaluation:
     return record
 
 
-def record_in(run: Run, task: str) -> Evaluation:
-    return EvaluationFactory.create(run=run, task_id=task, model_id="o1")
-
-
-def skip(evaluation: Evaluation, reviewer: User) -> None:
-    claims.skip(evaluation_id=evaluation.pk, reviewer=reviewer)
-
-
-def release(evaluation: Evaluation, reviewer: User) -> None:
-    claims.release(evaluation_id=evaluation.pk, actor=reviewer)
-
-
-def escalate(evaluation: Evaluation, reviewer: User, kind: str = "cannot judge") -> None:
-    escalations.escalate(evaluation_id=evaluation.pk, reviewer=reviewer, kind=kind, reason="", note="")
-
-
-def ask(evaluation: Evaluation, reviewer: User) -> None:
-    escalate(evaluation, reviewer, "question")
-
-
-def submit(evaluation: Evaluation, reviewer: User) -> None:
-    decide(evaluation, reviewer, comments="Hm.")
-
-
 def unskip(evaluation: Evaluation, reviewer: User) -> None:
     claims.unskip(evaluation_id=evaluation.pk, reviewer=reviewer)
 
 
-def claim(evaluation: Evaluation, reviewer: User) -> None:
-    claims.claim(evaluation_id=evaluation.pk, reviewer=reviewer)
-
-
 def withdraw(evaluation: Evaluation, reviewer: User) -> None:
     escalations.withdraw(escalation_id=evaluation.escalations.get().pk, actor=reviewer)
-
-
-KINDS: dict[str, tuple[Act, str, str]] = {
-    "submit": (submit, "submitted Task 7 · o1", "undo"),
-    "skip": (skip, "skipped Task 7 · o1", "undo skip"),
-    "release": (release, "released Task 7 · o1", "undo release"),
-    "question": (ask, "asked a lead about Task 7 · o1", "withdraw escalation"),
-    "cannot judge": (escalate, "escalated Task 7 · o1", "withdraw escalation"),
-}
-PUT_OFF = [name for name in KINDS if name != "submit"]
-# Concurrent undos of the kinds: the fast suite tries one.
-ONE_KIND = ["submit", *(pytest.param(name, marks=pytest.mark.slow) for name in PUT_OFF)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,110 +71,6 @@ def test_undo_of_a_restored_version_keeps_the_decision_before(evaluation: Evalua
     undone = undo(run=evaluation.run, actor=lea)
     assert undone.action.label == "restored a version of Task 7 · o1"
     assert fresh(evaluation).review == second
-
-
-class TestObstacles:
-    """Actions that can no longer be undone: nothing changes, and the sentence says why."""
-
-    def refused(self, evaluation: Evaluation, actor: User) -> str:
-        before = AuditEvent.objects.count()
-        with pytest.raises(UndoRefused) as refusal:
-            undo(run=evaluation.run, actor=actor)
-        assert AuditEvent.objects.count() == before
-        assert refusal.value.action.record == evaluation
-        return refusal.value.reason
-
-    @pytest.mark.parametrize("kind", ["skip", "release"])
-    def test_record_claimed_by_another_stays_theirs(
-        self, evaluation: Evaluation, ana: User, bo: User, kind: str
-    ) -> None:
-        KINDS[kind][0](evaluation, ana)
-        claim(evaluation, bo)
-        reason = self.refused(evaluation, ana)
-        assert reason.startswith(f"Can't undo: {KINDS[kind][1]}. bo has been reviewing this since ")
-        assert fresh(evaluation).claimed_by == bo
-        end_claim(evaluation)
-        assert undo(run=evaluation.run, actor=ana).is_claimed
-
-    @pytest.mark.parametrize("kind", ["skip", "release"])
-    def test_record_decided_by_another_stays_decided(
-        self, evaluation: Evaluation, ana: User, bo: User, kind: str
-    ) -> None:
-        KINDS[kind][0](evaluation, ana)
-        decide(fresh(evaluation), bo)
-        assert ". bo submitted this at " in self.refused(evaluation, ana)
-
-    @pytest.mark.parametrize("kind", ["skip", "release"])
-    def test_record_assigned_to_another_stays_theirs(
-        self, evaluation: Evaluation, ana: User, bo: User, kind: str
-    ) -> None:
-        KINDS[kind][0](evaluation, ana)
-        Evaluation.objects.update(assigned_to=bo)
-        assert self.refused(evaluation, ana).endswith("This record is assigned to bo.")
-
-    @pytest.mark.parametrize("kind", ["question", "cannot judge"])
-    def test_answered_escalation_stays_answered(
-        self, evaluation: Evaluation, ana: User, lea: User, kind: str
-    ) -> None:
-        KINDS[kind][0](evaluation, ana)
-        raised = evaluation.escalations.get()
-        escalations.resolve(escalation_id=raised.pk, actor=lea, outcome="returned", answer="Yes.")
-        reason = self.refused(evaluation, ana)
-        assert ". lea resolved this escalation at " in reason
-        assert reason.endswith(" UTC: back to the queue.")
-
-    def test_escalation_that_a_lead_has_claimed_stays_open(
-        self, evaluation: Evaluation, ana: User, lea: User
-    ) -> None:
-        ask(evaluation, ana)
-        claim(evaluation, lea)
-        assert ". lea has been reviewing this since " in self.refused(evaluation, ana)
-        assert fresh(evaluation).is_escalated
-
-    def test_revised_decision_stays(self, evaluation: Evaluation, ana: User, lea: User) -> None:
-        submit(evaluation, ana)
-        decide(fresh(evaluation), lea, by=decisions.revise)
-        assert ". lea decided this again at " in self.refused(evaluation, ana)
-
-    def test_release_of_anothers_claim_stays(self, evaluation: Evaluation, lea: User) -> None:
-        release(evaluation, lea)
-        reason = self.refused(evaluation, lea)
-        assert reason.endswith("The claim was ana's, who can claim the record again.")
-
-    def test_reopened_record_stays_reopened(self, evaluation: Evaluation, ana: User) -> None:
-        submit(evaluation, ana)
-        decisions.reopen(evaluation_id=evaluation.pk, actor=ana, reason="Too fast.")
-        reason = self.refused(evaluation, ana)
-        assert reason == "Can't undo: reopened Task 7 · o1. Review the record to decide it again."
-
-    def test_resolved_conflict_stays_resolved(self, evaluation: Evaluation, lea: User) -> None:
-        conflict = FileConflict.objects.create(
-            evaluation=evaluation,
-            run=evaluation.run,
-            source=evaluation.source_import,
-            line=1,
-            content_hash=b"",
-            human=evaluation.human,
-        )
-        decisions.resolve_conflict(
-            run=evaluation.run, conflict_id=conflict.pk, version=evaluation.version, theirs=False, actor=lea
-        )
-        assert self.refused(evaluation, lea).startswith("Can't undo: resolved a conflict on Task 7 · o1. ")
-
-    @pytest.mark.parametrize("kind", KINDS)
-    def test_nothing_is_undone_in_an_archived_run(
-        self, evaluation: Evaluation, ana: User, lea: User, kind: str
-    ) -> None:
-        KINDS[kind][0](evaluation, ana)
-        archive_run(run_id=evaluation.run_id, actor=lea)
-        with pytest.raises(RunArchived):
-            undo(run=fresh(evaluation).run, actor=ana)
-
-    def test_undo_needs_a_role(self, evaluation: Evaluation, ana: User) -> None:
-        skip(evaluation, ana)
-        ana.groups.clear()
-        with pytest.raises(Denied):
-            undo(run=evaluation.run, actor=User.objects.get(pk=ana.pk))
 
 
 class TestOrder:
@@ -331,67 +182,3 @@ class TestOrder:
             assert action.label == "released Task 7 · o1"
         with django_assert_num_queries(1):
             assert last_action(run=evaluation.run, actor=ana, evaluation=evaluation) == action
-
-
-def acted_twice(run: Run, kind: str) -> tuple[User, list[Evaluation]]:
-    """Return a reviewer and two records, each with an action of this kind."""
-    ana = UserFactory.create(role="reviewer")
-    records = [record_in(run, task) for task in "78"]
-    for record in records:
-        claim(record, ana)
-        KINDS[kind][0](record, ana)
-    return ana, records
-
-
-@pytest.mark.django_db(transaction=True)
-class TestConcurrency:
-    @pytest.mark.slow
-    @pytest.mark.parametrize("kind", ONE_KIND)
-    def test_two_undos_at_once_undo_two_actions(self, run: Run, kind: str) -> None:
-        ana, records = acted_twice(run, kind)
-        undone = together(*(partial(undo, run=run, actor=ana) for _ in range(2)))
-        assert {one.evaluation for one in undone} == {*records}
-        assert {fresh(record).claimed_by for record in records} == {ana}
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("kind", ONE_KIND)
-    def test_double_click_on_a_toast_undoes_one_action(self, run: Run, kind: str) -> None:
-        ana, records = acted_twice(run, kind)
-        action = last_action(run=run, actor=ana)
-        assert action
-        click = partial(undo, run=run, actor=ana, event=action.event.pk)
-        outcomes = together(click, click, expecting=Conflict)
-        assert sorted(type(one).__name__ for one in outcomes) == ["Conflict", "Undone"]
-        assert [fresh(record).is_claimed for record in records] == [False, True]
-
-    @pytest.mark.parametrize("kind", PUT_OFF)
-    def test_undo_and_claim_of_another_give_the_record_to_one(self, run: Run, kind: str) -> None:
-        ana = UserFactory.create(role="reviewer")
-        lead = UserFactory.create(role="lead")  # may claim an escalated record, too
-        record = record_in(run, "7")
-        claim(record, ana)
-        KINDS[kind][0](record, ana)
-        outcomes = together(
-            partial(undo, run=run, actor=ana),
-            partial(claims.claim, evaluation_id=record.pk, reviewer=lead),
-            expecting=Conflict,
-        )
-        [refused] = [one for one in outcomes if isinstance(one, Conflict)]
-        winner = ana if isinstance(outcomes[0], Undone) else lead
-        assert fresh(record).claimed_by == winner
-        assert f"{winner.name} has been reviewing this since" in refused.reason
-
-    def test_undo_and_revision_by_a_lead_leave_one_outcome(self, run: Run) -> None:
-        ana, lead = (UserFactory.create(role=role) for role in ("reviewer", "lead"))
-        record = record_in(run, "7")
-        submit(record, ana)
-        outcomes = together(
-            partial(undo, run=run, actor=ana),
-            partial(decide, fresh(record), lead, by=decisions.revise),
-            expecting=Conflict,
-        )
-        [refused] = [one for one in outcomes if isinstance(one, Conflict)]
-        is_undone = isinstance(outcomes[0], Undone)
-        assert fresh(record).in_queue == is_undone
-        assert Draft.objects.filter(evaluation=record, reviewer=ana).exists() == is_undone
-        assert refused.reason
