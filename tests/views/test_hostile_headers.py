@@ -1,0 +1,118 @@
+"""Hostile paths, headers and methods are rejected or have no effect."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from django.conf import LazySettings
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from reviews.models import Evaluation, User
+from tests.support.sessions import unextended_sessions
+from tests.views.test_access import address, one_of_everything
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def record(max: User) -> Evaluation:
+    return one_of_everything(max)
+
+
+@pytest.mark.slow
+class TestPathsAndHeaders:
+    HEADERS = (
+        "Referer",
+        "HX-Request",
+        "HX-Current-URL",
+        "X-Request-ID",
+        "Range",
+        "If-None-Match",
+        "If-Modified-Since",
+        "Accept",
+        "Accept-Language",
+        "Cookie",
+        "Authorization",
+        "Content-Type",
+        "X-Forwarded-For",
+        "X-Forwarded-Proto",
+        "X-Forwarded-Host",
+        "Origin",
+        "User-Agent",
+        "Idempotency-Key",
+        "Upload-Metadata",
+        "Tus-Resumable",
+    )
+
+    @pytest.fixture(autouse=True)
+    def _unextended_sessions(self) -> Iterator[None]:
+        with unextended_sessions():
+            yield
+
+    def test_any_path_value_is_handled(self, as_max: Client) -> None:
+        program = Client()
+        for odd in ("%00", "%ed%a0%80", "%ff", "a" * 100_000, "%2e%2e%2f" * 100, "%0d%0aX: y"):
+            for path in (
+                f"/{odd}",
+                f"/runs/{odd}/",
+                f"/join/{odd}/",
+                f"/welcome/{odd}/",
+                f"/login/{odd}/callback/",
+            ):
+                assert as_max.get(path).status_code in {404, 302}, path[:80]
+            for path in (f"runs/{odd}", f"evaluations/{odd}", odd):
+                assert program.get(f"/api/v1/{path}").status_code in {401, 404}, path[:80]
+
+    @pytest.mark.parametrize(
+        "paths",
+        [
+            ("/uploads/",),
+            pytest.param(("/api/v1/runs", "/", "/login/", "/runs/{run}/"), marks=pytest.mark.exhaustive),
+        ],
+    )
+    def test_any_header_value_is_handled(
+        self, paths: tuple[str, ...], record: Evaluation, as_max: Client
+    ) -> None:
+        odd_values = ("\0", "\xff\xfe", "a" * 100_000, "a\r\nSet-Cookie: b=c", "(" * 200)
+        opened = [path.format(run=record.run_id) for path in paths]
+        for name, path, odd in product(self.HEADERS, opened, odd_values):
+            response = as_max.get(path, headers={name: odd})
+            assert response.status_code < 500, (name, path, odd[:20])
+            assert "b" not in response.cookies
+            assert not [value for value in response.headers.values() if "\n" in value or "\r" in value]
+
+
+class TestMethod:
+    @pytest.mark.parametrize("trick", ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+    def test_method_override_is_ignored(self, trick: str, record: Evaluation, as_max: Client) -> None:
+        path = reverse("claim", args=[record.pk])
+        assert as_max.get(path, {"_method": "POST"}, headers={trick: "POST"}).status_code == 405
+        record.refresh_from_db()
+        assert record.claimed_by is None
+
+    @pytest.mark.slow
+    def test_unknown_method_is_rejected(self, record: Evaluation, as_max: Client) -> None:
+        names = ("runs", "claim", "login", "upload", "change-role", "account")
+        for method, name in product(("TRACE", "CONNECT", "FOO", "PROPFIND", "G" * 5000), names):
+            with CaptureQueriesContext(connection) as asked:
+                status = as_max.generic(method, address(name, record)).status_code
+            assert status in {302, 405, 412}, (method[:20], name)
+            assert [query for query in asked if query["sql"].startswith(("UPDATE", "INSERT", "DELETE"))] == []
+
+
+@pytest.mark.slow
+def test_invalid_content_length_is_rejected(as_max: Client) -> None:
+    """A wrong Content-Length does not affect the next request, and causes no server error."""
+    for length in ("-1", "1e3", "99999999999999999999", "abc", "0x10", "3, 4"):
+        response = as_max.post(
+            "/import/", b"run=x", content_type="text/plain", headers={"Content-Length": length}
+        )
+        assert response.status_code in {400, 403, 422}
+
+
+def test_endless_body_is_not_read(as_max: Client, settings: LazySettings) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
+    assert as_max.post(reverse("preview"), {"text": "x" * 2000}).status_code in {400, 413}
